@@ -1,0 +1,43 @@
+# Two commands for newcomers: `make demo` and `make test`. They need Python 3.11 or newer, and make.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test lint types bench clean
+
+demo: .venv/.installed  ## install and run the main job
+	$(BIN)/ldpstats demo
+
+test: .venv/.tested  ## install and pass the test suite
+	$(BIN)/python -m pytest
+
+lint: .venv/.developed  ## style, and the layers of the architecture
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: .venv/.developed  ## static types
+	$(BIN)/mypy
+
+bench: .venv/.tested  ## speed, as ratios measured in one run
+	$(BIN)/python benchmarks/monte_carlo.py
+
+.venv/.created:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ldpstats needs Python 3.11 or newer; try: make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/.installed: .venv/.created pyproject.toml constraints.txt
+	$(PIP) --editable .
+	touch $@
+
+.venv/.tested: .venv/.installed
+	$(PIP) --editable '.[test]'
+	touch $@
+
+.venv/.developed: .venv/.tested
+	$(PIP) --editable '.[dev]'
+	touch $@
+
+clean:  ## forget the environment and all caches
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -1,0 +1,84 @@
+"""Array types and the few argument checks that every layer shares."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldpstats.errors import LdpstatsError
+
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+IntArray: TypeAlias = NDArray[np.integer[Any]]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+
+def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
+    """Return `values` as an array; rows of different lengths are refused."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise LdpstatsError(f"{what} came with rows of different lengths", "rows of one length") from error
+
+
+def integers_below(values: ArrayLike, bound: int, what: str) -> NDArray[np.int64]:
+    """Return a flat array of integers in [0, bound), or say which position holds something else."""
+    array = as_array(values, what)
+    if array.size == 0:
+        array = array.astype(np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise LdpstatsError(
+            f"{what} came as an array of dtype {array.dtype} and shape {array.shape}",
+            f"a flat array of integers from 0 to {bound - 1}",
+            "Domain.encode turns categories into such integers.",
+        )
+    wrong = np.flatnonzero((array < 0) | (array >= bound))
+    if wrong.size:
+        raise LdpstatsError(
+            f"{what} holds {array[wrong[0]]} at position {wrong[0]} ({wrong.size} such values)",
+            f"integers from 0 to {bound - 1}",
+        )
+    return array.astype(np.int64)
+
+
+def counts_array(values: ArrayLike, cells: int, what: str) -> NDArray[np.int64]:
+    """Return whole, nonnegative counts whose last axis has `cells` entries."""
+    array = as_array(values, what)
+    allowed = f"nonnegative whole counts below 2**63 with {cells} entries on the last axis"
+    if array.ndim == 0 or array.shape[-1] != cells or array.dtype.kind not in "iuf":
+        raise LdpstatsError(f"{what} came with dtype {array.dtype} and shape {array.shape}", allowed)
+    wrong = np.argwhere(~((array >= 0) & (array < 2.0**63) & (array == np.round(array))))
+    if wrong.size:
+        position = tuple(wrong[0].tolist())
+        raise LdpstatsError(
+            f"{what} holds {array[position]} at position {position} ({len(wrong)} such values)", allowed
+        )
+    return array.astype(np.int64)
+
+
+def at_least(value: object, least: int, what: str) -> int:
+    """Return `value` as an int that is at least `least`; bool and fractions are refused."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
+        raise LdpstatsError(f"{what} = {value!r}", f"a whole number, at least {least}")
+    return int(value)
+
+
+def positive_epsilon(value: object) -> float:
+    """Return a finite, positive privacy level."""
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    except OverflowError:
+        number = math.inf
+    if not 0 < number < math.inf:
+        raise LdpstatsError(f"epsilon = {value!r}", "a finite number above 0", "Common choices lie between 0.5 and 4.")
+    return number
+
+
+def significance(value: object, what: str = "alpha") -> float:
+    """Return a level strictly between 0 and 1."""
+    if not isinstance(value, Real) or not 0 < float(value) < 1:
+        raise LdpstatsError(f"{what} = {value!r}", "a number strictly between 0 and 1")
+    return float(value)

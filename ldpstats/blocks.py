@@ -1,0 +1,110 @@
+"""Blocks: a tally together with the question that was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray
+from ldpstats.errors import LdpstatsError
+from ldpstats.noise import Information, NoiseModel, Tally, noise_from_dict
+from ldpstats.questions import Question
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """The reports of respondents who were asked the same question through the same noise.
+
+    Everything here speaks of the cells of the question's table; the map from cells to answers, if there is
+    one, is applied on the way to the noise model and back.
+    """
+
+    question: Question
+    tally: Tally
+
+    def __post_init__(self) -> None:
+        if self.question.answers != self.noise.cells or self.tally.counts.ndim != 1:
+            raise LdpstatsError(
+                f"a tally of shape {self.tally.counts.shape} for {self.noise.cells} values",
+                f"one tally of the {self.question.answers} answers to the question about {self.question.attributes}",
+            )
+
+    @property
+    def noise(self) -> NoiseModel:
+        """The noise that the answers were seen through."""
+        return self.tally.noise
+
+    @property
+    def n(self) -> int:
+        """The number of reports."""
+        return self.tally.n
+
+    @property
+    def classes(self) -> NDArray[np.int64]:
+        """The answer of each cell."""
+        return np.asarray(self.question.classes)
+
+    def reordered(self, attributes: tuple[str, ...]) -> Block:
+        """Return the block with the attributes of its table in another order."""
+        return (
+            self
+            if attributes == self.question.attributes
+            else replace(self, question=self.question.reordered(attributes))
+        )
+
+    def draw(self, frequencies: FloatArray, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw `size` tallies of as many respondents, if their cells had these frequencies."""
+        return self.noise.draw(self.question.answer_frequencies(frequencies), self.n, size, rng)
+
+    def score(self, frequencies: FloatArray, counts: NDArray[Any]) -> tuple[FloatArray, Information]:
+        """Return the score of the cell frequencies, up to a multiple of ones, and its information."""
+        score, information = self.noise.score(self.question.answer_frequencies(frequencies), counts, self.n)
+        if self.question.is_identity:
+            return score, information
+        return score[..., self.classes], information.of_cells(self.classes)
+
+    def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
+        """Say for each table whether these cell frequencies give a proper law of the reports."""
+        return self.noise.supports(self.question.answer_frequencies(frequencies))
+
+    def design(self) -> tuple[FloatArray, FloatArray]:
+        """Return A and a of: expected proportions = A (cell frequencies) + a."""
+        matrix, offset = self.noise.design()
+        return matrix[:, self.classes], offset
+
+    def report_covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return the covariance of one report's contribution to the tally."""
+        return self.noise.report_covariance(self.question.answer_frequencies(frequencies))
+
+    def merged_with(self, other: Block) -> Block:
+        """Add the reports of other respondents to the same question through the same noise."""
+        return replace(self, tally=self.tally + other.tally)
+
+    def alike(self, other: Block) -> bool:
+        """Say whether the two blocks' tallies may be added."""
+        return self.question == other.question and self.noise == other.noise
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block as plain values."""
+        return {
+            "attributes": list(self.question.attributes),
+            "shape": list(self.question.shape),
+            "classes": None if self.question.is_identity else list(self.question.classes),
+            "noise": self.noise.to_dict(),
+            "counts": self.tally.counts.tolist(),
+            "n": self.n,
+            "simulated": self.tally.simulated,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Block:
+        """Read a block that `to_dict` wrote."""
+        shape = tuple(plain["shape"])
+        classes = range(int(np.prod(shape))) if plain["classes"] is None else plain["classes"]
+        question = Question(tuple(plain["attributes"]), shape, tuple(classes))
+        counts = np.asarray(plain["counts"], dtype=np.int64)
+        return cls(question, Tally(noise_from_dict(plain["noise"]), counts, plain["n"], plain["simulated"]))

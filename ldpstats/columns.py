@@ -1,0 +1,184 @@
+"""Columns: categories read off data frames and checked, and the errors that name column, value and row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import is_hashable, is_list_like
+
+from ldpstats.errors import DomainError, one_line
+
+Category: TypeAlias = str | int | float | bool
+
+_PLAIN = "plain strings, finite numbers or booleans"
+
+
+def listed(names: Any) -> tuple[Any, ...]:
+    """Return names as a tuple; a single name is a list of one."""
+    return tuple(names) if is_list_like(names) else (names,)
+
+
+def _object_index(values: Iterable[object]) -> pd.Index[Any]:
+    return pd.Index(values, dtype=object, tupleize_cols=False)
+
+
+def category_index(values: tuple[Category, ...]) -> pd.Index[Any]:
+    """Return categories as a pandas index of their own type."""
+    # Left to itself pandas turns whole numbers beside fractions into floats, and the largest lose digits.
+    return pd.Index(values, dtype=object if len({type(value) for value in values}) > 1 else None)
+
+
+def _plain(value: Any) -> Any:
+    # NumPy's dates are excluded: their item() may be a bare integer.
+    return value.item() if isinstance(value, np.generic) and value.dtype.kind in "biufU" else value
+
+
+def _is_category(value: object) -> bool:
+    if isinstance(value, str):
+        # Half a surrogate pair, as careless decoding leaves it, can be written to no file.
+        return type(value) is str and value.encode(errors="ignore").decode() == value
+    return type(value) in (int, bool) or (type(value) is float and math.isfinite(value))
+
+
+def _value_in_row(column: pd.Series[Any], position: int) -> str:
+    return f"{column.iloc[[position]].tolist()[0]!r} in row {column.index[[position]].tolist()[0]!r}"
+
+
+def checked_name(name: object) -> None:
+    """Refuse attribute names that are not plain, non-empty strings."""
+    if not isinstance(name, str) or not name or not _is_category(name):
+        raise DomainError(f"an attribute named {name!r}", "a non-empty string", "Rename the column or attribute.")
+
+
+def checked_categories(name: object, values: Sequence[Category]) -> tuple[Category, ...]:
+    """Return an attribute's categories as plain values; refuse repeated, missing, strange or too few ones."""
+    checked_name(name)
+    if not is_list_like(values, allow_sets=False) or isinstance(values, (Mapping, pd.DataFrame)):
+        raise DomainError(
+            f"attribute {name!r} with the categories {values!r} of type {type(values).__name__}",
+            "a list of categories, which has an order",
+        )
+    plain: list[Any] = [_plain(value) for value in values]
+    for value in plain:
+        if not _is_category(value):
+            raise DomainError(
+                f"attribute {name!r} has the category {value!r} of type {type(value).__name__}",
+                _PLAIN,
+                "Give missing answers a category of their own, such as 'no answer'.",
+            )
+    seen: dict[Category, Category] = {}
+    for value in plain:
+        if value in seen:
+            raise DomainError(
+                f"attribute {name!r} lists {seen[value]!r} and again {value!r}",
+                "different categories; True equals 1, and 1 equals 1.0",
+            )
+        seen[value] = value
+    if len(plain) < 2:
+        raise DomainError(
+            f"attribute {name!r} has fewer than two categories: {one_line(plain)}",
+            "at least two categories",
+            "An attribute that cannot vary tells nothing: leave it out, or state the categories nobody chose.",
+        )
+    return tuple(plain)
+
+
+def checked_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """Refuse what is not a data frame."""
+    if not isinstance(frame, pd.DataFrame):
+        raise DomainError(f"data of type {type(frame).__name__}", "a pandas DataFrame, a row per respondent")
+    return frame
+
+
+def frame_column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
+    """Return a column that is there once and has no missing value."""
+    if name not in checked_frame(frame).columns:
+        raise DomainError(
+            f"no column {name!r} in the data frame",
+            f"a column for every attribute; the frame has {one_line(list(frame.columns))}",
+            "Rename the column, or project the domain to the columns you have.",
+        )
+    column: Any = frame.loc[:, name]
+    if isinstance(column, pd.DataFrame):
+        raise DomainError(
+            f"column {name!r} stands for {column.shape[1]} columns of the data frame",
+            "one column per attribute, none with levels below it",
+            "Rename or drop columns.",
+        )
+    missing = np.flatnonzero(column.isna())
+    if missing.size:
+        raise DomainError(
+            f"column {name!r} has the missing value {_value_in_row(column, int(missing[0]))} ({missing.size} in all)",
+            "an answer in every row",
+            "Drop these rows yourself, or give missing answers a category of their own, such as 'no answer'.",
+        )
+    return pd.Series(column)
+
+
+def observed_categories(name: str, column: pd.Series[Any]) -> list[Category]:
+    """Return the categories of a pandas categorical, or the values that occur, sorted."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return list(column.dtype.categories)
+    try:
+        values = [_plain(value) for value in pd.unique(column.astype(object))]
+    except TypeError:  # A list inside a cell has no hash.
+        values = list(column)
+    if not all(_is_category(value) for value in values):
+        position = next(i for i, value in enumerate(column) if not _is_category(_plain(value)))
+        raise DomainError(
+            f"column {name!r} has {_value_in_row(column, position)}",
+            _PLAIN,
+            "Convert the column, for example with .astype(str), or cut it into classes.",
+        )
+    if any(isinstance(value, float) and not value.is_integer() for value in values) and len(values) > 20:
+        raise DomainError(
+            f"column {name!r} has {len(values)} different fractional numbers",
+            "categories",
+            "Cut it into classes first, for example with pandas.cut.",
+        )
+    if len({isinstance(value, str) for value in values}) > 1:
+        text = np.array([isinstance(value, str) for value in column])
+        one, other = (_value_in_row(column, int(position)) for position in (text.argmax(), text.argmin()))
+        raise DomainError(
+            f"column {name!r} mixes {one} with {other}",
+            "only strings or only numbers",
+            "Convert the column, or state the domain with Domain({...}).",
+        )
+    return sorted(values)
+
+
+def _unknown_category(
+    name: str, column: pd.Series[Any], wrong: NDArray[np.intp], allowed: tuple[Category, ...]
+) -> DomainError:
+    place = _value_in_row(column, int(wrong[0]))
+    value = column.iloc[wrong[:1]].tolist()[0]
+    text_twin = [known for known in allowed if str(known) == str(value)]
+    advice = (
+        f"The column holds {type(value).__name__} where the domain has {type(text_twin[0]).__name__}: convert it."
+        if text_twin
+        else "Correct the value, or add it to the domain."
+    )
+    return DomainError(
+        f"column {name!r} has the unknown category {place} ({wrong.size} in all)",
+        one_line(allowed),
+        advice,
+    )
+
+
+def column_codes(name: str, column: pd.Series[Any], allowed: tuple[Category, ...]) -> NDArray[np.int64]:
+    """Return the position of every value among the categories allowed."""
+    values = column.astype(object)
+    known = pd.Index(allowed, dtype=object)
+    try:
+        codes = known.get_indexer(_object_index(values))
+    except TypeError:  # A list inside a cell cannot be looked up; no category is None.
+        codes = known.get_indexer(_object_index([value if is_hashable(value) else None for value in values]))
+    wrong = np.flatnonzero(codes < 0)
+    if wrong.size:
+        raise _unknown_category(name, column, wrong, allowed)
+    return np.asarray(codes, dtype=np.int64)

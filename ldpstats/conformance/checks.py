@@ -1,0 +1,345 @@
+"""The checks that certify a mechanism: each raises ConformanceError with what was found and what was claimed."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+
+from ldpstats.arrays import FloatArray
+from ldpstats.conformance.enumeration import Law, decoded, exact_channel, report_law
+from ldpstats.errors import LdpstatsError
+from ldpstats.mechanisms import Mechanism, Reports
+from ldpstats.noise import Tally
+from ldpstats.privacy import worst_ratio
+
+Factory = Callable[[int, float], Mechanism]
+
+FALSE_FAILURE_RATE = 1e-6
+"""How often a check that draws random numbers would fail a correct mechanism, if its seed were not fixed."""
+
+_SMALL = ((2, 1.0), (3, 0.5), (4, 2.0), (5, 0.5), (5, 4.0), (6, 0.2))
+_EPSILONS = (0.01, 0.5, 1.0, 4.0, 12.0)
+_EXACT = 1e-12
+
+
+class ConformanceError(AssertionError):
+    """A mechanism that does not do what it claims."""
+
+
+def privacy_is_exact(make: Factory) -> None:
+    """Enumerate the sampler: its worst-case ratio is the one claimed, never above e^ε, and hardly below."""
+    for k, epsilon in [*_SMALL, *((3, epsilon) for epsilon in _EPSILONS)]:
+        mechanism = make(k, epsilon)
+        exact = worst_ratio(exact_channel(mechanism))
+        _require(exact is not None, f"{mechanism}: a report gives a value away with certainty")
+        _require(
+            exact == mechanism.likelihood_ratio(),
+            f"{mechanism}: the ratio is {exact}, claimed {mechanism.likelihood_ratio()}",
+        )
+        assert exact is not None  # required above
+        _require(_at_most_exp(exact, epsilon), f"{mechanism}: the exact ratio {float(exact)} exceeds e^{epsilon}")
+        _strict_level_is_close(mechanism)
+
+
+def strict_level_is_close_for_large_alphabets(make: Factory) -> None:
+    """The strict level is at most the one asked for, and within 1e-9 of it, for alphabets too large to enumerate."""
+    for k, epsilon in product((2, 3, 17, 1000), _EPSILONS):
+        _strict_level_is_close(make(k, epsilon))
+
+
+def reports_of_several_respondents_are_independent(make: Factory) -> None:
+    """Randomizing two values at once has the product of their laws."""
+    mechanism = make(2, 1.0)
+    for first, second in product(range(2), repeat=2):
+        alone = [report_law(mechanism, [value]) for value in (first, second)]
+        expected: Law = defaultdict(Fraction)
+        for (one, p), (other, q) in product(alone[0].items(), alone[1].items()):
+            expected[one + other] += p * q
+        joint = report_law(mechanism, [first, second])
+        _require(
+            joint == dict(expected), f"{mechanism}: reports of the values {first} and {second} depend on each other"
+        )
+
+
+def estimates_are_unbiased(make: Factory) -> None:
+    """Averaged over the exact channel, the estimate from one report is the truth, for every truth."""
+    for k, epsilon in _SMALL:
+        mechanism = make(k, epsilon)
+        for value, law in enumerate(exact_channel(mechanism)):
+            mean = np.zeros(k)
+            for report, probability in law.items():
+                mean += float(probability) * mechanism.estimate(Reports(mechanism, decoded(mechanism, report))).estimate
+            _close(mean, np.eye(k)[value], f"{mechanism}: mean estimate for the value {value}", mechanism)
+
+
+def noise_model_is_exact(make: Factory) -> None:
+    """Mean and covariance of one report's tally, under the exact channel, are those of the noise model."""
+    for k, epsilon in _SMALL:
+        mechanism = make(k, epsilon)
+        noise = mechanism.noise
+        tallies = [_exact_tallies(mechanism, law) for law in exact_channel(mechanism)]
+        for frequencies in (np.full(k, 1 / k), np.arange(k) * 2.0 / (k * (k - 1)), np.eye(k)[0]):
+            mean, second = _moments(tallies, frequencies)
+            covariance = second - np.outer(mean, mean)
+            _close(noise.mean(frequencies), mean, f"{mechanism}: mean of the tally", mechanism)
+            _close(noise.report_covariance(frequencies), covariance, f"{mechanism}: covariance of the tally", mechanism)
+            debias = noise.debias(np.eye(noise.outputs)) - noise.debias(np.zeros((1, noise.outputs)))
+            _close(
+                noise.covariance(frequencies),
+                debias.T @ covariance @ debias,
+                f"{mechanism}: covariance of the estimate",
+                mechanism,
+            )
+            _close(
+                np.asarray(mechanism.variance(frequencies, 10)) * 10,
+                np.diagonal(debias.T @ covariance @ debias),
+                f"{mechanism}: variance",
+                mechanism,
+            )
+
+
+def covariance_estimate_is_unbiased(make: Factory) -> None:
+    """Averaged over the exact law of two reports, the estimated covariance is the true one."""
+    mechanism = make(2, 1.0)
+    frequencies = np.array([0.7, 0.3])
+    mean = np.zeros((2, 2))
+    for values in product(range(2), repeat=2):
+        weight = float(np.prod(frequencies[list(values)]))
+        for report, probability in report_law(mechanism, list(values)).items():
+            estimate = mechanism.estimate(Reports(mechanism, decoded(mechanism, report)))
+            mean += weight * float(probability) * estimate.covariance
+    _close(
+        mean, mechanism.noise.covariance(frequencies) / 2, f"{mechanism}: mean of the estimated covariance", mechanism
+    )
+
+
+def public_sampler_follows_the_channel(make: Factory) -> None:
+    """What `privatize` really sends, with its own source of randomness, has the exact law (χ² test, seed fixed)."""
+    for k, epsilon in ((2, 1.0), (5, 0.5)):
+        mechanism = make(k, epsilon)
+        for value, law in enumerate(exact_channel(mechanism)):
+            reports = mechanism.privatize(np.full(400_000, value), rng=20_000 + value).data
+            seen = Counter(np.ascontiguousarray(report).tobytes() for report in _distinct(reports))
+            _require(set(seen) <= set(law), f"{mechanism}: sends reports outside its own channel")
+            counts = _counted(reports)
+            _fits(counts, {key: float(p) for key, p in law.items()}, len(reports), f"{mechanism}: privatize({value})")
+
+
+def tallies_merge(make: Factory) -> None:
+    """Counting two parts and adding is counting the whole, in any order; other parameters are refused."""
+    mechanism = make(5, 1.0)
+    values = np.arange(200) % 5
+    reports = mechanism.privatize(values, rng=1).data
+    whole, first, second = (mechanism.count(part) for part in (reports, reports[:63], reports[63:]))
+    for merged in (first + second, second + first):
+        same = np.array_equal(merged.counts, whole.counts) and merged.n == whole.n == 200
+        _require(same, f"{mechanism}: two parts do not add up to the whole")
+    other = make(5, 2.0)
+    foreign = other.count(other.privatize(values, rng=1))
+    _refuses(f"{mechanism}: merges with a tally of {other}", operator.add, first, foreign)
+
+
+def aggregate_simulation_has_the_law_of_the_reports(make: Factory) -> None:
+    """The tally of three respondents, drawn at the level of counts, has the exact law of three counted reports."""
+    for k, epsilon in ((2, 1.0), (3, 0.5), (5, 0.5)):
+        mechanism = make(k, epsilon)
+        values = [0, 0, 1]
+        expected = _law_of_tally(mechanism, values)
+        true_counts = np.bincount(values, minlength=k)
+        tallies = mechanism.simulate(true_counts, size=100_000, rng=31).counts
+        _fits(_counted(tallies), expected, len(tallies), f"{mechanism}: simulate({true_counts.tolist()})")
+
+
+def bad_values_are_refused(make: Factory) -> None:
+    """Nothing outside the alphabet is randomized, let alone sent."""
+    mechanism = make(4, 1.0)
+    bad: tuple[Any, ...] = ([4], [-1], [0, 1, 17], [0.5], [1.0], [np.nan], [None], ["1"], [True], [[0, 1]], 2)
+    for values in bad:
+        _refuses(f"{mechanism}: randomizes {values!r}", mechanism.privatize, values)
+
+
+def bad_reports_are_refused(make: Factory) -> None:
+    """Reports that the mechanism cannot have sent are not counted: wrong width, dtype, alphabet or mechanism."""
+    mechanism = make(5, 1.0)
+    good = mechanism.privatize(np.arange(5), rng=1).data
+    largest = np.iinfo(good.dtype).max
+    bad: tuple[NDArray[Any], ...] = (
+        good.astype(float),
+        good.astype(str),
+        good[:, None],
+        good[None, ...],
+        np.full(good.shape, largest),
+        good.astype(np.int64) - 1000,
+    )
+    for reports in bad:
+        _refuses(f"{mechanism}: counts {reports!r}", mechanism.count, reports)
+    foreign = make(5, 2.0).privatize([0], rng=1)
+    _refuses(f"{mechanism}: counts reports of {foreign.mechanism}", mechanism.count, foreign)
+    _refuses(f"{mechanism}: takes a bare array for an estimate", mechanism.estimate, good)
+
+
+def bad_parameters_are_refused(make: Factory) -> None:
+    """No mechanism exists for fewer than two values or without a finite, positive ε."""
+    bad: Sequence[tuple[Any, Any]] = ((1, 1.0), (0, 1.0), (2.5, 1.0), (True, 1.0), (3, 0.0), (3, -1.0))
+    for k, epsilon in (*bad, (3, np.inf), (3, np.nan), (3, "1"), (3, None), (3, 1e-30)):
+        _refuses(f"a mechanism with k = {k!r}, epsilon = {epsilon!r} exists", make, k, epsilon)
+
+
+def default_randomness_is_secure(make: Factory) -> None:
+    """Without a seed the bytes come from the operating system, enough of them, and the reports do not say simulated."""
+    mechanism = make(3, 1.0)
+    drawn = 0
+
+    def watched(count: int) -> bytes:
+        nonlocal drawn
+        drawn += count
+        return os_bytes(count)
+
+    os_bytes = os.urandom
+    before = _global_generator()
+    with patch("os.urandom", watched):
+        first, second = (mechanism.privatize(np.zeros(500, dtype=int)) for _ in range(2))
+    _require(drawn >= 1000, f"{mechanism}: took {drawn} bytes from the operating system for 1000 reports")
+    _require(not first.simulated, f"{mechanism}: calls secure reports simulated")
+    _require(not np.array_equal(first.data, second.data), f"{mechanism}: two secure runs are equal")
+    _require(before == _global_generator(), f"{mechanism}: moved numpy's global generator")
+
+
+def seeds_reproduce(make: Factory) -> None:
+    """One seed gives one result, another seed another, and the result says that it is simulated."""
+    mechanism = make(3, 1.0)
+    values = np.zeros(500, dtype=int)
+    first, again, other = (mechanism.privatize(values, rng=seed) for seed in (7, 7, 8))
+    _require(np.array_equal(first.data, again.data), f"{mechanism}: the same seed gives different reports")
+    _require(not np.array_equal(first.data, other.data), f"{mechanism}: different seeds give the same reports")
+    _require(first.simulated and mechanism.count(first).simulated, f"{mechanism}: seeded reports do not say simulated")
+    tallies = [mechanism.simulate([50, 50, 50], rng=seed).counts for seed in (7, 7)]
+    _require(np.array_equal(tallies[0], tallies[1]), f"{mechanism}: the same seed simulates different tallies")
+
+
+CHECKS: tuple[Callable[[Factory], None], ...] = (
+    privacy_is_exact,
+    strict_level_is_close_for_large_alphabets,
+    reports_of_several_respondents_are_independent,
+    estimates_are_unbiased,
+    noise_model_is_exact,
+    covariance_estimate_is_unbiased,
+    public_sampler_follows_the_channel,
+    tallies_merge,
+    aggregate_simulation_has_the_law_of_the_reports,
+    bad_values_are_refused,
+    bad_reports_are_refused,
+    bad_parameters_are_refused,
+    default_randomness_is_secure,
+    seeds_reproduce,
+)
+
+
+def certify(make: Factory) -> None:
+    """Run all checks on a mechanism, given as a function of k and ε; raise at the first that fails."""
+    for check in CHECKS:
+        check(make)
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ConformanceError(message)
+
+
+def _close(found: FloatArray, claimed: FloatArray, what: str, mechanism: Mechanism) -> None:
+    """Compare up to rounding, relative to the size that debiasing gives a single report."""
+    scale = max(
+        1.0,
+        float(np.abs(claimed).max()),
+        float(np.abs(mechanism.noise.debias(np.eye(mechanism.noise.outputs))).max()) ** 2,
+    )
+    difference = float(np.abs(found - claimed).max())
+    _require(difference <= _EXACT * scale, f"{what} is off by {difference:.3g}")
+
+
+def _refuses(message: str, action: Callable[..., object], *arguments: object) -> None:
+    try:
+        action(*arguments)
+    except LdpstatsError:
+        return
+    raise ConformanceError(message)
+
+
+def _at_most_exp(ratio: Fraction, epsilon: float) -> bool:
+    bound = Decimal(epsilon).exp()
+    return ratio <= Fraction(bound) * (1 + Fraction(1, 10**24))
+
+
+def _strict_level_is_close(mechanism: Mechanism) -> None:
+    strict = mechanism.strict_epsilon()
+    _require(strict <= mechanism.epsilon, f"{mechanism}: the strict level {strict} is above the one asked for")
+    near = strict > mechanism.epsilon - 1e-9 or bool(mechanism.slack_reason)
+    _require(near, f"{mechanism}: the strict level {strict} wastes privacy and does not say why")
+
+
+def _exact_tallies(mechanism: Mechanism, law: Law) -> list[tuple[FloatArray, float]]:
+    tallies = []
+    for report, probability in law.items():
+        counts = mechanism.count(decoded(mechanism, report)).counts
+        tallies.append((counts.astype(float), float(probability)))
+    return tallies
+
+
+def _moments(tallies: list[list[tuple[FloatArray, float]]], frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:
+    weighted = [(w * p, c) for w, value in zip(frequencies, tallies, strict=True) for c, p in value]
+    mean = sum((weight * counts for weight, counts in weighted), np.zeros_like(weighted[0][1]))
+    second = sum((weight * np.outer(counts, counts) for weight, counts in weighted), np.zeros((mean.size, mean.size)))
+    return mean, second
+
+
+def _law_of_tally(mechanism: Mechanism, values: list[int]) -> dict[bytes, float]:
+    """Convolve the exact laws of single reports to the law of their tally."""
+    channel = exact_channel(mechanism)
+    total: dict[tuple[int, ...], float] = {(0,) * mechanism.noise.outputs: 1.0}
+    for value in values:
+        following: dict[tuple[int, ...], float] = defaultdict(float)
+        for (counts, p), (more, q) in product(total.items(), _exact_tallies(mechanism, channel[value])):
+            following[tuple(np.add(counts, more).astype(int).tolist())] += p * q
+        total = following
+    return {np.array(counts, dtype=np.int64).tobytes(): p for counts, p in total.items()}
+
+
+def _global_generator() -> str:
+    return str(np.random.get_state(legacy=False))  # noqa: NPY002  # only read
+
+
+def _distinct(reports: NDArray[Any]) -> NDArray[Any]:
+    return np.unique(reports, axis=0)
+
+
+def _counted(rows: NDArray[Any]) -> dict[bytes, int]:
+    distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    return {np.ascontiguousarray(row).tobytes(): int(count) for row, count in zip(distinct, counts, strict=True)}
+
+
+def _fits(seen: dict[bytes, int], law: dict[bytes, float], n: int, what: str) -> None:
+    """Pearson's χ² against an exact law; outcomes expected fewer than ten times are taken together."""
+    _require(set(seen) <= set(law), f"{what} gives outcomes that are impossible")
+    common = [key for key, p in law.items() if n * p >= 10]
+    rare = 1 - sum(law[key] for key in common)
+    expected = [n * law[key] for key in common]
+    observed = [seen.get(key, 0) for key in common]
+    if n * rare >= 10:
+        expected, observed = [*expected, n * rare], [*observed, n - sum(observed)]
+    statistic = float(np.sum((np.array(observed) - np.array(expected)) ** 2 / np.array(expected)))
+    pvalue = float(chdtrc(len(expected) - 1, statistic))
+    _require(pvalue > FALSE_FAILURE_RATE, f"{what} does not have its exact law: χ² = {statistic:.1f}, p = {pvalue:.2g}")
+
+
+__all__ = ["CHECKS", "FALSE_FAILURE_RATE", "ConformanceError", "Factory", "Tally", "certify"]

@@ -1,0 +1,188 @@
+"""The domain: named categorical attributes, and the way from answers to integer codes and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from ldpstats.arrays import as_array, integers_below
+from ldpstats.columns import (
+    Category,
+    category_index,
+    checked_categories,
+    checked_frame,
+    checked_name,
+    column_codes,
+    frame_column,
+    listed,
+    observed_categories,
+)
+from ldpstats.errors import DomainError, one_line
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Domain:
+    """Named attributes, each with its ordered categories.
+
+    Parameters
+    ----------
+    categories : mapping of str to sequence
+        The categories of every attribute, in the order in which tables will show them.
+
+    Examples
+    --------
+    >>> domain = Domain({"sex": ["F", "M"], "travel": ["car", "train", "other"]})
+    >>> domain.shape, domain.size(["sex", "travel"])
+    ((2, 3), 6)
+    >>> domain.decode([[1, 2]])
+      sex travel
+    0   M  other
+    """
+
+    categories: Mapping[str, tuple[Category, ...]]
+
+    def __init__(self, categories: Mapping[str, Sequence[Category]]) -> None:
+        if not isinstance(categories, Mapping) or not categories:
+            raise DomainError(
+                f"a domain from a {type(categories).__name__} with nothing in it"
+                if isinstance(categories, Mapping)
+                else f"a domain from an object of type {type(categories).__name__}",
+                "a mapping such as {'sex': ['F', 'M']} with at least one attribute",
+                "Domain.from_frame reads one off a data frame.",
+            )
+        checked = {name: checked_categories(name, values) for name, values in categories.items()}
+        object.__setattr__(self, "categories", MappingProxyType(checked))
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, columns: Sequence[str] | None = None) -> Domain:
+        """Read the domain off a data frame: each column's values, sorted; a pandas categorical keeps its order.
+
+        Categories that nobody chose are kept when the column is a pandas categorical. Note that reading
+        categories off *private* answers reveals which ones occur; state the domain where that matters.
+        """
+        names = checked_frame(frame).columns.tolist() if columns is None else list(listed(columns))
+        for name in names:
+            checked_name(name)
+        repeated = [name for name in names if names.count(name) > 1]
+        if repeated or not names:
+            raise DomainError(f"the columns {one_line(repeated or names)}", "at least one column, each of them once")
+        return cls({name: observed_categories(name, frame_column(frame, name)) for name in names})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attribute names, in order."""
+        return tuple(self.categories)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of categories of every attribute, in order."""
+        return tuple(len(values) for values in self.categories.values())
+
+    def __len__(self) -> int:
+        return len(self.categories)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A mapping proxy cannot be pickled, and domains travel to worker processes.
+        return Domain, (dict(self.categories),)
+
+    def __repr__(self) -> str:
+        return f"Domain({ {name: list(values) for name, values in self.categories.items()}!r})"
+
+    def project(self, attributes: Iterable[str]) -> Domain:
+        """Return the domain of some attributes, in the order asked for."""
+        return Domain({name: self.categories[name] for name in self._known(attributes)})
+
+    def size(self, attributes: Iterable[str] | None = None) -> int:
+        """Return the number of cells of the product of `attributes` (default: of all)."""
+        names = self.names if attributes is None else self._known(attributes)
+        return int(np.prod([len(self.categories[name]) for name in names], dtype=object))
+
+    def encode(self, frame: pd.DataFrame) -> NDArray[np.int64]:
+        """Return the answers as an n-by-d array of category positions; columns not in the domain are ignored."""
+        return np.column_stack(
+            [column_codes(name, frame_column(frame, name), self.categories[name]) for name in self.names]
+        )
+
+    def decode(self, codes: ArrayLike) -> pd.DataFrame:
+        """Return the answers that an n-by-d array of category positions stands for."""
+        columns = zip(self.categories.items(), self._columns_of_codes(codes, self.names), strict=True)
+        return pd.DataFrame({name: category_index(values)[column] for (name, values), column in columns})
+
+    def cells(self, codes: ArrayLike, attributes: Iterable[str]) -> NDArray[np.int64]:
+        """Return each record's cell in the product of `attributes`, the last attribute varying fastest."""
+        names = self._tabled(attributes)
+        columns = self._columns_of_codes(codes, names)
+        return np.ravel_multi_index(columns, self.project(names).shape).astype(np.int64)
+
+    def index(self, attributes: Iterable[str] | None = None) -> pd.MultiIndex:
+        """Return the labelled cells of the product of `attributes`, in the order of `cells`."""
+        names = self._tabled(self.names if attributes is None else attributes)
+        return pd.MultiIndex.from_product([category_index(self.categories[name]) for name in names], names=names)
+
+    def to_json(self) -> str:
+        """Return the domain as JSON: an object of lists, in order."""
+        return json.dumps({name: list(values) for name, values in self.categories.items()}, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Domain:
+        """Read a domain written by `to_json`."""
+        try:
+            parsed = json.loads(text, object_pairs_hook=_no_duplicate_names)
+        except DomainError:
+            raise
+        except (TypeError, ValueError, RecursionError) as error:
+            raise DomainError(f"text that is not JSON ({error})", 'an object such as {"sex": ["F", "M"]}') from error
+        return cls(parsed)
+
+    def _key(self) -> tuple[Any, ...]:
+        return tuple((name, tuple((type(v).__name__, v) for v in vs)) for name, vs in self.categories.items())
+
+    def _known(self, attributes: Iterable[str]) -> tuple[str, ...]:
+        names = listed(attributes)
+        unknown = [name for name in names if not isinstance(name, str) or name not in self.categories]
+        if unknown or not names or len(set(names)) < len(names):
+            raise DomainError(f"attributes {names!r}", f"different names out of {one_line(self.names)}, at least one")
+        return names
+
+    def _tabled(self, attributes: Iterable[str]) -> tuple[str, ...]:
+        names = self._known(attributes)
+        if self.size(names) > np.iinfo(np.int64).max:
+            raise DomainError(
+                f"the product of {len(names)} attributes with {self.size(names)} cells",
+                "fewer than 2**63 cells",
+                "Take fewer attributes together.",
+            )
+        return names
+
+    def _columns_of_codes(self, codes: ArrayLike, names: tuple[str, ...]) -> list[NDArray[np.int64]]:
+        array = as_array(codes, "codes")
+        if array.ndim != 2 or array.shape[1] != len(self):
+            raise DomainError(f"codes of shape {array.shape}", f"an array of shape (n, {len(self)})")
+        return [
+            integers_below(array[:, self.names.index(name)], len(self.categories[name]), f"column {name!r}")
+            for name in names
+        ]
+
+
+IntArrayLike: TypeAlias = NDArray[np.integer[Any]] | Sequence[Sequence[int]]
+
+
+def _no_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise DomainError(f"the attribute names {one_line(repeated)} stand more than once", "different names")
+    return dict(pairs)

@@ -1,0 +1,82 @@
+"""Estimates: frequencies with their exact covariance, and the intervals that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from ldpstats.arrays import FloatArray, significance
+from ldpstats.errors import NotIdentifiedError
+from ldpstats.noise import Tally
+from ldpstats.privacy import PrivacyStatement
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """Estimated frequencies of some cells.
+
+    Parameters
+    ----------
+    estimate : array, shape (..., cells)
+        Unbiased frequencies. They may be negative or exceed one: clipping would bias everything made of them.
+    covariance : array, shape (..., cells, cells)
+        Unbiased estimate of their covariance: noise of the mechanism plus sampling of the respondents.
+    n : int
+        The reports behind them.
+    """
+
+    estimate: FloatArray
+    covariance: FloatArray
+    n: int
+    privacy: PrivacyStatement | None = None
+    simulated: bool = False
+
+    @property
+    def std_err(self) -> FloatArray:
+        """The standard error of every frequency."""
+        return np.sqrt(np.diagonal(self.covariance, axis1=-2, axis2=-1))
+
+    def conf_int(self, alpha: float = 0.05) -> FloatArray:
+        """Return pointwise normal intervals for the population frequencies, shape (..., cells, 2).
+
+        Each covers its own frequency with probability about 1 - alpha; they are not simultaneous. Both the
+        randomization and the sampling of respondents are allowed for. The limits are not cut at 0 and 1.
+        """
+        margin = -ndtri(significance(alpha) / 2) * self.std_err
+        return np.stack([self.estimate - margin, self.estimate + margin], axis=-1)
+
+    def to_frame(self, index: pd.Index | None = None, alpha: float = 0.05) -> pd.DataFrame:
+        """Return a row per cell: estimate, standard error and pointwise interval."""
+        limits = self.conf_int(alpha)
+        return pd.DataFrame(
+            {"estimate": self.estimate, "std_err": self.std_err, "lower": limits[:, 0], "upper": limits[:, 1]},
+            index=index,
+        )
+
+
+def invert(tally: Tally, privacy: PrivacyStatement | None = None) -> Estimate:
+    """Estimate the frequencies behind a tally by inverting its expectation, which is unbiased.
+
+    The plug-in covariance has expectation (n-1)/n times the true one for every noise model, because it is
+    quadratic in the estimate only through the product of two means; hence the division by n - 1.
+    """
+    refuse_empty(tally.n)
+    estimate = tally.noise.debias(tally.proportions)
+    covariance = tally.noise.covariance(estimate)
+    return Estimate(estimate, over_degrees_of_freedom(covariance, tally.n), tally.n, privacy, tally.simulated)
+
+
+def refuse_empty(n: int, whose: str = "this tally") -> None:
+    """Refuse to estimate from nothing."""
+    if n == 0:
+        raise NotIdentifiedError(
+            f"no reports behind {whose}", "at least one report", "Collect more respondents, or ask about fewer groups."
+        )
+
+
+def over_degrees_of_freedom(covariance: FloatArray, n: int) -> FloatArray:
+    """Divide by n - 1; a single report says nothing about its own spread."""
+    return covariance / (n - 1) if n > 1 else np.full_like(covariance, np.inf)

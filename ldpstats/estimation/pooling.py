@@ -1,0 +1,71 @@
+"""Pooling: one unbiased linear estimate from several blocks, also where no block alone identifies the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray
+from ldpstats.errors import NotIdentifiedError
+from ldpstats.estimation.estimate import over_degrees_of_freedom
+
+
+class Measurement(Protocol):
+    """Proportions whose expectation is linear in the cell frequencies (blocks are such)."""
+
+    @property
+    def n(self) -> int:
+        """The number of reports."""
+        ...
+
+    def design(self) -> tuple[FloatArray, FloatArray]:
+        """Return the matrix and the offset of the expectation."""
+        ...
+
+    def report_covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return the covariance of one report."""
+        ...
+
+
+class LinearPooling:
+    """Weighted least squares with weights that depend on the designs only, so that the estimate stays unbiased.
+
+    Each output is weighted by its inverse variance under uniform frequencies; for a single invertible
+    block this is the plain inversion.
+    """
+
+    def __init__(self, measurements: Sequence[Measurement]) -> None:
+        self._measurements = list(measurements)
+        designs = [one.design() for one in self._measurements]
+        cells = designs[0][0].shape[1]
+        uniform = np.full(cells, 1 / cells)
+        weights = [one.n / np.diagonal(one.report_covariance(uniform)) for one in self._measurements]
+        weighted = [matrix.T * weight for (matrix, _), weight in zip(designs, weights, strict=True)]
+        gram = sum(
+            (left @ matrix for left, (matrix, _) in zip(weighted, designs, strict=True)), np.zeros((cells, cells))
+        )
+        if np.linalg.matrix_rank(gram, hermitian=True) < cells:
+            raise NotIdentifiedError(
+                f"{len(designs)} blocks that identify only some contrasts of {cells} cells",
+                "blocks that together identify every cell",
+                "Test hypotheses about the contrasts they do tell, or collect a block that asks for the cells.",
+            )
+        self._operators = [np.linalg.solve(gram, left) for left in weighted]
+        self._offsets = [offset for _, offset in designs]
+
+    def estimate(self, counts: Sequence[NDArray[np.int64]]) -> FloatArray:
+        """Return the estimated cell frequencies for one tally per measurement (leading axes: many tables)."""
+        parts = zip(self._measurements, self._operators, self._offsets, counts, strict=True)
+        return np.sum([(tally / one.n - offset) @ operator.T for one, operator, offset, tally in parts], axis=0)
+
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return the covariance of the estimate, unbiased when `frequencies` is the estimate itself."""
+        parts = zip(self._measurements, self._operators, strict=True)
+        each = [
+            over_degrees_of_freedom(operator @ one.report_covariance(frequencies) @ operator.T, one.n)
+            for one, operator in parts
+        ]
+        return np.sum(each, axis=0)

@@ -1,0 +1,84 @@
+"""Effect sizes of two-way tables, corrected for the randomization noise that inflates them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpstats.errors import LdpstatsError
+from ldpstats.inference.statistics import interaction_derivative
+from ldpstats.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """How strongly two attributes hang together.
+
+    Parameters
+    ----------
+    cramers_v : float
+        Cramér's V without the bias that noise adds: 0 for independence, 1 for the strongest dependence;
+        nan where it is not estimable.
+    plug_in : float
+        V of the estimated table as it stands; noise alone makes it positive.
+    noise : float
+        The V that noise alone would show on average (root mean square).
+    why_not : str
+        The reason where V is not estimable.
+    """
+
+    cramers_v: float
+    plug_in: float
+    noise: float
+    why_not: str = ""
+
+    def __str__(self) -> str:
+        if self.why_not:
+            return f"Cramér's V is not estimable: {self.why_not}"
+        return f"Cramér's V = {self.cramers_v:.3f} (corrected for noise, which alone would show about {self.noise:.3f})"
+
+
+def association(table: Table) -> Association:
+    """Return the bias-corrected Cramér's V of a two-way table.
+
+    With E the product of the estimated margins, g the deviations from it and V their covariance,
+    φ² = Σ g²/E − Σ V_vv/E, and Cramér's V is the root of max(φ², 0) / (min(r, c) − 1).
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 100, 100, 400]) * 100, rng=1)
+    >>> round(association(tables["sex", "car"]).cramers_v, 2)
+    0.6
+    """
+    two_way_shape(table)
+    estimate = table.estimate
+    row, column = estimate.sum(axis=1), estimate.sum(axis=0)
+    if min(row.min(), column.min()) <= 0:
+        return Association(math.nan, math.nan, math.nan, "a category's estimated share is not above zero")
+    expected = np.outer(row, column)
+    derivative = interaction_derivative(row, column)
+    variance = np.diagonal(derivative @ table.covariance @ derivative.T).reshape(expected.shape)
+    largest = min(estimate.shape) - 1
+    raw = float(((estimate - expected) ** 2 / expected).sum()) / largest
+    bias = float((variance / expected).sum()) / largest
+    if bias >= 1:
+        return Association(math.nan, math.sqrt(raw), math.sqrt(bias), "the noise exceeds the whole range of V")
+    return Association(math.sqrt(max(raw - bias, 0.0)), math.sqrt(raw), math.sqrt(bias))
+
+
+def two_way_shape(table: Table) -> tuple[int, int]:
+    """Return rows and columns of a two-way table; refuse anything else."""
+    if not isinstance(table, Table):
+        raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
+    if len(table.shape) != 2:
+        raise LdpstatsError(
+            f"a table of {len(table.shape)} attributes {table.attributes!r}",
+            "a two-way table",
+            "Take one with table.marginal([...]).",
+        )
+    return table.shape[0], table.shape[1]

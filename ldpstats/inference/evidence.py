@@ -1,0 +1,69 @@
+"""Evidence: the score and information that all blocks of a table give about its cells, for many tables at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.blocks import Block
+from ldpstats.noise import Information
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """Tallies of the same blocks for one or many tables.
+
+    Parameters
+    ----------
+    blocks : tuple of Block
+        What was asked and how it was randomized; their own tallies are not used.
+    counts : tuple of array, shape (tables, outputs)
+        A stack of tallies for every block.
+    """
+
+    blocks: tuple[Block, ...]
+    counts: tuple[NDArray[np.int64], ...]
+
+    @classmethod
+    def observed(cls, blocks: Sequence[Block]) -> Evidence:
+        """Return the one table that was collected."""
+        return cls(tuple(blocks), tuple(block.tally.counts[None, :] for block in blocks))
+
+    def replicates(self, frequencies: FloatArray, size: int, rng: np.random.Generator) -> Evidence:
+        """Draw `size` tables of as many respondents whose cells have these frequencies."""
+        return Evidence(self.blocks, tuple(block.draw(frequencies, size, rng) for block in self.blocks))
+
+    def subset(self, tables: NDArray[np.intp]) -> Evidence:
+        """Return some of the tables."""
+        return Evidence(self.blocks, tuple(counts[tables] for counts in self.counts))
+
+    def __len__(self) -> int:
+        return len(self.counts[0])
+
+    def score(self, frequencies: FloatArray) -> tuple[FloatArray, Information]:
+        """Return the score of the cell frequencies (up to a multiple of ones) and its information."""
+        parts = [block.score(frequencies, counts) for block, counts in zip(self.blocks, self.counts, strict=True)]
+        score, information = parts[0]
+        for more, added in parts[1:]:
+            score, information = score + more, information + added
+        return score, information
+
+    def supports(self, frequencies: FloatArray) -> BoolArray:
+        """Say for which tables these frequencies give every block a proper law."""
+        return np.logical_and.reduce([block.supports(frequencies) for block in self.blocks])
+
+
+def identified_contrasts(evidence: Evidence, frequencies: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of the contrasts of cells that the blocks tell anything about.
+
+    Which contrasts those are depends on the blocks' designs only, not on the frequencies.
+    """
+    _, information = evidence.score(frequencies[None, :])
+    cells = frequencies.size
+    centred = np.eye(cells) - 1 / cells
+    values, vectors = np.linalg.eigh(centred @ information.dense()[0] @ centred)
+    return vectors[:, values > values.max() * cells * 1e-12]

@@ -1,0 +1,140 @@
+"""Null models: cell frequencies as a function of a few parameters, fitted through the channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray
+from ldpstats.inference.evidence import Evidence
+
+_MAX_STEPS = 50
+_CONVERGED = 1e-10
+_MAX_HALVINGS = 30
+_SMALLEST = 1e-9
+
+
+class NullModel(Protocol):
+    """A family of cell frequencies; parameters and cells may have a leading axis of tables."""
+
+    def frequencies(self, parameters: FloatArray) -> FloatArray:
+        """Return the cell frequencies."""
+        ...
+
+    def jacobian(self, parameters: FloatArray) -> FloatArray:
+        """Return the derivative of the frequencies, shape (..., cells, parameters); its columns are contrasts."""
+        ...
+
+    def nearest(self, cells: FloatArray) -> FloatArray:
+        """Return the parameters of a member near some (possibly negative) cell frequencies."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TwoWayIndependence:
+    """Rows and columns are independent: every cell is the product of its margins.
+
+    The parameters are the margins without their last entries.
+    """
+
+    rows: int
+    columns: int
+
+    def margins(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the row and the column margin."""
+        row, column = parameters[..., : self.rows - 1], parameters[..., self.rows - 1 :]
+        return _completed(row), _completed(column)
+
+    def frequencies(self, parameters: FloatArray) -> FloatArray:
+        """Return the product of the margins."""
+        row, column = self.margins(parameters)
+        return (row[..., :, None] * column[..., None, :]).reshape(*parameters.shape[:-1], -1)
+
+    def jacobian(self, parameters: FloatArray) -> FloatArray:
+        """Return how the cells move when one entry of a margin grows at the cost of its last."""
+        row, column = self.margins(parameters)
+        tables = parameters.shape[:-1]
+        derivative = np.zeros((*tables, self.rows, self.columns, self.rows + self.columns - 2))
+        for entry in range(self.rows - 1):
+            derivative[..., entry, :, entry] = column
+            derivative[..., -1, :, entry] = -column
+        for entry in range(self.columns - 1):
+            derivative[..., :, entry, self.rows - 1 + entry] = row
+            derivative[..., :, -1, self.rows - 1 + entry] = -row
+        return derivative.reshape(*tables, self.rows * self.columns, -1)
+
+    def nearest(self, cells: FloatArray) -> FloatArray:
+        """Return the margins of the cells, cut just above zero and rescaled."""
+        table = cells.reshape(*cells.shape[:-1], self.rows, self.columns)
+        row, column = _on_simplex(table.sum(axis=-1)), _on_simplex(table.sum(axis=-2))
+        return np.concatenate([row[..., :-1], column[..., :-1]], axis=-1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NullFit:
+    """The fitted parameters of every table, and where the fit stands."""
+
+    parameters: FloatArray
+    frequencies: FloatArray
+    converged: np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+def fit_null(model: NullModel, evidence: Evidence, start: FloatArray) -> NullFit:
+    """Fit a null model to every table by Fisher scoring, from parameters that give a proper law.
+
+    Estimated frequencies may leave [0, 1] as long as every report keeps a positive probability: that keeps
+    the score statistic free of boundary effects.
+    """
+    parameters = start.copy()
+    converged = np.zeros(len(evidence), dtype=bool)
+    for _ in range(_MAX_STEPS):
+        active = np.flatnonzero(~converged)
+        if not active.size:
+            break
+        part = evidence if active.size == len(evidence) else evidence.subset(active)
+        step, gain = _scoring_step(model, part, parameters[active])
+        parameters[active] += _safe(model, part, parameters[active], step)
+        converged[active] = gain < _CONVERGED
+    return NullFit(parameters, model.frequencies(parameters), converged)
+
+
+def solve_or_shortest(matrix: FloatArray, vector: FloatArray) -> FloatArray:
+    """Solve for each table; where the blocks do not identify the parameters, take the shortest solution."""
+    try:
+        solution: FloatArray = np.linalg.solve(matrix, vector[..., None])
+    except np.linalg.LinAlgError:
+        inverse = np.linalg.pinv(matrix, rcond=1e-10, hermitian=True)
+        solution = inverse @ vector[..., None]
+    return solution[..., 0]
+
+
+def _scoring_step(model: NullModel, evidence: Evidence, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
+    score, information = evidence.score(model.frequencies(parameters))
+    jacobian = model.jacobian(parameters)
+    transposed = np.swapaxes(jacobian, -1, -2)
+    gradient = (transposed @ score[..., None])[..., 0]
+    step = solve_or_shortest(transposed @ information.times(jacobian), gradient)
+    return step, np.abs((step * gradient).sum(axis=-1))
+
+
+def _safe(model: NullModel, evidence: Evidence, parameters: FloatArray, step: FloatArray) -> FloatArray:
+    """Halve the steps that would leave the region where every report has a positive probability."""
+    step = step.copy()
+    for _ in range(_MAX_HALVINGS):
+        outside = ~evidence.supports(model.frequencies(parameters + step))
+        if not outside.any():
+            return step
+        step[outside] /= 2
+    step[outside] = 0
+    return step
+
+
+def _completed(entries: FloatArray) -> FloatArray:
+    return np.concatenate([entries, 1 - entries.sum(axis=-1, keepdims=True)], axis=-1)
+
+
+def _on_simplex(margin: FloatArray) -> FloatArray:
+    kept = np.maximum(margin, _SMALLEST)
+    return kept / kept.sum(axis=-1, keepdims=True)

@@ -1,0 +1,196 @@
+"""What a mechanism is: a sampler, its exact worst-case ratio and a noise model; all the rest is shared."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldpstats.arrays import BoolArray, FloatArray, at_least, counts_array, integers_below, positive_epsilon
+from ldpstats.errors import LdpstatsError, ReportError
+from ldpstats.estimation import Estimate, invert
+from ldpstats.noise import NoiseModel, Tally
+from ldpstats.privacy import PrivacyStatement, strict_epsilon
+from ldpstats.randomness import Draws, Rng, client_draws, generator
+
+_CHUNK_CELLS = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFormat:
+    """How reports are stored: an array of `dtype`, a number per report or a row of `width` numbers."""
+
+    dtype: np.dtype[Any]
+    width: int | None = None
+
+    def shape(self, n: int) -> tuple[int, ...]:
+        """Return the shape of the array that holds n reports."""
+        return (n,) if self.width is None else (n, self.width)
+
+
+class Mechanism(Protocol):
+    """A randomizer for one value out of k, as a frozen dataclass with the fields `k` and `epsilon`.
+
+    A mechanism supplies the members marked abstract; the others are the same for all.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    source: ClassVar[str]
+    slack_reason: ClassVar[str] = ""
+    """Why the strict level may stay below the one asked for by more than 1e-9, if it may."""
+
+    @property
+    def k(self) -> int:
+        """The number of values."""
+        ...
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy level that was asked for; the implemented one is never above it."""
+        ...
+
+    @property
+    @abstractmethod
+    def noise(self) -> NoiseModel:
+        """The law of the tally, with the probabilities as implemented."""
+
+    @property
+    @abstractmethod
+    def report_format(self) -> ReportFormat:
+        """How the reports are stored."""
+
+    @abstractmethod
+    def likelihood_ratio(self) -> Fraction | None:
+        """Return the exact worst-case ratio P(report | a value) / P(report | another); None if unbounded."""
+
+    @abstractmethod
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        """Randomize values that are known to lie in [0, k)."""
+
+    @abstractmethod
+    def possible(self, reports: NDArray[Any]) -> BoolArray:
+        """Say which reports, already of the right dtype and width, this mechanism can send."""
+
+    @abstractmethod
+    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """Count how many reports support each output."""
+
+    def __post_init__(self) -> None:
+        """Check the fields that all mechanisms share."""
+        object.__setattr__(self, "k", at_least(self.k, 2, "k"))
+        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+
+    def privatize(self, values: ArrayLike, rng: Rng = None) -> Reports:
+        """Randomize values in [0, k); with `rng` the result is a reproducible simulation and says so."""
+        checked = integers_below(values, self.k, "values")
+        draws = client_draws(rng)
+        step = max(1, _CHUNK_CELLS // self.k)
+        parts = [self.randomize(checked[start : start + step], draws) for start in range(0, max(checked.size, 1), step)]
+        return Reports(self, np.concatenate(parts).astype(self.report_format.dtype, copy=False), draws.simulated)
+
+    def count(self, reports: Reports | ArrayLike) -> Tally:
+        """Count reports; a bare array is checked like anything that came over a wire."""
+        collected = reports if isinstance(reports, Reports) else Reports(self, np.asarray(reports))
+        if collected.mechanism != self:
+            raise ReportError(
+                f"reports of {collected.mechanism}",
+                f"reports of {self}",
+                "Count them with the mechanism that made them.",
+            )
+        return Tally(self.noise, self.count_reports(collected.data), len(collected), collected.simulated)
+
+    def estimate(self, reports_or_counts: Reports | Tally, method: str = "unbiased") -> Estimate:
+        """Estimate the frequencies of the k values, without bias."""
+        if method != "unbiased":
+            raise LdpstatsError(f"method = {method!r}", "'unbiased'")
+        if isinstance(reports_or_counts, Reports):
+            return self.estimate(self.count(reports_or_counts))
+        if not isinstance(reports_or_counts, Tally) or reports_or_counts.noise != self.noise:
+            raise ReportError(
+                f"{type(reports_or_counts).__name__} that {self} did not make",
+                "what its own privatize, count or simulate returned",
+                "A bare array of reports goes through count first.",
+            )
+        return invert(reports_or_counts, self.privacy())
+
+    def simulate(self, true_counts: ArrayLike, size: int | None = None, rng: Rng = None) -> Tally:
+        """Draw the tally of respondents with these true counts, exactly, without visiting them one by one.
+
+        With `size` the counts get a leading axis: that many independent tallies of the same respondents.
+        """
+        checked = counts_array(true_counts, self.k, "true_counts")
+        if checked.ndim != 1:
+            raise LdpstatsError(
+                f"true_counts of shape {checked.shape}", f"{self.k} counts", "Use `size` for repetitions."
+            )
+        repeated = checked if size is None else np.broadcast_to(checked, (at_least(size, 1, "size"), self.k))
+        counts = self.noise.simulate(np.array(repeated), generator(rng))
+        return Tally(self.noise, counts, int(checked.sum()), simulated=True)
+
+    def strict_epsilon(self) -> float:
+        """Return the exact privacy level of the implemented channel, rounded up to a double."""
+        return strict_epsilon(self.likelihood_ratio())
+
+    def privacy(self) -> PrivacyStatement:
+        """Return the guarantee of one report."""
+        return PrivacyStatement(self.strict_epsilon(), "the one value that a respondent reports")
+
+    def variance(self, freq: float | ArrayLike, n: int) -> FloatArray | float:
+        """Return the exact variance of the unbiased estimate from n random respondents.
+
+        `freq` holds all k frequencies, or is the frequency of one value (the others then share the rest equally).
+        """
+        frequencies = np.asarray(freq, dtype=float)
+        if frequencies.ndim == 0:
+            spread = np.full(self.k, (1 - frequencies) / (self.k - 1))
+            spread[0] = frequencies
+            return float(self.noise.covariance(spread)[0, 0] / at_least(n, 1, "n"))
+        return np.diagonal(self.noise.covariance(frequencies), axis1=-2, axis2=-1) / at_least(n, 1, "n")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the name and the parameters as plain values."""
+        parameters = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {"name": self.name, **parameters}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reports:
+    """Reports of one mechanism, checked when they are made: what cannot have been sent is refused."""
+
+    mechanism: Mechanism
+    data: NDArray[Any]
+    simulated: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", _checked_reports(self.mechanism, np.asarray(self.data)))
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+
+def _checked_reports(mechanism: Mechanism, data: NDArray[Any]) -> NDArray[Any]:
+    expected = mechanism.report_format
+    if data.size == 0:
+        data = data.reshape(expected.shape(0)).astype(expected.dtype)
+    if data.dtype.kind not in "iu" or data.shape != expected.shape(len(data)):
+        raise ReportError(
+            f"reports of dtype {data.dtype} and shape {data.shape}",
+            f"whole numbers ({expected.dtype}) of shape {expected.shape(len(data))} for {mechanism}",
+        )
+    limits = np.iinfo(expected.dtype)
+    outside = (data < limits.min) | (data > limits.max)
+    rows = outside if data.ndim == 1 else outside.any(axis=1)
+    impossible = np.flatnonzero(rows | ~mechanism.possible(data.astype(expected.dtype)))
+    if impossible.size:
+        raise ReportError(
+            f"the report {data[impossible[0]].tolist()} at position {impossible[0]} ({impossible.size} such reports)",
+            f"reports that {mechanism} can send",
+            "Check that client and server use the same mechanism, k and epsilon.",
+        )
+    return data.astype(expected.dtype, copy=False)

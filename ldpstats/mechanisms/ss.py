@@ -1,0 +1,118 @@
+"""SS, subset selection: a report is a set of values that holds the truth more often than chance would."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray
+from ldpstats.errors import LdpstatsError
+from ldpstats.mechanisms.base import Mechanism, ReportFormat
+from ldpstats.noise import SupportNoise
+from ldpstats.randomness import GRID, Draws, exp_below, numerator_at_most
+
+
+@dataclass(frozen=True, slots=True)
+class SS(Mechanism):
+    """Subset selection (k-subset, ω-SM): `omega` values, the true one among them with a raised probability.
+
+    Without `omega` the better of the whole numbers around k / (e^ε + 1) is taken, by exact variance.
+
+    Examples
+    --------
+    >>> ss = SS(17, epsilon=1.0)
+    >>> ss.omega
+    5
+    >>> ss.privatize([0, 16], rng=1).data.shape
+    (2, 5)
+    """
+
+    k: int
+    epsilon: float
+    omega: int | None = None
+
+    name: ClassVar[str] = "ss"
+    aliases: ClassVar[tuple[str, ...]] = ("k-subset", "omega-sm", "subset selection")
+    source: ClassVar[str] = "Ye & Barg 2017; Wang et al. 2016, in Wang et al. 2020"
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        chosen = _best_size(self.k, self.epsilon) if self.omega is None else self.omega
+        if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)) or not 1 <= chosen < self.k:
+            raise LdpstatsError(f"omega = {chosen!r} for {self.k} values", f"a whole number from 1 to {self.k - 1}")
+        object.__setattr__(self, "omega", int(chosen))
+        if self._holds_truth * self.k <= GRID * self._size:
+            raise LdpstatsError(
+                f"epsilon = {self.epsilon!r} for {self.k} values", "levels large enough to show on a grid of 2^-64"
+            )
+
+    @property
+    def _size(self) -> int:
+        assert self.omega is not None  # set in __post_init__
+        return self.omega
+
+    @property
+    def _holds_truth(self) -> int:
+        return _truth_numerator(self.k, self.epsilon, self._size)
+
+    @property
+    def noise(self) -> SupportNoise:
+        """Supports of a fixed size."""
+        return SupportNoise.subset(self.k, float(Fraction(self._holds_truth, GRID)), self._size)
+
+    @property
+    def report_format(self) -> ReportFormat:
+        """A row of `omega` values in increasing order, so that the order tells nothing."""
+        return ReportFormat(np.min_scalar_type(self.k - 1), self._size)
+
+    def likelihood_ratio(self) -> Fraction:
+        """Return P(S | v in S) / P(S | w not in S), with the numbers of sets that hold and do not hold a value."""
+        return Fraction(self._holds_truth * (self.k - self._size), (GRID - self._holds_truth) * self._size)
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
+        """Shuffle the other values only as far as they are needed, and put the truth in or leave it out."""
+        n = values.size
+        rows = np.arange(n)
+        others = np.broadcast_to(np.arange(self.k - 1), (n, self.k - 1)).copy()
+        others += others >= values[:, None]
+        for place in range(self._size):
+            partner = place + draws.uniform(self.k - 1 - place, n)
+            chosen = others[rows, partner]
+            others[rows, partner] = others[:, place]
+            others[:, place] = chosen
+        subset = others[:, : self._size]
+        holds = draws.bernoulli(self._holds_truth, n)
+        subset[holds, -1] = values[holds]
+        return np.sort(subset, axis=1)
+
+    def possible(self, reports: NDArray[Any]) -> BoolArray:
+        """Increasing values of the alphabet."""
+        increasing = np.all(reports[:, 1:] > reports[:, :-1], axis=1)
+        return increasing & (reports[:, -1] < self.k)
+
+    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """Count how many sets hold each value."""
+        return np.bincount(reports.ravel(), minlength=self.k)
+
+
+def _truth_numerator(k: int, epsilon: float, size: int) -> int:
+    likelihood = exp_below(epsilon)
+    return numerator_at_most(size * likelihood / (size * likelihood + k - size))
+
+
+def _best_size(k: int, epsilon: float) -> int:
+    ideal = Fraction(k) / (exp_below(epsilon) + 1)
+    lower = int(ideal)
+    return min(
+        (size for size in (lower, lower + 1) if 1 <= size < k), key=lambda size: _variance_at_uniform(k, epsilon, size)
+    )
+
+
+def _variance_at_uniform(k: int, epsilon: float, size: int) -> float:
+    noise = SupportNoise.subset(k, float(Fraction(_truth_numerator(k, epsilon, size), GRID)), size)
+    mean = noise.q + noise.delta / k
+    return mean * (1 - mean) / noise.delta**2

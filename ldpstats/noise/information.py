@@ -1,0 +1,61 @@
+"""Information about cell frequencies: a diagonal plus a low-rank part, for many tables at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Information:
+    """The matrix diag(diagonal) + left core leftᵀ.
+
+    It is only ever applied to contrasts (vectors that sum to zero), because frequencies sum to one.
+
+    Parameters
+    ----------
+    diagonal : array, shape (..., m)
+    left : array, shape (..., m, k)
+    core : array, shape (..., k, k)
+        `left` and `core` are None where the matrix is diagonal.
+    """
+
+    diagonal: FloatArray
+    left: FloatArray | None = None
+    core: FloatArray | None = None
+
+    def dense(self) -> FloatArray:
+        """Return the whole matrix."""
+        return self.times(np.eye(self.diagonal.shape[-1]))
+
+    def times(self, columns: FloatArray) -> FloatArray:
+        """Multiply the matrix with a matrix of columns."""
+        product = self.diagonal[..., None] * columns
+        if self.left is None or self.core is None:
+            return product
+        return product + self.left @ (self.core @ (np.swapaxes(self.left, -1, -2) @ columns))
+
+    def of_cells(self, classes: IntArray) -> Information:
+        """Return the information about cells whose answers are `classes`, given this about the answers."""
+        answers = self.diagonal.shape[-1]
+        if classes.size == answers:
+            left = None if self.left is None else self.left[..., classes, :]
+            return Information(self.diagonal[..., classes], left, self.core)
+        membership = np.eye(answers)[classes]
+        nothing = np.zeros((*self.diagonal.shape[:-1], classes.size))
+        return Information(nothing, np.broadcast_to(membership, (*nothing.shape, answers)), self.dense())
+
+    def __add__(self, other: Information) -> Information:
+        diagonal = self.diagonal + other.diagonal
+        if self.left is None or self.core is None:
+            return Information(diagonal, other.left, other.core)
+        if other.left is None or other.core is None:
+            return Information(diagonal, self.left, self.core)
+        first, second = self.core.shape[-1], other.core.shape[-1]
+        core = np.zeros((*diagonal.shape[:-1], first + second, first + second))
+        core[..., :first, :first] = self.core
+        core[..., first:, first:] = other.core
+        return Information(diagonal, np.concatenate([self.left, other.left], axis=-1), core)

@@ -1,0 +1,73 @@
+"""The questions that every noise model answers; nothing above this layer asks which mechanism made a table."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray
+from ldpstats.noise.information import Information
+
+
+class NoiseModel(Protocol):
+    """The law of the counts of randomized reports, given the frequencies of the true values.
+
+    Frequencies, proportions and counts may have leading axes: many tables at once. Frequencies sum to one
+    over their last axis but need not be nonnegative (estimates are not).
+    """
+
+    @property
+    def cells(self) -> int:
+        """The number of true values."""
+        ...
+
+    @property
+    def outputs(self) -> int:
+        """The number of entries of a tally."""
+        ...
+
+    def mean(self, frequencies: FloatArray) -> FloatArray:
+        """Return each output's expected share of the reports."""
+        ...
+
+    def design(self) -> tuple[FloatArray, FloatArray]:
+        """Return the matrix A (outputs by cells) and the offset a of mean = A frequencies + a."""
+        ...
+
+    def report_covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return the covariance matrix of one random respondent's contribution to the tally."""
+        ...
+
+    def debias(self, proportions: FloatArray) -> FloatArray:
+        """Return the unbiased estimate of the frequencies, where the outputs identify them."""
+        ...
+
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the covariance matrix of the debiased estimate."""
+        ...
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw the tally of respondents whose true values are known, exactly, at the level of counts."""
+        ...
+
+    def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw `size` tallies of `n` random respondents each."""
+        ...
+
+    def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
+        """Return the (quasi-)score in the frequencies, up to a multiple of the ones vector, and its information."""
+        ...
+
+    def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
+        """Say for each table whether these frequencies give a proper law of the reports."""
+        ...
+
+    def merged(self, classes: NDArray[np.int64], /) -> NoiseModel | None:
+        """Return the noise of the tally whose outputs are added up by class, if it is again a noise model."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model as plain values; `noise_from_dict` reads them."""
+        ...

@@ -1,0 +1,224 @@
+"""Multinomial noise: every respondent sends exactly one output of a channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.noise.information import Information
+
+
+class Channel(Protocol):
+    """P(output | true value) as a linear map; both kinds below are given by plain numbers, so they compare."""
+
+    @property
+    def cells(self) -> int:
+        """The number of true values."""
+        ...
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs."""
+        ...
+
+    def push(self, frequencies: FloatArray) -> FloatArray:
+        """Return the distribution of the report."""
+        ...
+
+    def matrix(self) -> FloatArray:
+        """Return the whole channel, a row per true value."""
+        ...
+
+    def invert(self, proportions: FloatArray) -> FloatArray:
+        """Undo `push`."""
+        ...
+
+    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+        """Return the score and information, given counts / mean and n / mean of every output."""
+        ...
+
+    def merged(self, classes: NDArray[np.int64], /) -> Channel | None:
+        """Return the channel between classes of values and the same classes of outputs, if there is one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TruthOrFake:
+    """Tell the truth with probability `truth`, else draw an answer from the distribution `fake`: p I + (1-p) 1 Tᵀ."""
+
+    truth: float
+    fake: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not 0 < self.truth <= 1 or min(self.fake) < 0 or abs(sum(self.fake) - 1) > 1e-9 or len(self.fake) < 2:
+            raise LdpstatsError(
+                f"truth = {self.truth!r} with {len(self.fake)} fake frequencies summing to {sum(self.fake)!r}",
+                "a truth probability in (0, 1] and at least two nonnegative frequencies that sum to 1",
+            )
+
+    @property
+    def cells(self) -> int:
+        """The number of true values."""
+        return len(self.fake)
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs: the values themselves."""
+        return len(self.fake)
+
+    def push(self, frequencies: FloatArray) -> FloatArray:
+        """Return the distribution of the report."""
+        return self.truth * frequencies + (1 - self.truth) * np.asarray(self.fake)
+
+    def matrix(self) -> FloatArray:
+        """Return the whole channel, a row per true value."""
+        return self.push(np.eye(self.cells))
+
+    def invert(self, proportions: FloatArray) -> FloatArray:
+        """Undo `push` (RRBA paper, Eq. 4)."""
+        return (proportions - (1 - self.truth) * np.asarray(self.fake)) / self.truth
+
+    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+        """Return the score up to a multiple of the ones vector, which contrasts do not see; the rest is diagonal."""
+        return self.truth * weights, Information(self.truth**2 * precision)
+
+    def merged(self, classes: NDArray[np.int64], /) -> TruthOrFake:
+        """Add the fake frequencies up by class: a coarser answer is truth or fake with the same probability."""
+        fake = np.bincount(classes, weights=np.asarray(self.fake))
+        return TruthOrFake(self.truth, tuple((fake / fake.sum()).tolist()))
+
+
+@dataclass(frozen=True, slots=True)
+class DenseChannel:
+    """Any channel, a row of output probabilities per true value; it may be rectangular."""
+
+    rows: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        matrix = np.asarray(self.rows, dtype=float)
+        if matrix.ndim != 2 or matrix.min() < 0 or np.any(np.abs(matrix.sum(axis=1) - 1) > 1e-9):
+            raise LdpstatsError(
+                f"a channel of shape {matrix.shape}", "a matrix of nonnegative rows that sum to 1, a row per true value"
+            )
+
+    @property
+    def cells(self) -> int:
+        """The number of true values."""
+        return len(self.rows)
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs."""
+        return len(self.rows[0])
+
+    def push(self, frequencies: FloatArray) -> FloatArray:
+        """Return the distribution of the report."""
+        return frequencies @ self.matrix()
+
+    def matrix(self) -> FloatArray:
+        """Return the whole channel, a row per true value."""
+        return np.asarray(self.rows, dtype=float)
+
+    def invert(self, proportions: FloatArray) -> FloatArray:
+        """Undo `push` by the pseudo-inverse, where the rows are linearly independent."""
+        matrix = self.matrix()
+        rank = int(np.linalg.matrix_rank(matrix))
+        if rank < self.cells:
+            raise NotIdentifiedError(
+                f"a channel of rank {rank} for {self.cells} values",
+                "channels whose rows are linearly independent",
+                "Such reports tell only some contrasts; combine them with other blocks in one table.",
+            )
+        return proportions @ np.linalg.pinv(matrix)
+
+    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+        """Pull the score of the outputs back to the cells."""
+        matrix = self.matrix()
+        left = np.broadcast_to(matrix, (*weights.shape[:-1], *matrix.shape))
+        nothing = np.zeros((*weights.shape[:-1], self.cells))
+        return weights @ matrix.T, Information(nothing, left, precision[..., None] * np.eye(self.outputs))
+
+    def merged(self, _classes: NDArray[np.int64], /) -> None:
+        """Give none: what a coarser answer looks like depends on the frequencies inside its class."""
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class MultinomialNoise:
+    """The counts of n reports are one Multinomial(n, frequencies pushed through the channel) draw."""
+
+    channel: TruthOrFake | DenseChannel
+
+    @property
+    def cells(self) -> int:
+        """The number of true values."""
+        return self.channel.cells
+
+    @property
+    def outputs(self) -> int:
+        """The number of entries of a tally."""
+        return self.channel.outputs
+
+    def mean(self, frequencies: FloatArray) -> FloatArray:
+        """Return each output's expected share of the reports."""
+        return self.channel.push(frequencies)
+
+    def design(self) -> tuple[FloatArray, FloatArray]:
+        """Return the channel, transposed, and no offset (frequencies sum to one)."""
+        return self.channel.matrix().T, np.zeros(self.outputs)
+
+    def report_covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return the covariance matrix of one report's indicator vector."""
+        mean = self.mean(frequencies)
+        return mean[..., None] * np.eye(self.outputs) - mean[..., :, None] * mean[..., None, :]
+
+    def debias(self, proportions: FloatArray) -> FloatArray:
+        """Return the unbiased estimate of the frequencies."""
+        return self.channel.invert(proportions)
+
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the covariance matrix of the debiased estimate."""
+        report = self.report_covariance(frequencies)
+        if isinstance(self.channel, TruthOrFake):
+            return report / self.channel.truth**2
+        inverse = self.channel.invert(np.eye(self.outputs))
+        return inverse.T @ report @ inverse
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw each true value's reports by one multinomial and add them up."""
+        draws = rng.multinomial(true_counts, self._proper(self.channel.matrix()))
+        return draws.sum(axis=-2)
+
+    def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw `size` tallies of `n` random respondents each."""
+        return rng.multinomial(n, self._proper(self.mean(frequencies)), size=size)
+
+    def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
+        """Return the score of the multinomial likelihood and the expected information."""
+        inverse_mean = 1 / self.mean(frequencies)
+        return self.channel.score(counts * inverse_mean, n * inverse_mean)
+
+    def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
+        """Say for each table whether every output has a positive probability."""
+        return np.all(self.mean(frequencies) > 0, axis=-1)
+
+    def merged(self, classes: NDArray[np.int64], /) -> MultinomialNoise | None:
+        """Return the noise of the coarser tally, if the channel allows it."""
+        channel = self.channel.merged(classes)
+        return None if channel is None else MultinomialNoise(channel)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model as plain values."""
+        if isinstance(self.channel, TruthOrFake):
+            return {"kind": "truth-or-fake", "truth": self.channel.truth, "fake": list(self.channel.fake)}
+        return {"kind": "channel", "rows": [list(row) for row in self.channel.rows]}
+
+    @staticmethod
+    def _proper(distribution: FloatArray) -> FloatArray:
+        # numpy wants rows that sum to at most one to the last bit
+        return distribution / distribution.sum(axis=-1, keepdims=True)

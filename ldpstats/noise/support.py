@@ -1,0 +1,147 @@
+"""Support noise: a report supports a set of values, and four numbers say everything about its first two moments."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray
+from ldpstats.errors import LdpstatsError
+from ldpstats.noise.information import Information
+from ldpstats.noise.subsets import subset_counts
+
+
+@dataclass(frozen=True, slots=True)
+class SupportNoise:
+    """Symmetric mechanisms whose report supports a set of values (THE, OUE, SUE, local hashing, subset selection).
+
+    Parameters
+    ----------
+    cells : int
+        The number of values.
+    p, q : float
+        The probability that a report supports the true value, and that it supports another one.
+    r1, r2 : float
+        The probability that it supports two given values, the true one among them or not.
+    size : int, optional
+        The number of values that every report supports, where that is fixed (then the set is uniform given
+        whether it holds the truth); None where values are supported independently of each other.
+    """
+
+    cells: int
+    p: float
+    q: float
+    r1: float
+    r2: float
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.q < self.p <= 1 or self.cells < 2:
+            raise LdpstatsError(
+                f"support probabilities p = {self.p!r}, q = {self.q!r} for {self.cells} values",
+                "0 <= q < p <= 1 and at least two values",
+            )
+        independent = np.allclose([self.r1, self.r2], [self.p * self.q, self.q**2], rtol=1e-12, atol=0)
+        if self.size is None and not independent:
+            raise LdpstatsError(
+                f"r1 = {self.r1!r}, r2 = {self.r2!r} without a fixed report size",
+                "r1 = p q and r2 = q² (independent supports), or a fixed size",
+            )
+
+    @classmethod
+    def independent(cls, cells: int, p: float, q: float) -> SupportNoise:
+        """Values are supported independently of each other, given the true one."""
+        return cls(cells, p, q, p * q, q * q)
+
+    @classmethod
+    def subset(cls, cells: int, p: float, size: int) -> SupportNoise:
+        """Every report supports `size` values: the true one with probability `p`, the others uniformly."""
+        others = cells - 1
+        q = (p * (size - 1) + (1 - p) * size) / others
+        r1 = p * (size - 1) / others
+        pairs = p * (size - 1) * (size - 2) + (1 - p) * size * (size - 1)
+        return cls(cells, p, q, r1, pairs / (others * (others - 1)) if others > 1 else 0.0, size)
+
+    @property
+    def outputs(self) -> int:
+        """The number of entries of a tally: one per value."""
+        return self.cells
+
+    @property
+    def delta(self) -> float:
+        """How much more often a report supports the true value than another one: p - q."""
+        return self.p - self.q
+
+    def mean(self, frequencies: FloatArray) -> FloatArray:
+        """Return each value's expected share of supporting reports."""
+        return self.q + self.delta * frequencies
+
+    def design(self) -> tuple[FloatArray, FloatArray]:
+        """Return (p - q) I and the offset q."""
+        return self.delta * np.eye(self.cells), np.full(self.cells, self.q)
+
+    def report_covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return the covariance matrix of one report's support indicators."""
+        mean = self.mean(frequencies)
+        pair = frequencies[..., :, None] + frequencies[..., None, :]
+        covariance = self.r1 * pair + self.r2 * (1 - pair) - mean[..., :, None] * mean[..., None, :]
+        diagonal = np.arange(self.cells)
+        covariance[..., diagonal, diagonal] = mean * (1 - mean)
+        return covariance
+
+    def debias(self, proportions: FloatArray) -> FloatArray:
+        """Return the unbiased estimate of the frequencies."""
+        return (proportions - self.q) / self.delta
+
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the covariance matrix of the debiased estimate."""
+        return self.report_covariance(frequencies) / self.delta**2
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw each value's support from those who hold it and those who do not, without visiting them one by one."""
+        if self.size is not None:
+            return subset_counts(true_counts, self.p, self.size, rng)
+        others = true_counts.sum(axis=-1, keepdims=True) - true_counts
+        return rng.binomial(true_counts, self.p) + rng.binomial(others, self.q)
+
+    def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw `size` tallies of `n` random respondents each."""
+        return self.simulate(rng.multinomial(n, frequencies, size=size), rng)
+
+    def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
+        """Return the generalized-least-squares score of the debiased estimate, and its information.
+
+        The covariance is diag(d) + W C Wᵀ with W = [1, frequencies], so its inverse is the Woodbury formula
+        with 2-by-2 matrices. With a fixed report size the total carries no noise and the covariance is singular
+        along the ones vector; adding a multiple of 11ᵀ then changes nothing that a contrast can see.
+        """
+        mean = self.mean(frequencies)
+        base = (self.r2 - self.q**2) / self.delta**2
+        slope = (self.r1 - self.r2 - self.q * self.delta) / self.delta**2
+        scale = mean * (1 - mean) / self.delta**2 - base - 2 * slope * frequencies + frequencies**2
+        inverse = n / scale
+        columns = np.stack([np.ones_like(frequencies), frequencies], axis=-1)
+        shift = 0.0 if self.size is None else 1.0
+        core = np.array([[base + shift, slope], [slope, -1.0]])
+        left = inverse[..., None] * columns
+        gram = np.swapaxes(columns, -1, -2) @ left / n
+        woodbury = -np.linalg.solve(np.eye(2) + core @ gram, np.broadcast_to(core, gram.shape)) / n
+        information = Information(inverse, left, woodbury)
+        deviation = self.debias(counts / n) - frequencies
+        return information.times(deviation[..., None])[..., 0], information
+
+    def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
+        """Say for each table whether every value's support has a probability strictly between 0 and 1."""
+        mean = self.mean(frequencies)
+        return np.all((mean > 0) & (mean < 1), axis=-1)
+
+    def merged(self, _classes: NDArray[np.int64], /) -> None:
+        """Give none: sums of supports are not supports of a class."""
+        return
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model as plain values."""
+        return {"kind": "support", **asdict(self)}

@@ -1,0 +1,96 @@
+"""What is promised to a respondent: exact worst-case ratios of a channel, and statements that carry their unit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from ldpstats.errors import LdpstatsError
+from ldpstats.randomness import natural_log_above
+
+
+def strict_epsilon(worst_ratio: Fraction | None) -> float:
+    """Return the privacy level of an exact worst-case likelihood ratio, rounded up to a double.
+
+    Parameters
+    ----------
+    worst_ratio : Fraction or None
+        The largest P(report | one value) / P(report | another value); None where it is unbounded.
+
+    Examples
+    --------
+    >>> strict_epsilon(Fraction(3, 1))
+    1.0986122886681098
+    """
+    return math.inf if worst_ratio is None else max(natural_log_above(worst_ratio), 0.0)
+
+
+def worst_ratio(rows: Iterable[Mapping[Any, Fraction]]) -> Fraction | None:
+    """Return the worst-case likelihood ratio of a channel, given as exact P(report | value), a row per value.
+
+    None stands for an unbounded ratio: some report is possible under one value and impossible under another.
+    """
+    channel = list(rows)
+    worst = Fraction(1)
+    for report in set().union(*channel):
+        probabilities = [row.get(report, Fraction(0)) for row in channel]
+        if min(probabilities) == 0:
+            return None
+        worst = max(worst, max(probabilities) / min(probabilities))
+    return worst
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyStatement:
+    """A privacy guarantee with its unit.
+
+    Parameters
+    ----------
+    epsilon : float
+        The strict level: of the implemented channel, over any two values of the unit, for everything that
+        one respondent sends.
+    unit : str
+        What an adversary may be unsure about, such as "a respondent's whole record".
+    per_group : mapping of str to float
+        The strict level of a report about each group of attributes.
+    nominal_epsilon, delta_at_nominal : float, optional
+        A paper's own accounting where it differs, and the delta at which the channel really meets it.
+    """
+
+    epsilon: float
+    unit: str
+    per_group: Mapping[str, float] = field(default_factory=dict)
+    nominal_epsilon: float | None = None
+    delta_at_nominal: float | None = None
+
+    def __str__(self) -> str:
+        text = f"epsilon = {self.epsilon:.4g} (strict; unit: {self.unit})"
+        if self.nominal_epsilon is None:
+            return text
+        nominal = f"nominal epsilon of the paper = {self.nominal_epsilon:.4g}"
+        return f"{text}; {nominal} (holds with delta = {self.delta_at_nominal:.4g})"
+
+    def for_group(self, group: str) -> PrivacyStatement:
+        """Return the statement for the table of one group: the respondents' guarantee, and the group's own level."""
+        return PrivacyStatement(self.epsilon, self.unit, {group: self.per_group[group]})
+
+    def joined(self, other: PrivacyStatement) -> PrivacyStatement:
+        """Return the statement for two different sets of respondents: the weaker guarantee holds for all."""
+        if self.unit != other.unit:
+            raise LdpstatsError(
+                f"privacy statements with the units {self.unit!r} and {other.unit!r}",
+                "statements about the same unit",
+                "Keep these tables apart, or state a common unit.",
+            )
+        groups = {
+            name: max(self.per_group.get(name, 0.0), other.per_group.get(name, 0.0))
+            for name in [*self.per_group, *other.per_group]
+        }
+        return PrivacyStatement(max(self.epsilon, other.epsilon), self.unit, groups)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement as plain values."""
+        return {**asdict(self), "per_group": dict(self.per_group)}

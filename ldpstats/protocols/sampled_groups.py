@@ -1,0 +1,250 @@
+"""Sampled groups: every respondent answers one group of attributes, and spends the whole budget on it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from ldpstats.arrays import counts_array, positive_epsilon
+from ldpstats.blocks import Block
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.mechanisms import Mechanism, Reports, mechanism, recommend
+from ldpstats.noise import Tally
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.protocols.wire import from_wire, refuse_foreign_rows, to_wire
+from ldpstats.questions import Question
+from ldpstats.randomness import Rng, client_draws, generator, permutation
+from ldpstats.tables import Table, TableSet
+from ldpstats.views import views
+
+_LARGEST_POPULATION = 10**9 - 1
+_UNIT = "a respondent's whole record"
+
+
+@dataclass(frozen=True, init=False)
+class SampledGroups:
+    """A balanced schedule of attribute groups, of which every respondent answers exactly one at full ε.
+
+    Respondents are assigned at random, so that every group is answered equally often (up to one). Which
+    group was answered is public and does not depend on the record; hence the strict ε of a respondent's
+    whole record is that of a single report.
+
+    Parameters
+    ----------
+    domain : Domain
+    k : int
+        The size of the groups, if `groups` is not given: all pairs, in the order of `views`.
+    epsilon : float
+        The level of every report, and so of every respondent.
+    mechanism : str
+        A name out of `mechanisms()`; "auto" takes the one with the smallest variance for each group's size.
+    groups : sequence of sequences of str, optional
+        The groups to ask for.
+
+    Examples
+    --------
+    >>> domain = Domain({"sex": ["F", "M"], "age": ["young", "old"], "car": ["yes", "no"]})
+    >>> protocol = SampledGroups(domain, epsilon=1.0)
+    >>> protocol.groups
+    (('age', 'car'), ('sex', 'car'), ('sex', 'age'))
+    >>> protocol.privacy().epsilon
+    1.0
+    """
+
+    domain: Domain
+    k: int
+    epsilon: float
+    mechanism: str
+    groups: tuple[tuple[str, ...], ...]
+    _questions: tuple[Question, ...] = field(repr=False, compare=False)
+    _mechanisms: tuple[Mechanism, ...] = field(repr=False, compare=False)
+
+    def __init__(
+        self,
+        domain: Domain,
+        k: int = 2,
+        epsilon: float = 1.0,
+        mechanism: str = "auto",
+        groups: Sequence[Sequence[str]] | None = None,
+    ) -> None:
+        chosen = _all_groups(domain, k) if groups is None else _named_groups(domain, groups)
+        questions = tuple(Question.of(domain, group) for group in chosen)
+        values: dict[str, Any] = {
+            "domain": domain,
+            "k": k,
+            "epsilon": positive_epsilon(epsilon),
+            "mechanism": mechanism,
+            "groups": chosen,
+            "_questions": questions,
+            "_mechanisms": tuple(_mechanism_for(mechanism, question.answers, epsilon) for question in questions),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def mechanism_for(self, group: Iterable[str]) -> Mechanism:
+        """Return the mechanism that randomizes the answers about a group."""
+        return self._mechanisms[self._position(tuple(group))]
+
+    def privacy(self) -> PrivacyStatement:
+        """Return what every respondent is promised."""
+        per_group = {
+            _label(group): used.strict_epsilon() for group, used in zip(self.groups, self._mechanisms, strict=True)
+        }
+        return PrivacyStatement(max(per_group.values()), _UNIT, per_group)
+
+    def reports(self, frame: pd.DataFrame, rng: Rng = None) -> pd.DataFrame:
+        """Return the rows that travel: one per respondent, with the group answered and the randomized answer.
+
+        A seed or Generator as `rng` makes a simulation, and the rows say so; without one, the operating
+        system's secure randomness is used.
+        """
+        parts = []
+        for position, (members, reports) in enumerate(self._answers(frame, rng)):
+            rows = {
+                "protocol": self.fingerprint(),
+                "group": _label(self.groups[position]),
+                "report": to_wire(reports.data),
+                "simulated": reports.simulated,
+            }
+            parts.append(pd.DataFrame(rows, index=members))
+        # the index only restores the respondents' own order; nothing of the record travels with it
+        return pd.concat(parts).sort_index().reset_index(drop=True)
+
+    def tables(self, reports: pd.DataFrame) -> TableSet:
+        """Count rows that travelled; a row that this protocol cannot have produced is refused, naming it."""
+        labels = [_label(group) for group in self.groups]
+        refuse_foreign_rows(reports, self.fingerprint(), labels)
+        tallies = []
+        for label, used in zip(labels, self._mechanisms, strict=True):
+            rows = reports[reports["group"] == label]
+            data = from_wire(rows["report"], used.report_format)
+            tallies.append(used.count(Reports(used, data, bool(rows["simulated"].any()))))
+        return self._table_set(tallies)
+
+    def collect(self, frame: pd.DataFrame, rng: Rng = None) -> TableSet:
+        """Ask every respondent, one by one, and count the reports."""
+        return self._table_set([reports.mechanism.count(reports) for _, reports in self._answers(frame, rng)])
+
+    def simulate(self, population: pd.DataFrame | ArrayLike, rng: Rng = None) -> TableSet:
+        """Draw tables with the law of `collect`, at the level of counts.
+
+        `population` is a data frame, or an array of joint counts in domain order (flat or in the domain's shape).
+        """
+        numbers = generator(rng)
+        if isinstance(population, pd.DataFrame):
+            true_counts = self._counts_of_frame(population, numbers)
+        else:
+            true_counts = self._counts_of_joint(np.asarray(population), numbers)
+        return self._table_set(
+            [used.simulate(true, rng=numbers) for used, true in zip(self._mechanisms, true_counts, strict=True)]
+        )
+
+    def to_json(self) -> str:
+        """Return the protocol as JSON: what a client must know."""
+        plain = {
+            "protocol": "sampled groups",
+            "domain": self.domain.to_json(),
+            "epsilon": self.epsilon,
+            "mechanism": self.mechanism,
+            "groups": [list(group) for group in self.groups],
+        }
+        return json.dumps(plain, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> SampledGroups:
+        """Read a protocol that `to_json` wrote."""
+        try:
+            plain = json.loads(text)
+            if plain["protocol"] != "sampled groups":
+                raise ValueError(f"a protocol of kind {plain['protocol']!r}")
+            groups = [tuple(group) for group in plain["groups"]]
+            return cls(Domain.from_json(plain["domain"]), len(groups[0]), plain["epsilon"], plain["mechanism"], groups)
+        except (KeyError, TypeError, IndexError, ValueError) as error:
+            raise LdpstatsError(
+                f"text that is not a saved protocol ({error})", "a whole file written by to_json"
+            ) from error
+
+    def fingerprint(self) -> str:
+        """Return a short digest of everything that client and server must agree on."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+    def _position(self, group: tuple[str, ...]) -> int:
+        for position, known in enumerate(self.groups):
+            if set(known) == set(group):
+                return position
+        raise LdpstatsError(f"the group {group!r}", one_line(self.groups))
+
+    def _answers(self, frame: pd.DataFrame, rng: Rng) -> list[tuple[NDArray[np.int64], Reports]]:
+        codes = self.domain.encode(frame)
+        # one Generator for all groups, or a seed would give each of them the same numbers
+        source = None if rng is None else generator(rng)
+        order = permutation(client_draws(source), len(codes))
+        answers = []
+        for position, (question, used) in enumerate(zip(self._questions, self._mechanisms, strict=True)):
+            members = np.sort(order[position :: len(self.groups)])
+            answers.append((members, used.privatize(question.answer(self.domain, codes[members]), source)))
+        return answers
+
+    def _counts_of_frame(self, frame: pd.DataFrame, numbers: np.random.Generator) -> list[NDArray[np.int64]]:
+        codes = self.domain.encode(frame)
+        order = numbers.permutation(len(codes))
+        return [
+            np.bincount(
+                question.answer(self.domain, codes[order[position :: len(self.groups)]]), minlength=question.answers
+            )
+            for position, question in enumerate(self._questions)
+        ]
+
+    def _counts_of_joint(self, joint: NDArray[Any], numbers: np.random.Generator) -> list[NDArray[np.int64]]:
+        left = counts_array(joint.reshape(-1), self.domain.size(), "the joint counts of the population")
+        total = int(left.sum())
+        if total > _LARGEST_POPULATION:
+            raise LdpstatsError(
+                f"a population of {total:,}",
+                f"at most {_LARGEST_POPULATION:,}",
+                "Simulate it in parts and add the table sets.",
+            )
+        positions = np.stack(np.unravel_index(np.arange(left.size), self.domain.shape), axis=1)
+        true_counts = []
+        for position, question in enumerate(self._questions):
+            size = len(range(position, total, len(self.groups)))
+            asked = numbers.multivariate_hypergeometric(left, size, method="marginals")
+            left = left - asked
+            answers = np.bincount(question.answer(self.domain, positions), weights=asked, minlength=question.answers)
+            true_counts.append(answers.astype(np.int64))
+        return true_counts
+
+    def _table_set(self, tallies: Sequence[Tally]) -> TableSet:
+        privacy = self.privacy()
+        tables = [
+            Table(self.domain.project(group), (Block(question, tally),), privacy.for_group(_label(group)))
+            for group, question, tally in zip(self.groups, self._questions, tallies, strict=True)
+        ]
+        return TableSet(self.domain, tables, privacy)
+
+
+def _label(group: Iterable[str]) -> str:
+    return " × ".join(group)
+
+
+def _all_groups(domain: Domain, k: int) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(str(name) for name in group) for view in views(domain.names, k) for group in view)
+
+
+def _named_groups(domain: Domain, groups: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    named = tuple(domain.project(group).names for group in groups)
+    if not named or len({frozenset(group) for group in named}) < len(named):
+        raise LdpstatsError(f"groups {one_line(list(named))}", "at least one group, and no group twice")
+    return named
+
+
+def _mechanism_for(name: str, k: int, epsilon: float) -> Mechanism:
+    return mechanism(recommend(k, epsilon)["name"].iloc[0] if name == "auto" else name, k=k, epsilon=epsilon)

@@ -1,0 +1,330 @@
+"""Tables: estimated contingency tables with covariance and privacy, and sets of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import FloatArray
+from ldpstats.blocks import Block
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.estimation import Estimate, LinearPooling, invert, refuse_empty
+from ldpstats.noise import Tally
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.questions import Question
+
+if TYPE_CHECKING:
+    from statsmodels.iolib.summary import Summary
+
+_FORMAT = "ldpstats tables 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A contingency table estimated from privatized reports.
+
+    Parameters
+    ----------
+    domain : Domain
+        The table's own attributes, in the order of its axes.
+    blocks : tuple of Block
+        The reports behind it; empty for a table derived from others, which then brings its estimate along.
+    privacy : PrivacyStatement
+        What the respondents were promised.
+    derived : Estimate, optional
+        The estimate of a table without blocks.
+    """
+
+    domain: Domain
+    blocks: tuple[Block, ...]
+    privacy: PrivacyStatement
+    derived: Estimate | None = None
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of the axes."""
+        return self.domain.names
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of categories along each axis."""
+        return self.domain.shape
+
+    @property
+    def n(self) -> int:
+        """The number of reports behind the table."""
+        return self.derived.n if self.derived else sum(block.n for block in self.blocks)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any of the reports came from a simulation instead of a respondent."""
+        return self.derived.simulated if self.derived else any(block.tally.simulated for block in self.blocks)
+
+    @cached_property
+    def cells(self) -> Estimate:
+        """The flattened estimate with its covariance, the last attribute varying fastest."""
+        if self.derived is not None:
+            return self.derived
+        answered = [block for block in self.blocks if block.n > 0]
+        refuse_empty(len(answered), f"the table of {' and '.join(self.attributes)}")
+        if len(answered) == 1 and answered[0].question.is_bijection:
+            answers, classes = invert(answered[0].tally), answered[0].classes
+            return replace(
+                answers, estimate=answers.estimate[classes], covariance=answers.covariance[np.ix_(classes, classes)]
+            )
+        pooling = LinearPooling(answered)
+        estimate = pooling.estimate([block.tally.counts for block in answered])
+        return Estimate(estimate, pooling.covariance(estimate), self.n, self.privacy, self.simulated)
+
+    @property
+    def estimate(self) -> FloatArray:
+        """Unbiased proportions in the table's shape; some may be negative."""
+        return self.cells.estimate.reshape(self.shape)
+
+    @property
+    def covariance(self) -> FloatArray:
+        """The covariance matrix of the flattened cells."""
+        return self.cells.covariance
+
+    @property
+    def std_err(self) -> FloatArray:
+        """The standard errors in the table's shape."""
+        return self.cells.std_err.reshape(self.shape)
+
+    def conf_int(self, alpha: float = 0.05) -> FloatArray:
+        """Return pointwise intervals for the population proportions, shape (*shape, 2); see Estimate.conf_int."""
+        return self.cells.conf_int(alpha).reshape(*self.shape, 2)
+
+    def reordered(self, attributes: Iterable[str]) -> Table:
+        """Return the same table with its axes in another order."""
+        names = tuple(attributes)
+        if sorted(names) != sorted(self.attributes):
+            raise LdpstatsError(f"the order {names!r}", f"the attributes {one_line(self.attributes)} in any order")
+        if names == self.attributes:
+            return self
+        blocks = tuple(block.reordered(names) for block in self.blocks)
+        derived = self.derived and _linear(self.derived, _reordering(self.domain, names))
+        return Table(self.domain.project(names), blocks, self.privacy, derived)
+
+    def marginal(self, attributes: str | Iterable[str]) -> Table:
+        """Add the table up to some of its attributes.
+
+        Where the noise of the added-up counts is again a noise model (randomized response), the marginal keeps
+        its reports and every test applies; otherwise it carries its estimate and covariance only.
+        """
+        kept = self.domain.project(attributes)
+        if set(kept.names) == set(self.attributes):
+            return self.reordered(kept.names)
+        membership = _membership(self.domain, kept)
+        blocks = tuple(block for block in (_merged_block(block, kept, membership) for block in self.blocks) if block)
+        if blocks and len(blocks) == len(self.blocks):
+            return Table(kept, blocks, self.privacy)
+        return Table(kept, (), self.privacy, _linear(self.cells, np.eye(kept.size())[membership].T))
+
+    def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return a row per cell, labelled by category: estimate, std_err and pointwise interval."""
+        return self.cells.to_frame(self.domain.index(), alpha)
+
+    def summary(self, alpha: float = 0.05) -> Summary:
+        """Return a table to read aloud: cells with standard errors and intervals, and the privacy promised."""
+        from statsmodels.iolib.summary import Summary
+        from statsmodels.iolib.table import SimpleTable
+
+        frame = self.to_frame(alpha)
+        rows = [
+            [*map(str, labels), *(f"{value:.4f}" for value in row)]
+            for labels, row in zip(frame.index, frame.to_numpy(), strict=True)
+        ]
+        level = f"{100 * (1 - alpha):g} %"
+        headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
+        summary = Summary()
+        title = f"Estimated table of {' and '.join(self.attributes)}{' (simulated)' if self.simulated else ''}"
+        summary.tables.append(SimpleTable(rows, headers=headers, title=title))
+        summary.add_extra_txt(
+            [
+                f"{self.n:,} reports; {self.privacy}.",
+                f"Intervals: pointwise {level}, for the population, randomization and sampling included.",
+                "Unbiased estimates: cells may be negative when the noise exceeds them.",
+            ]
+        )
+        return summary
+
+    def __repr__(self) -> str:
+        kind = ", simulated" if self.simulated else ""
+        return f"<Table {' × '.join(self.attributes)}: {self.shape}, n = {self.n}{kind}>"
+
+
+class TableSet:
+    """Tables over groups of one domain, found by their attributes in any order.
+
+    Adding two sets merges the reports of *different* respondents.
+    """
+
+    def __init__(self, domain: Domain, tables: Iterable[Table], privacy: PrivacyStatement) -> None:
+        self.domain, self.privacy = domain, privacy
+        self._tables: dict[frozenset[str], Table] = {}
+        for table in tables:
+            group = frozenset(table.attributes)
+            if group in self._tables or domain.project(table.attributes) != table.domain:
+                raise LdpstatsError(
+                    f"the table of {table.attributes}", "one table per group, with the set's own categories"
+                )
+            self._tables[group] = table
+
+    def __getitem__(self, attributes: str | Sequence[str]) -> Table:
+        names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
+        table = self._tables.get(frozenset(self.domain.project(names).names))
+        if table is None:
+            wider = next((one.attributes for one in self if set(names) < set(one.attributes)), None)
+            advice = f"tables[{wider!r}].marginal({list(names)!r}) adds a wider table up." if wider else ""
+            raise LdpstatsError(f"no table of {names!r}", one_line([one.attributes for one in self]), advice)
+        return table.reordered(names)
+
+    def __iter__(self) -> Iterator[Table]:
+        return iter(self._tables.values())
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def __contains__(self, attributes: object) -> bool:
+        names = (attributes,) if isinstance(attributes, str) else attributes
+        return isinstance(names, Iterable) and frozenset(names) in self._tables
+
+    @property
+    def n(self) -> int:
+        """The number of reports behind all tables."""
+        return sum(table.n for table in self)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any report came from a simulation."""
+        return any(table.simulated for table in self)
+
+    def __add__(self, other: TableSet) -> TableSet:
+        if not isinstance(other, TableSet):
+            return NotImplemented
+        if self.domain != other.domain:
+            raise LdpstatsError(f"table sets over {self.domain!r} and {other.domain!r}", "table sets over one domain")
+        privacy = self.privacy.joined(other.privacy)
+        groups = dict.fromkeys([*self._tables, *other._tables])
+        merged = [_merged_tables(self._tables.get(group), other._tables.get(group)) for group in groups]
+        return TableSet(self.domain, merged, privacy)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per table: its attributes, shape, reports, privacy level and mean standard error."""
+        rows = [
+            {
+                "attributes": " × ".join(table.attributes),
+                "cells": table.domain.size(),
+                "reports": table.n,
+                "epsilon": max(table.privacy.per_group.values(), default=table.privacy.epsilon),
+                "mean std_err": float(table.std_err.mean()) if table.n else np.nan,
+            }
+            for table in self
+        ]
+        return pd.DataFrame(rows)
+
+    def summary(self) -> str:
+        """Return what these tables are and what was promised, in words, with a line per table."""
+        kind = "simulated reports" if self.simulated else "reports"
+        return (
+            f"{len(self)} tables over {len(self.domain)} attributes from {self.n:,} {kind}\n"
+            f"privacy: {self.privacy}\n{self.to_frame().to_string(index=False)}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<TableSet: {len(self)} tables, n = {self.n}{', simulated' if self.simulated else ''}>"
+
+    def to_json(self) -> str:
+        """Return everything as JSON; `from_json` restores it exactly."""
+        if any(table.derived is not None for table in self):
+            raise LdpstatsError(
+                "a set with derived tables", "tables that still have their reports", "Save the collected set instead."
+            )
+        tables = [
+            {
+                "privacy": table.privacy.to_dict(),
+                "attributes": list(table.attributes),
+                "blocks": [b.to_dict() for b in table.blocks],
+            }
+            for table in self
+        ]
+        plain = {
+            "format": _FORMAT,
+            "domain": self.domain.to_json(),
+            "privacy": self.privacy.to_dict(),
+            "tables": tables,
+        }
+        return json.dumps(plain, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> TableSet:
+        """Read a set that `to_json` wrote; a truncated or foreign file is refused."""
+        try:
+            plain = json.loads(text)
+            if plain["format"] != _FORMAT:
+                raise ValueError(f"format {plain['format']!r}")
+            domain = Domain.from_json(plain["domain"])
+            tables = [_table_from_dict(domain, table) for table in plain["tables"]]
+            return cls(domain, tables, PrivacyStatement(**plain["privacy"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise LdpstatsError(
+                f"text that is not a saved table set ({error})", f"a whole file written by TableSet.to_json ({_FORMAT})"
+            ) from error
+
+
+def _table_from_dict(domain: Domain, plain: Mapping[str, Any]) -> Table:
+    blocks = tuple(Block.from_dict(block) for block in plain["blocks"])
+    return Table(domain.project(plain["attributes"]), blocks, PrivacyStatement(**plain["privacy"]))
+
+
+def _merged_tables(one: Table | None, other: Table | None) -> Table:
+    if one is None or other is None:
+        found = one or other
+        assert found is not None  # the group came from one of the two sets
+        return found
+    blocks = list(one.blocks)
+    for block in other.reordered(one.attributes).blocks:
+        twin = next((i for i, known in enumerate(blocks) if known.alike(block)), None)
+        if twin is None:
+            blocks.append(block)
+        else:
+            blocks[twin] = blocks[twin].merged_with(block)
+    if one.derived is not None or other.derived is not None:
+        raise LdpstatsError(f"two tables of {one.attributes}, one derived", "tables that still have their reports")
+    return Table(one.domain, tuple(blocks), one.privacy.joined(other.privacy))
+
+
+def _merged_block(block: Block, kept: Domain, membership: np.ndarray[Any, Any]) -> Block | None:
+    """Add a block's counts up to fewer attributes, where its noise allows that."""
+    if not block.question.is_bijection:
+        return None
+    of_answer = np.empty_like(membership)
+    of_answer[block.classes] = membership
+    noise = block.noise.merged(of_answer)
+    if noise is None:
+        return None
+    counts = np.zeros(kept.size(), dtype=np.int64)
+    np.add.at(counts, of_answer, block.tally.counts)
+    return Block(Question.of(kept, kept.names), Tally(noise, counts, block.n, block.tally.simulated))
+
+
+def _membership(domain: Domain, kept: Domain) -> np.ndarray[Any, Any]:
+    """Return the cell of the smaller table that each cell of the larger one belongs to."""
+    positions = np.stack(np.unravel_index(np.arange(domain.size()), domain.shape), axis=1)
+    return domain.cells(positions, kept.names)
+
+
+def _reordering(domain: Domain, names: tuple[str, ...]) -> FloatArray:
+    return np.eye(domain.size())[_membership(domain, domain.project(names))].T
+
+
+def _linear(cells: Estimate, matrix: FloatArray) -> Estimate:
+    return replace(cells, estimate=matrix @ cells.estimate, covariance=matrix @ cells.covariance @ matrix.T)

@@ -1,0 +1,35 @@
+"""Fixtures for all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpstats as ldp
+
+
+@pytest.fixture(autouse=True)
+def numpy_global_generator_is_untouched() -> Iterator[None]:
+    before = np.random.get_state()  # noqa: NPY002  # only read
+    yield
+    after = np.random.get_state()  # noqa: NPY002  # only read
+    assert np.array_equal(before[1], after[1]), "something drew from numpy's global generator"
+    assert before[2:] == after[2:], "something drew from numpy's global generator"
+
+
+@pytest.fixture
+def people() -> pd.DataFrame:
+    """Return 3,000 respondents with three attributes, the first two of them dependent."""
+    rng = np.random.default_rng(11)
+    sex = rng.choice(["F", "M"], 3000)
+    car = np.where(rng.random(3000) < np.where(sex == "F", 0.3, 0.6), "yes", "no")
+    return pd.DataFrame({"sex": sex, "car": car, "age": rng.choice(["young", "adult", "old"], 3000)})
+
+
+@pytest.fixture
+def domain() -> ldp.Domain:
+    """Return the domain of the respondents, in an order of its own."""
+    return ldp.Domain({"age": ["young", "adult", "old"], "sex": ["F", "M"], "car": ["yes", "no"]})
