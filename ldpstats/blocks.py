@@ -106,5 +106,7 @@ class Block:
         shape = tuple(plain["shape"])
         classes = range(int(np.prod(shape))) if plain["classes"] is None else plain["classes"]
         question = Question(tuple(plain["attributes"]), shape, tuple(classes))
-        counts = np.asarray(plain["counts"], dtype=np.int64)
-        return cls(question, Tally(noise_from_dict(plain["noise"]), counts, plain["n"], plain["simulated"]))
+        if not isinstance(plain["simulated"], bool):
+            raise LdpstatsError(f"simulated = {plain['simulated']!r}", "True or False")
+        tally = Tally(noise_from_dict(plain["noise"]), plain["counts"], plain["n"], plain["simulated"])
+        return cls(question, tally)

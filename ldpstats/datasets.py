@@ -54,12 +54,13 @@ class Network:
 
     def pair(self, first: str, second: str) -> FloatArray:
         """Return the exact joint distribution of two attributes."""
-        relevant = sorted(self.model.get_ancestors([first, second]))
+        names = self.domain.project((first, second)).names
+        relevant = sorted(self.model.get_ancestors(list(names)))
         operands: list[Any] = []
         for factor in (self.model.get_cpds(name) for name in relevant):
             operands += [factor.values, [relevant.index(name) for name in factor.variables]]  # noqa: PD011  # no frame
         # summing all other attributes out, in an order that numpy plans: variable elimination
-        return np.einsum(*operands, [relevant.index(first), relevant.index(second)], optimize="greedy")
+        return np.einsum(*operands, [relevant.index(name) for name in names], optimize="greedy")
 
 
 @lru_cache(maxsize=len(NETWORKS))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from decimal import ROUND_UP, Context
 from fractions import Fraction
 from typing import Any
 
@@ -37,9 +38,11 @@ def worst_ratio(rows: Iterable[Mapping[Any, Fraction]]) -> Fraction | None:
     worst = Fraction(1)
     for report in set().union(*channel):
         probabilities = [row.get(report, Fraction(0)) for row in channel]
-        if min(probabilities) == 0:
+        least, most = min(probabilities), max(probabilities)
+        if least == 0 < most:
             return None
-        worst = max(worst, max(probabilities) / min(probabilities))
+        if most > 0:
+            worst = max(worst, most / least)
     return worst
 
 
@@ -67,15 +70,19 @@ class PrivacyStatement:
     delta_at_nominal: float | None = None
 
     def __str__(self) -> str:
-        text = f"epsilon = {self.epsilon:.4g} (strict; unit: {self.unit})"
+        text = f"epsilon = {_rounded_up(self.epsilon)} (strict; unit: {self.unit})"
         if self.nominal_epsilon is None:
             return text
-        nominal = f"nominal epsilon of the paper = {self.nominal_epsilon:.4g}"
-        return f"{text}; {nominal} (holds with delta = {self.delta_at_nominal:.4g})"
+        text = f"{text}; nominal epsilon of the paper = {_rounded_up(self.nominal_epsilon)}"
+        return (
+            text
+            if self.delta_at_nominal is None
+            else f"{text} (holds with delta = {_rounded_up(self.delta_at_nominal)})"
+        )
 
     def for_group(self, group: str) -> PrivacyStatement:
         """Return the statement for the table of one group: the respondents' guarantee, and the group's own level."""
-        return PrivacyStatement(self.epsilon, self.unit, {group: self.per_group[group]})
+        return replace(self, per_group={group: self.per_group[group]})
 
     def joined(self, other: PrivacyStatement) -> PrivacyStatement:
         """Return the statement for two different sets of respondents: the weaker guarantee holds for all."""
@@ -89,8 +96,27 @@ class PrivacyStatement:
             name: max(self.per_group.get(name, 0.0), other.per_group.get(name, 0.0))
             for name in [*self.per_group, *other.per_group]
         }
-        return PrivacyStatement(max(self.epsilon, other.epsilon), self.unit, groups)
+        return PrivacyStatement(
+            max(self.epsilon, other.epsilon),
+            self.unit,
+            groups,
+            _larger(self.nominal_epsilon, other.nominal_epsilon),
+            _larger(self.delta_at_nominal, other.delta_at_nominal),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as plain values."""
-        return {**asdict(self), "per_group": dict(self.per_group)}
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**plain, "per_group": dict(self.per_group)}
+
+
+def _larger(one: float | None, other: float | None) -> float | None:
+    return max((value for value in (one, other) if value is not None), default=None)
+
+
+def _rounded_up(level: float) -> str:
+    """Print four digits of a privacy level, not less than it is (a part in 10^12 aside, so that 0.01 stays 0.01)."""
+    if not math.isfinite(level) or level == 0:
+        return f"{level:g}"
+    level *= 1 - 1e-12
+    return f"{Context(prec=4, rounding=ROUND_UP).create_decimal_from_float(level).normalize():f}"

@@ -66,11 +66,13 @@ class _ByteDraws:
 
     def bernoulli(self, numerator: int, shape: Shape) -> BoolArray:
         """Compare 16 random bits with the numerator's first 16; the rare ties draw the other 48."""
-        high, low = divmod(numerator, 1 << 48)
-        if high == 1 << 16:
+        if not 0 <= numerator <= GRID:
+            raise LdpstatsError(f"a probability of {numerator} / 2^64", "numerators from 0 to 2^64")
+        if numerator == GRID:
             return np.ones(shape, dtype=np.bool_)
+        high, low = divmod(numerator, 1 << 48)
         first = self._integers(np.uint16, shape)
-        result = first < np.uint16(high)
+        result = np.asarray(first < np.uint16(high))
         tied = np.flatnonzero(first == np.uint16(high))
         result.flat[tied] = (self._integers(np.uint64, tied.size) >> np.uint64(16)) < np.uint64(low)
         return result
@@ -103,6 +105,8 @@ def permutation(draws: Draws, count: int) -> NDArray[np.int64]:
 
 
 _PRECISE = Context(prec=100, Emax=999_999, Emin=-999_999)
+# Within the exponents above; the grid cannot tell levels beyond some fifty from each other anyway.
+_LARGEST_EPSILON = 1_000_000
 
 
 @lru_cache(maxsize=4096)
@@ -112,6 +116,8 @@ def exp_below(epsilon: float) -> Fraction:
     Mechanisms derive their probabilities from this lower bound, so that whatever they round is
     rounded toward more privacy.
     """
+    if epsilon > _LARGEST_EPSILON:
+        raise LdpstatsError(f"epsilon = {epsilon!r}", f"levels up to {_LARGEST_EPSILON:,}")
     return Fraction(_PRECISE.next_minus(_PRECISE.exp(Decimal(epsilon))))
 
 
@@ -127,6 +133,8 @@ def numerator_at_least(probability: Fraction) -> int:
 
 def natural_log_above(ratio: Fraction) -> float:
     """Return the smallest double that is surely not below ln(ratio)."""
+    if ratio == 1:  # the only rational number whose logarithm is a double: the margin below would not be tight
+        return 0.0
     quotient = _PRECISE.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     # Both operations are correctly rounded to 100 digits; the margin covers their errors many times over.
     bound = _PRECISE.add(_PRECISE.ln(quotient), Decimal("1e-90"))

@@ -13,9 +13,10 @@ import pandas as pd
 
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
+from ldpstats.columns import listed
 from ldpstats.domain import Domain
-from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.estimation import Estimate, LinearPooling, invert, refuse_empty
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.estimation import Estimate, LinearPooling, invert, over_degrees_of_freedom, refuse_empty
 from ldpstats.noise import Tally
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.questions import Question
@@ -47,6 +48,14 @@ class Table:
     privacy: PrivacyStatement
     derived: Estimate | None = None
 
+    def __post_init__(self) -> None:
+        for question in (block.question for block in self.blocks):
+            if (question.attributes, question.shape) != (self.attributes, self.shape):
+                raise LdpstatsError(
+                    f"a block about {question.attributes} of shape {question.shape}",
+                    f"blocks about {self.attributes} of shape {self.shape}",
+                )
+
     @property
     def attributes(self) -> tuple[str, ...]:
         """The names of the axes."""
@@ -75,13 +84,14 @@ class Table:
         answered = [block for block in self.blocks if block.n > 0]
         refuse_empty(len(answered), f"the table of {' and '.join(self.attributes)}")
         if len(answered) == 1 and answered[0].question.is_bijection:
-            answers, classes = invert(answered[0].tally), answered[0].classes
+            answers, classes = invert(answered[0].tally, self.privacy), answered[0].classes
             return replace(
                 answers, estimate=answers.estimate[classes], covariance=answers.covariance[np.ix_(classes, classes)]
             )
         pooling = LinearPooling(answered)
         estimate = pooling.estimate([block.tally.counts for block in answered])
-        return Estimate(estimate, pooling.covariance(estimate), self.n, self.privacy, self.simulated)
+        covariance = over_degrees_of_freedom(self.n * pooling.covariance(estimate), self.n)
+        return Estimate(estimate, covariance, self.n, self.privacy, self.simulated)
 
     @property
     def estimate(self) -> FloatArray:
@@ -102,15 +112,15 @@ class Table:
         """Return pointwise intervals for the population proportions, shape (*shape, 2); see Estimate.conf_int."""
         return self.cells.conf_int(alpha).reshape(*self.shape, 2)
 
-    def reordered(self, attributes: Iterable[str]) -> Table:
+    def reordered(self, attributes: str | Iterable[str]) -> Table:
         """Return the same table with its axes in another order."""
-        names = tuple(attributes)
-        if sorted(names) != sorted(self.attributes):
+        names = listed(attributes)
+        if sorted(names, key=repr) != sorted(self.attributes, key=repr):
             raise LdpstatsError(f"the order {names!r}", f"the attributes {one_line(self.attributes)} in any order")
         if names == self.attributes:
             return self
         blocks = tuple(block.reordered(names) for block in self.blocks)
-        derived = self.derived and _linear(self.derived, _reordering(self.domain, names))
+        derived = self.derived and _added_up(self.derived, self.domain, names)
         return Table(self.domain.project(names), blocks, self.privacy, derived)
 
     def marginal(self, attributes: str | Iterable[str]) -> Table:
@@ -122,11 +132,10 @@ class Table:
         kept = self.domain.project(attributes)
         if set(kept.names) == set(self.attributes):
             return self.reordered(kept.names)
-        membership = _membership(self.domain, kept)
-        blocks = tuple(block for block in (_merged_block(block, kept, membership) for block in self.blocks) if block)
+        blocks = tuple(block for block in (_merged_block(block, self.domain, kept) for block in self.blocks) if block)
         if blocks and len(blocks) == len(self.blocks):
             return Table(kept, blocks, self.privacy)
-        return Table(kept, (), self.privacy, _linear(self.cells, np.eye(kept.size())[membership].T))
+        return Table(kept, (), self.privacy, _added_up(self.cells, self.domain, kept.names))
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return a row per cell, labelled by category: estimate, std_err and pointwise interval."""
@@ -179,7 +188,7 @@ class TableSet:
             self._tables[group] = table
 
     def __getitem__(self, attributes: str | Sequence[str]) -> Table:
-        names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
+        names = listed(attributes)
         table = self._tables.get(frozenset(self.domain.project(names).names))
         if table is None:
             wider = next((one.attributes for one in self if set(names) < set(one.attributes)), None)
@@ -225,7 +234,7 @@ class TableSet:
                 "cells": table.domain.size(),
                 "reports": table.n,
                 "epsilon": max(table.privacy.per_group.values(), default=table.privacy.epsilon),
-                "mean std_err": float(table.std_err.mean()) if table.n else np.nan,
+                "mean std_err": _mean_std_err(table),
             }
             for table in self
         ]
@@ -274,7 +283,7 @@ class TableSet:
             domain = Domain.from_json(plain["domain"])
             tables = [_table_from_dict(domain, table) for table in plain["tables"]]
             return cls(domain, tables, PrivacyStatement(**plain["privacy"]))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
             raise LdpstatsError(
                 f"text that is not a saved table set ({error})", f"a whole file written by TableSet.to_json ({_FORMAT})"
             ) from error
@@ -302,12 +311,13 @@ def _merged_tables(one: Table | None, other: Table | None) -> Table:
     return Table(one.domain, tuple(blocks), one.privacy.joined(other.privacy))
 
 
-def _merged_block(block: Block, kept: Domain, membership: np.ndarray[Any, Any]) -> Block | None:
+def _merged_block(block: Block, domain: Domain, kept: Domain) -> Block | None:
     """Add a block's counts up to fewer attributes, where its noise allows that."""
     if not block.question.is_bijection:
         return None
-    of_answer = np.empty_like(membership)
-    of_answer[block.classes] = membership
+    positions = np.stack(np.unravel_index(np.arange(domain.size()), domain.shape), axis=1)
+    of_answer = np.empty(domain.size(), dtype=np.int64)
+    of_answer[block.classes] = domain.cells(positions, kept.names)
     noise = block.noise.merged(of_answer)
     if noise is None:
         return None
@@ -316,15 +326,21 @@ def _merged_block(block: Block, kept: Domain, membership: np.ndarray[Any, Any]) 
     return Block(Question.of(kept, kept.names), Tally(noise, counts, block.n, block.tally.simulated))
 
 
-def _membership(domain: Domain, kept: Domain) -> np.ndarray[Any, Any]:
-    """Return the cell of the smaller table that each cell of the larger one belongs to."""
-    positions = np.stack(np.unravel_index(np.arange(domain.size()), domain.shape), axis=1)
-    return domain.cells(positions, kept.names)
+def _added_up(cells: Estimate, domain: Domain, names: tuple[str, ...]) -> Estimate:
+    """Add an estimate up to some attributes, in the order of `names`; infinite variances stay infinite."""
+    d, kept = len(domain), [domain.names.index(name) for name in names]
+    both, size = [*kept, *(d + axis for axis in kept)], domain.size(names)
+    values = np.moveaxis(cells.estimate.reshape(domain.shape), kept, range(len(kept)))
+    products = np.moveaxis(cells.covariance.reshape(domain.shape * 2), both, range(len(both)))
+    return replace(
+        cells,
+        estimate=values.reshape(size, -1).sum(axis=-1),
+        covariance=products.reshape(size, size, -1).sum(axis=-1),
+    )
 
 
-def _reordering(domain: Domain, names: tuple[str, ...]) -> FloatArray:
-    return np.eye(domain.size())[_membership(domain, domain.project(names))].T
-
-
-def _linear(cells: Estimate, matrix: FloatArray) -> Estimate:
-    return replace(cells, estimate=matrix @ cells.estimate, covariance=matrix @ cells.covariance @ matrix.T)
+def _mean_std_err(table: Table) -> float:
+    try:
+        return float(table.std_err.mean())
+    except NotIdentifiedError:
+        return np.nan

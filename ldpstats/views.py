@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
+
+import numpy as np
 
 from ldpstats.arrays import at_least
 from ldpstats.errors import LdpstatsError, one_line
@@ -34,11 +36,14 @@ def views(attributes: int | Sequence[Attribute], k: int = 2) -> list[View]:
     [[('A', 'O'), ('R', 'E')], [('A', 'E'), ('R', 'O')], [('A', 'R'), ('E', 'O')]]
     """
     names: list[Attribute] = (
-        [*range(at_least(attributes, 1, "attributes"))] if isinstance(attributes, int) else [*attributes]
+        [*attributes]
+        if isinstance(attributes, Iterable) and not isinstance(attributes, str)
+        else [*range(at_least(attributes, 1, "attributes"))]
     )
-    if len(set(names)) < len(names):
-        raise LdpstatsError(f"attributes {one_line(names)}", "different names")
-    if k not in (1, 2) or len(names) < k:
+    usable = all(isinstance(name, (str, int, np.integer)) and not isinstance(name, bool) for name in names)
+    if not usable or len(set(names)) < len(names):
+        raise LdpstatsError(f"attributes {one_line(names)}", "different names, strings or whole numbers")
+    if at_least(k, 1, "k") > 2 or len(names) < k:
         raise LdpstatsError(
             f"groups of {k!r} out of {len(names)} attributes",
             "k = 1 or k = 2, with at least k attributes",

@@ -120,14 +120,17 @@ class TruthComesLast(SS):
 
 
 @dataclass(frozen=True, slots=True)
-class SimulatesOthers(SS):
-    """Aggregate simulation draws the supports independently, although a report has a fixed size."""
+class SimulatesOneForAll(SS):
+    """Aggregate simulation sends one report for all who share a value: right totals and means, but too much spread."""
 
     def simulate(self, true_counts: Any, size: int | None = None, rng: Any = None) -> Any:
         tally = SS.simulate(self, true_counts, size, rng)
-        independent = replace(self.noise, r1=self.noise.p * self.noise.q, r2=self.noise.q**2, size=None)
-        repeated = np.broadcast_to(np.asarray(true_counts), tally.counts.shape).copy()
-        return replace(tally, counts=independent.simulate(repeated, np.random.default_rng(rng)))
+        source = np.random.default_rng(rng)
+        each = [
+            int(count) * SS.simulate(self, np.eye(self.k, dtype=int)[value], size, source).counts
+            for value, count in enumerate(true_counts)
+        ]
+        return replace(tally, counts=np.sum(each, axis=0))
 
 
 PLANTED = {
@@ -141,7 +144,7 @@ PLANTED = {
     AlwaysSeeded: "default_randomness_is_secure",
     OneCoinForAll: "reports_of_several_respondents_are_independent",
     TruthComesLast: "privacy_is_exact",
-    SimulatesOthers: "aggregate_simulation_has_the_law_of_the_reports",
+    SimulatesOneForAll: "aggregate_simulation_has_the_law_of_the_reports",
 }
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
 from ldpstats.errors import NotIdentifiedError
-from ldpstats.estimation.estimate import over_degrees_of_freedom
+from ldpstats.estimation.estimate import refuse_empty
 
 
 class Measurement(Protocol):
@@ -39,6 +39,8 @@ class LinearPooling:
 
     def __init__(self, measurements: Sequence[Measurement]) -> None:
         self._measurements = list(measurements)
+        for one in self._measurements:
+            refuse_empty(one.n, "a pooled block")
         designs = [one.design() for one in self._measurements]
         cells = designs[0][0].shape[1]
         uniform = np.full(cells, 1 / cells)
@@ -62,10 +64,14 @@ class LinearPooling:
         return np.sum([(tally / one.n - offset) @ operator.T for one, operator, offset, tally in parts], axis=0)
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
-        """Return the covariance of the estimate, unbiased when `frequencies` is the estimate itself."""
+        """Return the exact covariance of the estimate under these frequencies.
+
+        Improper ones are cut at zero and scaled to sum to one first, lest a block with little noise be given
+        a negative variance.
+        """
+        proper = np.maximum(frequencies, np.finfo(float).tiny)  # not zero: if all are cut, they are equal
+        proper /= proper.sum(axis=-1, keepdims=True)
         parts = zip(self._measurements, self._operators, strict=True)
-        each = [
-            over_degrees_of_freedom(operator @ one.report_covariance(frequencies) @ operator.T, one.n)
-            for one, operator in parts
-        ]
-        return np.sum(each, axis=0)
+        return np.sum(
+            [operator @ one.report_covariance(proper) @ operator.T / one.n for one, operator in parts], axis=0
+        )

@@ -34,8 +34,7 @@ def evidence_information(model: TwoWayIndependence, evidence: Evidence, null: Fl
 def covariance_information(model: TwoWayIndependence, covariance: FloatArray, null: FloatArray) -> FloatArray:
     """Return the information about dependence in an estimate with this covariance."""
     directions = _directions(model, null)
-    row, column = model.margins(model.nearest(null))
-    derivative = interaction_derivative(row, column)
+    derivative = interaction_derivative(null.reshape(model.rows, model.columns))
     return directions.T @ np.linalg.pinv(derivative @ covariance @ derivative.T, hermitian=True) @ directions
 
 

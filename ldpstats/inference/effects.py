@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.errors import LdpstatsError
-from ldpstats.inference.statistics import interaction_derivative
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.inference.statistics import interaction, interaction_derivative
 from ldpstats.tables import Table
 
 
@@ -56,17 +56,20 @@ def association(table: Table) -> Association:
     0.6
     """
     two_way_shape(table)
-    estimate = table.estimate
+    try:
+        estimate = table.estimate
+    except NotIdentifiedError as error:
+        return Association(math.nan, math.nan, math.nan, error.came)
     row, column = estimate.sum(axis=1), estimate.sum(axis=0)
     if min(row.min(), column.min()) <= 0:
         return Association(math.nan, math.nan, math.nan, "a category's estimated share is not above zero")
-    expected = np.outer(row, column)
-    derivative = interaction_derivative(row, column)
+    expected = np.outer(row, column) / estimate.sum()
+    derivative = interaction_derivative(estimate)
     variance = np.diagonal(derivative @ table.covariance @ derivative.T).reshape(expected.shape)
     largest = min(estimate.shape) - 1
-    raw = float(((estimate - expected) ** 2 / expected).sum()) / largest
+    raw = float((interaction(estimate) ** 2 / expected).sum()) / largest
     bias = float((variance / expected).sum()) / largest
-    if bias >= 1:
+    if not bias < 1:
         return Association(math.nan, math.sqrt(raw), math.sqrt(bias), "the noise exceeds the whole range of V")
     return Association(math.sqrt(max(raw - bias, 0.0)), math.sqrt(raw), math.sqrt(bias))
 

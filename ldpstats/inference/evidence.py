@@ -56,6 +56,11 @@ class Evidence:
         """Say for which tables these frequencies give every block a proper law."""
         return np.logical_and.reduce([block.supports(frequencies) for block in self.blocks])
 
+    def rarest_expected_report(self, frequencies: FloatArray) -> float:
+        """Return the smallest expected count of a report, or of its absence, if the cells have these frequencies."""
+        means = [(block.n, block.noise.mean(block.question.answer_frequencies(frequencies))) for block in self.blocks]
+        return min(n * float(np.minimum(mean, 1 - mean).min()) for n, mean in means)
+
 
 def identified_contrasts(evidence: Evidence, frequencies: FloatArray) -> FloatArray:
     """Return an orthonormal basis of the contrasts of cells that the blocks tell anything about.

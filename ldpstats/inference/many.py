@@ -37,13 +37,14 @@ def independence_tests(
     """
     from statsmodels.stats.multitest import multipletests
 
+    significance(alpha)
     pairs = [table for table in tables if len(table.attributes) == 2]
     if not pairs:
         raise LdpstatsError("a set without two-way tables", "a set with at least one two-way table")
     progress = tqdm(pairs, desc="independence tests", leave=False, disable=True if len(pairs) < _MANY else None)
     results = [independence_test(table, method, pvalue) for table in progress]
     try:
-        adjusted = multipletests([result.pvalue for result in results], significance(alpha), method=adjust)[1]
+        adjusted = multipletests([result.pvalue for result in results], alpha, method=adjust)[1]
     except ValueError as error:
         raise LdpstatsError(
             f"adjust = {adjust!r}", "a method of statsmodels' multipletests, such as 'holm' or 'fdr_bh'"

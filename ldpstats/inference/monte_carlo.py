@@ -13,7 +13,7 @@ from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.statistics import Statistic
 from ldpstats.randomness import Rng, generator
 
-_TABLES_AT_ONCE = 2000
+_TABLES_AT_ONCE = 1000
 _LONG_WORK = 2_000_000
 
 
@@ -49,7 +49,8 @@ class MonteCarlo:
         short = self.n_resamples * null.size < _LONG_WORK
         for start in tqdm(starts, desc="Monte Carlo", unit="batch", leave=False, disable=True if short else None):
             size = min(_TABLES_AT_ONCE, self.n_resamples - start)
-            drawn = statistic(evidence.replicates(possible, size, numbers))
+            tables = evidence.replicates(possible, size, numbers)
+            drawn = statistic(tables, statistic.fit(tables, near=possible))
             # a statistic equal up to rounding counts as equal, in favour of the hypothesis
             exceeding += int(np.count_nonzero(drawn >= observed * (1 - 1e-12)))
         source = f"seed {seed}" if isinstance(seed, (int, np.integer)) else "the generator given"

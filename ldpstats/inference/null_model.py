@@ -7,13 +7,13 @@ from typing import Protocol
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.inference.evidence import Evidence
+from ldpstats.noise import Information
 
 _MAX_STEPS = 50
-_CONVERGED = 1e-10
 _MAX_HALVINGS = 30
-_SMALLEST = 1e-9
+_SMALLEST = 1e-12
 
 
 class NullModel(Protocol):
@@ -74,33 +74,55 @@ class TwoWayIndependence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NullFit:
-    """The fitted parameters of every table, and where the fit stands."""
+    """The fitted parameters and frequencies of every table, and whether the fit came to rest."""
 
     parameters: FloatArray
     frequencies: FloatArray
-    converged: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    converged: BoolArray
 
 
-def fit_null(model: NullModel, evidence: Evidence, start: FloatArray) -> NullFit:
+@dataclass(frozen=True, slots=True, eq=False)
+class NullScore:
+    """Score and information of the cells at some parameters, and the scoring step that they call for."""
+
+    score: FloatArray
+    information: Information
+    step: FloatArray
+    gain: FloatArray
+
+
+def null_score(model: NullModel, evidence: Evidence, parameters: FloatArray) -> NullScore:
+    """Evaluate the evidence at a member of the null model; one member for all tables is allowed."""
+    score, information = evidence.score(model.frequencies(parameters))
+    jacobian = model.jacobian(parameters)
+    gradient = (score[..., None, :] @ jacobian)[..., 0, :]
+    step = _solve_or_shortest(information.between(jacobian), gradient)
+    return NullScore(score, information, step, (step * gradient).sum(axis=-1))
+
+
+def fit_null(model: NullModel, evidence: Evidence, start: FloatArray, tolerance: float) -> NullFit:
     """Fit a null model to every table by Fisher scoring, from parameters that give a proper law.
 
-    Estimated frequencies may leave [0, 1] as long as every report keeps a positive probability: that keeps
-    the score statistic free of boundary effects.
+    A table is done when a step would change twice its log-likelihood by less than `tolerance`. Estimated
+    frequencies may leave [0, 1] as long as every report keeps a positive probability: that keeps the score
+    statistic free of boundary effects. A single start for all tables makes the first step very cheap.
     """
-    parameters = start.copy()
-    converged = np.zeros(len(evidence), dtype=bool)
+    parameters = np.tile(start, (len(evidence), 1)) if len(start) == 1 else start.copy()
+    first = null_score(model, evidence, start)
+    parameters += _safe(model, evidence, parameters, first.step)
+    converged = np.abs(first.gain) < tolerance
     for _ in range(_MAX_STEPS):
         active = np.flatnonzero(~converged)
         if not active.size:
             break
         part = evidence if active.size == len(evidence) else evidence.subset(active)
-        step, gain = _scoring_step(model, part, parameters[active])
-        parameters[active] += _safe(model, part, parameters[active], step)
-        converged[active] = gain < _CONVERGED
+        at = null_score(model, part, parameters[active])
+        parameters[active] += _safe(model, part, parameters[active], at.step)
+        converged[active] = np.abs(at.gain) < tolerance
     return NullFit(parameters, model.frequencies(parameters), converged)
 
 
-def solve_or_shortest(matrix: FloatArray, vector: FloatArray) -> FloatArray:
+def _solve_or_shortest(matrix: FloatArray, vector: FloatArray) -> FloatArray:
     """Solve for each table; where the blocks do not identify the parameters, take the shortest solution."""
     try:
         solution: FloatArray = np.linalg.solve(matrix, vector[..., None])
@@ -108,15 +130,6 @@ def solve_or_shortest(matrix: FloatArray, vector: FloatArray) -> FloatArray:
         inverse = np.linalg.pinv(matrix, rcond=1e-10, hermitian=True)
         solution = inverse @ vector[..., None]
     return solution[..., 0]
-
-
-def _scoring_step(model: NullModel, evidence: Evidence, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-    score, information = evidence.score(model.frequencies(parameters))
-    jacobian = model.jacobian(parameters)
-    transposed = np.swapaxes(jacobian, -1, -2)
-    gradient = (transposed @ score[..., None])[..., 0]
-    step = solve_or_shortest(transposed @ information.times(jacobian), gradient)
-    return step, np.abs((step * gradient).sum(axis=-1))
 
 
 def _safe(model: NullModel, evidence: Evidence, parameters: FloatArray, step: FloatArray) -> FloatArray:

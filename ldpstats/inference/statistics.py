@@ -10,8 +10,12 @@ from ldpstats.arrays import FloatArray
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import LinearPooling
 from ldpstats.inference.evidence import Evidence, identified_contrasts
-from ldpstats.inference.null_model import NullModel, TwoWayIndependence, fit_null, solve_or_shortest
+from ldpstats.inference.null_model import NullFit, NullModel, TwoWayIndependence, fit_null, null_score
 from ldpstats.noise import Information
+
+_EXACT = 1e-14
+# Moves a statistic by less than 0.001, typically: nothing beside the Monte Carlo error of a rank.
+_RANKING = 1e-3
 
 
 class Statistic(Protocol):
@@ -19,12 +23,16 @@ class Statistic(Protocol):
 
     df: int
 
-    def __call__(self, evidence: Evidence) -> FloatArray:
-        """Return the statistic of every table."""
+    def fit(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+        """Fit the hypothesis to every table, to the last digit.
+
+        `near` gives frequencies that all tables are draws of, as in Monte Carlo; the fit then starts there
+        and goes as far as ranking the tables needs.
+        """
         ...
 
-    def null_frequencies(self, evidence: Evidence) -> FloatArray:
-        """Return every table's fitted frequencies under the hypothesis."""
+    def __call__(self, evidence: Evidence, fit: NullFit) -> FloatArray:
+        """Return the statistic of every table, given the fitted hypothesis."""
         ...
 
 
@@ -51,19 +59,16 @@ class ScoreStatistic:
                 "Add a block that asks for the cells themselves.",
             )
 
-    def __call__(self, evidence: Evidence) -> FloatArray:
-        """Return the statistic of every table."""
-        fit = fit_null(self._model, evidence, self._start(evidence))
-        score, information = evidence.score(fit.frequencies)
-        jacobian = self._model.jacobian(fit.parameters)
-        transposed = np.swapaxes(jacobian, -1, -2)
-        gradient = (transposed @ score[..., None])[..., 0]
-        explained = solve_or_shortest(transposed @ information.times(jacobian), gradient)
-        return np.maximum(self._total(score, information) - (explained * gradient).sum(axis=-1), 0)
+    def fit(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+        """Fit the hypothesis to every table."""
+        if near is not None:
+            return fit_null(self._model, evidence, self._model.nearest(near[None, :]), _RANKING)
+        return fit_null(self._model, evidence, self._start(evidence), _EXACT)
 
-    def null_frequencies(self, evidence: Evidence) -> FloatArray:
-        """Return every table's fitted frequencies under the hypothesis; some may be slightly negative."""
-        return fit_null(self._model, evidence, self._start(evidence)).frequencies
+    def __call__(self, evidence: Evidence, fit: NullFit) -> FloatArray:
+        """Return the statistic of every table, given the fitted hypothesis."""
+        at = null_score(self._model, evidence, fit.parameters)
+        return np.maximum(self._total(at.score, at.information) - at.gain, 0)
 
     def _start(self, evidence: Evidence) -> FloatArray:
         """Return parameters near each table's unbiased estimate (uniform ones where that does not exist)."""
@@ -72,20 +77,20 @@ class ScoreStatistic:
         return self._model.nearest(self._pooling.estimate(evidence.counts))
 
     def _total(self, score: FloatArray, information: Information) -> FloatArray:
-        """Return uᵀ J⁻ u over the identified contrasts; in closed form where J is diagonal."""
+        """Return uᵀ J⁻ u over the identified contrasts; in closed form where all of them are."""
         cells, contrasts = self._contrasts.shape
-        if information.left is None and contrasts == cells - 1:
-            weight = 1 / information.diagonal
-            mean = (score * weight).sum(axis=-1, keepdims=True) / weight.sum(axis=-1, keepdims=True)
-            return ((score - mean) ** 2 * weight).sum(axis=-1)
+        if contrasts == cells - 1 and np.all(information.diagonal > 0):
+            return information.contrast_norm(score)
         projected = score @ self._contrasts
-        matrix = self._contrasts.T @ information.times(self._contrasts)
+        matrix = information.between(self._contrasts)
         return (projected * np.linalg.solve(matrix, projected[..., None])[..., 0]).sum(axis=-1)
 
     def _nuisance_rank(self, evidence: Evidence) -> int:
-        jacobian = self._model.jacobian(self._model.nearest(self._uniform))
-        _, information = evidence.score(self._uniform[None, :])
-        return int(np.linalg.matrix_rank(jacobian.T @ information.times(jacobian)[0], hermitian=True))
+        """Return how many directions of the null model the blocks can see, at a point without special symmetry."""
+        irregular = 1 + np.arange(self._uniform.size) * np.sqrt(2) % 1
+        parameters = self._model.nearest(irregular / irregular.sum())
+        at = null_score(self._model, evidence, parameters[None, :])
+        return int(np.linalg.matrix_rank(at.information.between(self._model.jacobian(parameters))[0], hermitian=True))
 
 
 class WaldStatistic:
@@ -96,43 +101,50 @@ class WaldStatistic:
         self._pooling = LinearPooling(evidence.blocks)
         self.df = (model.rows - 1) * (model.columns - 1)
 
-    def __call__(self, evidence: Evidence) -> FloatArray:
-        """Return the statistic of every table."""
-        estimate = self._pooling.estimate(evidence.counts)
-        return interaction_wald(self._model, estimate, self._pooling.covariance(self.null_frequencies(evidence)))
+    def fit(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
+        """Take each table's estimated margins, cut just above zero."""
+        parameters = self._model.nearest(self._pooling.estimate(evidence.counts))
+        return NullFit(parameters, self._model.frequencies(parameters), np.ones(len(evidence), dtype=bool))
 
-    def null_frequencies(self, evidence: Evidence) -> FloatArray:
-        """Return the product of each table's estimated margins, cut at zero."""
-        nearest = self._model.nearest(self._pooling.estimate(evidence.counts))
-        return self._model.frequencies(nearest)
+    def __call__(self, evidence: Evidence, fit: NullFit) -> FloatArray:
+        """Return the statistic of every table, given the fitted hypothesis."""
+        estimate = self._pooling.estimate(evidence.counts)
+        return interaction_wald(self._model, estimate, self._pooling.covariance(fit.frequencies))
 
 
 def interaction_wald(model: TwoWayIndependence, estimate: FloatArray, covariance: FloatArray) -> FloatArray:
-    """Return gᵀ V⁻¹ g for the deviations g of the cells from the product of their margins.
+    """Return gᵀ V⁻¹ g for the interactions g of estimated tables and their covariance V.
 
-    The deviations sum to zero along rows and columns, so those of all rows and columns but the last say it all.
+    Interactions sum to zero along rows and columns, so those outside the last row and column say it all.
     """
     table = estimate.reshape(*estimate.shape[:-1], model.rows, model.columns)
-    row, column = table.sum(axis=-1), table.sum(axis=-2)
-    gaps = (table - row[..., :, None] * column[..., None, :])[..., :-1, :-1]
-    gaps = gaps.reshape(*estimate.shape[:-1], -1)
-    derivative = interaction_derivative(row, column)
+    gaps = interaction(table)[..., :-1, :-1].reshape(*estimate.shape[:-1], -1)
     inner = np.arange(model.rows * model.columns).reshape(model.rows, model.columns)[:-1, :-1].ravel()
-    derivative = derivative[..., inner, :]
+    derivative = interaction_derivative(table)[..., inner, :]
     spread = derivative @ covariance @ np.swapaxes(derivative, -1, -2)
     return (gaps * np.linalg.solve(spread, gaps[..., None])[..., 0]).sum(axis=-1)
 
 
-def interaction_derivative(row: FloatArray, column: FloatArray) -> FloatArray:
-    """Return the derivative of (cell − row margin × column margin) in the cells, for flattened tables."""
-    rows, columns = row.shape[-1], column.shape[-1]
-    row_sum = np.kron(np.eye(rows), np.ones(columns))
-    column_sum = np.kron(np.ones(rows), np.eye(columns))
+def interaction(table: FloatArray) -> FloatArray:
+    """Return cell − row margin × column margin / total, which is zero if and only if the two are independent.
+
+    The total of an unbiased estimate is one only on average where reports support several values.
+    """
+    row, column = table.sum(axis=-1, keepdims=True), table.sum(axis=-2, keepdims=True)
+    return table - row * column / table.sum(axis=(-1, -2), keepdims=True)
+
+
+def interaction_derivative(table: FloatArray) -> FloatArray:
+    """Return the derivative of the flattened interactions in the flattened cells."""
+    rows, columns = table.shape[-2:]
+    total = table.sum(axis=(-1, -2))[..., None]
+    row, column = table.sum(axis=-1) / total, table.sum(axis=-2) / total
     of_row = np.repeat(np.eye(rows), columns, axis=0)
     of_column = np.tile(np.eye(columns), (rows, 1))
-    by_row = (column @ of_column.T)[..., None] * (of_row @ row_sum)
-    by_column = (row @ of_row.T)[..., None] * (of_column @ column_sum)
-    return np.eye(rows * columns) - by_row - by_column
+    row_share, column_share = row @ of_row.T, column @ of_column.T
+    by_row = column_share[..., None] * (of_row @ of_row.T)
+    by_column = row_share[..., None] * (of_column @ of_column.T)
+    return np.eye(rows * columns) - by_row - by_column + (row_share * column_share)[..., None]
 
 
 def _pooling_if_identified(evidence: Evidence) -> LinearPooling | None:

@@ -38,6 +38,28 @@ class Information:
             return product
         return product + self.left @ (self.core @ (np.swapaxes(self.left, -1, -2) @ columns))
 
+    def between(self, columns: FloatArray) -> FloatArray:
+        """Return columnsᵀ matrix columns."""
+        transposed = np.swapaxes(columns, -1, -2)
+        product = transposed @ (self.diagonal[..., None] * columns)
+        if self.left is None or self.core is None:
+            return product
+        inner = transposed @ self.left
+        return product + inner @ self.core @ np.swapaxes(inner, -1, -2)
+
+    def contrast_norm(self, score: FloatArray) -> FloatArray:
+        """Return scoreᵀ M⁻ score over the contrasts, for a positive diagonal: by the Woodbury formula."""
+        columns = np.stack([score, np.ones_like(score)], axis=-1)
+        solved = columns / self.diagonal[..., None]
+        if self.left is not None and self.core is not None:
+            scaled = self.left / self.diagonal[..., None]
+            inner = np.swapaxes(self.left, -1, -2) @ scaled
+            small = np.eye(inner.shape[-1]) + self.core @ inner
+            solved -= scaled @ np.linalg.solve(small, self.core @ (np.swapaxes(scaled, -1, -2) @ columns))
+        form = np.swapaxes(columns, -1, -2) @ solved
+        # taking out the ones direction: what the total could explain is not evidence
+        return form[..., 0, 0] - form[..., 0, 1] ** 2 / form[..., 1, 1]
+
     def of_cells(self, classes: IntArray) -> Information:
         """Return the information about cells whose answers are `classes`, given this about the answers."""
         answers = self.diagonal.shape[-1]

@@ -19,6 +19,11 @@ class NoiseModel(Protocol):
     """
 
     @property
+    def has_likelihood(self) -> bool:
+        """Whether `score` is that of the reports' likelihood, and not only of their first two moments."""
+        ...
+
+    @property
     def cells(self) -> int:
         """The number of true values."""
         ...
@@ -26,6 +31,11 @@ class NoiseModel(Protocol):
     @property
     def outputs(self) -> int:
         """The number of entries of a tally."""
+        ...
+
+    @property
+    def size(self) -> int | None:
+        """The number of entries of a tally that every report counts for; None where reports differ."""
         ...
 
     def mean(self, frequencies: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, as_array
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.noise.information import Information
 
@@ -42,6 +42,10 @@ class Channel(Protocol):
         """Return the score and information, given counts / mean and n / mean of every output."""
         ...
 
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw the counts of the outputs of respondents with these true values."""
+        ...
+
     def merged(self, classes: NDArray[np.int64], /) -> Channel | None:
         """Return the channel between classes of values and the same classes of outputs, if there is one."""
         ...
@@ -55,7 +59,9 @@ class TruthOrFake:
     fake: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not 0 < self.truth <= 1 or min(self.fake) < 0 or abs(sum(self.fake) - 1) > 1e-9 or len(self.fake) < 2:
+        # written so that a NaN fails
+        proper = len(self.fake) >= 2 and min(self.fake) >= 0 and abs(sum(self.fake) - 1) <= 1e-9
+        if not (proper and 0 < self.truth <= 1):
             raise LdpstatsError(
                 f"truth = {self.truth!r} with {len(self.fake)} fake frequencies summing to {sum(self.fake)!r}",
                 "a truth probability in (0, 1] and at least two nonnegative frequencies that sum to 1",
@@ -87,6 +93,12 @@ class TruthOrFake:
         """Return the score up to a multiple of the ones vector, which contrasts do not see; the rest is diagonal."""
         return self.truth * weights, Information(self.truth**2 * precision)
 
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw who tells the truth, and let all the others fake together."""
+        told = rng.binomial(true_counts, self.truth)
+        fakes = (true_counts - told).sum(axis=-1)
+        return told + rng.multinomial(fakes, _proper(np.asarray(self.fake)))
+
     def merged(self, classes: NDArray[np.int64], /) -> TruthOrFake:
         """Add the fake frequencies up by class: a coarser answer is truth or fake with the same probability."""
         fake = np.bincount(classes, weights=np.asarray(self.fake))
@@ -100,10 +112,13 @@ class DenseChannel:
     rows: tuple[tuple[float, ...], ...]
 
     def __post_init__(self) -> None:
-        matrix = np.asarray(self.rows, dtype=float)
-        if matrix.ndim != 2 or matrix.min() < 0 or np.any(np.abs(matrix.sum(axis=1) - 1) > 1e-9):
+        matrix = as_array(self.rows, "a channel").astype(float)
+        # written so that a NaN fails
+        proper = matrix.ndim == 2 and np.all(matrix >= 0) and np.all(np.abs(matrix.sum(axis=1) - 1) <= 1e-9)
+        if not (proper and matrix.size and np.all(matrix.max(axis=0) > 0)):
             raise LdpstatsError(
-                f"a channel of shape {matrix.shape}", "a matrix of nonnegative rows that sum to 1, a row per true value"
+                f"a channel of shape {matrix.shape}",
+                "a matrix of nonnegative rows that sum to 1, no column of zeros alone",
             )
 
     @property
@@ -139,9 +154,13 @@ class DenseChannel:
     def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
         """Pull the score of the outputs back to the cells."""
         matrix = self.matrix()
-        left = np.broadcast_to(matrix, (*weights.shape[:-1], *matrix.shape))
-        nothing = np.zeros((*weights.shape[:-1], self.cells))
+        left = np.broadcast_to(matrix, (*precision.shape[:-1], *matrix.shape))
+        nothing = np.zeros((*precision.shape[:-1], self.cells))
         return weights @ matrix.T, Information(nothing, left, precision[..., None] * np.eye(self.outputs))
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw the reports of each true value's respondents and add them up."""
+        return rng.multinomial(true_counts, _proper(self.matrix())).sum(axis=-2)
 
     def merged(self, _classes: NDArray[np.int64], /) -> None:
         """Give none: what a coarser answer looks like depends on the frequencies inside its class."""
@@ -155,6 +174,11 @@ class MultinomialNoise:
     channel: TruthOrFake | DenseChannel
 
     @property
+    def has_likelihood(self) -> bool:
+        """Yes: the counts are multinomial."""
+        return True
+
+    @property
     def cells(self) -> int:
         """The number of true values."""
         return self.channel.cells
@@ -163,6 +187,11 @@ class MultinomialNoise:
     def outputs(self) -> int:
         """The number of entries of a tally."""
         return self.channel.outputs
+
+    @property
+    def size(self) -> int:
+        """The entries of a tally that a report counts for: one."""
+        return 1
 
     def mean(self, frequencies: FloatArray) -> FloatArray:
         """Return each output's expected share of the reports."""
@@ -190,13 +219,12 @@ class MultinomialNoise:
         return inverse.T @ report @ inverse
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw each true value's reports by one multinomial and add them up."""
-        draws = rng.multinomial(true_counts, self._proper(self.channel.matrix()))
-        return draws.sum(axis=-2)
+        """Draw the tally of respondents whose true values are known."""
+        return self.channel.simulate(true_counts, rng)
 
     def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw `size` tallies of `n` random respondents each."""
-        return rng.multinomial(n, self._proper(self.mean(frequencies)), size=size)
+        return rng.multinomial(n, _proper(self.mean(frequencies)), size=size)
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the score of the multinomial likelihood and the expected information."""
@@ -218,7 +246,7 @@ class MultinomialNoise:
             return {"kind": "truth-or-fake", "truth": self.channel.truth, "fake": list(self.channel.fake)}
         return {"kind": "channel", "rows": [list(row) for row in self.channel.rows]}
 
-    @staticmethod
-    def _proper(distribution: FloatArray) -> FloatArray:
-        # numpy wants rows that sum to at most one to the last bit
-        return distribution / distribution.sum(axis=-1, keepdims=True)
+
+def _proper(distribution: FloatArray) -> FloatArray:
+    """Rescale rows that sum to one up to rounding: numpy wants sums of at most one to the last bit."""
+    return distribution / distribution.sum(axis=-1, keepdims=True)

@@ -1,67 +1,95 @@
-"""Exact counts of random subsets: the tally of subset-selection reports without drawing them one by one."""
+"""Exact counts of random subsets: the tally of subset-selection reports without drawing them one by one.
+
+The channel is a mixture: some respondents send a uniform subset of all values, the others ("holders") a subset
+that holds their value and is uniform otherwise. The values are visited one after another. All subsets that
+still have r members to place are alike, so only the number of subsets with each r is kept: `free` ones may
+receive any unvisited value, `waiting` ones belong to holders whose own value lies ahead. These treat all other
+values alike, so who among them holds the value whose turn comes is independent of r. The cost per table grows
+with values times subset size, not with the number of respondents.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpstats.arrays import FloatArray
+
 # numpy's hypergeometric sampler refuses larger populations; respondents are independent, so parts add up.
 _LARGEST = 10**9 - 1
 
+Counts = NDArray[np.int64]
 
-def subset_counts(true_counts: NDArray[np.int64], p: float, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw how many reports support each value, when each supports `size` values and the true one with probability `p`.
 
-    The channel is a mixture: with probability `1 - hold` the report is a uniform subset of all values, else it
-    holds the true value and is uniform otherwise. The values are then visited one after another. All subsets
-    that still have r members to place are alike, so only the number of subsets with each r is kept: `free`
-    for those that may still receive any unvisited value, `waiting` for those whose own value lies ahead
-    (they treat all others alike, so the ones whose turn comes are a random draw from the waiting).
+def subset_counts(true_counts: Counts, p: float, size: int, rng: np.random.Generator) -> Counts:
+    """Draw how many reports support each value, when it is known how many respondents have which value.
 
-    The cost per table grows with values times `size`, not with the number of respondents.
+    Each report supports `size` values, and the respondent's own with probability `p`.
     """
     if np.any(true_counts.sum(axis=-1) > _LARGEST):
         half = true_counts // 2
         return subset_counts(half, p, size, rng) + subset_counts(true_counts - half, p, size, rng)
     values = true_counts.shape[-1]
     holders = rng.binomial(true_counts, _hold_probability(p, size, values))
-    tables = true_counts.shape[:-1]
-    free = np.zeros((*tables, size + 1), dtype=np.int64)
-    waiting = np.zeros_like(free)
-    free[..., size] = (true_counts - holders).sum(axis=-1)
-    waiting[..., size - 1] = holders.sum(axis=-1)
-    counts = np.zeros_like(true_counts)
+    free = (true_counts - holders).sum(axis=-1)
+    return _visit(
+        values, size, free, holders.sum(axis=-1), lambda v, waiting: _members(waiting, holders[..., v], rng), rng
+    )
+
+
+def subset_draws(frequencies: FloatArray, n: int, p: float, size: int, tables: int, rng: np.random.Generator) -> Counts:
+    """Draw the same for `n` random respondents whose values have these frequencies, in each of `tables` tables."""
+    values = frequencies.shape[-1]
+    holders = rng.binomial(n, _hold_probability(p, size, values), size=tables)
+    ahead = np.cumsum(frequencies[::-1])[::-1]
+    turn = np.divide(frequencies, ahead, out=np.ones(values), where=ahead > 0).clip(0, 1)
+    return _visit(values, size, n - holders, holders, lambda v, waiting: rng.binomial(waiting, turn[v]), rng)
+
+
+def _visit(
+    values: int,
+    size: int,
+    free: Counts,
+    holders: Counts,
+    own: Callable[[int, Counts], Counts],
+    rng: np.random.Generator,
+) -> Counts:
+    """Visit the values; `own` says how many of the waiting subsets belong to holders of the current one."""
+    free = free[..., None] * (np.arange(size + 1) == size)
+    waiting = holders[..., None] * (np.arange(size) == size - 1)
+    counts = np.empty((*holders.shape, values), dtype=np.int64)
     for value in range(values):
         unvisited = values - value
-        arrived = _random_members(waiting, holders[..., value], rng)
+        arrived = own(value, waiting) if unvisited > 1 else waiting.copy()
         waiting -= arrived
-        hit_free = _place(free, unvisited, rng)
-        hit_waiting = _place(waiting, unvisited - 1, rng)
-        counts[..., value] = holders[..., value] + hit_free + hit_waiting
-        free += arrived
+        placed = _place(free, unvisited, size - value, rng) + _place(waiting, unvisited - 1, size - 1 - value, rng)
+        counts[..., value] = arrived.sum(axis=-1) + placed
+        free[..., :-1] += arrived
     return counts
 
 
 def _hold_probability(p: float, size: int, values: int) -> float:
-    """Split p = hold + (1 - hold) size / values."""
+    """Solve p = hold + (1 - hold) size / values."""
     uniform = size / values
     return min(max((p - uniform) / (1 - uniform), 0.0), 1.0)
 
 
-def _place(subsets: NDArray[np.int64], unvisited: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Decide which subsets take the current value, move them down by one member, and return how many did."""
-    if unvisited == 0:
-        return np.zeros(subsets.shape[:-1], dtype=np.int64)
-    members = np.arange(subsets.shape[-1])
-    taken = rng.binomial(subsets, np.minimum(members / unvisited, 1.0))
-    subsets -= taken
-    subsets[..., :-1] += taken[..., 1:]
+def _place(subsets: Counts, unvisited: int, least: int, rng: np.random.Generator) -> Counts:
+    """Decide which subsets take the current value, move them down by one member, and return how many did.
+
+    No subset has fewer than `least` members to place; those with none are left out, too.
+    """
+    first = max(least, 1)
+    unplaced = np.arange(first, subsets.shape[-1])
+    taken = rng.binomial(subsets[..., first:], np.minimum(unplaced / max(unvisited, 1), 1.0))
+    subsets[..., first:] -= taken
+    subsets[..., first - 1 : -1] += taken
     return taken.sum(axis=-1)
 
 
-def _random_members(
-    groups: NDArray[np.int64], number: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _members(groups: Counts, number: Counts, rng: np.random.Generator) -> Counts:
     """Draw `number` members from grouped ones without replacement: a multivariate hypergeometric draw."""
     drawn = np.zeros_like(groups)
     left, rest = number.copy(), groups.sum(axis=-1)

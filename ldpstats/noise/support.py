@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, at_least
 from ldpstats.errors import LdpstatsError
 from ldpstats.noise.information import Information
-from ldpstats.noise.subsets import subset_counts
+from ldpstats.noise.subsets import subset_counts, subset_draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,12 @@ class SupportNoise:
                 f"support probabilities p = {self.p!r}, q = {self.q!r} for {self.cells} values",
                 "0 <= q < p <= 1 and at least two values",
             )
-        independent = np.allclose([self.r1, self.r2], [self.p * self.q, self.q**2], rtol=1e-12, atol=0)
-        if self.size is None and not independent:
+        free = (self.q, self.p * self.q, self.q**2)
+        followed = free if self.size is None else _of_subsets(self.cells, self.p, self.size)
+        if not np.allclose([self.q, self.r1, self.r2], followed, rtol=1e-12, atol=0):
             raise LdpstatsError(
-                f"r1 = {self.r1!r}, r2 = {self.r2!r} without a fixed report size",
-                "r1 = p q and r2 = q² (independent supports), or a fixed size",
+                f"q = {self.q!r}, r1 = {self.r1!r}, r2 = {self.r2!r} with the report size {self.size}",
+                f"{followed}, which follows from p = {self.p!r} and the size (None: independent supports)",
             )
 
     @classmethod
@@ -59,11 +60,12 @@ class SupportNoise:
     @classmethod
     def subset(cls, cells: int, p: float, size: int) -> SupportNoise:
         """Every report supports `size` values: the true one with probability `p`, the others uniformly."""
-        others = cells - 1
-        q = (p * (size - 1) + (1 - p) * size) / others
-        r1 = p * (size - 1) / others
-        pairs = p * (size - 1) * (size - 2) + (1 - p) * size * (size - 1)
-        return cls(cells, p, q, r1, pairs / (others * (others - 1)) if others > 1 else 0.0, size)
+        return cls(at_least(cells, 2, "cells"), p, *_of_subsets(cells, p, size), size)
+
+    @property
+    def has_likelihood(self) -> bool:
+        """No: the counts' joint law depends on more than four numbers."""
+        return False
 
     @property
     def outputs(self) -> int:
@@ -109,14 +111,16 @@ class SupportNoise:
 
     def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw `size` tallies of `n` random respondents each."""
+        if self.size is not None:
+            return subset_draws(frequencies, n, self.p, self.size, size, rng)
         return self.simulate(rng.multinomial(n, frequencies, size=size), rng)
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the generalized-least-squares score of the debiased estimate, and its information.
 
         The covariance is diag(d) + W C Wᵀ with W = [1, frequencies], so its inverse is the Woodbury formula
-        with 2-by-2 matrices. With a fixed report size the total carries no noise and the covariance is singular
-        along the ones vector; adding a multiple of 11ᵀ then changes nothing that a contrast can see.
+        with 2-by-2 matrices. With a fixed report size (or no noise at all) the total does not vary and the
+        covariance is singular along the ones vector; adding 11ᵀ then changes nothing that a contrast can see.
         """
         mean = self.mean(frequencies)
         base = (self.r2 - self.q**2) / self.delta**2
@@ -124,7 +128,7 @@ class SupportNoise:
         scale = mean * (1 - mean) / self.delta**2 - base - 2 * slope * frequencies + frequencies**2
         inverse = n / scale
         columns = np.stack([np.ones_like(frequencies), frequencies], axis=-1)
-        shift = 0.0 if self.size is None else 1.0
+        shift = 0.0 if self.size is None and self.delta < 1 else 1.0
         core = np.array([[base + shift, slope], [slope, -1.0]])
         left = inverse[..., None] * columns
         gram = np.swapaxes(columns, -1, -2) @ left / n
@@ -145,3 +149,11 @@ class SupportNoise:
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""
         return {"kind": "support", **asdict(self)}
+
+
+def _of_subsets(cells: int, p: float, size: int) -> tuple[float, float, float]:
+    """Return q, r1 and r2 of reports that are uniform subsets of `size`, given whether they hold the truth."""
+    others = cells - 1
+    pairs = p * (size - 1) * (size - 2) + (1 - p) * size * (size - 1)
+    q, r1 = (p * (size - 1) + (1 - p) * size) / others, p * (size - 1) / others
+    return q, r1, pairs / (others * (others - 1)) if others > 1 else 0.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import counts_array
+from ldpstats.arrays import at_least, counts_array
 from ldpstats.errors import ReportError
 from ldpstats.noise.model import NoiseModel
 
@@ -26,10 +26,18 @@ class Tally:
     simulated: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "n", at_least(self.n, 0, "the number of reports of a tally"))
         counts = counts_array(self.counts, self.noise.outputs, "a tally")
         if np.any(counts > self.n):
             raise ReportError(
                 f"a count of {counts.max()} from {self.n} reports", "at most one count per report and output"
+            )
+        totals, size = counts.sum(axis=-1), self.noise.size
+        if size is not None and np.any(totals != size * self.n):
+            raise ReportError(
+                f"counts that add up to {totals[totals != size * self.n].flat[0]} from {self.n} reports",
+                f"counts that add up to {size * self.n}: every report counts for {size}",
+                "Counts are missing, or belong to other reports.",
             )
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
@@ -47,5 +55,10 @@ class Tally:
                 f"tallies seen through {self.noise} and {other.noise}",
                 "tallies of the same mechanism with the same parameters",
                 "Reports of different mechanisms stay blocks of their own in one table.",
+            )
+        if self.counts.shape != other.counts.shape:
+            raise ReportError(
+                f"tallies of shapes {self.counts.shape} and {other.counts.shape}",
+                "as many tables in one as in the other",
             )
         return Tally(self.noise, self.counts + other.counts, self.n + other.n, self.simulated or other.simulated)

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from ldpstats.arrays import counts_array, positive_epsilon
+from ldpstats.arrays import as_array, counts_array, positive_epsilon
 from ldpstats.blocks import Block
+from ldpstats.columns import listed
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.mechanisms import Mechanism, Reports, mechanism, recommend
@@ -41,7 +42,8 @@ class SampledGroups:
     ----------
     domain : Domain
     k : int
-        The size of the groups, if `groups` is not given: all pairs, in the order of `views`.
+        The size of the groups, if `groups` is not given: all pairs, in the order of `views`. With `groups`,
+        the size of the largest one takes its place.
     epsilon : float
         The level of every report, and so of every respondent.
     mechanism : str
@@ -75,11 +77,19 @@ class SampledGroups:
         mechanism: str = "auto",
         groups: Sequence[Sequence[str]] | None = None,
     ) -> None:
+        if not isinstance(domain, Domain):
+            raise LdpstatsError(f"a domain of type {type(domain).__name__}", "a Domain", "See Domain.from_frame.")
         chosen = _all_groups(domain, k) if groups is None else _named_groups(domain, groups)
+        if len({_label(group) for group in chosen}) < len(chosen):
+            raise LdpstatsError(
+                f"different groups with one label among {one_line([_label(group) for group in chosen])}",
+                "attribute names that tell groups apart",
+                f"Rename attributes with {_label(['', ''])!r} in their names.",
+            )
         questions = tuple(Question.of(domain, group) for group in chosen)
         values: dict[str, Any] = {
             "domain": domain,
-            "k": k,
+            "k": max(map(len, chosen)),
             "epsilon": positive_epsilon(epsilon),
             "mechanism": mechanism,
             "groups": chosen,
@@ -89,9 +99,9 @@ class SampledGroups:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    def mechanism_for(self, group: Iterable[str]) -> Mechanism:
+    def mechanism_for(self, group: str | Iterable[str]) -> Mechanism:
         """Return the mechanism that randomizes the answers about a group."""
-        return self._mechanisms[self._position(tuple(group))]
+        return self._mechanisms[self._position(listed(group))]
 
     def privacy(self) -> PrivacyStatement:
         """Return what every respondent is promised."""
@@ -125,7 +135,7 @@ class SampledGroups:
         tallies = []
         for label, used in zip(labels, self._mechanisms, strict=True):
             rows = reports[reports["group"] == label]
-            data = from_wire(rows["report"], used.report_format)
+            data = from_wire(rows["report"], used)
             tallies.append(used.count(Reports(used, data, bool(rows["simulated"].any()))))
         return self._table_set(tallies)
 
@@ -142,7 +152,7 @@ class SampledGroups:
         if isinstance(population, pd.DataFrame):
             true_counts = self._counts_of_frame(population, numbers)
         else:
-            true_counts = self._counts_of_joint(np.asarray(population), numbers)
+            true_counts = self._counts_of_joint(self._joint_counts(population), numbers)
         return self._table_set(
             [used.simulate(true, rng=numbers) for used, true in zip(self._mechanisms, true_counts, strict=True)]
         )
@@ -165,16 +175,18 @@ class SampledGroups:
             plain = json.loads(text)
             if plain["protocol"] != "sampled groups":
                 raise ValueError(f"a protocol of kind {plain['protocol']!r}")
-            groups = [tuple(group) for group in plain["groups"]]
-            return cls(Domain.from_json(plain["domain"]), len(groups[0]), plain["epsilon"], plain["mechanism"], groups)
-        except (KeyError, TypeError, IndexError, ValueError) as error:
+            domain, groups = Domain.from_json(plain["domain"]), [tuple(group) for group in plain["groups"]]
+            return cls(domain, epsilon=plain["epsilon"], mechanism=plain["mechanism"], groups=groups)
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise LdpstatsError(
                 f"text that is not a saved protocol ({error})", "a whole file written by to_json"
             ) from error
 
     def fingerprint(self) -> str:
         """Return a short digest of everything that client and server must agree on."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+        agreed = f"{self.domain.to_json()} {self.groups} {self._mechanisms}"
+        # the letter keeps a file reader from taking digits for a number
+        return f"p{hashlib.sha256(agreed.encode()).hexdigest()[:12]}"
 
     def _position(self, group: tuple[str, ...]) -> int:
         for position, known in enumerate(self.groups):
@@ -203,9 +215,20 @@ class SampledGroups:
             for position, question in enumerate(self._questions)
         ]
 
-    def _counts_of_joint(self, joint: NDArray[Any], numbers: np.random.Generator) -> list[NDArray[np.int64]]:
-        left = counts_array(joint.reshape(-1), self.domain.size(), "the joint counts of the population")
-        total = int(left.sum())
+    def _joint_counts(self, population: ArrayLike) -> NDArray[np.int64]:
+        joint = as_array(population, "the joint counts of the population")
+        allowed = ((self.domain.size(),), self.domain.shape)
+        # a Series of counts, such as value_counts makes, is labelled and rarely in domain order
+        if isinstance(population, pd.Series) or joint.shape not in allowed:
+            raise LdpstatsError(
+                f"joint counts as {type(population).__name__} of shape {joint.shape}",
+                f"a data frame of respondents, or an array of shape {allowed[0]} or {allowed[1]}",
+                "A Series of counts: counts.reindex(domain.index(), fill_value=0).to_numpy().",
+            )
+        return counts_array(joint.reshape(-1), self.domain.size(), "the joint counts of the population")
+
+    def _counts_of_joint(self, left: NDArray[np.int64], numbers: np.random.Generator) -> list[NDArray[np.int64]]:
+        total = sum(left.tolist())
         if total > _LARGEST_POPULATION:
             raise LdpstatsError(
                 f"a population of {total:,}",
@@ -240,7 +263,7 @@ def _all_groups(domain: Domain, k: int) -> tuple[tuple[str, ...], ...]:
 
 
 def _named_groups(domain: Domain, groups: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    named = tuple(domain.project(group).names for group in groups)
+    named = tuple(domain.project(group).names for group in listed(groups))
     if not named or len({frozenset(group) for group in named}) < len(named):
         raise LdpstatsError(f"groups {one_line(list(named))}", "at least one group, and no group twice")
     return named

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ldpstats.errors import ReportError, one_line
-from ldpstats.mechanisms import ReportFormat
+from ldpstats.mechanisms import Mechanism, ReportFormat
 
 
 def to_wire(data: NDArray[Any]) -> list[str]:
@@ -19,43 +19,60 @@ def to_wire(data: NDArray[Any]) -> list[str]:
     return [json.dumps(report) for report in data.tolist()]
 
 
-def from_wire(column: pd.Series[str], expected: ReportFormat) -> NDArray[np.int64]:
-    """Read reports written by `to_wire`, naming the row of one that cannot be read."""
-    return np.array([_parsed(row, text, expected) for row, text in column.items()], dtype=np.int64)
+def from_wire(column: pd.Series[str], mechanism: Mechanism) -> NDArray[np.integer[Any]]:
+    """Read reports written by `to_wire`, naming the row of one that cannot be read or sent."""
+    expected = mechanism.report_format
+    parsed = [_parsed(row, text, expected) for row, text in column.items()]
+    data = np.array(parsed, dtype=expected.dtype).reshape(expected.shape(len(parsed)))
+    impossible = np.flatnonzero(~mechanism.possible(data))
+    if impossible.size:
+        raise ReportError(
+            f"the report {parsed[impossible[0]]!r} in {_row(column, impossible)}",
+            f"reports that {mechanism} can send",
+            "Check that client and server use the same protocol.",
+        )
+    return data
 
 
 def refuse_foreign_rows(reports: pd.DataFrame, fingerprint: str, labels: Sequence[str]) -> None:
     """Refuse rows that a protocol with this fingerprint and these groups did not make."""
-    columns = {"protocol", "group", "report", "simulated"}
-    if not isinstance(reports, pd.DataFrame) or not columns <= set(reports.columns):
-        found = one_line(list(reports.columns)) if isinstance(reports, pd.DataFrame) else type(reports).__name__
-        raise ReportError(f"reports with {found}", f"a data frame with the columns {one_line(sorted(columns))}")
-    foreign = reports.index[reports["protocol"] != fingerprint]
-    if len(foreign):
+    columns = ["group", "protocol", "report", "simulated"]
+    found = list(reports.columns) if isinstance(reports, pd.DataFrame) else type(reports).__name__
+    if any(found.count(column) != 1 for column in columns):
+        raise ReportError(f"reports with {one_line(found)}", f"a data frame with {one_line(columns)}, each once")
+    # by position: frames put one below the other repeat their row labels
+    foreign = np.flatnonzero(~reports["protocol"].isin([fingerprint]))
+    if foreign.size:
         raise ReportError(
-            f"{len(foreign)} rows of another protocol, the first of them {foreign[0]!r}",
+            f"{foreign.size} rows of another protocol, the first of them {_row(reports, foreign)}",
             f"rows of the protocol {fingerprint!r}",
             "Domain, groups, mechanism and epsilon must be those of the collection.",
         )
-    unknown = reports.index[~reports["group"].isin(labels)]
-    if len(unknown):
-        group = reports["group"].loc[unknown[:1]].tolist()[0]
-        raise ReportError(f"row {unknown[0]!r} answers the group {group!r}", one_line(labels))
-    unclear = reports.index[~reports["simulated"].isin([True, False])]
-    if len(unclear):
-        raise ReportError(f"row {unclear[0]!r} does not say whether it is simulated", "True or False")
+    unknown = np.flatnonzero(~reports["group"].isin(labels))
+    if unknown.size:
+        group = reports["group"].iloc[unknown[:1]].tolist()[0]
+        raise ReportError(f"{_row(reports, unknown)} answers the group {group!r}", one_line(labels))
+    unclear = np.flatnonzero(~reports["simulated"].isin([True, False]))
+    if unclear.size:
+        raise ReportError(f"{_row(reports, unclear)} does not say whether it is simulated", "True or False")
+
+
+def _row(rows: pd.DataFrame | pd.Series[Any], positions: NDArray[np.intp]) -> str:
+    return f"row {rows.index[positions[:1]].tolist()[0]!r}"
 
 
 def _parsed(row: object, text: object, expected: ReportFormat) -> int | list[int]:
     try:
         report = json.loads(str(text))
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         report = None
-    numbers: Iterable[Any] = report if isinstance(report, list) else [report]
-    whole = all(isinstance(number, int) and not isinstance(number, bool) for number in numbers)
+    largest = np.iinfo(expected.dtype).max
+    numbers: list[Any] = report if isinstance(report, list) else [report]
+    whole = all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one <= largest for one in numbers)
     width = len(report) if isinstance(report, list) else None
     if not whole or width != expected.width:
-        wanted = "a whole number" if expected.width is None else f"a list of {expected.width} whole numbers"
+        wanted = f"a whole number up to {largest}"
+        wanted = wanted if expected.width is None else f"a list of {expected.width} of them: {wanted}"
         raise ReportError(
             f"the report {text!r} in row {row!r}", wanted, "The file may be cut off, or of another protocol."
         )

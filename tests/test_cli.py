@@ -1,0 +1,83 @@
+"""The command line: the demonstration in text and JSON, and errors as messages."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ldpstats.cli import main
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def test_demo_shows_domain_privacy_pairs_and_a_table() -> None:
+    result = run("demo", "--n", "30000")
+    assert result.exit_code == 0
+    assert "age: young, adult, old" in result.output
+    assert "epsilon = 2 (strict; unit: a respondent's whole record)" in result.output
+    assert "30,000 simulated respondents" in result.output
+    pairs = [line for line in result.output.splitlines() if line.rstrip().endswith(("dependent", "independent"))]
+    assert len(pairs) == 15
+    assert "Estimated table of" in result.output
+    assert "std err" in result.output
+
+
+def test_demo_in_json_says_the_same_and_is_reproducible() -> None:
+    first, again, other = (run("demo", "--json", "--n", "20000", "--seed", seed) for seed in ("3", "3", "4"))
+    assert first.output == again.output
+    assert first.output != other.output
+    shown = json.loads(first.output)
+    assert shown["simulated"] is True
+    assert shown["n"] == 20_000
+    assert len(shown["tests"]) == 15
+    assert {row["truth"] for row in shown["tests"]} == {"dependent", "independent"}
+    assert sum(row["n"] for row in shown["tests"]) == 20_000
+    assert 2 - 1e-9 < shown["privacy"]["epsilon"] <= 2
+    assert {"estimate", "std_err"} <= set(shown["table"]["cells"][0])
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue", "ss", "auto"])
+@pytest.mark.parametrize("network", ["asia"])
+def test_demo_takes_other_networks_and_mechanisms(network: str, mechanism: str) -> None:
+    result = run("demo", "--network", network, "--mechanism", mechanism, "--epsilon", "0.5", "--n", "5000", "--json")
+    assert result.exit_code == 0, result.output
+    shown = json.loads(result.output)
+    assert shown["network"] == network
+    assert 0.5 - 1e-9 < shown["privacy"]["epsilon"] <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--epsilon", "0"), "epsilon = 0.0"),
+        (("--epsilon", "nan"), "epsilon = nan"),
+        (("--mechanism", "laplace"), "'grr', 'oue', 'ss'"),
+        (("--n", "0"), "at least 1"),
+        (("--n", "5"), "no reports behind"),
+        (("--network", "moon"), "'survey', 'asia', 'sachs', 'child', 'alarm'"),
+        (("--seed", "-1"), "rng = -1"),
+    ],
+)
+def test_errors_are_messages_not_tracebacks(arguments: tuple[str, str], message: str) -> None:
+    result = run("demo", *arguments)
+    assert result.exit_code != 0
+    assert message in result.output
+    assert "Traceback" not in result.output
+
+
+def test_mechanisms_are_listed() -> None:
+    result = run("mechanisms")
+    assert result.exit_code == 0
+    assert all(name in result.output for name in ("grr", "oue", "ss", "k-rr"))
+
+
+def test_demo_is_over_soon() -> None:
+    """Not a benchmark: a guard against a demonstration that has become a hundred times too slow."""
+    start = time.process_time()
+    assert run("demo").exit_code == 0
+    assert time.process_time() - start < 60

@@ -1,0 +1,129 @@
+"""Packaged networks: they load, their exact pairs are right, and samples follow them."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from ldpstats import Domain, LdpstatsError
+from ldpstats.datasets import NETWORKS, Network, network, true_cramers_v
+
+FALSE_FAILURE_RATE = 1e-6
+# the bnlearn repository's own counts of nodes and arcs
+SIZES = {"survey": (6, 6), "asia": (8, 8), "sachs": (11, 17), "child": (20, 25), "alarm": (37, 46)}
+
+
+def full_joint(net: Network) -> np.ndarray[Any, Any]:
+    """Multiply all conditional tables over the whole domain, cell by cell, as the definition has it."""
+    joint = np.ones(net.domain.shape)
+    for cell in np.ndindex(*net.domain.shape):
+        values = dict(zip(net.domain.names, cell, strict=True))
+        for name in net.domain.names:
+            factor = net.model.get_cpds(name)
+            joint[cell] *= factor.values[tuple(values[one] for one in factor.variables)]  # noqa: PD011  # no frame
+    return joint
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_load_with_their_published_size(name: str) -> None:
+    net = network(name)
+    assert (len(net.domain), net.model.number_of_edges()) == SIZES[name]
+    assert net.name == name
+    assert all(net.domain.categories[node] == tuple(net.model.states[node]) for node in net.model.nodes())
+
+
+def test_the_survey_domain_is_the_one_of_the_file() -> None:
+    assert network("survey").domain == Domain(
+        {
+            "age": ["young", "adult", "old"],
+            "education": ["high", "uni"],
+            "occupation": ["emp", "self"],
+            "residence": ["small", "big"],
+            "sex": ["M", "F"],
+            "transport": ["car", "train", "other"],
+        }
+    )
+
+
+@pytest.mark.parametrize("name", ["survey", "asia"])
+def test_pairs_are_the_margins_of_the_full_joint(name: str) -> None:
+    net = network(name)
+    joint = full_joint(net)
+    for one, other in combinations(range(len(net.domain)), 2):
+        margin = joint.sum(axis=tuple(axis for axis in range(joint.ndim) if axis not in {one, other}))
+        first, second = net.domain.names[one], net.domain.names[other]
+        np.testing.assert_allclose(net.pair(first, second), margin, rtol=0, atol=1e-14)
+        np.testing.assert_array_equal(net.pair(second, first), net.pair(first, second).T)
+
+
+def test_a_pair_of_the_survey_worked_out_by_hand() -> None:
+    # P(high) = sum over age and sex, from the printed tables
+    high = 0.6 * (0.3 * 0.75 + 0.5 * 0.72 + 0.2 * 0.88) + 0.4 * (0.3 * 0.64 + 0.5 * 0.7 + 0.2 * 0.9)
+    expected = [[high * 0.96, high * 0.04], [(1 - high) * 0.92, (1 - high) * 0.08]]
+    np.testing.assert_allclose(network("survey").pair("education", "occupation"), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_sampled_pairs_have_their_exact_frequencies(name: str) -> None:
+    net, n = network(name), 50_000
+    codes = net.domain.encode(net.sample(n, rng=5))
+    for pair in combinations(net.domain.names, 2):
+        exact = net.pair(*pair).ravel()
+        # printed parameters carry 7 digits, so a total may miss 1 by what that rounding leaves
+        assert exact.sum() == pytest.approx(1, abs=2e-7)
+        seen = np.bincount(net.domain.cells(codes, pair), minlength=exact.size)
+        # Bernstein's inequality, so that the rate per network holds for rare cells as well
+        bits = np.log(exact.size * len(net.domain) ** 2 / FALSE_FAILURE_RATE)
+        bound = np.sqrt(2 * n * exact * (1 - exact) * bits) + 2 * bits / 3
+        assert np.all(np.abs(seen - n * exact) <= bound), pair
+        assert not seen[exact == 0].any(), pair
+
+
+def test_a_sampled_triple_has_its_exact_frequency() -> None:
+    net, n = network("survey"), 200_000
+    frame = net.sample(n, rng=6)
+    seen = ((frame.age == "old") & (frame.sex == "F") & (frame.education == "uni")).sum()
+    exact = 0.2 * 0.4 * 0.1
+    assert abs(seen - n * exact) <= norm.isf(FALSE_FAILURE_RATE / 2) * np.sqrt(n * exact * (1 - exact))
+
+
+def test_samples_are_reproducible_and_in_the_domain() -> None:
+    net = network("child")
+    one, same, other = (net.sample(200, rng=seed) for seed in (3, 3, 4))
+    pd.testing.assert_frame_equal(one, same)
+    assert not one.equals(other)
+    assert not net.sample(200).equals(net.sample(200))
+    assert tuple(one.columns) == net.domain.names
+    assert net.domain.encode(one).shape == (200, 20)
+
+
+def test_a_network_is_read_once() -> None:
+    assert network("asia") is network("asia")
+
+
+def test_true_cramers_v_of_extreme_tables() -> None:
+    assert true_cramers_v(np.outer([0.2, 0.8], [0.1, 0.3, 0.6])) == pytest.approx(0, abs=1e-15)
+    assert true_cramers_v(np.diag([0.2, 0.3, 0.5])) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ["nope", "Survey", "survey.bif", "../data/survey", "", None, 3])
+def test_unknown_networks_are_refused(name: Any) -> None:
+    with pytest.raises(LdpstatsError, match="survey, asia, sachs, child, alarm"):
+        network(name)
+
+
+@pytest.mark.parametrize("pair", [("sex", "height"), ("sex", "sex"), ("sex", None), (0, 1)])
+def test_pairs_of_unknown_or_equal_attributes_are_refused(pair: tuple[Any, Any]) -> None:
+    with pytest.raises(LdpstatsError, match="different names out of 'age'"):
+        network("survey").pair(*pair)
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, True, "10"])
+def test_samples_of_no_size_are_refused(n: Any) -> None:
+    with pytest.raises(LdpstatsError, match="n = "):
+        network("survey").sample(n, rng=1)

@@ -1,0 +1,297 @@
+"""Independence tests: exact against classical answers and brute force, their level, their power, their refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import optimize
+from scipy.special import chdtrc
+from scipy.stats import chi2_contingency
+
+import ldpstats as ldp
+from ldpstats.blocks import Block
+from ldpstats.inference.evidence import Evidence
+from ldpstats.inference.null_model import TwoWayIndependence
+from ldpstats.inference.statistics import ScoreStatistic
+from ldpstats.noise import DenseChannel, MultinomialNoise, Tally
+from ldpstats.questions import Question
+from ldpstats.tables import Table
+
+MARGINS = {2: np.array([0.7, 0.3]), 3: np.array([0.5, 0.3, 0.2]), 4: np.array([0.4, 0.3, 0.2, 0.1])}
+Frequencies = NDArray[np.float64]
+PRIVACY = ldp.PrivacyStatement(1.0, "a test")
+
+
+def table_of(shape: tuple[int, int], tallies: Sequence[Tally], names: tuple[str, str] = ("row", "column")) -> Table:
+    domain = ldp.Domain({name: range(size) for name, size in zip(names, shape, strict=True)})
+    return Table(domain, tuple(Block(Question.of(domain, names), tally) for tally in tallies), PRIVACY)
+
+
+def independent(rows: int, columns: int) -> Frequencies:
+    return np.outer(MARGINS[rows], MARGINS[columns]).ravel()
+
+
+def product(parameters: Frequencies) -> Frequencies:
+    """Return a 2-by-3 table from the free entries of its margins."""
+    row, column = parameters[:1], parameters[1:]
+    return np.outer(np.append(row, 1 - row.sum()), np.append(column, 1 - column.sum())).ravel()
+
+
+def drawn(name: str, shape: tuple[int, int], n: int, epsilon: float, seed: int, frequencies: Frequencies) -> Tally:
+    mechanism = ldp.mechanism(name, k=shape[0] * shape[1], epsilon=epsilon)
+    rng = np.random.default_rng(seed)
+    return mechanism.simulate(rng.multinomial(n, frequencies), rng=rng)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 4), (4, 4), (2, 4)])
+@pytest.mark.parametrize("name", ["grr", "ss"])
+def test_without_noise_the_statistic_is_scipys(name: str, shape: tuple[int, int]) -> None:
+    counts = np.random.default_rng(3).multinomial(8000, independent(*shape))
+    mechanism = ldp.mechanism(name, k=counts.size, epsilon=60.0)
+    tally = mechanism.count(mechanism.privatize(np.repeat(np.arange(counts.size), counts), rng=1))
+    assert np.array_equal(tally.counts, counts), "at epsilon = 60 no report is a lie"
+    classical = chi2_contingency(counts.reshape(shape), correction=False)
+    result = ldp.independence_test(table_of(shape, [tally]))
+    assert result.statistic == pytest.approx(classical.statistic, abs=1e-9)
+    assert result.pvalue == pytest.approx(classical.pvalue, abs=1e-9)
+    assert result.df == classical.dof
+    assert np.allclose(8000 * result.expected, classical.expected_freq, atol=1e-6)
+
+
+@pytest.mark.parametrize("side", [2, 4])
+def test_level_of_the_score_test_and_failure_of_the_naive_one(side: int) -> None:
+    # The issue's own bounds; with 4,000 tables they are 2.9 standard errors, and the seed is fixed.
+    tables, shape = 4000, (side, side)
+    block = table_of(shape, [drawn("grr", shape, 8000, 1.0, 5, independent(*shape))]).blocks[0]
+    evidence = Evidence.observed([block]).replicates(independent(*shape), tables, np.random.default_rng(17))
+    statistic = ScoreStatistic(TwoWayIndependence(*shape), Evidence.observed([block]), side * side)
+    pvalues = chdtrc(statistic.df, statistic(evidence, statistic.fit(evidence)))
+    assert 0.04 <= np.mean(pvalues < 0.05) <= 0.06
+    reports = evidence.counts[0].reshape(tables, *shape)
+    expected = reports.sum(axis=2)[:, :, None] * reports.sum(axis=1)[:, None, :] / 8000
+    naive = chdtrc(statistic.df, ((reports - expected) ** 2 / expected).sum(axis=(1, 2)))
+    assert np.mean(naive < 0.05) > 0.08, "χ² on the reports takes the noise for dependence"
+
+
+@pytest.mark.parametrize("name", ["oue", "ss"])
+@pytest.mark.parametrize("shape", [(2, 2), (3, 4)])
+def test_level_of_least_squares_on_support_counts(name: str, shape: tuple[int, int]) -> None:
+    block = table_of(shape, [drawn(name, shape, 8000, 1.0, 5, independent(*shape))]).blocks[0]
+    evidence = Evidence.observed([block]).replicates(independent(*shape), 4000, np.random.default_rng(18))
+    statistic = ScoreStatistic(TwoWayIndependence(*shape), Evidence.observed([block]), block.question.cells)
+    assert 0.04 <= np.mean(chdtrc(statistic.df, statistic(evidence, statistic.fit(evidence))) < 0.05) <= 0.06
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_score_is_raos_by_brute_force(epsilon: float) -> None:
+    """Maximise the likelihood of the reports numerically; compare with Pearson's statistic of the reports."""
+    shape = (2, 3)
+    tally = drawn("grr", shape, 5000, epsilon, 7, independent(*shape))
+
+    def surprise(parameters: Frequencies) -> float:
+        return float(-tally.counts @ np.log(tally.noise.mean(product(parameters))))
+
+    options = {"xatol": 1e-10, "fatol": 1e-10, "maxiter": 10_000}
+    fit = optimize.minimize(surprise, [0.6, 0.4, 0.3], method="Nelder-Mead", options=options)
+    expected = 5000 * tally.noise.mean(product(fit.x))
+    pearson = ((tally.counts - expected) ** 2 / expected).sum()
+    result = ldp.independence_test(table_of(shape, [tally]), method="score")
+    assert result.statistic == pytest.approx(pearson, rel=1e-6)
+    assert ldp.independence_test(table_of(shape, [tally]), method="gls").statistic == pytest.approx(pearson, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["oue", "ss"])
+def test_least_squares_is_a_difference_of_two_minima(name: str) -> None:
+    """Minimise the weighted distance numerically over independent tables, and over all tables that sum to one."""
+    shape = (2, 3)
+    tally = drawn(name, shape, 5000, 1.0, 8, independent(*shape))
+    result = ldp.independence_test(table_of(shape, [tally]))
+    estimate = tally.noise.debias(tally.proportions)
+    weight = 5000 * np.linalg.pinv(tally.noise.covariance(result.expected.ravel()), rcond=1e-10)
+
+    def distance(parameters: Frequencies) -> float:
+        gap = estimate - product(parameters)
+        return float(gap @ weight @ gap)
+
+    nearest = optimize.minimize(distance, [0.6, 0.4, 0.3], method="BFGS", options={"gtol": 1e-8}).fun
+    centred = np.eye(6) - 1 / 6
+    gap = estimate - result.expected.ravel()
+    to_any = gap - centred @ np.linalg.pinv(centred @ weight @ centred, rcond=1e-10) @ centred @ weight @ gap
+    assert result.statistic == pytest.approx(nearest - to_any @ weight @ to_any, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "ss"])
+@pytest.mark.parametrize("method", ["auto", "wald"])
+def test_order_of_attributes_and_categories_does_not_matter(name: str, method: str) -> None:
+    shape = (3, 4)
+    tally = drawn(name, shape, 6000, 1.0, 9, independent(*shape))
+    table = table_of(shape, [tally])
+    plain = ldp.independence_test(table, method=method)
+    swapped = ldp.independence_test(table.reordered(("column", "row")), method=method)
+    relabelled = tally.counts.reshape(shape)[[2, 0, 1]][:, [3, 1, 0, 2]].ravel()
+    shuffled = ldp.independence_test(table_of(shape, [replace(tally, counts=relabelled)]), method=method)
+    assert swapped.statistic == pytest.approx(plain.statistic, rel=1e-9)
+    assert shuffled.statistic == pytest.approx(plain.statistic, rel=1e-9)
+    assert swapped.effect.cramers_v == pytest.approx(plain.effect.cramers_v, rel=1e-9)
+    assert swapped.power == pytest.approx(plain.power, rel=1e-9)
+
+
+def test_split_blocks_give_the_answer_of_the_whole() -> None:
+    shape = (3, 3)
+    parts = [drawn("grr", shape, n, 1.0, n, independent(*shape)) for n in (2000, 3000)]
+    whole = ldp.independence_test(table_of(shape, [parts[0] + parts[1]]))
+    split = ldp.independence_test(table_of(shape, parts))
+    assert split.statistic == pytest.approx(whole.statistic, rel=1e-9)
+    assert (split.n, split.df) == (5000, 4)
+
+
+def test_blocks_of_different_mechanisms_are_weighed_together() -> None:
+    shape = (2, 2)
+    frequencies = np.array([0.35, 0.25, 0.15, 0.25])
+    tallies = [drawn(name, shape, 20_000, 1.0, 11, frequencies) for name in ("grr", "oue", "ss")]
+    together = ldp.independence_test(table_of(shape, tallies))
+    alone = [ldp.independence_test(table_of(shape, [tally])) for tally in tallies]
+    assert together.method.startswith("generalized least squares")
+    assert together.power[0.1] > max(result.power[0.1] for result in alone)
+    assert together.statistic > max(result.statistic for result in alone)
+
+
+def test_a_contrast_question_adds_to_the_evidence_but_does_not_stand_alone() -> None:
+    """One bit about a contrast (a rectangular channel) leaves the margins unknown: df needs a block that tells them."""
+    domain = ldp.Domain({"row": ["a", "b"], "column": ["c", "d"]})
+    sign = np.array([1, -1, -1, 1]) * np.tanh(0.5) / 2
+    bit = MultinomialNoise(DenseChannel(tuple((0.5 + s, 0.5 - s) for s in sign)))
+    question = Question.of(domain, ["row", "column"])
+    frequencies = np.full(4, 0.25)
+    rng = np.random.default_rng(4)
+    contrast = Block(question, Tally(bit, bit.draw(frequencies, 4000, 1, rng)[0], 4000))
+    plain = Block(question, drawn("grr", (2, 2), 4000, 1.0, 5, frequencies))
+    both = ldp.independence_test(Table(domain, (plain, contrast), PRIVACY))
+    alone = ldp.independence_test(Table(domain, (plain,), PRIVACY))
+    assert both.df == alone.df == 1
+    assert both.power[0.1] > alone.power[0.1] + 0.1
+    with pytest.raises(ldp.NotIdentifiedError, match="tell nothing about the hypothesis"):
+        ldp.independence_test(Table(domain, (contrast,), PRIVACY))
+
+
+@pytest.mark.parametrize("name", ["grr", "ss"])
+@pytest.mark.parametrize(("side", "n", "epsilon"), [(2, 8000, 1.0), (4, 20_000, 1.0)])
+def test_stated_power_is_the_simulated_one(name: str, side: int, n: int, epsilon: float) -> None:
+    """Dependences of V = .1 in random directions; 4,000 tables, so the standard error is below .008."""
+    shape = (side, side)
+    uniform = np.full(side * side, 1 / side**2)
+    result = ldp.independence_test(table_of(shape, [drawn(name, shape, n, epsilon, 6, uniform)]))
+    rng = np.random.default_rng(2)
+    rejected = []
+    for _ in range(20):
+        direction = rng.standard_normal(shape)
+        direction -= direction.mean(axis=0)
+        direction -= direction.mean(axis=1, keepdims=True)
+        size = np.sqrt((direction**2).sum() / (side - 1)) * side
+        frequencies = uniform + 0.1 * direction.ravel() / size
+        block = table_of(shape, [drawn(name, shape, n, epsilon, 6, uniform)]).blocks[0]
+        evidence = Evidence.observed([block]).replicates(frequencies, 200, rng)
+        statistic = ScoreStatistic(TwoWayIndependence(*shape), evidence, side * side)
+        rejected.append(np.mean(chdtrc(statistic.df, statistic(evidence, statistic.fit(evidence))) < 0.05))
+    assert np.mean(rejected) == pytest.approx(result.power[0.1], abs=0.05)
+
+
+class TestMonteCarlo:
+    """The Monte Carlo p-value."""
+
+    def test_agrees_with_the_approximation_where_that_is_good(self) -> None:
+        table = table_of((2, 3), [drawn("ss", (2, 3), 9000, 1.0, 21, independent(2, 3))])
+        asymptotic = ldp.independence_test(table, pvalue="asymptotic")
+        simulated = ldp.independence_test(table, pvalue=ldp.MonteCarlo(9999, rng=1))
+        error = np.sqrt(asymptotic.pvalue * (1 - asymptotic.pvalue) / 9999)
+        assert abs(simulated.pvalue - asymptotic.pvalue) < 6 * error
+        assert simulated.statistic == asymptotic.statistic
+
+    def test_is_reproducible_and_records_its_seed(self) -> None:
+        table = table_of((2, 2), [drawn("grr", (2, 2), 900, 1.0, 22, independent(2, 2))])
+        first, again = (ldp.independence_test(table, pvalue=ldp.MonteCarlo(199, rng=5)) for _ in range(2))
+        assert first.pvalue == again.pvalue
+        assert first.pvalue_source == "Monte Carlo, 199 tables, seed 5"
+        fresh = ldp.independence_test(table, pvalue=ldp.MonteCarlo(199))
+        seed = int(fresh.pvalue_source.rsplit(" ", 1)[1])
+        assert ldp.independence_test(table, pvalue=ldp.MonteCarlo(199, rng=seed)).pvalue == fresh.pvalue
+
+    def test_is_never_zero(self) -> None:
+        table = table_of((2, 2), [drawn("grr", (2, 2), 90_000, 2.0, 23, np.array([0.4, 0.1, 0.1, 0.4]))])
+        assert ldp.independence_test(table, pvalue=ldp.MonteCarlo(99, rng=5)).pvalue == 1 / 100
+
+    def test_is_chosen_where_reports_are_rare(self) -> None:
+        frequencies = np.outer([0.97, 0.03], [0.9, 0.1]).ravel()
+        table = table_of((2, 2), [drawn("grr", (2, 2), 200, 9.0, 24, frequencies)])
+        result = ldp.independence_test(table)
+        assert result.pvalue_source.startswith("Monte Carlo, 9,999 tables")
+        assert "expected only" in result.pvalue_source
+
+    @pytest.mark.parametrize("arguments", [{"n_resamples": 0}, {"n_resamples": 9.5}, {"rng": -1}, {"rng": "seed"}])
+    def test_refuses_what_it_cannot_use(self, arguments: dict[str, object]) -> None:
+        with pytest.raises(ldp.LdpstatsError):
+            ldp.MonteCarlo(**arguments)
+
+
+class TestResult:
+    """What a test gives back."""
+
+    def test_unpacks_like_scipy(self) -> None:
+        result = ldp.independence_test(table_of((2, 2), [drawn("grr", (2, 2), 900, 1.0, 31, independent(2, 2))]))
+        statistic, pvalue = result
+        assert (statistic, pvalue) == (result.statistic, result.pvalue)
+        assert result.to_dict()["hypothesis"] == "row and column are independent"
+
+    def test_summary_says_what_was_shown_or_what_could_have_been(self) -> None:
+        quiet = ldp.independence_test(table_of((2, 2), [drawn("grr", (2, 2), 900, 1.0, 31, independent(2, 2))]))
+        text = str(quiet.summary())
+        assert "does not show independence" in text
+        assert f"power {quiet.power[0.1]:.2f} against V = 0.1" in text
+        assert "simulated" in text
+        dependent = np.array([0.4, 0.1, 0.1, 0.4])
+        loud = ldp.independence_test(table_of((2, 2), [drawn("grr", (2, 2), 90_000, 1.0, 31, dependent)]))
+        assert "row and column are dependent" in str(loud.summary())
+        assert (quiet.verdict(), loud.verdict()) == ("no dependence shown", "dependent")
+
+    def test_a_marginal_of_support_counts_is_tested_by_its_covariance(self) -> None:
+        domain = ldp.Domain({name: [0, 1] for name in "abc"})
+        protocol = ldp.SampledGroups(domain, groups=[["a", "b", "c"]], epsilon=2.0, mechanism="oue")
+        joint = np.einsum("i,jk->ijk", [0.5, 0.5], [[0.4, 0.1], [0.1, 0.4]]) * 40_000
+        table = protocol.simulate(joint.round().astype(int), rng=1)["a", "b", "c"]
+        dependent, independent = table.marginal(["b", "c"]), table.marginal(["a", "b"])
+        assert ldp.independence_test(dependent).pvalue < 1e-6
+        assert ldp.independence_test(independent).pvalue > 0.01
+        assert "derived" in ldp.independence_test(dependent).method
+        with pytest.raises(ldp.LdpstatsError, match="no reports of its own"):
+            ldp.independence_test(dependent, method="gls")
+
+
+class TestRefusals:
+    """Input that cannot be tested."""
+
+    def test_names_what_is_allowed(self) -> None:
+        table = table_of((2, 2), [drawn("oue", (2, 2), 900, 1.0, 31, independent(2, 2))])
+        with pytest.raises(ldp.LdpstatsError, match="'gls' or 'wald'"):
+            ldp.independence_test(table, method="score")
+        with pytest.raises(ldp.LdpstatsError, match="'auto', 'score', 'gls' or 'wald'"):
+            ldp.independence_test(table, method="pearson")
+        with pytest.raises(ldp.LdpstatsError, match="MonteCarlo"):
+            ldp.independence_test(table, pvalue="exact")
+        with pytest.raises(ldp.LdpstatsError, match="two-way"):
+            ldp.independence_test(table.marginal("row"))
+        with pytest.raises(ldp.LdpstatsError, match="a Table"):
+            ldp.independence_test(np.ones((2, 2)))
+
+    def test_a_table_nobody_answered(self) -> None:
+        noise = ldp.GRR(4, 1.0).noise
+        with pytest.raises(ldp.NotIdentifiedError, match="no reports behind the table of row and column"):
+            ldp.independence_test(table_of((2, 2), [Tally(noise, np.zeros(4, dtype=int), 0)]))
+
+    def test_a_category_that_neither_data_nor_noise_ever_show(self) -> None:
+        tally = Tally(ldp.GRR(6, 60.0).noise, np.array([30, 20, 0, 25, 25, 0]), 100)
+        with pytest.raises(ldp.NotIdentifiedError, match="nobody reported 2 of 'column'"):
+            ldp.independence_test(table_of((2, 3), [tally]))

@@ -1,0 +1,132 @@
+"""Privacy levels are the exact worst case of a channel, and statements keep their unit."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from itertools import permutations
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldpstats.errors import LdpstatsError
+from ldpstats.mechanisms import GRR, REGISTRY, Mechanism
+from ldpstats.privacy import PrivacyStatement, strict_epsilon, worst_ratio
+
+Channel = list[dict[Any, Fraction]]
+
+
+@st.composite
+def channels(draw: st.DrawFn, least: int) -> Channel:
+    """Draw rational channels; with `least` = 0 some reports may be impossible under some values."""
+    values, reports = draw(st.integers(1, 5)), draw(st.integers(1, 5))
+    weights = st.lists(st.integers(least, 9), min_size=reports, max_size=reports).filter(any)
+    rows = draw(st.lists(weights, min_size=values, max_size=values))
+    return [{report: Fraction(weight, sum(row)) for report, weight in enumerate(row)} for row in rows]
+
+
+def ratios(channel: Channel) -> list[Fraction]:
+    return [a[y] / b[y] for a, b in permutations(channel, 2) for y in a if b[y] > 0]
+
+
+@given(channels(least=1))
+def test_worst_ratio_is_the_largest_over_all_pairs_and_reports(channel: Channel) -> None:
+    assert worst_ratio(channel) == max([*ratios(channel), Fraction(1)])
+
+
+@given(channels(least=0))
+def test_a_report_that_excludes_a_value_makes_the_ratio_unbounded(channel: Channel) -> None:
+    excludes = any(a[y] > 0 == b[y] for a, b in permutations(channel, 2) for y in a)
+    assert worst_ratio(channel) == (None if excludes else max([*ratios(channel), Fraction(1)]))
+
+
+@given(channels(least=0))
+def test_an_absent_report_is_an_impossible_one(channel: Channel) -> None:
+    thinned = [{report: chance for report, chance in row.items() if chance > 0} for row in channel]
+    assert worst_ratio(thinned) == worst_ratio(channel)
+
+
+def test_unbounded_ratios_have_infinite_epsilon_and_constant_channels_none() -> None:
+    assert strict_epsilon(worst_ratio([{"a": Fraction(1)}, {"b": Fraction(1)}])) == math.inf
+    assert strict_epsilon(worst_ratio([{"a": Fraction(1), "b": Fraction(0)}] * 3)) == 0.0
+
+
+def rrba(p: Fraction, fake: list[Fraction]) -> Channel:
+    """Return the channel p I + (1-p) 1 Tᵀ."""
+    return [{y: p * (x == y) + (1 - p) * t for y, t in enumerate(fake)} for x in range(len(fake))]
+
+
+# THEORY.md, section 1: strict level of RRBA with uniform fakes
+@pytest.mark.parametrize(
+    ("p", "levels"),
+    [
+        ("0.221", (0.45, 0.76, 1.27, 1.71, 2.42, 3.18)),
+        ("0.4", (0.85, 1.30, 1.95, 2.46, 3.22, 4.01)),
+        ("0.5", (1.10, 1.61, 2.30, 2.83, 3.61, 4.41)),
+    ],
+)
+def test_published_levels_of_truth_or_uniform_fake(p: str, levels: tuple[float, ...]) -> None:
+    found = [strict_epsilon(worst_ratio(rrba(Fraction(p), [Fraction(1, m)] * m))) for m in (2, 4, 9, 16, 36, 81)]
+    assert [round(level, 2) for level in found] == list(levels)
+
+
+@given(st.fractions("0.01", "0.99"), st.lists(st.integers(1, 50), min_size=2, max_size=7))
+def test_truth_or_fake_is_as_private_as_its_rarest_fake(p: Fraction, weights: list[int]) -> None:
+    fake = [Fraction(weight, sum(weights)) for weight in weights]
+    assert worst_ratio(rrba(p, fake)) == 1 + p / ((1 - p) * min(fake))
+
+
+def test_a_fake_that_never_occurs_gives_its_value_away() -> None:
+    assert strict_epsilon(worst_ratio(rrba(Fraction(1, 2), [Fraction(0), Fraction(1)]))) == math.inf
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 17, 1000])
+@pytest.mark.parametrize("kind", REGISTRY)
+def test_mechanisms_spend_what_was_asked_for_and_never_more(kind: type[Mechanism], k: int) -> None:
+    for epsilon in (0.01, 0.5, 1.0, 4.0, 12.0):
+        strict = kind(k=k, epsilon=epsilon).strict_epsilon()
+        assert epsilon - 1e-9 < strict <= epsilon
+
+
+def test_levels_beyond_the_grid_stay_finite() -> None:
+    assert GRR(4, 1000.0).strict_epsilon() == pytest.approx(math.log(3 * (2**64 - 1)), rel=1e-15)
+
+
+def test_statements_say_their_unit_and_a_papers_own_accounting() -> None:
+    assert str(PrivacyStatement(math.log(3), "one attribute")) == "epsilon = 1.099 (strict; unit: one attribute)"
+    paper = PrivacyStatement(1.6094, "one group", nominal_epsilon=0.6931, delta_at_nominal=0.375)
+    assert str(paper) == (
+        "epsilon = 1.61 (strict; unit: one group); nominal epsilon of the paper = 0.6931 (holds with delta = 0.375)"
+    )
+    assert str(PrivacyStatement(1.0, "one group", nominal_epsilon=0.5)).endswith("paper = 0.5")
+    assert str(PrivacyStatement(math.inf, "one group")) == "epsilon = inf (strict; unit: one group)"
+
+
+def test_joined_statements_promise_the_weaker_guarantee() -> None:
+    one = PrivacyStatement(1.0, "a record", {"a": 1.0, "b": 0.5})
+    other = PrivacyStatement(2.0, "a record", {"b": 2.0, "c": 0.25})
+    assert one.joined(other) == PrivacyStatement(2.0, "a record", {"a": 1.0, "b": 2.0, "c": 0.25})
+    assert one.joined(other) == other.joined(one)
+    assert one.joined(one) == one
+    with pytest.raises(LdpstatsError, match="units 'a record' and 'one attribute'"):
+        one.joined(PrivacyStatement(1.0, "one attribute"))
+
+
+def test_the_statement_for_a_group_keeps_the_respondents_level() -> None:
+    whole = PrivacyStatement(3.0, "a record", {"a": 1.0, "b": 2.0})
+    assert whole.for_group("b") == PrivacyStatement(3.0, "a record", {"b": 2.0})
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        PrivacyStatement(0.1 + 0.2, "a record", {"a": 1 / 3}),
+        PrivacyStatement(math.inf, "a record", MappingProxyType({"a × b": 1.0}), 0.5, 0.125),
+    ],
+)
+def test_statements_survive_json(statement: PrivacyStatement) -> None:
+    assert PrivacyStatement(**json.loads(json.dumps(statement.to_dict()))) == statement

@@ -1,0 +1,174 @@
+"""The law of a collection: person by person and at the level of counts, against exact enumeration and moments."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import chi2, norm
+
+from ldpstats import Domain, LdpstatsError, SampledGroups
+from ldpstats.conformance import exact_channel
+from ldpstats.conformance.enumeration import decoded
+
+FALSE_FAILURE_RATE = 1e-6
+"""How often a check would fail correct code, if its seed were not fixed."""
+
+Law = dict[tuple[int, ...], float]
+
+
+def joint_counts(domain: Domain, frame: pd.DataFrame) -> np.ndarray[Any, Any]:
+    cells = domain.cells(domain.encode(frame), domain.names)
+    return np.bincount(cells, minlength=domain.size()).reshape(domain.shape)
+
+
+PATHS: dict[str, tuple[str, Callable[[Domain, pd.DataFrame], Any]]] = {
+    "collect": ("collect", lambda _, frame: frame),
+    "simulate a frame": ("simulate", lambda _, frame: frame),
+    "simulate joint counts": ("simulate", joint_counts),
+}
+TINY = Domain({"a": [0, 1], "b": [0, 1], "c": [0, 1]})
+THREE = pd.DataFrame({"a": [0, 0, 1], "b": [0, 1, 1], "c": [1, 1, 1]})
+SMALL = {
+    "grr, two pairs": SampledGroups(TINY, epsilon=3.0, mechanism="grr", groups=[("a", "b"), ("b", "c")]),
+    "oue, two singles": SampledGroups(TINY, epsilon=3.0, mechanism="oue", groups=["a", "b"]),
+    "ss, one pair": SampledGroups(TINY, epsilon=0.5, mechanism="ss", groups=[("b", "a")]),
+    "grr, more groups than respondents": SampledGroups(TINY, epsilon=3.0, mechanism="grr", groups=[*"abc", ("a", "b")]),
+}
+
+
+def tally_laws(protocol: SampledGroups, group: tuple[str, ...]) -> list[Law]:
+    """Return the exact law of one report's tally, for every value of the group."""
+    used = protocol.mechanism_for(group)
+    laws = []
+    for channel in exact_channel(used):
+        law: Law = defaultdict(float)
+        for report, probability in channel.items():
+            law[tuple(used.count(decoded(used, report)).counts.tolist())] += float(probability)
+        laws.append(law)
+    return laws
+
+
+def convolved(one: Law, other: Law) -> Law:
+    law: Law = defaultdict(float)
+    for (counts, p), (more, q) in product(one.items(), other.items()):
+        law[tuple(np.add(counts, more).tolist())] += p * q
+    return law
+
+
+def exact_law(protocol: SampledGroups, frame: pd.DataFrame) -> Law:
+    """Return the law of all tallies, one behind the other, by going through every assignment of the respondents."""
+    codes = protocol.domain.encode(frame)
+    laws = [tally_laws(protocol, group) for group in protocol.groups]
+    values = [protocol.domain.cells(codes, group) for group in protocol.groups]
+    orders = list(permutations(range(len(frame))))
+    total: Law = defaultdict(float)
+    for order in orders:
+        joint: Law = {(): 1 / len(orders)}
+        for place, (law, answers) in enumerate(zip(laws, values, strict=True)):
+            tally: Law = {(0,) * len(next(iter(law[0]))): 1.0}
+            for member in order[place :: len(protocol.groups)]:
+                tally = convolved(tally, law[answers[member]])
+            joint = {head + counts: p * q for (head, p), (counts, q) in product(joint.items(), tally.items())}
+        for counts, p in joint.items():
+            total[counts] += p
+    return total
+
+
+def drawn(protocol: SampledGroups, frame: pd.DataFrame, path: str, draws: int, seed: int) -> Iterator[tuple[int, ...]]:
+    """Yield the tallies of all groups, one behind the other, of repeated collections from the same respondents."""
+    rng, (verb, population_of) = np.random.default_rng(seed), PATHS[path]
+    population = population_of(protocol.domain, frame)
+    for _ in range(draws):
+        tables = getattr(protocol, verb)(population, rng)
+        yield tuple(count for table in tables for count in table.blocks[0].tally.counts.tolist())
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("small", SMALL)
+def test_three_respondents_have_the_exact_law(small: str, path: str) -> None:
+    protocol, n = SMALL[small], 600
+    law = exact_law(protocol, THREE)
+    assert sum(law.values()) == pytest.approx(1, abs=1e-12)
+    seen = Counter(drawn(protocol, THREE, path, n, seed=2024))
+    assert set(seen) <= set(law)
+    common = [counts for counts, p in law.items() if n * p >= 10]
+    expected = np.array([n * law[counts] for counts in common])
+    observed = np.array([seen[counts] for counts in common])
+    if n - expected.sum() >= 10:  # the rare outcomes together
+        expected, observed = (np.append(one, n - one.sum()) for one in (expected, observed))
+    statistic = ((observed - expected) ** 2 / expected).sum()
+    assert chi2.sf(statistic, len(expected) - 1) > FALSE_FAILURE_RATE
+
+
+def exact_moments(protocol: SampledGroups, frame: pd.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return mean and variance of all tallies, when each group's members are drawn without replacement."""
+    codes, n = protocol.domain.encode(frame), len(frame)
+    means, variances = [], []
+    for place, group in enumerate(protocol.groups):
+        size = len(range(place, n, len(protocol.groups)))
+        matrix, offset = protocol.mechanism_for(group).noise.design()
+        supported = (matrix + offset[:, None])[:, protocol.domain.cells(codes, group)]
+        mean, total = supported.mean(axis=1), supported.sum(axis=1)
+        two_members = (total**2 - (supported**2).sum(axis=1)) / (n * (n - 1)) - mean**2
+        means.append(size * mean)
+        variances.append(size * mean * (1 - mean) + size * (size - 1) * two_members)
+    return np.concatenate(means), np.concatenate(variances)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("mechanism", ["grr", "oue", "ss"])
+def test_moments_of_a_larger_population(domain: Domain, people: pd.DataFrame, mechanism: str, path: str) -> None:
+    # few groups and little noise, so that the fixed composition of the population shows in the variance
+    protocol = SampledGroups(domain, epsilon=4.0, mechanism=mechanism, groups=[("age", "sex"), ("car", "sex")])
+    frame, draws = people.head(801), 200
+    mean, variance = exact_moments(protocol, frame)
+    seen = np.array(list(drawn(protocol, frame, path, draws, seed=7)))
+    z = (seen.mean(axis=0) - mean) / np.sqrt(variance / draws)
+    assert np.all(np.abs(z) < norm.isf(FALSE_FAILURE_RATE / 2))
+    # the counts are sums of hundreds of bits, hence as good as normal
+    spread = (draws - 1) * seen.var(axis=0, ddof=1) / variance
+    assert np.all(np.minimum(chi2.sf(spread, draws - 1), chi2.cdf(spread, draws - 1)) > FALSE_FAILURE_RATE / 2)
+
+
+def test_all_shapes_of_joint_counts_are_the_same_population(domain: Domain, people: pd.DataFrame) -> None:
+    protocol, joint = SampledGroups(domain), joint_counts(domain, people)
+    whole = protocol.simulate(joint, rng=1).to_json()
+    labelled = people.value_counts(subset=list(domain.names)).reindex(domain.index(), fill_value=0).to_numpy()
+    for same in (joint.ravel(), joint.tolist(), joint.astype(float), labelled):
+        assert protocol.simulate(same, rng=1).to_json() == whole
+    assert protocol.simulate(np.zeros(12), rng=1).n == 0
+
+
+def test_large_populations_cost_nothing_more(domain: Domain) -> None:
+    tables = SampledGroups(domain, epsilon=1.0).simulate(np.full(12, 80_000_000), rng=1)
+    assert [table.n for table in tables] == [320_000_000] * 3
+    assert all(np.all(np.abs(table.estimate - 1 / table.estimate.size) < 4.9 * table.std_err) for table in tables)
+
+
+@pytest.mark.parametrize(
+    ("population", "told"),
+    [
+        (np.ones((2, 2, 3), dtype=int), r"shape \(2, 2, 3\).*\(12,\) or \(3, 2, 2\)"),
+        (np.ones((1, 12), dtype=int), r"shape \(1, 12\)"),
+        (np.ones(11, dtype=int), r"shape \(11,\)"),
+        (5, r"int of shape \(\)"),
+        ([[1], [1, 2]], "rows of different lengths"),
+        (np.full(12, 1 / 12), "whole counts"),
+        ([-1] + [1] * 11, "holds -1"),
+        (["1"] * 12, "dtype"),
+        ([2**62] * 12, "a population of 55,340,232,221,128,654,848.*parts"),
+        ([10**9] + [0] * 11, "at most 999,999,999"),
+        (pd.Series([1] * 12), r"counts\.reindex\(domain\.index\(\)"),
+        (pd.DataFrame({"sex": ["F"]}), "no column 'age'"),
+        (None, "shape"),
+    ],
+)
+def test_other_populations_are_refused(domain: Domain, population: Any, told: str) -> None:
+    with pytest.raises(LdpstatsError, match=told):
+        SampledGroups(domain).simulate(population, rng=1)

@@ -1,0 +1,157 @@
+"""Sets of tables: merging in any order, lookups by attributes, and saved files."""
+
+from __future__ import annotations
+
+import json
+from functools import reduce
+from itertools import permutations
+from operator import add
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ldpstats import (
+    DomainError,
+    LdpstatsError,
+    PrivacyStatement,
+    SampledGroups,
+    TableSet,
+)
+from ldpstats.domain import Domain
+
+ALL = ("age", "sex", "car")
+
+
+def close(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue", "ss"])
+def test_merging_parts_is_counting_the_whole(domain: Domain, people: pd.DataFrame, mechanism: str) -> None:
+    protocol = SampledGroups(domain, epsilon=1.0, mechanism=mechanism)
+    reports = protocol.reports(people, rng=2)
+    whole = protocol.tables(reports)
+    parts = [protocol.tables(reports[place::3]) for place in range(3)]
+    for order in permutations([*parts, protocol.tables(reports[:0])]):
+        merged = reduce(add, order)
+        assert merged.to_json() == whole.to_json()
+        assert all(np.array_equal(merged[t.attributes].estimate, t.estimate) for t in whole)
+        assert all(np.array_equal(merged[t.attributes].covariance, t.covariance) for t in whole)
+
+
+def test_different_mechanisms_become_blocks_of_one_pooled_table(domain: Domain, people: pd.DataFrame) -> None:
+    sets = [SampledGroups(domain, epsilon=1.0, mechanism=m).collect(people, rng=4) for m in ("grr", "oue")]
+    merged, turned = (sets[0] + sets[1])["sex", "car"], (sets[1] + sets[0])["sex", "car"]
+    assert [block.n for block in merged.blocks] == [1000, 1000]
+    assert merged.n == 2000
+    # weighted least squares, as a textbook has it
+    rows, values = [], []
+    for block in merged.blocks:
+        (matrix, offset), report = block.design(), block.report_covariance(np.full(4, 0.25))
+        weight = np.sqrt(1000 / np.diag(report))
+        rows.append(matrix * weight[:, None])
+        values.append((block.tally.proportions - offset) * weight)
+    close(merged.estimate.ravel(), np.linalg.lstsq(np.vstack(rows), np.concatenate(values))[0])
+    close(turned.estimate, merged.estimate)
+    close(turned.covariance, merged.covariance)
+    assert np.all(merged.std_err < np.minimum(*(one["sex", "car"].std_err for one in sets)))
+
+
+def test_merging_takes_the_weaker_guarantee(domain: Domain, people: pd.DataFrame) -> None:
+    strong, weak = (SampledGroups(domain, epsilon=level).collect(people, rng=4) for level in (0.5, 2.0))
+    for merged in (strong + weak, weak + strong):
+        assert merged.privacy.epsilon == merged["sex", "car"].privacy.epsilon == weak.privacy.epsilon
+
+
+def test_groups_of_only_one_set_are_kept(domain: Domain, people: pd.DataFrame) -> None:
+    one, other = (SampledGroups(domain, groups=[g]).collect(people, 4) for g in (("age", "sex"), ("sex", "car")))
+    merged = one + other
+    assert len(merged) == 2
+    assert merged.n == 6000
+    np.testing.assert_array_equal(merged["car", "sex"].estimate, other["sex", "car"].estimate.T)
+
+
+def test_what_cannot_be_merged_is_refused(domain: Domain, people: pd.DataFrame) -> None:
+    tables = SampledGroups(domain).collect(people, rng=1)
+    swapped = Domain(domain.categories | {"sex": ["M", "F"]})
+    with pytest.raises(LdpstatsError, match="one domain"):
+        tables + SampledGroups(swapped).collect(people, rng=1)
+    other_unit = TableSet(domain, [], PrivacyStatement(1.0, "one attribute"))
+    with pytest.raises(LdpstatsError, match=r"'one attribute'.*same unit"):
+        tables + other_unit
+    wide = SampledGroups(domain, mechanism="oue", groups=[ALL]).collect(people, rng=1)[ALL].marginal(["age", "sex"])
+    derived = TableSet(domain, [wide], tables.privacy)
+    with pytest.raises(LdpstatsError, match="one derived"):
+        derived + tables
+    with pytest.raises(LdpstatsError, match="derived tables"):
+        derived.to_json()
+    with pytest.raises(TypeError):
+        tables + 1
+
+
+def test_lookups_work_in_any_order_and_help_when_they_fail(domain: Domain, people: pd.DataFrame) -> None:
+    tables = SampledGroups(domain).collect(people, rng=1)
+    np.testing.assert_array_equal(tables["car", "sex"].estimate, tables[["sex", "car"]].estimate.T)
+    assert ("car", "sex") in tables
+    assert "sex" not in tables
+    assert 0 not in tables
+    with pytest.raises(LdpstatsError, match=r"no table of \('age',\).*marginal\(\['age'\]\)"):
+        tables["age"]
+    with pytest.raises(LdpstatsError, match=r"no table of .*Allowed: \('sex', 'car'\)"):
+        tables[ALL]
+    for unknown in ("height", ("sex", "height"), ("sex", "sex"), (), 0, None, slice(1), [["sex"]]):
+        with pytest.raises(DomainError, match="out of 'age', 'sex', 'car'"):
+            tables[unknown]
+    for order in (("sex",), ("sex", "age"), ("sex", 1), None, "sex", ("sex", "sex")):
+        with pytest.raises(LdpstatsError, match="in any order"):
+            tables["sex", "car"].reordered(order)
+
+
+@pytest.mark.parametrize("rng", [None, 7])
+def test_saved_sets_come_back_exactly(domain: Domain, people: pd.DataFrame, rng: int | None) -> None:
+    sets = [SampledGroups(domain, mechanism=m).collect(people, rng=rng) for m in ("grr", "oue", "ss")]
+    tables = reduce(add, sets)
+    again = TableSet.from_json(tables.to_json())
+    assert again.to_json() == tables.to_json()
+    assert (again.privacy, again.n, again.simulated, again.domain) == (tables.privacy, 9000, rng is not None, domain)
+    for one, other in zip(again, tables, strict=True):
+        assert (one.attributes, one.privacy, len(one.blocks)) == (other.attributes, other.privacy, 3)
+        np.testing.assert_array_equal(one.estimate, other.estimate)
+        np.testing.assert_array_equal(one.covariance, other.covariance)
+
+
+@pytest.fixture
+def saved(domain: Domain, people: pd.DataFrame) -> str:
+    return SampledGroups(domain, mechanism="oue", groups=[("age", "sex")]).collect(people, rng=1).to_json()
+
+
+def test_truncated_and_foreign_texts_are_refused(domain: Domain, saved: str) -> None:
+    foreign = ["", "[]", "null", "{}", "3", "[" * 100_000, domain.to_json(), SampledGroups(domain).to_json(), None, 5]
+    for text in [*(saved[:cut] for cut in range(0, len(saved), 7)), saved + "}", *foreign]:
+        with pytest.raises(LdpstatsError, match=r"not a saved table set.*Allowed: "):
+            TableSet.from_json(text)
+
+
+WRONG: dict[str, list[Any]] = {
+    "n": [-1, 10, 3000.5, "3000", True, None],
+    "counts": [[1, 2], [1.5] * 6, ["1"] * 6, [-1] * 6, [10**30] * 6, None, [[1] * 6], [True] * 6],
+    "simulated": ["no", 1, None],
+    "attributes": [["age"], ["sex", "age"], ["age", "age"], [1, 2], None],
+    "shape": [[2, 3], [6], [3, 2, 1], [3.0, 2.0], [10**30, 1], ["a", "b"], None],
+    "classes": [[0, 1], [0] * 6, [0, 1, 2, 3, 4, 7], "012345", 3],
+    "noise": [{}, None, [], {"kind": "magic"}, {"kind": "channel", "rows": []}, {"kind": "support", "cells": 6}],
+}
+
+
+@pytest.mark.parametrize("key", WRONG)
+def test_damaged_blocks_are_refused(saved: str, key: str) -> None:
+    for value in WRONG[key]:
+        plain = json.loads(saved)
+        plain["tables"][0]["blocks"][0][key] = value
+        with pytest.raises(LdpstatsError, match="not a saved table set"):
+            TableSet.from_json(json.dumps(plain))
+    del plain["tables"][0]["blocks"][0][key]
+    with pytest.raises(LdpstatsError, match=key):
+        TableSet.from_json(json.dumps(plain))

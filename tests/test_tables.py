@@ -1,0 +1,157 @@
+"""Tables: estimates with covariance in any order of attributes, marginals, merging, and saved files."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from ldpstats import (
+    DomainError,
+    LdpstatsError,
+    NotIdentifiedError,
+    SampledGroups,
+    Table,
+    TableSet,
+)
+from ldpstats.blocks import Block
+from ldpstats.domain import Domain
+from ldpstats.mechanisms import GRR
+from ldpstats.questions import Question
+
+ALL = ("age", "sex", "car")
+KINDS = ["grr", "oue", "ss", "grr and oue", "derived"]
+
+
+def triple(domain: Domain, people: pd.DataFrame, kind: str) -> Table:
+    """Return a table of all three attributes, of one of the kinds that a table can be."""
+
+    def collected(mechanism: str, half: slice) -> TableSet:
+        return SampledGroups(domain, epsilon=1.0, mechanism=mechanism, groups=[ALL]).collect(people[half], rng=3)
+
+    if kind == "grr and oue":
+        return (collected("grr", slice(None, 1000)) + collected("oue", slice(1000, None)))[ALL]
+    if kind == "derived":
+        wide = domain.categories | {"own": ["no", "yes"]}
+        protocol = SampledGroups(Domain(wide), epsilon=1.0, mechanism="oue", groups=[(*ALL, "own")])
+        return protocol.collect(people.assign(own="no"), rng=3)[(*ALL, "own")].marginal(ALL)
+    return collected(kind, slice(None))[ALL]
+
+
+def added_up(table: Table, names: tuple[str, ...]) -> np.ndarray[Any, Any]:
+    """Return the matrix that adds the flattened table up, built label by label."""
+    cells, kept = table.domain.index().to_frame(index=False), table.domain.index(names)
+    return np.array([[float(tuple(row[list(names)]) == target) for _, row in cells.iterrows()] for target in kept])
+
+
+def close(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_face_of_a_table_tells_the_same(domain: Domain, people: pd.DataFrame, kind: str) -> None:
+    table = triple(domain, people, kind)
+    deviations = np.sqrt(np.diag(table.covariance))
+    frame = table.to_frame(alpha=0.1)
+    assert (table.shape, table.n, table.simulated) == ((3, 2, 2), 3000, True)
+    close(table.estimate.sum(), 1 if kind in {"grr", "ss"} else table.estimate.sum())
+    np.testing.assert_array_equal(table.std_err.ravel(), deviations)
+    close(np.diff(table.conf_int(0.1))[..., 0].ravel(), 2 * norm.isf(0.05) * deviations)
+    close(table.conf_int(0.1).mean(axis=-1), table.estimate)
+    close(frame[["lower", "upper"]], table.conf_int(0.1).reshape(-1, 2))
+    assert frame.index.equals(domain.index(ALL))
+    assert frame.loc[("adult", "M", "yes"), "estimate"] == table.estimate[1, 1, 0]
+    text = table.summary(alpha=0.1).as_text()
+    assert [f"{value:.4f}" for value in frame.to_numpy().ravel() if f"{value:.4f}" not in text] == []
+    assert [part for part in ("simulated", "3,000", "a respondent's whole record", "90 %") if part not in text] == []
+    assert table.cells.privacy == table.privacy
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", list(permutations(ALL)), ids=" ".join)
+def test_reordering_commutes_with_everything(
+    domain: Domain, people: pd.DataFrame, kind: str, order: tuple[str, ...]
+) -> None:
+    table = triple(domain, people, kind)
+    other = table.reordered(order)
+    cells = added_up(table, order).argmax(axis=1)
+    axes = [ALL.index(name) for name in order]
+    close(other.estimate, table.estimate.transpose(axes))
+    close(other.covariance, table.covariance[np.ix_(cells, cells)])
+    close(other.conf_int(), table.conf_int().transpose([*axes, 3]))
+    pd.testing.assert_frame_equal(other.to_frame(), table.to_frame().reorder_levels(order).loc[domain.index(order)])
+    assert (other.n, other.privacy, other.attributes) == (table.n, table.privacy, order)
+    close(other.reordered(ALL).covariance, table.covariance)
+    marginal, direct = other.marginal(["car", "age"]), table.marginal(["car", "age"])
+    close(marginal.estimate, direct.estimate)
+    close(marginal.covariance, direct.covariance)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("names", [("age",), ("car", "age"), ("sex", "car")], ids=" ".join)
+def test_marginals_are_linear_maps_of_the_table(
+    domain: Domain, people: pd.DataFrame, kind: str, names: tuple[str, ...]
+) -> None:
+    table = triple(domain, people, kind)
+    matrix, marginal = added_up(table, names), table.marginal(names)
+    close(marginal.estimate.ravel(), matrix @ table.estimate.ravel())
+    # both divide by n - 1, so the map is exact and not only asymptotic
+    close(marginal.covariance, matrix @ table.covariance @ matrix.T)
+    assert bool(marginal.blocks) == (kind == "grr")
+    assert (marginal.n, marginal.simulated, marginal.privacy) == (3000, True, table.privacy)
+
+
+def test_marginals_of_randomized_response_are_its_formula(domain: Domain, people: pd.DataFrame) -> None:
+    table = triple(domain, people, "grr").marginal("age")
+    truth = (np.e - 1) / (np.e + 11)
+    seen = table.blocks[0].tally.counts / 3000
+    close(table.estimate, (seen - (1 - truth) / 3) / truth)
+    close(table.covariance, (np.diag(seen) - np.outer(seen, seen)) / truth**2 / 2999)
+    with pytest.raises(DomainError, match="different names"):
+        table.marginal([])
+
+
+def test_estimates_are_not_clipped(domain: Domain, people: pd.DataFrame) -> None:
+    table = SampledGroups(domain, epsilon=0.2, mechanism="grr").collect(people.head(60), rng=1)["sex", "car"]
+    assert table.estimate.min() < 0
+    assert table.estimate.max() > 1
+    assert table.conf_int().min() < table.to_frame()["estimate"].min() == table.estimate.min()
+    close(table.estimate.sum(), 1)
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue", "ss"])
+def test_tables_that_few_or_none_answered(domain: Domain, people: pd.DataFrame, mechanism: str) -> None:
+    tables = SampledGroups(domain, epsilon=1.0, mechanism=mechanism).collect(people.head(2), rng=1)
+    assert tables.to_frame()["reports"].tolist() == [1, 1, 0]
+    assert tables.to_frame()["mean std_err"].tolist() == pytest.approx([np.inf, np.inf, np.nan], nan_ok=True)
+    assert "3 tables over 3 attributes from 2 simulated reports" in tables.summary()
+    *answered, nobodys = tables
+    assert all(np.isposinf(table.marginal([name]).std_err).all() for table in answered for name in table.attributes)
+    for ask in (lambda: nobodys.estimate, nobodys.conf_int, nobodys.to_frame, nobodys.summary):
+        with pytest.raises(NotIdentifiedError, match="no reports behind the table of age and sex"):
+            ask()
+
+
+def test_blocks_that_tell_only_a_contrast_do_not_break_the_overview(domain: Domain) -> None:
+    pair = domain.project(["sex", "car"])
+    question = Question.of(pair, pair.names).coarsened([0, 1, 1, 0])
+    privacy = GRR(2, 1.0).privacy()
+    tables = TableSet(
+        domain, [Table(pair, (Block(question, GRR(2, 1.0).simulate([50, 30], rng=1)),), privacy)], privacy
+    )
+    assert tables.to_frame()["mean std_err"].isna().all()
+    with pytest.raises(NotIdentifiedError, match="only some contrasts"):
+        _ = tables["sex", "car"].estimate
+
+
+def test_tables_refuse_blocks_about_something_else(domain: Domain, people: pd.DataFrame) -> None:
+    table = SampledGroups(domain).collect(people, rng=1)["sex", "car"]
+    for other in (domain.project(["car", "sex"]), domain.project(["age", "sex"])):
+        with pytest.raises(LdpstatsError, match="a block about"):
+            Table(other, table.blocks, table.privacy)
+    with pytest.raises(LdpstatsError, match="one table per group"):
+        TableSet(domain, [table, table.reordered(["car", "sex"])], table.privacy)

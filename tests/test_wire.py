@@ -1,0 +1,122 @@
+"""The wire: rows of reports that travel through files and count as if they had not, or are refused by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import StringIO
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ldpstats import SS, Domain, ReportError, SampledGroups, TableSet
+
+MECHANISMS = ["grr", "oue", "ss"]
+
+
+def same(one: TableSet, other: TableSet) -> bool:
+    return one.to_json() == other.to_json()
+
+
+def through_csv(rows: pd.DataFrame) -> pd.DataFrame:
+    return pd.read_csv(StringIO(rows.to_csv(index=False)))
+
+
+def through_json(rows: pd.DataFrame) -> pd.DataFrame:
+    return pd.read_json(StringIO(rows.to_json()))
+
+
+def through_json_lines(rows: pd.DataFrame) -> pd.DataFrame:
+    return pd.read_json(StringIO(rows.to_json(orient="records", lines=True)), lines=True)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("journey", [lambda rows: rows, through_csv, through_json, through_json_lines])
+def test_rows_that_travelled_count_like_collect(
+    domain: Domain, people: pd.DataFrame, mechanism: str, journey: Callable[[pd.DataFrame], pd.DataFrame]
+) -> None:
+    protocol = SampledGroups(domain, epsilon=1.0, mechanism=mechanism)
+    rows = protocol.reports(people, rng=5)
+    assert list(rows.columns) == ["protocol", "group", "report", "simulated"]
+    assert same(protocol.tables(journey(rows)), protocol.collect(people, rng=5))
+    assert same(protocol.tables(journey(rows.sample(frac=1, random_state=1))), protocol.collect(people, rng=5))
+    secret = protocol.reports(people.head(40))
+    assert same(protocol.tables(journey(secret)), protocol.tables(secret))
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_few_or_no_respondents(domain: Domain, people: pd.DataFrame, mechanism: str, n: int) -> None:
+    protocol = SampledGroups(domain, mechanism=mechanism)
+    rows = protocol.reports(people.head(n), rng=1)
+    assert len(rows) == n
+    for tables in (protocol.tables(rows), protocol.tables(through_csv(rows)), protocol.collect(people.head(n), rng=1)):
+        assert (len(tables), tables.n) == (3, n)
+        assert f"{n} " in tables.summary()
+
+
+def test_fingerprints_are_no_numbers_to_a_file_reader(domain: Domain) -> None:
+    # about one in 120 bare hexadecimal digests reads as a number, such as 12345e678901
+    marks = [SampledGroups(domain, epsilon=1 + i / 1000, groups=["age"]).fingerprint() for i in range(400)]
+    assert [pd.read_csv(StringIO(f"mark\n{mark}"))["mark"].tolist() for mark in marks] == [[mark] for mark in marks]
+
+
+def spoiled(rows: pd.DataFrame, column: str, value: Any) -> pd.DataFrame:
+    """Return rows from two files, one below the other, with a spoiled value in the row labelled 17 of the second."""
+    second = rows.astype(object)
+    second.loc[17, column] = value
+    return pd.concat([rows.drop(index=17).astype(object), second])
+
+
+BAD_REPORTS: tuple[Any, ...] = (
+    *("", "x", "1.5", "1e0", "null", "true", "nan", np.nan, None, "{}", '{"0": 1}', "[0, 1", "[[1]]", "[0.0]", "[]"),
+    *("-1", "6", "[-1]", "[300]", "[0, 1, 2, 3, 4, 5]", "9" * 30, f"[{'9' * 30}]", "9" * 5000, "[" * 100_000),
+)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("report", BAD_REPORTS, ids=lambda report: str(report)[:8])
+def test_bad_reports_are_refused_by_row(domain: Domain, people: pd.DataFrame, mechanism: str, report: Any) -> None:
+    protocol = SampledGroups(domain, epsilon=1.0, mechanism=mechanism)
+    rows = spoiled(protocol.reports(people.head(60), rng=1), "report", report)
+    with pytest.raises(ReportError, match=r"in row 17\. Allowed: "):
+        protocol.tables(rows)
+
+
+def test_alphabets_differ_from_group_to_group(domain: Domain, people: pd.DataFrame) -> None:
+    protocol = SampledGroups(domain, mechanism="grr")
+    rows = protocol.reports(people.head(60), rng=1)
+    small = rows.index[rows["group"] == "sex × car"][0]
+    rows.loc[small, "report"] = "4"
+    with pytest.raises(ReportError, match=rf"the report 4 in row {small}\. Allowed: reports that GRR\(k=4"):
+        protocol.tables(rows)
+
+
+def test_padding_bits_and_unordered_subsets_are_refused(domain: Domain, people: pd.DataFrame) -> None:
+    assert SS(6, 0.2).omega == 3
+    for mechanism, report in (("oue", "[1]"), ("ss", "[1, 3, 2]"), ("ss", "[1, 3, 3]"), ("ss", "[1, 3, 6]")):
+        protocol = SampledGroups(domain, epsilon=0.2, mechanism=mechanism, groups=[("age", "sex")])
+        rows = spoiled(protocol.reports(people.head(60), rng=1), "report", report)
+        with pytest.raises(ReportError, match=r"in row 17\. Allowed: reports that (OUE|SS)\(k=6"):
+            protocol.tables(rows)
+
+
+def test_rows_of_another_protocol_or_group_are_refused(domain: Domain, people: pd.DataFrame) -> None:
+    protocol = SampledGroups(domain, mechanism="grr")
+    rows = protocol.reports(people.head(60), rng=1)
+    foreign = SampledGroups(domain, epsilon=2.0, mechanism="grr")
+    cases = {
+        r"60 rows of another protocol, the first of them row 0": rows.assign(protocol=foreign.fingerprint()),
+        r"1 rows of another protocol, the first of them row 17": spoiled(rows, "protocol", None),
+        r"row 17 answers the group 'height'": spoiled(rows, "group", "height"),
+        r"row 17 answers the group nan": spoiled(rows, "group", np.nan),
+        r"row 17 does not say whether it is simulated": spoiled(rows, "simulated", "yes"),
+        r"reports with 'protocol', 'group', 'simulated'": rows.drop(columns="report"),
+        r"each once": pd.concat([rows, rows[["report"]]], axis=1),
+        r"reports with 'list'": rows.to_dict(orient="records"),
+    }
+    for told, bad in cases.items():
+        with pytest.raises(ReportError, match=told):
+            protocol.tables(bad)
+    assert protocol.tables(rows).n == 60
