@@ -70,16 +70,6 @@ def test_versions_agree() -> None:
     assert f"## {ldp.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-def test_the_readme_example_prints_what_it_shows() -> None:
-    blocks = re.findall(
-        r"```(python|text)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL
-    )
-    kinds = [kind for kind, _ in blocks]
-    assert kinds[:2] == ["python", "text"], "the first example and its output"
-    printed, shown = python("-c", blocks[0][1]), blocks[1][1]
-    assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines()
-
-
 def test_the_architecture_names_every_module() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     modules = {

@@ -18,6 +18,8 @@ from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.randomness import Draws, Rng, client_draws, generator
 
 _CHUNK_CELLS = 1 << 22
+# Up to here the rounding of probabilities to the grid costs less than 1e-9, for thousands of values.
+_GRID_LEVEL = 12.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,6 @@ class Mechanism(Protocol):
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     source: ClassVar[str]
-    slack_reason: ClassVar[str] = ""
-    """Why the strict level may stay below the one asked for by more than 1e-9, if it may."""
 
     @property
     def k(self) -> int:
@@ -132,6 +132,13 @@ class Mechanism(Protocol):
         repeated = checked if size is None else np.broadcast_to(checked, (at_least(size, 1, "size"), self.k))
         counts = self.noise.simulate(np.array(repeated), generator(rng))
         return Tally(self.noise, counts, int(checked.sum()), simulated=True)
+
+    @property
+    def slack_reason(self) -> str:
+        """Why the strict level stays below the one asked for by more than 1e-9; empty where it does not."""
+        if self.epsilon > _GRID_LEVEL and self.strict_epsilon() <= self.epsilon - 1e-9:
+            return f"a level of {self.epsilon:g} asks for probabilities finer than the grid of 2^-64"
+        return ""
 
     def strict_epsilon(self) -> float:
         """Return the exact privacy level of the implemented channel, rounded up to a double."""
