@@ -1,0 +1,94 @@
+"""A mechanism written by following ARCHITECTURE.md, with a rectangular channel: nothing else has to change for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.linalg import hadamard
+
+import ldpstats as ldp
+from ldpstats.arrays import BoolArray
+from ldpstats.blocks import Block
+from ldpstats.conformance import CHECKS
+from ldpstats.errors import LdpstatsError
+from ldpstats.mechanisms import Mechanism, ReportFormat
+from ldpstats.noise import DenseChannel, MultinomialNoise
+from ldpstats.questions import Question
+from ldpstats.randomness import GRID, Draws, exp_below, numerator_at_most
+from ldpstats.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Hadamard(Mechanism):
+    """Hadamard response: a column in which the value's row of a Hadamard matrix is positive, or one of the others."""
+
+    k: int
+    epsilon: float
+
+    name: ClassVar[str] = "hadamard"
+    source: ClassVar[str] = "Acharya, Sun & Zhang 2019"
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        if self._positive <= GRID // 2:
+            raise LdpstatsError(f"epsilon = {self.epsilon!r}", "levels that show on a grid of 2^-64")
+
+    @property
+    def _signs(self) -> NDArray[Any]:
+        return hadamard(1 << self.k.bit_length())[1 : self.k + 1]
+
+    @property
+    def _positive(self) -> int:
+        likelihood = exp_below(self.epsilon)
+        return numerator_at_most(likelihood / (likelihood + 1))
+
+    @property
+    def noise(self) -> MultinomialNoise:
+        positive, half = Fraction(self._positive, GRID), self._signs.shape[1] // 2
+        rows = np.where(self._signs > 0, float(positive / half), float((1 - positive) / half))
+        return MultinomialNoise(DenseChannel(tuple(map(tuple, rows.tolist()))))
+
+    @property
+    def report_format(self) -> ReportFormat:
+        return ReportFormat(np.min_scalar_type(self._signs.shape[1] - 1))
+
+    def likelihood_ratio(self) -> Fraction:
+        return Fraction(self._positive, GRID - self._positive)
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
+        columns = np.argsort(-self._signs, axis=1, kind="stable")
+        half = columns.shape[1] // 2
+        place = draws.uniform(half, values.shape)
+        place += np.where(draws.bernoulli(self._positive, values.shape), 0, half)
+        return columns[values, place]
+
+    def possible(self, reports: NDArray[Any]) -> BoolArray:
+        return reports < self._signs.shape[1]
+
+    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        return np.bincount(reports, minlength=self._signs.shape[1])
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_it_is_certified_without_new_test_code(check: Any) -> None:
+    assert check(Hadamard) is None
+
+
+@pytest.mark.parametrize("method", ["auto", "wald"])
+def test_its_reports_can_be_tested_for_independence(method: Any) -> None:
+    domain = ldp.Domain({"row": range(2), "column": range(3)})
+    mechanism = Hadamard(6, 2.0)
+    question = Question.of(domain, domain.names)
+    privacy = mechanism.privacy()
+    outcomes = {}
+    for name, joint in {"independent": [30, 20, 10, 15, 10, 5], "dependent": [30, 10, 10, 10, 20, 10]}.items():
+        tally = mechanism.simulate(np.array(joint) * 200, rng=2)
+        outcomes[name] = ldp.independence_test(Table(domain, (Block(question, tally),), privacy), method=method)
+    assert outcomes["dependent"].pvalue < 1e-6
+    assert outcomes["independent"].pvalue > 0.01
+    assert outcomes["independent"].df == 2
