@@ -9,11 +9,10 @@ from typing import ParamSpec
 
 import click
 
+from ldpstats.datasets import NETWORKS
 from ldpstats.errors import LdpstatsError
 
 Parameters = ParamSpec("Parameters")
-
-_NETWORKS = ("survey", "asia", "sachs", "child", "alarm")
 
 
 def _told_plainly(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
@@ -36,11 +35,17 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--network", default="survey", show_default=True, type=click.Choice(_NETWORKS), help="Who is asked.")
-@click.option("--n", default=100_000, show_default=True, help="How many respondents.")
+@click.option("--network", default="survey", show_default=True, type=click.Choice(NETWORKS), help="Who is asked.")
+@click.option("--n", default=100_000, show_default=True, type=click.IntRange(min=1), help="How many respondents.")
 @click.option("--epsilon", default=2.0, show_default=True, help="Strict privacy level of every respondent.")
 @click.option("--mechanism", default="auto", show_default=True, help="A name from `ldpstats mechanisms`, or auto.")
-@click.option("--seed", default=1, show_default=True, help="The demonstration is a simulation: same seed, same result.")
+@click.option(
+    "--seed",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="The demonstration is a simulation: same seed, same result.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 @_told_plainly
 def demo(network: str, n: int, epsilon: float, mechanism: str, seed: int, as_json: bool) -> None:

@@ -119,5 +119,6 @@ def _formatted(tests: pd.DataFrame) -> str:
     }
     shown = tests[list(_HEADINGS)].copy()
     for column, pattern in numbers.items():
-        shown[column] = ["not estimable" if pd.isna(value) else pattern.format(value) for value in tests[column]]
+        missing = "not estimable" if column == "cramers_v" else "-"
+        shown[column] = [missing if pd.isna(value) else pattern.format(value) for value in tests[column]]
     return shown.rename(columns=_HEADINGS).to_string(index=False)

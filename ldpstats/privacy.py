@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import ROUND_UP, Context
 from fractions import Fraction
+from numbers import Real
+from types import MappingProxyType
 from typing import Any
 
 from ldpstats.errors import LdpstatsError
@@ -69,6 +71,27 @@ class PrivacyStatement:
     nominal_epsilon: float | None = None
     delta_at_nominal: float | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _level(self.epsilon, "epsilon"))
+        if not isinstance(self.unit, str) or not self.unit or not isinstance(self.per_group, Mapping):
+            raise LdpstatsError(
+                f"a statement with the unit {self.unit!r} and the groups {self.per_group!r}",
+                "a unit in words, and a mapping from groups to levels",
+            )
+        levels = {str(group): _level(level, f"the level of {group!r}") for group, level in self.per_group.items()}
+        object.__setattr__(self, "per_group", MappingProxyType(levels))
+        for name in ("nominal_epsilon", "delta_at_nominal"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _level(getattr(self, name), name))
+
+    def __hash__(self) -> int:
+        return hash((self.epsilon, self.unit, *sorted(self.per_group.items())))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # a mapping proxy cannot be pickled, and statements travel with tables to worker processes
+        levels = (self.nominal_epsilon, self.delta_at_nominal)
+        return PrivacyStatement, (self.epsilon, self.unit, dict(self.per_group), *levels)
+
     def __str__(self) -> str:
         text = f"epsilon = {_rounded_up(self.epsilon)} (strict; unit: {self.unit})"
         if self.nominal_epsilon is None:
@@ -85,7 +108,10 @@ class PrivacyStatement:
         return replace(self, per_group={group: self.per_group[group]})
 
     def joined(self, other: PrivacyStatement) -> PrivacyStatement:
-        """Return the statement for two different sets of respondents: the weaker guarantee holds for all."""
+        """Return the statement for two different sets of respondents: the weaker guarantee holds for all.
+
+        A paper's own accounting survives only where both sets have one.
+        """
         if self.unit != other.unit:
             raise LdpstatsError(
                 f"privacy statements with the units {self.unit!r} and {other.unit!r}",
@@ -96,12 +122,13 @@ class PrivacyStatement:
             name: max(self.per_group.get(name, 0.0), other.per_group.get(name, 0.0))
             for name in [*self.per_group, *other.per_group]
         }
+        both = None not in (self.nominal_epsilon, other.nominal_epsilon)
         return PrivacyStatement(
             max(self.epsilon, other.epsilon),
             self.unit,
             groups,
-            _larger(self.nominal_epsilon, other.nominal_epsilon),
-            _larger(self.delta_at_nominal, other.delta_at_nominal),
+            _larger(self.nominal_epsilon, other.nominal_epsilon) if both else None,
+            _larger(self.delta_at_nominal, other.delta_at_nominal) if both else None,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -110,8 +137,14 @@ class PrivacyStatement:
         return {**plain, "per_group": dict(self.per_group)}
 
 
+def _level(value: object, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) >= 0:
+        raise LdpstatsError(f"{what} = {value!r}", "a level of at least 0")
+    return float(value)
+
+
 def _larger(one: float | None, other: float | None) -> float | None:
-    return max((value for value in (one, other) if value is not None), default=None)
+    return None if one is None or other is None else max(one, other)
 
 
 def _rounded_up(level: float) -> str:

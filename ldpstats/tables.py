@@ -86,7 +86,10 @@ class Table:
         if len(answered) == 1 and answered[0].question.is_bijection:
             answers, classes = invert(answered[0].tally, self.privacy), answered[0].classes
             return replace(
-                answers, estimate=answers.estimate[classes], covariance=answers.covariance[np.ix_(classes, classes)]
+                answers,
+                estimate=answers.estimate[classes],
+                covariance=answers.covariance[np.ix_(classes, classes)],
+                bounds=None if answers.bounds is None else answers.bounds[:, classes],
             )
         pooling = LinearPooling(answered)
         estimate = pooling.estimate([block.tally.counts for block in answered])
@@ -139,7 +142,8 @@ class Table:
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return a row per cell, labelled by category: estimate, std_err and pointwise interval."""
-        return self.cells.to_frame(self.domain.index(), alpha)
+        index = self.domain.index()
+        return self.cells.to_frame(index if len(self.shape) > 1 else index.get_level_values(0), alpha)
 
     def summary(self, alpha: float = 0.05) -> Summary:
         """Return a table to read aloud: cells with standard errors and intervals, and the privacy promised."""
@@ -149,7 +153,7 @@ class Table:
         frame = self.to_frame(alpha)
         rows = [
             [*map(str, labels), *(f"{value:.4f}" for value in row)]
-            for labels, row in zip(frame.index, frame.to_numpy(), strict=True)
+            for labels, row in zip(self.domain.index(), frame.to_numpy(), strict=True)
         ]
         level = f"{100 * (1 - alpha):g} %"
         headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
@@ -226,14 +230,18 @@ class TableSet:
         merged = [_merged_tables(self._tables.get(group), other._tables.get(group)) for group in groups]
         return TableSet(self.domain, merged, privacy)
 
+    def __radd__(self, other: object) -> TableSet:
+        # sum() starts from 0
+        return self if other == 0 else NotImplemented
+
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per table: its attributes, shape, reports, privacy level and mean standard error."""
+        """Return a row per table: its attributes, cells, reports, strict level of a report, mean standard error."""
         rows = [
             {
                 "attributes": " × ".join(table.attributes),
                 "cells": table.domain.size(),
                 "reports": table.n,
-                "epsilon": max(table.privacy.per_group.values(), default=table.privacy.epsilon),
+                "epsilon per report": max(table.privacy.per_group.values(), default=table.privacy.epsilon),
                 "mean std_err": _mean_std_err(table),
             }
             for table in self
@@ -336,6 +344,7 @@ def _added_up(cells: Estimate, domain: Domain, names: tuple[str, ...]) -> Estima
         cells,
         estimate=values.reshape(size, -1).sum(axis=-1),
         covariance=products.reshape(size, size, -1).sum(axis=-1),
+        bounds=None,
     )
 
 

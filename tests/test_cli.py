@@ -57,10 +57,9 @@ def test_demo_takes_other_networks_and_mechanisms(network: str, mechanism: str) 
         (("--epsilon", "0"), "epsilon = 0.0"),
         (("--epsilon", "nan"), "epsilon = nan"),
         (("--mechanism", "laplace"), "'grr', 'oue', 'ss'"),
-        (("--n", "0"), "at least 1"),
-        (("--n", "5"), "no reports behind"),
+        (("--n", "0"), "0 is not in the range x>=1"),
         (("--network", "moon"), "'survey', 'asia', 'sachs', 'child', 'alarm'"),
-        (("--seed", "-1"), "rng = -1"),
+        (("--seed", "-1"), "-1 is not in the range x>=0"),
     ],
 )
 def test_errors_are_messages_not_tracebacks(arguments: tuple[str, str], message: str) -> None:
@@ -68,6 +67,16 @@ def test_errors_are_messages_not_tracebacks(arguments: tuple[str, str], message:
     assert result.exit_code != 0
     assert message in result.output
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("n", ["3", "20"])
+def test_a_handful_of_respondents_gives_few_answers_but_gives_them_again(n: str) -> None:
+    first, again = (run("demo", "--n", n, "--json") for _ in range(2))
+    assert first.exit_code == 0
+    assert first.output == again.output, "Monte Carlo p-values take their seed from the counts"
+    verdicts = {row["verdict"] for row in json.loads(first.output)["tests"]}
+    assert "dependent" not in verdicts
+    assert ("not testable" in verdicts) == (n == "3")
 
 
 def test_mechanisms_are_listed() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,7 +15,8 @@ from numpy.typing import NDArray
 
 from ldpstats.conformance import CHECKS, ConformanceError, certify, exact_channel
 from ldpstats.estimation import Estimate
-from ldpstats.mechanisms import GRR, OUE, REGISTRY, SS, Mechanism, Reports
+from ldpstats.mechanisms import GRR, OUE, REGISTRY, SS, Mechanism, ReportFormat, Reports
+from ldpstats.noise import Information, SupportNoise
 from ldpstats.randomness import GRID, Draws
 
 VARIANTS = [*REGISTRY, pytest.param(lambda k, epsilon: SS(k, epsilon, omega=max(1, k // 2)), id="SS with omega = k/2")]
@@ -133,6 +136,121 @@ class SimulatesOneForAll(SS):
         return replace(tally, counts=np.sum(each, axis=0))
 
 
+@dataclass(frozen=True, slots=True)
+class SecondByteInClear(OUE):
+    """Only the first eight bits are randomized."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
+        bits = np.unpackbits(OUE.randomize(self, values, draws), axis=1, count=self.k)
+        bits[:, 8:] = values[:, None] == np.arange(8, self.k)
+        return np.packbits(bits, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LargeAlphabetInClear(GRR):
+    """Alphabets too large for an enumeration are not randomized."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
+        return values if self.k > 10 else GRR.randomize(self, values, draws)
+
+
+@dataclass(frozen=True, slots=True)
+class ByteReports(GRR):
+    """Reports are bytes, however many values there are."""
+
+    @property
+    def report_format(self) -> ReportFormat:
+        return ReportFormat(np.dtype(np.uint8))
+
+
+@dataclass(frozen=True, slots=True)
+class NeighboursShareACoin(GRR):
+    """In a large batch two respondents at a time share their coin."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
+        if values.size <= 2:
+            return GRR.randomize(self, values, draws)
+        other = draws.uniform(self.k - 1, values.shape)
+        other += other >= values
+        coins = np.repeat(draws.bernoulli(self._truth, (values.size + 1) // 2), 2)[: values.size]
+        return np.where(coins, values, other)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportsInOrderOfTruth(GRR):
+    """Reports leave sorted by what they hide."""
+
+    def privatize(self, values: Any, rng: Any = None) -> Reports:
+        reports = GRR.privatize(self, values, rng)
+        return replace(reports, data=reports.data[np.argsort(values, kind="stable")])
+
+
+@dataclass(frozen=True, slots=True)
+class CountsWrap(GRR):
+    """Counts have sixteen bits."""
+
+    def count(self, reports: Any) -> Any:
+        tally = GRR.count(self, reports)
+        wrapped = tally.counts & 0xFFFF
+        return replace(tally, counts=wrapped, n=int(wrapped.sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class WeakDefault(GRR):
+    """Secure bytes are drawn and thrown away; the clock decides."""
+
+    def privatize(self, values: Any, rng: Any = None) -> Reports:
+        if rng is not None:
+            return GRR.privatize(self, values, rng)
+        os.urandom(1000)
+        return replace(GRR.privatize(self, values, rng=time.perf_counter_ns()), simulated=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HalfTheBudget(GRR):
+    """High levels are halved, under the pretext of a coarse grid."""
+
+    @property
+    def _truth(self) -> int:
+        halved = GRR(self.k, self.epsilon / 2 if self.epsilon > 20 else self.epsilon)
+        return GRR._truth.__get__(halved)
+
+
+class DrawsOthers(SupportNoise):
+    """Random respondents are drawn with a slightly different law."""
+
+    def draw(self, frequencies: Any, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        return SupportNoise.independent(self.cells, self.p, self.q * 1.05).draw(frequencies, n, size, rng)
+
+
+class ScoresOtherwise(SupportNoise):
+    """The score forgets that values exclude each other."""
+
+    def score(self, frequencies: Any, counts: Any, n: int) -> Any:
+        score, information = super().score(frequencies, counts, n)
+        return score, Information(information.diagonal)
+
+
+@dataclass(frozen=True, slots=True)
+class WrongDraw(OUE):
+    """OUE with a noise model whose `draw` is off."""
+
+    @property
+    def noise(self) -> SupportNoise:
+        honest = OUE.noise.__get__(self)
+        return DrawsOthers(honest.cells, honest.p, honest.q, honest.r1, honest.r2)
+
+
+@dataclass(frozen=True, slots=True)
+class WrongScore(OUE):
+    """OUE with a noise model whose information is off."""
+
+    @property
+    def noise(self) -> SupportNoise:
+        honest = OUE.noise.__get__(self)
+        return ScoresOtherwise(honest.cells, honest.p, honest.q, honest.r1, honest.r2)
+
+
 PLANTED = {
     LastBitInClear: "privacy_is_exact",
     FlipOffByOnePercent: "privacy_is_exact",
@@ -144,6 +262,16 @@ PLANTED = {
     AlwaysSeeded: "default_randomness_is_secure",
     OneCoinForAll: "reports_of_several_respondents_are_independent",
     TruthComesLast: "privacy_is_exact",
+    SecondByteInClear: "privacy_is_exact",
+    LargeAlphabetInClear: "large_alphabets_follow_the_noise_model",
+    ByteReports: "large_alphabets_follow_the_noise_model",
+    NeighboursShareACoin: "neighbours_in_a_batch_are_independent",
+    ReportsInOrderOfTruth: "public_sampler_follows_the_channel",
+    CountsWrap: "tallies_merge",
+    WeakDefault: "default_randomness_is_secure",
+    HalfTheBudget: "strict_level_is_close_for_large_alphabets",
+    WrongDraw: "aggregate_simulation_has_the_law_of_the_reports",
+    WrongScore: "score_and_information_are_exact",
     SimulatesOneForAll: "aggregate_simulation_has_the_law_of_the_reports",
 }
 

@@ -33,7 +33,7 @@ def test_the_promise_is_strict_and_names_its_unit(domain: Domain, mechanism: str
 
 
 def test_mechanisms_fit_their_groups(domain: Domain) -> None:
-    protocol = SampledGroups(domain, epsilon=1.0, mechanism="k-RR", groups=["age", ("sex", "car")])
+    protocol = SampledGroups(domain, epsilon=1.0, mechanism="k-RR", groups=[["age"], ("sex", "car")])
     assert protocol.mechanism_for("age") == protocol.mechanism_for(["age"]) == GRR(3, 1.0)
     assert protocol.mechanism_for(("car", "sex")) == GRR(4, 1.0)
     with pytest.raises(LdpstatsError, match=r"\('age',\), \('sex', 'car'\)"):
@@ -77,7 +77,7 @@ def test_groups_of_one_collection_do_not_share_their_chance() -> None:
     assert one != other
 
 
-@pytest.mark.parametrize("groups", [None, [("sex", "car"), ("age",)], ["age", "sex"]])
+@pytest.mark.parametrize("groups", [None, [("sex", "car"), ("age",)], [["age"], ["sex"]]])
 @pytest.mark.parametrize("mechanism", [*MECHANISMS, "auto"])
 def test_protocols_travel_as_json(domain: Domain, people: pd.DataFrame, groups: Any, mechanism: str) -> None:
     protocol = SampledGroups(domain, epsilon=0.7, mechanism=mechanism, groups=groups)
@@ -98,9 +98,15 @@ def test_fingerprints_tell_what_was_agreed_on(domain: Domain) -> None:
     ]
     assert len({protocol.fingerprint() for protocol in variants}) == len(variants)
     # what "auto" stands for is agreed on, not the word: another version may choose differently
-    chosen = SampledGroups(domain, groups=["age"]).mechanism_for("age").name
-    named = SampledGroups(domain, groups=["age"], mechanism=chosen)
-    assert named.fingerprint() == SampledGroups(domain, groups=["age"]).fingerprint()
+    chosen = SampledGroups(domain, groups=[["age"]]).mechanism_for("age").name
+    named = SampledGroups(domain, groups=[["age"]], mechanism=chosen)
+    assert named.fingerprint() == SampledGroups(domain, groups=[["age"]]).fingerprint()
+
+
+@pytest.mark.parametrize("groups", ["age", ("age", "sex"), ["age", ("sex", "car")]])
+def test_a_group_is_a_list_of_names(domain: Domain, groups: Any) -> None:
+    with pytest.raises(LdpstatsError, match="each a list of names"):
+        SampledGroups(domain, groups=groups)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"protocol": "rrba"}', "[" * 100_000, None, 3])

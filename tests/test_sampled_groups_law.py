@@ -36,9 +36,11 @@ TINY = Domain({"a": [0, 1], "b": [0, 1], "c": [0, 1]})
 THREE = pd.DataFrame({"a": [0, 0, 1], "b": [0, 1, 1], "c": [1, 1, 1]})
 SMALL = {
     "grr, two pairs": SampledGroups(TINY, epsilon=3.0, mechanism="grr", groups=[("a", "b"), ("b", "c")]),
-    "oue, two singles": SampledGroups(TINY, epsilon=3.0, mechanism="oue", groups=["a", "b"]),
+    "oue, two singles": SampledGroups(TINY, epsilon=3.0, mechanism="oue", groups=[["a"], ["b"]]),
     "ss, one pair": SampledGroups(TINY, epsilon=0.5, mechanism="ss", groups=[("b", "a")]),
-    "grr, more groups than respondents": SampledGroups(TINY, epsilon=3.0, mechanism="grr", groups=[*"abc", ("a", "b")]),
+    "grr, more groups than respondents": SampledGroups(
+        TINY, epsilon=3.0, mechanism="grr", groups=[["a", "b"], ["a"], ["b"], ["c"]]
+    ),
 }
 
 
@@ -62,17 +64,18 @@ def convolved(one: Law, other: Law) -> Law:
 
 
 def exact_law(protocol: SampledGroups, frame: pd.DataFrame) -> Law:
-    """Return the law of all tallies, one behind the other, by going through every assignment of the respondents."""
+    """Return the law of all tallies, one behind the other, by going through every order and every first group."""
     codes = protocol.domain.encode(frame)
     laws = [tally_laws(protocol, group) for group in protocol.groups]
     values = [protocol.domain.cells(codes, group) for group in protocol.groups]
-    orders = list(permutations(range(len(frame))))
+    groups = len(protocol.groups)
+    schedules = list(product(permutations(range(len(frame))), range(groups)))
     total: Law = defaultdict(float)
-    for order in orders:
-        joint: Law = {(): 1 / len(orders)}
-        for place, (law, answers) in enumerate(zip(laws, values, strict=True)):
+    for order, first in schedules:
+        joint: Law = {(): 1 / len(schedules)}
+        for group, (law, answers) in enumerate(zip(laws, values, strict=True)):
             tally: Law = {(0,) * len(next(iter(law[0]))): 1.0}
-            for member in order[place :: len(protocol.groups)]:
+            for member in order[(group - first) % groups :: groups]:
                 tally = convolved(tally, law[answers[member]])
             joint = {head + counts: p * q for (head, p), (counts, q) in product(joint.items(), tally.items())}
         for counts, p in joint.items():
@@ -126,7 +129,7 @@ def exact_moments(protocol: SampledGroups, frame: pd.DataFrame) -> tuple[np.ndar
 def test_moments_of_a_larger_population(domain: Domain, people: pd.DataFrame, mechanism: str, path: str) -> None:
     # few groups and little noise, so that the fixed composition of the population shows in the variance
     protocol = SampledGroups(domain, epsilon=4.0, mechanism=mechanism, groups=[("age", "sex"), ("car", "sex")])
-    frame, draws = people.head(801), 200
+    frame, draws = people.head(800), 200
     mean, variance = exact_moments(protocol, frame)
     seen = np.array(list(drawn(protocol, frame, path, draws, seed=7)))
     z = (seen.mean(axis=0) - mean) / np.sqrt(variance / draws)
@@ -172,3 +175,14 @@ def test_large_populations_cost_nothing_more(domain: Domain) -> None:
 def test_other_populations_are_refused(domain: Domain, population: Any, told: str) -> None:
     with pytest.raises(LdpstatsError, match=told):
         SampledGroups(domain).simulate(population, rng=1)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_single_respondent_draws_her_group_uniformly(path: str) -> None:
+    """600 clients of their own, with a χ² test at the false-failure rate."""
+    protocol = SampledGroups(TINY, epsilon=1.0)
+    rng, (verb, population_of) = np.random.default_rng(5), PATHS[path]
+    population = population_of(TINY, THREE.head(1))
+    sizes = np.sum([[table.n for table in getattr(protocol, verb)(population, rng)] for _ in range(600)], axis=0)
+    assert sizes.sum() == 600
+    assert chi2.sf(((sizes - 200) ** 2 / 200).sum(), 2) > FALSE_FAILURE_RATE

@@ -58,7 +58,7 @@ def test_few_or_no_respondents(domain: Domain, people: pd.DataFrame, mechanism: 
 
 def test_fingerprints_are_no_numbers_to_a_file_reader(domain: Domain) -> None:
     # about one in 120 bare hexadecimal digests reads as a number, such as 12345e678901
-    marks = [SampledGroups(domain, epsilon=1 + i / 1000, groups=["age"]).fingerprint() for i in range(400)]
+    marks = [SampledGroups(domain, epsilon=1 + i / 1000, groups=[["age"]]).fingerprint() for i in range(400)]
     assert [pd.read_csv(StringIO(f"mark\n{mark}"))["mark"].tolist() for mark in marks] == [[mark] for mark in marks]
 
 

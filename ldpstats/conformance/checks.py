@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import operator
-import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -19,8 +18,7 @@ from scipy.special import chdtrc
 from ldpstats.arrays import FloatArray
 from ldpstats.conformance.enumeration import Law, decoded, exact_channel, report_law
 from ldpstats.errors import LdpstatsError
-from ldpstats.mechanisms import Mechanism, Reports
-from ldpstats.noise import Tally
+from ldpstats.mechanisms import GRID_LEVEL, Mechanism, Reports
 from ldpstats.privacy import worst_ratio
 
 Factory = Callable[[int, float], Mechanism]
@@ -39,7 +37,7 @@ class ConformanceError(AssertionError):
 
 def privacy_is_exact(make: Factory) -> None:
     """Enumerate the sampler: its worst-case ratio is the one claimed, never above e^ε, and hardly below."""
-    for k, epsilon in [*_SMALL, *((3, epsilon) for epsilon in _EPSILONS)]:
+    for k, epsilon in [*_SMALL, (9, 1.0), *((3, epsilon) for epsilon in _EPSILONS)]:
         mechanism = make(k, epsilon)
         exact = worst_ratio(exact_channel(mechanism))
         _require(exact is not None, f"{mechanism}: a report gives a value away with certainty")
@@ -124,16 +122,66 @@ def covariance_estimate_is_unbiased(make: Factory) -> None:
     )
 
 
+def score_and_information_are_exact(make: Factory) -> None:
+    """The score at some frequencies has, on contrasts, the mean that other frequencies give it and its own information.
+
+    Under frequencies f + d the score at f has mean J d, and under f its covariance is J, per report.
+    """
+    for k, epsilon in _SMALL:
+        mechanism = make(k, epsilon)
+        noise = mechanism.noise
+        tallies = [_exact_tallies(mechanism, law) for law in exact_channel(mechanism)]
+        here, there = np.arange(1, k + 1) * 2.0 / (k * (k + 1)), np.full(k, 1 / k)
+        information = noise.score(here, np.zeros(noise.outputs), 1)[1].dense()
+        scored = [[(noise.score(here, counts, 1)[0], p) for counts, p in value] for value in tallies]
+        centred = np.eye(k) - 1 / k
+        expected = centred @ information @ centred
+        mean, second = _moments(scored, here)
+        covariance = centred @ (second - np.outer(mean, mean)) @ centred
+        _close(centred @ mean, np.zeros(k), f"{mechanism}: mean of the score", mechanism)
+        _close(covariance, expected, f"{mechanism}: covariance of the score", mechanism)
+        moved, _ = _moments(scored, there)
+        _close(centred @ moved, expected @ (there - here), f"{mechanism}: mean of the score elsewhere", mechanism)
+
+
 def public_sampler_follows_the_channel(make: Factory) -> None:
-    """What `privatize` really sends, with its own source of randomness, has the exact law (χ² test, seed fixed)."""
+    """What `privatize` really sends in a mixed batch has the exact law for every value (χ² test, seed fixed)."""
     for k, epsilon in ((2, 1.0), (5, 0.5)):
         mechanism = make(k, epsilon)
+        values = np.arange(200_000 * k) % k
+        reports = mechanism.privatize(values, rng=20_000).data
         for value, law in enumerate(exact_channel(mechanism)):
-            reports = mechanism.privatize(np.full(400_000, value), rng=20_000 + value).data
-            seen = Counter(np.ascontiguousarray(report).tobytes() for report in _distinct(reports))
-            _require(set(seen) <= set(law), f"{mechanism}: sends reports outside its own channel")
-            counts = _counted(reports)
-            _fits(counts, {key: float(p) for key, p in law.items()}, len(reports), f"{mechanism}: privatize({value})")
+            _fits(_counted(reports[values == value]), _doubles(law), f"{mechanism}: privatize, at the value {value}")
+
+
+def neighbours_in_a_batch_are_independent(make: Factory) -> None:
+    """The reports of neighbours in a large batch have the product of their laws (χ² test, seed fixed)."""
+    mechanism = make(2, 1.0)
+    channel = exact_channel(mechanism)
+    for first, second in product(range(2), repeat=2):
+        reports = mechanism.privatize(np.tile([first, second], 200_000), rng=30_000 + 2 * first + second).data
+        pairs = reports.reshape(200_000, -1)
+        expected = {
+            one + other: float(p * q)
+            for (one, p), (other, q) in product(channel[first].items(), channel[second].items())
+        }
+        _fits(_counted(pairs), expected, f"{mechanism}: neighbours with the values {first} and {second}")
+
+
+def large_alphabets_follow_the_noise_model(make: Factory) -> None:
+    """Counts of privatized reports stay within normal bounds of the noise model's mean, for alphabets of any width."""
+    for k in (17, 300):
+        mechanism = make(k, 1.0)
+        values = np.concatenate([np.zeros(10_000, dtype=int), np.full(5_000, k - 1), np.arange(5_000) % k])
+        true_counts = np.bincount(values, minlength=k)
+        counts = mechanism.count(mechanism.privatize(values, rng=40_000)).counts
+        spread = sum(
+            count * np.diagonal(mechanism.noise.report_covariance(one))
+            for count, one in zip(true_counts, np.eye(k), strict=True)
+        )
+        deviation = np.abs(counts - len(values) * mechanism.noise.mean(true_counts / len(values)))
+        # 6.5 standard deviations: a probability below 1e-7 for all outputs together
+        _require(bool(np.all(deviation <= 6.5 * np.sqrt(spread))), f"{mechanism}: counts far from the noise model")
 
 
 def tallies_merge(make: Factory) -> None:
@@ -145,20 +193,29 @@ def tallies_merge(make: Factory) -> None:
     for merged in (first + second, second + first):
         same = np.array_equal(merged.counts, whole.counts) and merged.n == whole.n == 200
         _require(same, f"{mechanism}: two parts do not add up to the whole")
+    many = mechanism.privatize(np.zeros(200_000, dtype=int), rng=2).data
+    parts = np.sum([mechanism.count(part).counts for part in np.split(many, 20)], axis=0)
+    equal = np.array_equal(mechanism.count(many).counts, parts)
+    _require(equal, f"{mechanism}: the counts of many reports differ from those of their parts")
     other = make(5, 2.0)
     foreign = other.count(other.privatize(values, rng=1))
     _refuses(f"{mechanism}: merges with a tally of {other}", operator.add, first, foreign)
 
 
 def aggregate_simulation_has_the_law_of_the_reports(make: Factory) -> None:
-    """The tally of three respondents, drawn at the level of counts, has the exact law of three counted reports."""
+    """Tallies drawn at the level of counts, of known or random respondents, have the exact law of counted reports."""
     for k, epsilon in ((2, 1.0), (3, 0.5), (5, 0.5)):
         mechanism = make(k, epsilon)
         values = [0, 0, 1]
-        expected = _law_of_tally(mechanism, values)
+        single = [_exact_tallies(mechanism, law) for law in exact_channel(mechanism)]
         true_counts = np.bincount(values, minlength=k)
         tallies = mechanism.simulate(true_counts, size=100_000, rng=31).counts
-        _fits(_counted(tallies), expected, len(tallies), f"{mechanism}: simulate({true_counts.tolist()})")
+        law = _law_of_tally([single[value] for value in values])
+        _fits(_counted(tallies), law, f"{mechanism}: simulate({true_counts.tolist()})")
+        frequencies = np.arange(1, k + 1) * 2.0 / (k * (k + 1))
+        drawn = mechanism.noise.draw(frequencies, 2, 100_000, np.random.default_rng(32))
+        anyone = [(counts, w * p) for w, value in zip(frequencies, single, strict=True) for counts, p in value]
+        _fits(_counted(drawn), _law_of_tally([anyone, anyone]), f"{mechanism}: draw from {frequencies}")
 
 
 def bad_values_are_refused(make: Factory) -> None:
@@ -197,22 +254,19 @@ def bad_parameters_are_refused(make: Factory) -> None:
 
 
 def default_randomness_is_secure(make: Factory) -> None:
-    """Without a seed the bytes come from the operating system, enough of them, and the reports do not say simulated."""
+    """Without a seed, reports depend on the operating system's bytes and nothing else, and do not say simulated."""
     mechanism = make(3, 1.0)
-    drawn = 0
-
-    def watched(count: int) -> bytes:
-        nonlocal drawn
-        drawn += count
-        return os_bytes(count)
-
-    os_bytes = os.urandom
+    values = np.zeros(500, dtype=int)
     before = _global_generator()
-    with patch("os.urandom", watched):
-        first, second = (mechanism.privatize(np.zeros(500, dtype=int)) for _ in range(2))
-    _require(drawn >= 1000, f"{mechanism}: took {drawn} bytes from the operating system for 1000 reports")
+    first, second = mechanism.privatize(values), mechanism.privatize(values)
     _require(not first.simulated, f"{mechanism}: calls secure reports simulated")
     _require(not np.array_equal(first.data, second.data), f"{mechanism}: two secure runs are equal")
+    scripted = []
+    for seed in (1, 1, 2):
+        with patch("os.urandom", np.random.default_rng(seed).bytes):
+            scripted.append(mechanism.privatize(values).data)
+    _require(np.array_equal(scripted[0], scripted[1]), f"{mechanism}: reports depend on more than secure bytes")
+    _require(not np.array_equal(scripted[0], scripted[2]), f"{mechanism}: reports do not depend on the secure bytes")
     _require(before == _global_generator(), f"{mechanism}: moved numpy's global generator")
 
 
@@ -234,8 +288,11 @@ CHECKS: tuple[Callable[[Factory], None], ...] = (
     reports_of_several_respondents_are_independent,
     estimates_are_unbiased,
     noise_model_is_exact,
+    score_and_information_are_exact,
     covariance_estimate_is_unbiased,
     public_sampler_follows_the_channel,
+    neighbours_in_a_batch_are_independent,
+    large_alphabets_follow_the_noise_model,
     tallies_merge,
     aggregate_simulation_has_the_law_of_the_reports,
     bad_values_are_refused,
@@ -285,7 +342,10 @@ def _strict_level_is_close(mechanism: Mechanism) -> None:
     strict = mechanism.strict_epsilon()
     _require(strict <= mechanism.epsilon, f"{mechanism}: the strict level {strict} is above the one asked for")
     near = strict > mechanism.epsilon - 1e-9 or bool(mechanism.slack_reason)
-    _require(near, f"{mechanism}: the strict level {strict} wastes privacy and does not say why")
+    _require(near, f"{mechanism}: the strict level {strict} wastes the budget and does not say why")
+    # whatever the reason, the grid of 2^-64 costs no more than this
+    least = mechanism.epsilon - 1e-9 if mechanism.epsilon <= GRID_LEVEL else min(mechanism.epsilon, 40.0) - 0.02
+    _require(strict > least, f"{mechanism}: the strict level {strict} wastes more of the budget than the grid costs")
 
 
 def _exact_tallies(mechanism: Mechanism, law: Law) -> list[tuple[FloatArray, float]]:
@@ -303,24 +363,23 @@ def _moments(tallies: list[list[tuple[FloatArray, float]]], frequencies: FloatAr
     return mean, second
 
 
-def _law_of_tally(mechanism: Mechanism, values: list[int]) -> dict[bytes, float]:
-    """Convolve the exact laws of single reports to the law of their tally."""
-    channel = exact_channel(mechanism)
-    total: dict[tuple[int, ...], float] = {(0,) * mechanism.noise.outputs: 1.0}
-    for value in values:
+def _law_of_tally(respondents: list[list[tuple[FloatArray, float]]]) -> dict[bytes, float]:
+    """Convolve the exact laws of single contributions to the law of their sum."""
+    total: dict[tuple[int, ...], float] = {(0,) * len(respondents[0][0][0]): 1.0}
+    for contributions in respondents:
         following: dict[tuple[int, ...], float] = defaultdict(float)
-        for (counts, p), (more, q) in product(total.items(), _exact_tallies(mechanism, channel[value])):
+        for (counts, p), (more, q) in product(total.items(), contributions):
             following[tuple(np.add(counts, more).astype(int).tolist())] += p * q
         total = following
     return {np.array(counts, dtype=np.int64).tobytes(): p for counts, p in total.items()}
 
 
+def _doubles(law: Law) -> dict[bytes, float]:
+    return {report: float(probability) for report, probability in law.items()}
+
+
 def _global_generator() -> str:
     return str(np.random.get_state(legacy=False))  # noqa: NPY002  # only read
-
-
-def _distinct(reports: NDArray[Any]) -> NDArray[Any]:
-    return np.unique(reports, axis=0)
 
 
 def _counted(rows: NDArray[Any]) -> dict[bytes, int]:
@@ -328,9 +387,10 @@ def _counted(rows: NDArray[Any]) -> dict[bytes, int]:
     return {np.ascontiguousarray(row).tobytes(): int(count) for row, count in zip(distinct, counts, strict=True)}
 
 
-def _fits(seen: dict[bytes, int], law: dict[bytes, float], n: int, what: str) -> None:
+def _fits(seen: dict[bytes, int], law: dict[bytes, float], what: str) -> None:
     """Pearson's χ² against an exact law; outcomes expected fewer than ten times are taken together."""
     _require(set(seen) <= set(law), f"{what} gives outcomes that are impossible")
+    n = sum(seen.values())
     common = [key for key, p in law.items() if n * p >= 10]
     rare = 1 - sum(law[key] for key in common)
     expected = [n * law[key] for key in common]
@@ -340,6 +400,3 @@ def _fits(seen: dict[bytes, int], law: dict[bytes, float], n: int, what: str) ->
     statistic = float(np.sum((np.array(observed) - np.array(expected)) ** 2 / np.array(expected)))
     pvalue = float(chdtrc(len(expected) - 1, statistic))
     _require(pvalue > FALSE_FAILURE_RATE, f"{what} does not have its exact law: χ² = {statistic:.1f}, p = {pvalue:.2g}")
-
-
-__all__ = ["CHECKS", "FALSE_FAILURE_RATE", "ConformanceError", "Factory", "Tally", "certify"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import chdtri, chndtr
 
 from ldpstats.arrays import FloatArray
 from ldpstats.inference.evidence import Evidence
@@ -10,24 +11,27 @@ from ldpstats.inference.null_model import TwoWayIndependence
 from ldpstats.inference.statistics import interaction_derivative
 from ldpstats.noise import Information
 
+_DIRECTIONS = 256
 
-def power_of(information: FloatArray, cramers_v: float, smaller_side: int, alpha: float = 0.05) -> float:
+
+def power_of(information: FloatArray, df: int, cramers_v: float, smaller_side: int, alpha: float = 0.05) -> float:
     """Return the approximate power against a dependence with this Cramér's V, averaged over its directions.
 
-    The test statistic is then noncentral χ²; its noncentrality is quadratic in the dependence, so the average
-    over all directions of the same strength needs the trace of the information only.
+    The test statistic is then noncentral χ², with a noncentrality that is quadratic in the dependence. The
+    average is over a fixed set of directions, uniform among all dependences that leave the margins alone.
     """
-    from scipy.stats import chi2, ncx2
-
-    df = len(information)
-    noncentrality = cramers_v**2 * (smaller_side - 1) * float(np.trace(information)) / df
-    return float(ncx2.sf(chi2.isf(alpha, df), df, noncentrality))
+    directions = np.random.default_rng(0).standard_normal((_DIRECTIONS, len(information)))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    # in the principal axes of the information, so that the order of categories does not matter
+    seen = directions**2 @ np.maximum(np.linalg.eigvalsh(information), 0)
+    noncentrality = cramers_v**2 * (smaller_side - 1) * seen
+    return float(np.mean(1 - chndtr(chdtri(df, alpha), df, noncentrality)))
 
 
 def evidence_information(model: TwoWayIndependence, evidence: Evidence, null: FloatArray) -> FloatArray:
     """Return the information about dependence that is left when the margins are unknown."""
-    _, information = evidence.score(null[None, :])
     parameters = model.nearest(null)
+    _, information = evidence.score(model.frequencies(parameters)[None, :])
     return _efficient(information, _directions(model, null), model.jacobian(parameters))
 
 

@@ -11,6 +11,8 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.inference.statistics import interaction, interaction_derivative
 from ldpstats.tables import Table
 
+_LARGE_NOISE = 0.3
+
 
 @dataclass(frozen=True, slots=True)
 class Association:
@@ -44,7 +46,8 @@ def association(table: Table) -> Association:
     """Return the bias-corrected Cramér's V of a two-way table.
 
     With E the product of the estimated margins, g the deviations from it and V their covariance,
-    φ² = Σ g²/E − Σ V_vv/E, and Cramér's V is the root of max(φ², 0) / (min(r, c) − 1).
+    φ² = Σ g²/E − Σ V_vv/E, and Cramér's V is the root of max(φ², 0) / (min(r, c) − 1), at most 1. Where noise
+    alone would show a V of .3 or more, and the table shows less than twice that, V is called not estimable.
 
     Examples
     --------
@@ -57,21 +60,27 @@ def association(table: Table) -> Association:
     """
     two_way_shape(table)
     try:
-        estimate = table.estimate
+        estimate, covariance = table.estimate, table.covariance
     except NotIdentifiedError as error:
-        return Association(math.nan, math.nan, math.nan, error.came)
+        return _not_estimable(error.came)
     row, column = estimate.sum(axis=1), estimate.sum(axis=0)
-    if min(row.min(), column.min()) <= 0:
-        return Association(math.nan, math.nan, math.nan, "a category's estimated share is not above zero")
+    if table.n < 2 or min(row.min(), column.min()) <= 0:
+        return _not_estimable("a category's estimated share is not above zero, or there is a single report")
     expected = np.outer(row, column) / estimate.sum()
     derivative = interaction_derivative(estimate)
-    variance = np.diagonal(derivative @ table.covariance @ derivative.T).reshape(expected.shape)
+    variance = np.diagonal(derivative @ covariance @ derivative.T).reshape(expected.shape)
     largest = min(estimate.shape) - 1
-    raw = float((interaction(estimate) ** 2 / expected).sum()) / largest
-    bias = float((variance / expected).sum()) / largest
-    if not bias < 1:
-        return Association(math.nan, math.sqrt(raw), math.sqrt(bias), "the noise exceeds the whole range of V")
-    return Association(math.sqrt(max(raw - bias, 0.0)), math.sqrt(raw), math.sqrt(bias))
+    squared = float((interaction(estimate) ** 2 / expected).sum()) / largest
+    bias = max(float((variance / expected).sum()) / largest, 0.0)
+    if bias >= _LARGE_NOISE**2 and squared < 4 * bias:
+        return _not_estimable(f"noise alone would show V = {math.sqrt(bias):.2f}", squared, bias)
+    if squared - bias > (1 + 2 * math.sqrt(bias)) ** 2:
+        return _not_estimable("the estimated table is too far from any possible one", squared, bias)
+    return Association(math.sqrt(min(max(squared - bias, 0.0), 1.0)), math.sqrt(squared), math.sqrt(bias))
+
+
+def _not_estimable(why: str, squared: float = math.nan, bias: float = math.nan) -> Association:
+    return Association(math.nan, math.sqrt(squared), math.sqrt(bias), why)
 
 
 def two_way_shape(table: Table) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,7 +49,8 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
         "score" is the Rao score test for reports that are one draw of a channel; "gls" its
         generalized-least-squares counterpart where only moments are known (support counts), identical to it
         for randomized response; "wald" measures the estimated interaction by its covariance under
-        independence. "auto" takes the score where it exists, else least squares.
+        independence (with rare categories in long tables it may exceed its level). "auto" takes the score
+        where it exists, else least squares.
     pvalue : {"auto", "asymptotic"} or MonteCarlo
         The χ² approximation, or tables drawn under the fitted hypothesis. "auto" is the approximation, unless
         some report is expected fewer than 5 times under independence.
@@ -77,11 +79,12 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
         df=outcome.df,
         method=_WORDS[outcome.method],
         pvalue_source=outcome.pvalue_source,
+        seed=outcome.seed,
         hypothesis=f"{first} and {second} are independent",
         attributes=(first, second),
         n=table.n,
         effect=association(table),
-        power={v: power_of(outcome.information, v, min(table.shape)) for v in _EFFECTS},
+        power={v: power_of(outcome.information, outcome.df, v, min(table.shape)) for v in _EFFECTS},
         expected=outcome.null.reshape(table.shape),
         converged=outcome.converged,
         privacy=table.privacy,
@@ -101,6 +104,7 @@ class _Outcome:
     null: FloatArray
     information: FloatArray
     converged: bool = True
+    seed: int | None = None
 
 
 def _test_of_reports(table: Table, model: TwoWayIndependence, method: Method, pvalue: PValue) -> _Outcome:
@@ -111,15 +115,18 @@ def _test_of_reports(table: Table, model: TwoWayIndependence, method: Method, pv
     statistic: Statistic = (
         WaldStatistic(model, evidence) if chosen == "wald" else ScoreStatistic(model, evidence, table.domain.size())
     )
-    fit = statistic.fit(evidence)
+    fit = statistic(evidence)
     null = fit.frequencies[0]
     rarest = evidence.rarest_expected_report(model.frequencies(model.nearest(null)))
     if rarest < _NEVER:
         _refuse_unseen_categories(table, model, null)
-    observed = float(statistic(evidence, fit)[0])
-    p, source = _p_value(pvalue, statistic, evidence, observed, null, rarest)
+    observed = float(fit.statistic[0])
+    drawn, why = _monte_carlo(pvalue, evidence, rarest)
+    p = drawn.pvalue(statistic, evidence, observed, null) if drawn else float(chdtrc(statistic.df, observed))
     information = evidence_information(model, evidence, null)
-    return _Outcome(observed, p, source, statistic.df, chosen, null, information, bool(fit.converged[0]))
+    source = f"{drawn}{why}" if drawn else _ASYMPTOTIC
+    seed = drawn.seed if drawn else None
+    return _Outcome(observed, p, source, statistic.df, chosen, null, information, bool(fit.converged[0]), seed)
 
 
 def _test_of_estimate(table: Table, model: TwoWayIndependence, method: Method, pvalue: PValue) -> _Outcome:
@@ -172,14 +179,16 @@ def _refuse_unseen_categories(table: Table, model: TwoWayIndependence, null: Flo
         )
 
 
-def _p_value(
-    pvalue: PValue, statistic: Statistic, evidence: Evidence, observed: float, null: FloatArray, rarest: float
-) -> tuple[float, str]:
+def _monte_carlo(pvalue: PValue, evidence: Evidence, rarest: float) -> tuple[MonteCarlo | None, str]:
+    """Return the Monte Carlo to run, if any, and why it was chosen.
+
+    One that was not asked for takes its seed from the counts, so that a table has one p-value.
+    """
     if isinstance(pvalue, MonteCarlo):
-        return pvalue.pvalue(statistic, evidence, observed, null)
-    if pvalue == "auto" and rarest < _SMALL_COUNT:
-        p, source = MonteCarlo().pvalue(statistic, evidence, observed, null)
-        return p, f"{source}, because a report is expected only {rarest:.1f} times"
+        return pvalue.seeded(), ""
     if pvalue not in ("auto", "asymptotic"):
         raise LdpstatsError(f"pvalue = {pvalue!r}", "'auto', 'asymptotic' or a MonteCarlo")
-    return float(chdtrc(statistic.df, observed)), _ASYMPTOTIC
+    if pvalue == "asymptotic" or rarest >= _SMALL_COUNT:
+        return None, ""
+    seed = zlib.crc32(b"".join(counts.tobytes() for counts in evidence.counts))
+    return MonteCarlo(rng=seed), f", because a report is expected only {rarest:.1f} times"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
 from ldpstats.arrays import significance
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.inference.independence import REFERENCE_V, Method, PValue, independence_test
-from ldpstats.tables import TableSet
+from ldpstats.tables import Table, TableSet
 
 _MANY = 100
+_COLUMNS = ("first", "second", "cramers_v", "statistic", "df", "pvalue", "adjusted", "verdict", "power", "n", "reason")
 
 
 def independence_tests(
@@ -33,35 +35,38 @@ def independence_tests(
     -------
     DataFrame
         A row per pair: cramers_v (corrected for noise), statistic, df, pvalue, adjusted, verdict, power (of this
-        pair's own test at level .05 against V = .1), n.
+        pair's own test at level .05 against V = .1), n, and the reason where a pair is not testable.
     """
     from statsmodels.stats.multitest import multipletests
 
     significance(alpha)
     pairs = [table for table in tables if len(table.attributes) == 2]
     if not pairs:
-        raise LdpstatsError("a set without two-way tables", "a set with at least one two-way table")
+        raise LdpstatsError(
+            "a set without two-way tables", "a set with at least one", "Take table.marginal([...]) of wider ones."
+        )
     progress = tqdm(pairs, desc="independence tests", leave=False, disable=True if len(pairs) < _MANY else None)
-    results = [independence_test(table, method, pvalue) for table in progress]
+    frame = pd.DataFrame([_row(table, method, pvalue) for table in progress]).astype({"df": "Int64"})
+    tested = frame["pvalue"].notna()
     try:
-        adjusted = multipletests([result.pvalue for result in results], alpha, method=adjust)[1]
+        adjusted = multipletests(frame.loc[tested, "pvalue"], alpha, method=adjust)[1] if tested.any() else []
     except ValueError as error:
         raise LdpstatsError(
             f"adjust = {adjust!r}", "a method of statsmodels' multipletests, such as 'holm' or 'fdr_bh'"
         ) from error
-    rows = [
-        {
-            "first": result.attributes[0],
-            "second": result.attributes[1],
-            "cramers_v": result.effect.cramers_v,
-            "statistic": result.statistic,
-            "df": result.df,
-            "pvalue": result.pvalue,
-            "adjusted": value,
-            "verdict": "dependent" if value <= alpha else "no dependence shown",
-            "power": result.power[REFERENCE_V],
-            "n": result.n,
-        }
-        for result, value in zip(results, adjusted, strict=True)
-    ]
-    return pd.DataFrame(rows)
+    frame.loc[tested, "adjusted"] = adjusted
+    frame.loc[tested, "verdict"] = np.where(frame.loc[tested, "adjusted"] <= alpha, "dependent", "no dependence shown")
+    return frame
+
+
+def _row(table: Table, method: Method, pvalue: PValue) -> dict[str, object]:
+    """Test one table; what cannot be tested says why in the place of a verdict."""
+    first, second = table.attributes
+    row: dict[str, object] = dict.fromkeys(_COLUMNS, np.nan)
+    row |= {"first": first, "second": second, "n": table.n, "reason": ""}
+    try:
+        result = independence_test(table, method, pvalue)
+    except NotIdentifiedError as error:
+        return {**row, "verdict": "not testable", "reason": error.came}
+    figures = {"statistic": result.statistic, "df": result.df, "pvalue": result.pvalue}
+    return {**row, **figures, "cramers_v": result.effect.cramers_v, "power": result.power[REFERENCE_V], "verdict": ""}

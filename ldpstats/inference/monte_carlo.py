@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -36,13 +36,25 @@ class MonteCarlo:
         at_least(self.n_resamples, 1, "n_resamples")
         generator(self.rng)
 
-    def pvalue(self, statistic: Statistic, evidence: Evidence, observed: float, null: FloatArray) -> tuple[float, str]:
-        """Return the p-value of an observed statistic, and in words how it came about.
+    def seeded(self) -> MonteCarlo:
+        """Return the same request with a seed, freshly drawn if there was none."""
+        return replace(self, rng=secrets.randbits(63)) if self.rng is None else self
+
+    @property
+    def seed(self) -> int | None:
+        """The seed, where there is one."""
+        return int(self.rng) if isinstance(self.rng, (int, np.integer)) else None
+
+    def __str__(self) -> str:
+        source = "a generator" if self.seed is None else f"seed {self.seed}"
+        return f"Monte Carlo, {self.n_resamples:,} tables, {source}"
+
+    def pvalue(self, statistic: Statistic, evidence: Evidence, observed: float, null: FloatArray) -> float:
+        """Return the p-value of an observed statistic.
 
         Each drawn table is fitted anew. Negative fitted frequencies, of which no table can be drawn, are cut.
         """
-        seed = secrets.randbits(63) if self.rng is None else self.rng
-        numbers = generator(seed)
+        numbers = generator(self.rng)
         possible = np.maximum(null, 0) / np.maximum(null, 0).sum()
         exceeding = 0
         starts = range(0, self.n_resamples, _TABLES_AT_ONCE)
@@ -50,8 +62,7 @@ class MonteCarlo:
         for start in tqdm(starts, desc="Monte Carlo", unit="batch", leave=False, disable=True if short else None):
             size = min(_TABLES_AT_ONCE, self.n_resamples - start)
             tables = evidence.replicates(possible, size, numbers)
-            drawn = statistic(tables, statistic.fit(tables, near=possible))
+            drawn = statistic(tables, near=possible).statistic
             # a statistic equal up to rounding counts as equal, in favour of the hypothesis
             exceeding += int(np.count_nonzero(drawn >= observed * (1 - 1e-12)))
-        source = f"seed {seed}" if isinstance(seed, (int, np.integer)) else "the generator given"
-        return (1 + exceeding) / (1 + self.n_resamples), f"Monte Carlo, {self.n_resamples:,} tables, {source}"
+        return (1 + exceeding) / (1 + self.n_resamples)

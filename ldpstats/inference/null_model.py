@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.inference.evidence import Evidence
-from ldpstats.noise import Information
+from ldpstats.noise import Information, solve_or_shortest
 
 _MAX_STEPS = 50
 _MAX_HALVINGS = 30
@@ -73,15 +74,6 @@ class TwoWayIndependence:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NullFit:
-    """The fitted parameters and frequencies of every table, and whether the fit came to rest."""
-
-    parameters: FloatArray
-    frequencies: FloatArray
-    converged: BoolArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class NullScore:
     """Score and information of the cells at some parameters, and the scoring step that they call for."""
 
@@ -91,45 +83,52 @@ class NullScore:
     gain: FloatArray
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NullFit:
+    """For every table: fitted parameters and frequencies, what was measured there, and whether the fit came to rest."""
+
+    parameters: FloatArray
+    frequencies: FloatArray
+    statistic: FloatArray
+    converged: BoolArray
+
+
 def null_score(model: NullModel, evidence: Evidence, parameters: FloatArray) -> NullScore:
     """Evaluate the evidence at a member of the null model; one member for all tables is allowed."""
     score, information = evidence.score(model.frequencies(parameters))
     jacobian = model.jacobian(parameters)
     gradient = (score[..., None, :] @ jacobian)[..., 0, :]
-    step = _solve_or_shortest(information.between(jacobian), gradient)
+    step = solve_or_shortest(information.between(jacobian), gradient[..., None])[..., 0]
     return NullScore(score, information, step, (step * gradient).sum(axis=-1))
 
 
-def fit_null(model: NullModel, evidence: Evidence, start: FloatArray, tolerance: float) -> NullFit:
-    """Fit a null model to every table by Fisher scoring, from parameters that give a proper law.
+def fit_null(
+    model: NullModel,
+    evidence: Evidence,
+    start: FloatArray,
+    measure: Callable[[NullScore], FloatArray],
+    tolerance: float,
+) -> NullFit:
+    """Fit a null model to every table by Fisher scoring, from parameters that give a proper law, and measure it there.
 
-    A table is done when a step would change twice its log-likelihood by less than `tolerance`. Estimated
+    A table is done when another step would change twice its log-likelihood by less than `tolerance`. Estimated
     frequencies may leave [0, 1] as long as every report keeps a positive probability: that keeps the score
     statistic free of boundary effects. A single start for all tables makes the first step very cheap.
     """
-    parameters = np.tile(start, (len(evidence), 1)) if len(start) == 1 else start.copy()
-    first = null_score(model, evidence, start)
-    parameters += _safe(model, evidence, parameters, first.step)
-    converged = np.abs(first.gain) < tolerance
+    tables = len(evidence)
+    parameters = np.tile(start, (tables, 1)) if len(start) == 1 else start.copy()
+    statistic, converged = np.empty(tables), np.zeros(tables, dtype=np.bool_)
+    at, active, part = null_score(model, evidence, start), np.arange(tables), evidence
     for _ in range(_MAX_STEPS):
-        active = np.flatnonzero(~converged)
-        if not active.size:
-            break
-        part = evidence if active.size == len(evidence) else evidence.subset(active)
-        at = null_score(model, part, parameters[active])
-        parameters[active] += _safe(model, part, parameters[active], at.step)
+        statistic[active] = measure(at)
         converged[active] = np.abs(at.gain) < tolerance
-    return NullFit(parameters, model.frequencies(parameters), converged)
-
-
-def _solve_or_shortest(matrix: FloatArray, vector: FloatArray) -> FloatArray:
-    """Solve for each table; where the blocks do not identify the parameters, take the shortest solution."""
-    try:
-        solution: FloatArray = np.linalg.solve(matrix, vector[..., None])
-    except np.linalg.LinAlgError:
-        inverse = np.linalg.pinv(matrix, rcond=1e-10, hermitian=True)
-        solution = inverse @ vector[..., None]
-    return solution[..., 0]
+        step, going = at.step[~converged[active]], active[~converged[active]]
+        if not going.size:
+            break
+        part, active = evidence if going.size == tables else evidence.subset(going), going
+        parameters[active] += _safe(model, part, parameters[active], step)
+        at = null_score(model, part, parameters[active])
+    return NullFit(parameters, model.frequencies(parameters), statistic, converged)
 
 
 def _safe(model: NullModel, evidence: Evidence, parameters: FloatArray, step: FloatArray) -> FloatArray:

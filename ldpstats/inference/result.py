@@ -25,7 +25,9 @@ class IndependenceResult:
     statistic, pvalue, df
         The test statistic, its p-value, and the degrees of freedom of its χ² reference.
     method, pvalue_source : str
-        How the statistic and the p-value were computed, in words; a Monte Carlo source names its seed.
+        How the statistic and the p-value were computed, in words.
+    seed : int, optional
+        The seed of a Monte Carlo p-value.
     hypothesis : str
         What was tested, in words.
     effect : Association
@@ -44,6 +46,7 @@ class IndependenceResult:
     df: int
     method: str
     pvalue_source: str
+    seed: int | None
     hypothesis: str
     attributes: tuple[str, str]
     n: int
@@ -71,6 +74,7 @@ class IndependenceResult:
             "pvalue": self.pvalue,
             "method": self.method,
             "pvalue_source": self.pvalue_source,
+            "seed": self.seed,
             "converged": self.converged,
             "n": self.n,
             "cramers_v": None if np.isnan(self.effect.cramers_v) else self.effect.cramers_v,
@@ -101,16 +105,14 @@ class IndependenceResult:
         return summary
 
     def _sentences(self, alpha: float) -> list[str]:
-        if self.pvalue <= alpha:
-            both = " and ".join(self.attributes)
-            return [f"At level {alpha:g} the hypothesis is rejected: {both} are dependent."]
+        both = " and ".join(self.attributes)
         power = " and ".join(f"{value:.2f} against V = {v:g}" for v, value in self.power.items())
-        sentences = [
-            f"At level {alpha:g} the hypothesis is not rejected, which does not show independence:",
-            f"at level 0.05 the test had power {power} (averaged over directions).",
-        ]
-        if not self.converged:
-            sentences.append(
-                "The noise drowns the margins, so their fit did not come to rest; the test is conservative."
-            )
-        return sentences
+        said = (
+            [f"At level {alpha:g} the hypothesis is rejected: {both} are dependent."]
+            if self.pvalue <= alpha
+            else [
+                f"At level {alpha:g} the hypothesis is not rejected, which does not show independence:",
+                f"at level 0.05 the test had power {power} (averaged over directions).",
+            ]
+        )
+        return said if self.converged else [*said, "The noise drowns the margins: their fit did not come to rest."]

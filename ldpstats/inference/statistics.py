@@ -10,8 +10,8 @@ from ldpstats.arrays import FloatArray
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import LinearPooling
 from ldpstats.inference.evidence import Evidence, identified_contrasts
-from ldpstats.inference.null_model import NullFit, NullModel, TwoWayIndependence, fit_null, null_score
-from ldpstats.noise import Information
+from ldpstats.inference.null_model import NullFit, NullModel, NullScore, TwoWayIndependence, fit_null, null_score
+from ldpstats.noise import Information, solve_or_shortest
 
 _EXACT = 1e-14
 # Moves a statistic by less than 0.001, typically: nothing beside the Monte Carlo error of a rank.
@@ -23,16 +23,12 @@ class Statistic(Protocol):
 
     df: int
 
-    def fit(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
-        """Fit the hypothesis to every table, to the last digit.
+    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+        """Fit the hypothesis to every table and return the statistics with the fits.
 
         `near` gives frequencies that all tables are draws of, as in Monte Carlo; the fit then starts there
-        and goes as far as ranking the tables needs.
+        and goes only as far as ranking the tables needs.
         """
-        ...
-
-    def __call__(self, evidence: Evidence, fit: NullFit) -> FloatArray:
-        """Return the statistic of every table, given the fitted hypothesis."""
         ...
 
 
@@ -59,15 +55,13 @@ class ScoreStatistic:
                 "Add a block that asks for the cells themselves.",
             )
 
-    def fit(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
-        """Fit the hypothesis to every table."""
+    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+        """Fit the hypothesis to every table and return the statistics with the fits."""
         if near is not None:
-            return fit_null(self._model, evidence, self._model.nearest(near[None, :]), _RANKING)
-        return fit_null(self._model, evidence, self._start(evidence), _EXACT)
+            return fit_null(self._model, evidence, self._model.nearest(near[None, :]), self._measure, _RANKING)
+        return fit_null(self._model, evidence, self._start(evidence), self._measure, _EXACT)
 
-    def __call__(self, evidence: Evidence, fit: NullFit) -> FloatArray:
-        """Return the statistic of every table, given the fitted hypothesis."""
-        at = null_score(self._model, evidence, fit.parameters)
+    def _measure(self, at: NullScore) -> FloatArray:
         return np.maximum(self._total(at.score, at.information) - at.gain, 0)
 
     def _start(self, evidence: Evidence) -> FloatArray:
@@ -83,7 +77,7 @@ class ScoreStatistic:
             return information.contrast_norm(score)
         projected = score @ self._contrasts
         matrix = information.between(self._contrasts)
-        return (projected * np.linalg.solve(matrix, projected[..., None])[..., 0]).sum(axis=-1)
+        return (projected * solve_or_shortest(matrix, projected[..., None])[..., 0]).sum(axis=-1)
 
     def _nuisance_rank(self, evidence: Evidence) -> int:
         """Return how many directions of the null model the blocks can see, at a point without special symmetry."""
@@ -101,15 +95,13 @@ class WaldStatistic:
         self._pooling = LinearPooling(evidence.blocks)
         self.df = (model.rows - 1) * (model.columns - 1)
 
-    def fit(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
-        """Take each table's estimated margins, cut just above zero."""
-        parameters = self._model.nearest(self._pooling.estimate(evidence.counts))
-        return NullFit(parameters, self._model.frequencies(parameters), np.ones(len(evidence), dtype=bool))
-
-    def __call__(self, evidence: Evidence, fit: NullFit) -> FloatArray:
-        """Return the statistic of every table, given the fitted hypothesis."""
+    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
+        """Take each table's estimated margins, cut just above zero, and measure the interaction there."""
         estimate = self._pooling.estimate(evidence.counts)
-        return interaction_wald(self._model, estimate, self._pooling.covariance(fit.frequencies))
+        parameters = self._model.nearest(estimate)
+        frequencies = self._model.frequencies(parameters)
+        statistic = interaction_wald(self._model, estimate, self._pooling.covariance(frequencies))
+        return NullFit(parameters, frequencies, statistic, np.ones(len(evidence), dtype=np.bool_))
 
 
 def interaction_wald(model: TwoWayIndependence, estimate: FloatArray, covariance: FloatArray) -> FloatArray:
@@ -122,7 +114,7 @@ def interaction_wald(model: TwoWayIndependence, estimate: FloatArray, covariance
     inner = np.arange(model.rows * model.columns).reshape(model.rows, model.columns)[:-1, :-1].ravel()
     derivative = interaction_derivative(table)[..., inner, :]
     spread = derivative @ covariance @ np.swapaxes(derivative, -1, -2)
-    return (gaps * np.linalg.solve(spread, gaps[..., None])[..., 0]).sum(axis=-1)
+    return (gaps * solve_or_shortest(spread, gaps[..., None])[..., 0]).sum(axis=-1)
 
 
 def interaction(table: FloatArray) -> FloatArray:

@@ -18,8 +18,8 @@ from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.randomness import Draws, Rng, client_draws, generator
 
 _CHUNK_CELLS = 1 << 22
-# Up to here the rounding of probabilities to the grid costs less than 1e-9, for thousands of values.
-_GRID_LEVEL = 12.0
+GRID_LEVEL = 20.0
+"""Up to here the rounding of probabilities to the grid costs less than 1e-9, for up to a million values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Mechanism(Protocol):
     @property
     def slack_reason(self) -> str:
         """Why the strict level stays below the one asked for by more than 1e-9; empty where it does not."""
-        if self.epsilon > _GRID_LEVEL and self.strict_epsilon() <= self.epsilon - 1e-9:
+        if self.epsilon > GRID_LEVEL and self.strict_epsilon() <= self.epsilon - 1e-9:
             return f"a level of {self.epsilon:g} asks for probabilities finer than the grid of 2^-64"
         return ""
 
@@ -154,11 +154,13 @@ class Mechanism(Protocol):
         `freq` holds all k frequencies, or is the frequency of one value (the others then share the rest equally).
         """
         frequencies = np.asarray(freq, dtype=float)
-        if frequencies.ndim == 0:
-            spread = np.full(self.k, (1 - frequencies) / (self.k - 1))
-            spread[0] = frequencies
-            return float(self.noise.covariance(spread)[0, 0] / at_least(n, 1, "n"))
-        return np.diagonal(self.noise.covariance(frequencies), axis1=-2, axis2=-1) / at_least(n, 1, "n")
+        one = frequencies.ndim == 0
+        if one:
+            frequencies = np.append(frequencies, np.full(self.k - 1, (1 - frequencies) / (self.k - 1)))
+        if frequencies.shape != (self.k,) or not frequencies.min() >= 0 or abs(frequencies.sum() - 1) > 1e-9:
+            raise LdpstatsError(f"freq = {freq!r}", f"a frequency from 0 to 1, or {self.k} of them that sum to 1")
+        variances = np.diagonal(self.noise.covariance(frequencies)) / at_least(n, 1, "n")
+        return float(variances[0]) if one else variances
 
     def to_dict(self) -> dict[str, Any]:
         """Return the name and the parameters as plain values."""

@@ -58,9 +58,7 @@ class GRR(Mechanism):
     @property
     def noise(self) -> MultinomialNoise:
         """Truth or a uniform fake."""
-        truth = Fraction(self._truth, GRID)
-        told_by_coin = truth - (1 - truth) / (self.k - 1)
-        return MultinomialNoise(TruthOrFake(float(told_by_coin), (1 / self.k,) * self.k))
+        return MultinomialNoise(TruthOrFake.uniform(self.k, Fraction(self._truth, GRID)))
 
     @property
     def report_format(self) -> ReportFormat:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,9 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
             try:
                 return kind(k=k, epsilon=epsilon, **options)  # type: ignore[call-arg]  # every kind is such a dataclass
             except TypeError as error:
+                own = [one.name for one in fields(kind) if one.name not in ("k", "epsilon")]
                 raise LdpstatsError(
-                    f"options {one_line(list(options))} for {kind.name}", "its own options", str(error)
+                    f"the options {one_line(list(options))} for {kind.name}", f"{one_line(own)} beside k and epsilon"
                 ) from error
     raise LdpstatsError(
         f"the mechanism {name!r}", one_line([kind.name for kind in REGISTRY]), "See ldpstats.mechanisms()."
@@ -66,7 +68,7 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
     for kind in REGISTRY:
         candidate = mechanism(kind.name, k=k, epsilon=epsilon)
         deviation = float(np.sqrt(candidate.variance(1 / k, n)))
-        rows.append({"name": kind.name, "std_err": deviation, "epsilon": candidate.strict_epsilon()})
+        rows.append({"name": kind.name, "std_err": deviation, "epsilon per report": candidate.strict_epsilon()})
     ranked = pd.DataFrame(rows)
     order = np.argsort(np.round(ranked["std_err"] / ranked["std_err"].min(), 9), kind="stable")
     return ranked.iloc[order].reset_index(drop=True)

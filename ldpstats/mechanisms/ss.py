@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
-from ldpstats.noise import SupportNoise
+from ldpstats.noise import MultinomialNoise, NoiseModel, SupportNoise, TruthOrFake
 from ldpstats.randomness import GRID, Draws, exp_below, numerator_at_most
 
 
@@ -60,9 +60,12 @@ class SS(Mechanism):
         return _truth_numerator(self.k, self.epsilon, self._size)
 
     @property
-    def noise(self) -> SupportNoise:
-        """Supports of a fixed size."""
-        return SupportNoise.subset(self.k, float(Fraction(self._holds_truth, GRID)), self._size)
+    def noise(self) -> NoiseModel:
+        """Supports of a fixed size; a single value is truth or a uniform fake, as in GRR."""
+        holds = Fraction(self._holds_truth, GRID)
+        if self._size == 1:
+            return MultinomialNoise(TruthOrFake.uniform(self.k, holds))
+        return SupportNoise.subset(self.k, float(holds), self._size)
 
     @property
     def report_format(self) -> ReportFormat:

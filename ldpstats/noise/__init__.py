@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.noise.information import Information
+from ldpstats.noise.information import Information, solve_or_shortest
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.multinomial import DenseChannel, MultinomialNoise, TruthOrFake
 from ldpstats.noise.support import SupportNoise
@@ -21,6 +21,7 @@ __all__ = [
     "Tally",
     "TruthOrFake",
     "noise_from_dict",
+    "solve_or_shortest",
 ]
 
 

@@ -55,7 +55,7 @@ class Information:
             scaled = self.left / self.diagonal[..., None]
             inner = np.swapaxes(self.left, -1, -2) @ scaled
             small = np.eye(inner.shape[-1]) + self.core @ inner
-            solved -= scaled @ np.linalg.solve(small, self.core @ (np.swapaxes(scaled, -1, -2) @ columns))
+            solved -= scaled @ solve_or_shortest(small, self.core @ (np.swapaxes(scaled, -1, -2) @ columns))
         form = np.swapaxes(columns, -1, -2) @ solved
         # taking out the ones direction: what the total could explain is not evidence
         return form[..., 0, 0] - form[..., 0, 1] ** 2 / form[..., 1, 1]
@@ -81,3 +81,11 @@ class Information:
         core[..., :first, :first] = self.core
         core[..., first:, first:] = other.core
         return Information(diagonal, np.concatenate([self.left, other.left], axis=-1), core)
+
+
+def solve_or_shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
+    """Solve for each table; where a matrix is singular, take the shortest solutions."""
+    try:
+        return np.linalg.solve(matrix, columns)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(matrix, rcond=1e-10) @ columns

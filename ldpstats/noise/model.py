@@ -54,6 +54,10 @@ class NoiseModel(Protocol):
         """Return the unbiased estimate of the frequencies, where the outputs identify them."""
         ...
 
+    def bounds(self) -> FloatArray | None:
+        """Return each cell's estimate if none, and if all, of the reports supported it; None where outputs mix."""
+        ...
+
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,7 +40,7 @@ class Channel(Protocol):
         ...
 
     def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
-        """Return the score and information, given counts / mean and n / mean of every output."""
+        """Return the score and information, given counts / mean (up to a constant) and n / mean of every output."""
         ...
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -66,6 +67,11 @@ class TruthOrFake:
                 f"truth = {self.truth!r} with {len(self.fake)} fake frequencies summing to {sum(self.fake)!r}",
                 "a truth probability in (0, 1] and at least two nonnegative frequencies that sum to 1",
             )
+
+    @classmethod
+    def uniform(cls, cells: int, honest: Fraction) -> TruthOrFake:
+        """Report the true value with probability `honest`, every other one equally often."""
+        return cls(float(honest - (1 - honest) / (cells - 1)), (1 / cells,) * cells)
 
     @property
     def cells(self) -> int:
@@ -210,6 +216,12 @@ class MultinomialNoise:
         """Return the unbiased estimate of the frequencies."""
         return self.channel.invert(proportions)
 
+    def bounds(self) -> FloatArray | None:
+        """Return each cell's estimate if none, and if all, of the reports named it; None for a dense channel."""
+        if not isinstance(self.channel, TruthOrFake):
+            return None
+        return self.channel.invert(np.stack([np.zeros(self.cells), np.ones(self.cells)]))
+
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate."""
         report = self.report_covariance(frequencies)
@@ -228,8 +240,9 @@ class MultinomialNoise:
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the score of the multinomial likelihood and the expected information."""
-        inverse_mean = 1 / self.mean(frequencies)
-        return self.channel.score(counts * inverse_mean, n * inverse_mean)
+        mean = self.mean(frequencies)
+        # counts / mean would do, up to a multiple of ones, but loses digits when n is large
+        return self.channel.score((counts - n * mean) / mean, n / mean)
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
         """Say for each table whether every output has a positive probability."""

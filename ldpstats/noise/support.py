@@ -98,6 +98,10 @@ class SupportNoise:
         """Return the unbiased estimate of the frequencies."""
         return (proportions - self.q) / self.delta
 
+    def bounds(self) -> FloatArray:
+        """Return each cell's estimate if none, and if all, of the reports supported it."""
+        return self.debias(np.stack([np.zeros(self.cells), np.ones(self.cells)]))
+
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate."""
         return self.report_covariance(frequencies) / self.delta**2

@@ -62,3 +62,7 @@ class Tally:
                 "as many tables in one as in the other",
             )
         return Tally(self.noise, self.counts + other.counts, self.n + other.n, self.simulated or other.simulated)
+
+    def __radd__(self, other: object) -> Tally:
+        # sum() starts from 0
+        return self if other == 0 else NotImplemented

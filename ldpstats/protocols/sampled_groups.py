@@ -20,7 +20,7 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.mechanisms import Mechanism, Reports, mechanism, recommend
 from ldpstats.noise import Tally
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.protocols.wire import from_wire, refuse_foreign_rows, to_wire
+from ldpstats.protocols.wire import any_simulated, from_wire, refuse_foreign_rows, to_wire
 from ldpstats.questions import Question
 from ldpstats.randomness import Rng, client_draws, generator, permutation
 from ldpstats.tables import Table, TableSet
@@ -34,9 +34,10 @@ _UNIT = "a respondent's whole record"
 class SampledGroups:
     """A balanced schedule of attribute groups, of which every respondent answers exactly one at full ε.
 
-    Respondents are assigned at random, so that every group is answered equally often (up to one). Which
-    group was answered is public and does not depend on the record; hence the strict ε of a respondent's
-    whole record is that of a single report.
+    The respondents of one call are assigned at random: the schedule begins at a random group and goes round,
+    so that every group is answered equally often (up to one), and a single respondent draws hers uniformly.
+    Which group was answered is public and does not depend on the record; hence the strict ε of a
+    respondent's whole record is that of a single report.
 
     Parameters
     ----------
@@ -113,19 +114,19 @@ class SampledGroups:
     def reports(self, frame: pd.DataFrame, rng: Rng = None) -> pd.DataFrame:
         """Return the rows that travel: one per respondent, with the group answered and the randomized answer.
 
-        A seed or Generator as `rng` makes a simulation, and the rows say so; without one, the operating
+        They come in random order, because the order of the frame may tell something about the respondents. A
+        seed or Generator as `rng` makes a simulation, and the rows say so; without one, the operating
         system's secure randomness is used.
         """
         parts = []
-        for position, (members, reports) in enumerate(self._answers(frame, rng)):
+        for group, (places, reports) in zip(self.groups, self._answers(frame, rng), strict=True):
             rows = {
                 "protocol": self.fingerprint(),
-                "group": _label(self.groups[position]),
+                "group": _label(group),
                 "report": to_wire(reports.data),
                 "simulated": reports.simulated,
             }
-            parts.append(pd.DataFrame(rows, index=members))
-        # the index only restores the respondents' own order; nothing of the record travels with it
+            parts.append(pd.DataFrame(rows, index=pd.Index(places)))
         return pd.concat(parts).sort_index().reset_index(drop=True)
 
     def tables(self, reports: pd.DataFrame) -> TableSet:
@@ -136,7 +137,7 @@ class SampledGroups:
         for label, used in zip(labels, self._mechanisms, strict=True):
             rows = reports[reports["group"] == label]
             data = from_wire(rows["report"], used)
-            tallies.append(used.count(Reports(used, data, bool(rows["simulated"].any()))))
+            tallies.append(used.count(Reports(used, data, any_simulated(rows))))
         return self._table_set(tallies)
 
     def collect(self, frame: pd.DataFrame, rng: Rng = None) -> TableSet:
@@ -194,25 +195,31 @@ class SampledGroups:
                 return position
         raise LdpstatsError(f"the group {group!r}", one_line(self.groups))
 
-    def _answers(self, frame: pd.DataFrame, rng: Rng) -> list[tuple[NDArray[np.int64], Reports]]:
+    def _places(self, n: int, first: int) -> list[range]:
+        """Return each group's places in a random order of n respondents, when the schedule begins at group `first`."""
+        groups = len(self.groups)
+        return [range((position - first) % groups, n, groups) for position in range(groups)]
+
+    def _answers(self, frame: pd.DataFrame, rng: Rng) -> list[tuple[range, Reports]]:
         codes = self.domain.encode(frame)
         # one Generator for all groups, or a seed would give each of them the same numbers
         source = None if rng is None else generator(rng)
-        order = permutation(client_draws(source), len(codes))
+        draws = client_draws(source)
+        order = permutation(draws, len(codes))
+        all_places = self._places(len(codes), int(draws.uniform(len(self.groups), 1)[0]))
         answers = []
-        for position, (question, used) in enumerate(zip(self._questions, self._mechanisms, strict=True)):
-            members = np.sort(order[position :: len(self.groups)])
-            answers.append((members, used.privatize(question.answer(self.domain, codes[members]), source)))
+        for places, question, used in zip(all_places, self._questions, self._mechanisms, strict=True):
+            truth = question.answer(self.domain, codes[order[places]])
+            answers.append((places, used.privatize(truth, source)))
         return answers
 
     def _counts_of_frame(self, frame: pd.DataFrame, numbers: np.random.Generator) -> list[NDArray[np.int64]]:
         codes = self.domain.encode(frame)
         order = numbers.permutation(len(codes))
+        all_places = self._places(len(codes), int(numbers.integers(len(self.groups))))
         return [
-            np.bincount(
-                question.answer(self.domain, codes[order[position :: len(self.groups)]]), minlength=question.answers
-            )
-            for position, question in enumerate(self._questions)
+            np.bincount(question.answer(self.domain, codes[order[places]]), minlength=question.answers)
+            for places, question in zip(all_places, self._questions, strict=True)
         ]
 
     def _joint_counts(self, population: ArrayLike) -> NDArray[np.int64]:
@@ -236,10 +243,10 @@ class SampledGroups:
                 "Simulate it in parts and add the table sets.",
             )
         positions = np.stack(np.unravel_index(np.arange(left.size), self.domain.shape), axis=1)
+        all_places = self._places(total, int(numbers.integers(len(self.groups))))
         true_counts = []
-        for position, question in enumerate(self._questions):
-            size = len(range(position, total, len(self.groups)))
-            asked = numbers.multivariate_hypergeometric(left, size, method="marginals")
+        for places, question in zip(all_places, self._questions, strict=True):
+            asked = numbers.multivariate_hypergeometric(left, len(places), method="marginals")
             left = left - asked
             answers = np.bincount(question.answer(self.domain, positions), weights=asked, minlength=question.answers)
             true_counts.append(answers.astype(np.int64))
@@ -263,6 +270,8 @@ def _all_groups(domain: Domain, k: int) -> tuple[tuple[str, ...], ...]:
 
 
 def _named_groups(domain: Domain, groups: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    if isinstance(groups, str) or any(isinstance(group, str) for group in listed(groups)):
+        raise LdpstatsError(f"groups = {groups!r}", "a list of groups, such as [('age', 'sex')], each a list of names")
     named = tuple(domain.project(group).names for group in listed(groups))
     if not named or len({frozenset(group) for group in named}) < len(named):
         raise LdpstatsError(f"groups {one_line(list(named))}", "at least one group, and no group twice")

@@ -52,9 +52,14 @@ def refuse_foreign_rows(reports: pd.DataFrame, fingerprint: str, labels: Sequenc
     if unknown.size:
         group = reports["group"].iloc[unknown[:1]].tolist()[0]
         raise ReportError(f"{_row(reports, unknown)} answers the group {group!r}", one_line(labels))
-    unclear = np.flatnonzero(~reports["simulated"].isin([True, False]))
+    unclear = np.flatnonzero(~reports["simulated"].astype(str).isin(["True", "False"]))
     if unclear.size:
         raise ReportError(f"{_row(reports, unclear)} does not say whether it is simulated", "True or False")
+
+
+def any_simulated(reports: pd.DataFrame) -> bool:
+    """Say whether any row is simulated, also where a file reader left the words as text."""
+    return bool((reports["simulated"].astype(str) == "True").any())
 
 
 def _row(rows: pd.DataFrame | pd.Series[Any], positions: NDArray[np.intp]) -> str:
