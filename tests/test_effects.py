@@ -51,6 +51,14 @@ def test_noise_that_exceeds_the_range_of_v_is_not_estimable() -> None:
     assert "not estimable" in str(found)
 
 
+def test_v_stays_within_its_range_and_noise_is_not_sold_as_an_estimate() -> None:
+    """Independent 4-by-4 tables of 1,000 respondents: mostly noise, which is called so."""
+    found = [ldp.association(collected(dependent(1000, 0.0), 1.0, "grr", seed)) for seed in range(200)]
+    estimates = [one.cramers_v for one in found if not one.why_not]
+    assert len(estimates) < 10, "the noise alone shows V = .5"
+    assert all(0 <= value <= 1 for value in estimates)
+
+
 def test_a_category_without_a_positive_share_is_not_estimable() -> None:
     joint = np.zeros((4, 4))
     joint[:3, :3] = 100
