@@ -60,7 +60,8 @@ class Network:
         for factor in (self.model.get_cpds(name) for name in relevant):
             operands += [factor.values, [relevant.index(name) for name in factor.variables]]  # noqa: PD011  # no frame
         # summing all other attributes out, in an order that numpy plans: variable elimination
-        return np.einsum(*operands, [relevant.index(name) for name in names], optimize="greedy")
+        joint: FloatArray = np.einsum(*operands, [relevant.index(name) for name in names], optimize="greedy")
+        return joint
 
 
 @lru_cache(maxsize=len(NETWORKS))

@@ -63,7 +63,8 @@ class Estimate:
         centre = weight * (share + z**2 / (2 * self.n))
         margin = weight * z * np.sqrt(np.maximum(share * (1 - share), 0) / self.n + (z / (2 * self.n)) ** 2)
         limits = np.stack([centre - margin, centre + margin], axis=-1)
-        return none[:, None] + (every - none)[:, None] * limits
+        rescaled: FloatArray = none[:, None] + (every - none)[:, None] * limits
+        return rescaled
 
     def to_frame(self, index: pd.Index | None = None, alpha: float = 0.05) -> pd.DataFrame:
         """Return a row per cell: estimate, standard error and pointwise interval."""

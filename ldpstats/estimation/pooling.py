@@ -61,7 +61,10 @@ class LinearPooling:
     def estimate(self, counts: Sequence[NDArray[np.int64]]) -> FloatArray:
         """Return the estimated cell frequencies for one tally per measurement (leading axes: many tables)."""
         parts = zip(self._measurements, self._operators, self._offsets, counts, strict=True)
-        return np.sum([(tally / one.n - offset) @ operator.T for one, operator, offset, tally in parts], axis=0)
+        pooled: FloatArray = np.sum(
+            [(tally / one.n - offset) @ operator.T for one, operator, offset, tally in parts], axis=0
+        )
+        return pooled
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the exact covariance of the estimate under these frequencies.
@@ -72,6 +75,7 @@ class LinearPooling:
         proper = np.maximum(frequencies, np.finfo(float).tiny)  # not zero: if all are cut, they are equal
         proper /= proper.sum(axis=-1, keepdims=True)
         parts = zip(self._measurements, self._operators, strict=True)
-        return np.sum(
+        spread: FloatArray = np.sum(
             [operator @ one.report_covariance(proper) @ operator.T / one.n for one, operator in parts], axis=0
         )
+        return spread

@@ -45,10 +45,11 @@ def covariance_information(model: TwoWayIndependence, covariance: FloatArray, nu
 def _efficient(information: Information, directions: FloatArray, tangents: FloatArray) -> FloatArray:
     weighted = information.times(tangents)[0]
     cross = directions.T @ weighted
-    return (
+    remaining: FloatArray = (
         directions.T @ information.times(directions)[0]
         - cross @ np.linalg.pinv(tangents.T @ weighted, hermitian=True) @ cross.T
     )
+    return remaining
 
 
 def _directions(model: TwoWayIndependence, null: FloatArray) -> FloatArray:

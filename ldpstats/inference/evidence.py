@@ -54,7 +54,8 @@ class Evidence:
 
     def supports(self, frequencies: FloatArray) -> BoolArray:
         """Say for which tables these frequencies give every block a proper law."""
-        return np.logical_and.reduce([block.supports(frequencies) for block in self.blocks])
+        proper: BoolArray = np.logical_and.reduce([block.supports(frequencies) for block in self.blocks])
+        return proper
 
     def rarest_expected_report(self, frequencies: FloatArray) -> float:
         """Return the smallest expected count of a report, or of its absence, if the cells have these frequencies."""

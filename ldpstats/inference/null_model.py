@@ -149,4 +149,5 @@ def _completed(entries: FloatArray) -> FloatArray:
 
 def _on_simplex(margin: FloatArray) -> FloatArray:
     kept = np.maximum(margin, _SMALLEST)
-    return kept / kept.sum(axis=-1, keepdims=True)
+    shares: FloatArray = kept / kept.sum(axis=-1, keepdims=True)
+    return shares

@@ -77,7 +77,8 @@ class ScoreStatistic:
             return information.contrast_norm(score)
         projected = score @ self._contrasts
         matrix = information.between(self._contrasts)
-        return (projected * solve_or_shortest(matrix, projected[..., None])[..., 0]).sum(axis=-1)
+        total: FloatArray = (projected * solve_or_shortest(matrix, projected[..., None])[..., 0]).sum(axis=-1)
+        return total
 
     def _nuisance_rank(self, evidence: Evidence) -> int:
         """Return how many directions of the null model the blocks can see, at a point without special symmetry."""
@@ -114,7 +115,8 @@ def interaction_wald(model: TwoWayIndependence, estimate: FloatArray, covariance
     inner = np.arange(model.rows * model.columns).reshape(model.rows, model.columns)[:-1, :-1].ravel()
     derivative = interaction_derivative(table)[..., inner, :]
     spread = derivative @ covariance @ np.swapaxes(derivative, -1, -2)
-    return (gaps * solve_or_shortest(spread, gaps[..., None])[..., 0]).sum(axis=-1)
+    wald: FloatArray = (gaps * solve_or_shortest(spread, gaps[..., None])[..., 0]).sum(axis=-1)
+    return wald
 
 
 def interaction(table: FloatArray) -> FloatArray:
@@ -123,7 +125,8 @@ def interaction(table: FloatArray) -> FloatArray:
     The total of an unbiased estimate is one only on average where reports support several values.
     """
     row, column = table.sum(axis=-1, keepdims=True), table.sum(axis=-2, keepdims=True)
-    return table - row * column / table.sum(axis=(-1, -2), keepdims=True)
+    gaps: FloatArray = table - row * column / table.sum(axis=(-1, -2), keepdims=True)
+    return gaps
 
 
 def interaction_derivative(table: FloatArray) -> FloatArray:
@@ -136,7 +139,8 @@ def interaction_derivative(table: FloatArray) -> FloatArray:
     row_share, column_share = row @ of_row.T, column @ of_column.T
     by_row = column_share[..., None] * (of_row @ of_row.T)
     by_column = row_share[..., None] * (of_column @ of_column.T)
-    return np.eye(rows * columns) - by_row - by_column + (row_share * column_share)[..., None]
+    derivative: FloatArray = np.eye(rows * columns) - by_row - by_column + (row_share * column_share)[..., None]
+    return derivative
 
 
 def _pooling_if_identified(evidence: Evidence) -> LinearPooling | None:

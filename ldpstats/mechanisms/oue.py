@@ -77,7 +77,8 @@ class OUE(Mechanism):
     def possible(self, reports: NDArray[Any]) -> BoolArray:
         """Any bits, but nothing in the padding of the last byte."""
         padding = 8 * reports.shape[1] - self.k
-        return (reports[:, -1] & np.uint8((1 << padding) - 1)) == 0
+        clean: BoolArray = (reports[:, -1] & np.uint8((1 << padding) - 1)) == 0
+        return clean
 
     def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """Count each bit, some rows at a time so that the unpacked bits stay small."""

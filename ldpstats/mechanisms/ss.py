@@ -95,7 +95,8 @@ class SS(Mechanism):
     def possible(self, reports: NDArray[Any]) -> BoolArray:
         """Increasing values of the alphabet."""
         increasing = np.all(reports[:, 1:] > reports[:, :-1], axis=1)
-        return increasing & (reports[:, -1] < self.k)
+        valid: BoolArray = increasing & (reports[:, -1] < self.k)
+        return valid
 
     def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """Count how many sets hold each value."""

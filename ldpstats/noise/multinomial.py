@@ -166,7 +166,8 @@ class DenseChannel:
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the reports of each true value's respondents and add them up."""
-        return rng.multinomial(true_counts, _proper(self.matrix())).sum(axis=-2)
+        counts: NDArray[np.int64] = rng.multinomial(true_counts, _proper(self.matrix())).sum(axis=-2)
+        return counts
 
     def merged(self, _classes: NDArray[np.int64], /) -> None:
         """Give none: what a coarser answer looks like depends on the frequencies inside its class."""
@@ -246,7 +247,8 @@ class MultinomialNoise:
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
         """Say for each table whether every output has a positive probability."""
-        return np.all(self.mean(frequencies) > 0, axis=-1)
+        proper: NDArray[np.bool_] = np.all(self.mean(frequencies) > 0, axis=-1)
+        return proper
 
     def merged(self, classes: NDArray[np.int64], /) -> MultinomialNoise | None:
         """Return the noise of the coarser tally, if the channel allows it."""
@@ -262,4 +264,5 @@ class MultinomialNoise:
 
 def _proper(distribution: FloatArray) -> FloatArray:
     """Rescale rows that sum to one up to rounding: numpy wants sums of at most one to the last bit."""
-    return distribution / distribution.sum(axis=-1, keepdims=True)
+    rescaled: FloatArray = distribution / distribution.sum(axis=-1, keepdims=True)
+    return rescaled

@@ -86,7 +86,8 @@ def _place(subsets: Counts, unvisited: int, least: int, rng: np.random.Generator
     taken = rng.binomial(subsets[..., first:], np.minimum(unplaced / max(unvisited, 1), 1.0))
     subsets[..., first:] -= taken
     subsets[..., first - 1 : -1] += taken
-    return taken.sum(axis=-1)
+    number: Counts = taken.sum(axis=-1)
+    return number
 
 
 def _members(groups: Counts, number: Counts, rng: np.random.Generator) -> Counts:

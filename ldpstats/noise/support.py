@@ -111,7 +111,8 @@ class SupportNoise:
         if self.size is not None:
             return subset_counts(true_counts, self.p, self.size, rng)
         others = true_counts.sum(axis=-1, keepdims=True) - true_counts
-        return rng.binomial(true_counts, self.p) + rng.binomial(others, self.q)
+        counts: NDArray[np.int64] = rng.binomial(true_counts, self.p) + rng.binomial(others, self.q)
+        return counts
 
     def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw `size` tallies of `n` random respondents each."""
@@ -144,7 +145,8 @@ class SupportNoise:
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
         """Say for each table whether every value's support has a probability strictly between 0 and 1."""
         mean = self.mean(frequencies)
-        return np.all((mean > 0) & (mean < 1), axis=-1)
+        proper: NDArray[np.bool_] = np.all((mean > 0) & (mean < 1), axis=-1)
+        return proper
 
     def merged(self, _classes: NDArray[np.int64], /) -> None:
         """Give none: sums of supports are not supports of a class."""

@@ -81,4 +81,5 @@ def _parsed(row: object, text: object, expected: ReportFormat) -> int | list[int
         raise ReportError(
             f"the report {text!r} in row {row!r}", wanted, "The file may be cut off, or of another protocol."
         )
-    return report
+    plain: int | list[int] = report
+    return plain
