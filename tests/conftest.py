@@ -7,8 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import settings
 
 import ldpstats as ldp
+
+# the same examples in every run, and no clock: a slow machine is not a failure
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.load_profile("fixed")
 
 
 @pytest.fixture(autouse=True)
