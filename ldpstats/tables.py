@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 _FORMAT = "ldpstats tables 1"
+# Beyond this, doubles cannot tell a rare report from an impossible one, and levels are not compared.
+_RESOLVED = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,12 @@ class Table:
                 raise LdpstatsError(
                     f"a block about {question.attributes} of shape {question.shape}",
                     f"blocks about {self.attributes} of shape {self.shape}",
+                )
+        for spent in (min(block.noise.epsilon, _RESOLVED) for block in self.blocks):
+            if self.privacy.epsilon < spent * (1 - 1e-9):
+                raise LdpstatsError(
+                    f"a statement of epsilon = {self.privacy.epsilon:g} for reports at {spent:g}",
+                    "a statement that covers every report behind the table",
                 )
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -26,7 +27,7 @@ from ldpstats.tables import Table
 
 MARGINS = {2: np.array([0.7, 0.3]), 3: np.array([0.5, 0.3, 0.2]), 4: np.array([0.4, 0.3, 0.2, 0.1])}
 Frequencies = NDArray[np.float64]
-PRIVACY = ldp.PrivacyStatement(1.0, "a test")
+PRIVACY = ldp.PrivacyStatement(math.inf, "a test")
 
 
 def table_of(shape: tuple[int, int], tallies: Sequence[Tally], names: tuple[str, str] = ("row", "column")) -> Table:

@@ -196,3 +196,12 @@ def test_randomized_response_is_selection_of_subsets_of_one() -> None:
     assert close(subset.debias(counts / n), fake.debias(counts / n))
     assert close(on_contrasts(of_first.dense()), on_contrasts(of_second.dense()))
     assert close(first - first.mean(axis=-1, keepdims=True), second - second.mean(axis=-1, keepdims=True))
+
+
+@pytest.mark.parametrize(("m", "level"), [(2, 1.10), (4, 1.61), (9, 2.30), (16, 2.83), (36, 3.61), (81, 4.41)])
+def test_truth_or_fake_has_the_level_of_its_rarest_fake(m: int, level: float) -> None:
+    uniform = TruthOrFake(0.5, (1 / m,) * m)
+    assert round(uniform.epsilon, 2) == level
+    dense = DenseChannel(tuple(map(tuple, uniform.matrix().tolist())))
+    assert dense.epsilon == pytest.approx(uniform.epsilon, rel=1e-12)
+    assert TruthOrFake(0.5, (0.0, *(1 / (m - 1),) * (m - 1))).epsilon == float("inf")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -165,3 +167,18 @@ def test_tables_refuse_blocks_about_something_else(domain: Domain, people: pd.Da
             Table(other, table.blocks, table.privacy)
     with pytest.raises(LdpstatsError, match="one table per group"):
         TableSet(domain, [table, table.reordered(["car", "sex"])], table.privacy)
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue", "ss"])
+def test_a_statement_that_promises_more_than_the_reports_keep_is_refused(
+    domain: Domain, people: pd.DataFrame, mechanism: str
+) -> None:
+    tables = SampledGroups(domain, epsilon=1.0, mechanism=mechanism).collect(people, rng=1)
+    honest, saved = tables["age", "sex"], json.loads(tables.to_json())
+    assert Table(honest.domain, honest.blocks, replace(honest.privacy, epsilon=3.0)).n == honest.n
+    for epsilon in (0.0, 0.1, 0.999):
+        saved["tables"][0]["privacy"]["epsilon"] = epsilon
+        with pytest.raises(LdpstatsError, match="for reports at 1"):
+            Table(honest.domain, honest.blocks, replace(honest.privacy, epsilon=epsilon))
+        with pytest.raises(LdpstatsError, match="for reports at 1"):
+            TableSet.from_json(json.dumps(saved))

@@ -56,6 +56,15 @@ def strict_level_is_close_for_large_alphabets(make: Factory) -> None:
         _strict_level_is_close(make(k, epsilon))
 
 
+def noise_model_knows_its_level(make: Factory) -> None:
+    """The level that the noise model derives from its doubles is the exact one, to nine digits."""
+    for k, epsilon in product((2, 5, 17), (0.01, 0.5, 1.0, 4.0)):
+        mechanism = make(k, epsilon)
+        exact, found = mechanism.strict_epsilon(), mechanism.noise.epsilon
+        near = abs(found - exact) <= 1e-9 * max(exact, 1)
+        _require(near, f"{mechanism}: the noise model has the level {found}, not {exact}")
+
+
 def reports_of_several_respondents_are_independent(make: Factory) -> None:
     """Randomizing two values at once has the product of their laws."""
     mechanism = make(2, 1.0)
@@ -285,6 +294,7 @@ def seeds_reproduce(make: Factory) -> None:
 CHECKS: tuple[Callable[[Factory], None], ...] = (
     privacy_is_exact,
     strict_level_is_close_for_large_alphabets,
+    noise_model_knows_its_level,
     reports_of_several_respondents_are_independent,
     estimates_are_unbiased,
     noise_model_is_exact,

@@ -19,6 +19,11 @@ class NoiseModel(Protocol):
     """
 
     @property
+    def epsilon(self) -> float:
+        """The privacy level of one report, from the probabilities as doubles; a mechanism knows the exact one."""
+        ...
+
+    @property
     def has_likelihood(self) -> bool:
         """Whether `score` is that of the reports' likelihood, and not only of their first two moments."""
         ...

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray, as_array
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.noise.information import Information
+from ldpstats.noise.level import log_ratio
 
 
 class Channel(Protocol):
@@ -25,6 +26,11 @@ class Channel(Protocol):
     @property
     def outputs(self) -> int:
         """The number of outputs."""
+        ...
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy level."""
         ...
 
     def push(self, frequencies: FloatArray) -> FloatArray:
@@ -83,6 +89,12 @@ class TruthOrFake:
         """The number of outputs: the values themselves."""
         return len(self.fake)
 
+    @property
+    def epsilon(self) -> float:
+        """The level, which is attained at the rarest fake: ln(1 + p / ((1-p) min T))."""
+        rarest = (1 - self.truth) * min(self.fake)
+        return log_ratio(self.truth + rarest, rarest)
+
     def push(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report."""
         return self.truth * frequencies + (1 - self.truth) * np.asarray(self.fake)
@@ -137,6 +149,12 @@ class DenseChannel:
         """The number of outputs."""
         return len(self.rows[0])
 
+    @property
+    def epsilon(self) -> float:
+        """The level: the largest ratio within a column."""
+        matrix = self.matrix()
+        return max(log_ratio(most, least) for most, least in zip(matrix.max(axis=0), matrix.min(axis=0), strict=True))
+
     def push(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report."""
         return frequencies @ self.matrix()
@@ -179,6 +197,11 @@ class MultinomialNoise:
     """The counts of n reports are one Multinomial(n, frequencies pushed through the channel) draw."""
 
     channel: TruthOrFake | DenseChannel
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy level of one report."""
+        return self.channel.epsilon
 
     @property
     def has_likelihood(self) -> bool:

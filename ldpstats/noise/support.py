@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.errors import LdpstatsError
 from ldpstats.noise.information import Information
+from ldpstats.noise.level import log_ratio
 from ldpstats.noise.subsets import subset_counts, subset_draws
 
 
@@ -61,6 +62,13 @@ class SupportNoise:
     def subset(cls, cells: int, p: float, size: int) -> SupportNoise:
         """Every report supports `size` values: the true one with probability `p`, the others uniformly."""
         return cls(at_least(cells, 2, "cells"), p, *_of_subsets(cells, p, size), size)
+
+    @property
+    def epsilon(self) -> float:
+        """The level: between a report that supports one value and not the other, and the reverse."""
+        if self.size is not None:
+            return log_ratio(self.p * (self.cells - self.size), (1 - self.p) * self.size)
+        return log_ratio(self.p * (1 - self.q), (1 - self.p) * self.q)
 
     @property
     def has_likelihood(self) -> bool:
