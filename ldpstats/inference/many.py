@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from tqdm.auto import tqdm
 
 from ldpstats.arrays import significance
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
@@ -38,6 +37,7 @@ def independence_tests(
         pair's own test at level .05 against V = .1), n, and the reason where a pair is not testable.
     """
     from statsmodels.stats.multitest import multipletests
+    from tqdm.auto import tqdm
 
     significance(alpha)
     pairs = [table for table in tables if len(table.attributes) == 2]

@@ -6,7 +6,6 @@ import secrets
 from dataclasses import dataclass, replace
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.inference.evidence import Evidence
@@ -54,6 +53,8 @@ class MonteCarlo:
 
         Each drawn table is fitted anew. Negative fitted frequencies, of which no table can be drawn, are cut.
         """
+        from tqdm.auto import tqdm
+
         numbers = generator(self.rng)
         possible = np.maximum(null, 0) / np.maximum(null, 0).sum()
         exceeding = 0
