@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
 from ldpstats.arrays import FloatArray, significance
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
@@ -54,7 +54,7 @@ class Estimate:
         Measured for GRR, OUE and SS with 4 to 16 values, ε from .5 to 2 and 200 to 20,000 reports: the former
         covers .93 to .97 of the time at a nominal .95.
         """
-        z = -ndtri(significance(alpha) / 2)
+        z = -NormalDist().inv_cdf(significance(alpha) / 2)
         if self.bounds is None:
             return np.stack([self.estimate - z * self.std_err, self.estimate + z * self.std_err], axis=-1)
         none, every = self.bounds

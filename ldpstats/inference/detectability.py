@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import chdtri, chndtr
 
 from ldpstats.arrays import FloatArray
 from ldpstats.inference.evidence import Evidence
@@ -20,6 +19,8 @@ def power_of(information: FloatArray, df: int, cramers_v: float, smaller_side: i
     The test statistic is then noncentral χ², with a noncentrality that is quadratic in the dependence. The
     average is over a fixed set of directions, uniform among all dependences that leave the margins alone.
     """
+    from scipy.special import chdtri, chndtr
+
     directions = np.random.default_rng(0).standard_normal((_DIRECTIONS, len(information)))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     # in the principal axes of the information, so that the order of categories does not matter

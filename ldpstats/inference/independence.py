@@ -6,8 +6,6 @@ import zlib
 from dataclasses import dataclass
 from typing import Literal
 
-from scipy.special import chdtrc
-
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
@@ -122,7 +120,7 @@ def _test_of_reports(table: Table, model: TwoWayIndependence, method: Method, pv
         _refuse_unseen_categories(table, model, null)
     observed = float(fit.statistic[0])
     drawn, why = _monte_carlo(pvalue, evidence, rarest)
-    p = drawn.pvalue(statistic, evidence, observed, null) if drawn else float(chdtrc(statistic.df, observed))
+    p = drawn.pvalue(statistic, evidence, observed, null) if drawn else _tail(statistic.df, observed)
     information = evidence_information(model, evidence, null)
     source = f"{drawn}{why}" if drawn else _ASYMPTOTIC
     seed = drawn.seed if drawn else None
@@ -143,7 +141,7 @@ def _test_of_estimate(table: Table, model: TwoWayIndependence, method: Method, p
     null = model.frequencies(model.nearest(cells.estimate))
     information = covariance_information(model, cells.covariance, null)
     return _Outcome(
-        observed, float(chdtrc(df, observed)), _ASYMPTOTIC, df, "derived", null, converged=True, information=information
+        observed, _tail(df, observed), _ASYMPTOTIC, df, "derived", null, converged=True, information=information
     )
 
 
@@ -192,3 +190,10 @@ def _monte_carlo(pvalue: PValue, evidence: Evidence, rarest: float) -> tuple[Mon
         return None, ""
     seed = zlib.crc32(b"".join(counts.tobytes() for counts in evidence.counts))
     return MonteCarlo(rng=seed), f", because a report is expected only {rarest:.1f} times"
+
+
+def _tail(df: int, statistic: float) -> float:
+    """Return the probability that a χ² variable exceeds the statistic."""
+    from scipy.special import chdtrc
+
+    return float(chdtrc(df, statistic))
