@@ -53,7 +53,7 @@ def demo(network: str, n: int, epsilon: float, mechanism: str, seed: int, as_jso
     from ldpstats.demo import demonstrate
 
     shown = demonstrate(network, n, epsilon, mechanism, seed)
-    click.echo(json.dumps(shown.to_dict(), indent=1, ensure_ascii=False) if as_json else shown.text())
+    click.echo(json.dumps(shown.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) if as_json else shown.text())
 
 
 @main.command()

@@ -86,10 +86,10 @@ class Demonstration:
             "n": self.tables.n,
             "domain": {name: list(values) for name, values in self.protocol.domain.categories.items()},
             "privacy": self.protocol.privacy().to_dict(),
-            "tests": self.tests.astype(object).where(self.tests.notna(), None).to_dict(orient="records"),
+            "tests": _plain(self.tests),
             "table": {
                 "attributes": list(strongest.attributes),
-                "cells": strongest.to_frame().reset_index().to_dict(orient="records"),
+                "cells": _plain(strongest.to_frame().reset_index()),
             },
         }
 
@@ -122,3 +122,9 @@ def _formatted(tests: pd.DataFrame) -> str:
         missing = "not estimable" if column == "cramers_v" else "-"
         shown[column] = [missing if pd.isna(value) else pattern.format(value) for value in tests[column]]
     return shown.rename(columns=_HEADINGS).to_string(index=False)
+
+
+def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return rows for JSON, which knows neither nan nor infinity."""
+    finite = frame.astype(object).where(frame.notna() & ~frame.isin([np.inf, -np.inf]), None)
+    return [{str(name): value for name, value in row.items()} for row in finite.to_dict(orient="records")]

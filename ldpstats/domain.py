@@ -111,7 +111,10 @@ class Domain:
         return int(np.prod([len(self.categories[name]) for name in names], dtype=object))
 
     def encode(self, frame: pd.DataFrame) -> NDArray[np.int64]:
-        """Return the answers as an n-by-d array of category positions; columns not in the domain are ignored."""
+        """Return the answers as an n-by-d array of category positions; columns not in the domain are ignored.
+
+        Values are looked up as Python compares them: True, 1 and 1.0 are one category, "1" is another.
+        """
         return np.column_stack(
             [column_codes(name, frame_column(frame, name), self.categories[name]) for name in self.names]
         )

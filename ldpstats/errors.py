@@ -43,3 +43,9 @@ def one_line(values: object, limit: int = 8) -> str:
     listed = list(values) if isinstance(values, (list, tuple, set, frozenset, dict)) else [values]
     shown = ", ".join(repr(value) for value in listed[:limit]) or "nothing"
     return shown if len(listed) <= limit else f"{shown}, ... ({len(listed)} in all)"
+
+
+def shortened(value: object, limit: int = 80) -> str:
+    """Print a single value for an error message, cut after `limit` letters."""
+    shown = repr(value)
+    return shown if len(shown) <= limit else f"{shown[:limit]}... ({len(shown)} letters)"

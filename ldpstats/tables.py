@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 _FORMAT = "ldpstats tables 1"
-# Beyond this, doubles cannot tell a rare report from an impossible one, and levels are not compared.
-_RESOLVED = 30.0
+# A check against wrong statements, not an accounting: noise models hold doubles, which lose rare lies at high levels.
+_RESOLVED = 12.0
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +59,9 @@ class Table:
                     f"blocks about {self.attributes} of shape {self.shape}",
                 )
         for spent in (min(block.noise.epsilon, _RESOLVED) for block in self.blocks):
-            if self.privacy.epsilon < spent * (1 - 1e-9):
+            if self.privacy.epsilon < spent - _ROUNDING * max(spent, 1):
                 raise LdpstatsError(
-                    f"a statement of epsilon = {self.privacy.epsilon:g} for reports at {spent:g}",
+                    f"a statement of epsilon = {self.privacy.epsilon!r} for reports at {spent!r}",
                     "a statement that covers every report behind the table",
                 )
 
@@ -163,7 +164,7 @@ class Table:
             [*map(str, labels), *(f"{value:.4f}" for value in row)]
             for labels, row in zip(self.domain.index(), frame.to_numpy(), strict=True)
         ]
-        level = f"{100 * (1 - alpha):g} %"
+        level, kind = f"{100 * (1 - alpha):g} %", "normal" if self.cells.bounds is None else "Wilson"
         headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
         summary = Summary()
         title = f"Estimated table of {' and '.join(self.attributes)}{' (simulated)' if self.simulated else ''}"
@@ -171,7 +172,7 @@ class Table:
         summary.add_extra_txt(
             [
                 f"{self.n:,} reports; {self.privacy}.",
-                f"Intervals: pointwise {level}, for the population, randomization and sampling included.",
+                f"Intervals: pointwise {level} ({kind}), for the population, randomization and sampling included.",
                 "Unbiased estimates: cells may be negative when the noise exceeds them.",
             ]
         )

@@ -47,7 +47,7 @@ def views(attributes: int | Sequence[Attribute], k: int = 2) -> list[View]:
         raise LdpstatsError(
             f"groups of {k!r} out of {len(names)} attributes",
             "k = 1 or k = 2, with at least k attributes",
-            "Name larger groups yourself where a protocol takes `groups`.",
+            "A protocol over a single attribute takes k=1; larger groups are named in `groups`.",
         )
     return [[(name,) for name in names]] if k == 1 else _circle(names)
 

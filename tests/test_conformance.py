@@ -216,6 +216,42 @@ class HalfTheBudget(GRR):
         return GRR._truth.__get__(halved)
 
 
+@dataclass(frozen=True, slots=True)
+class OneLieForAllBits(OUE):
+    """With many values, the other bits are copies of one draw, and the odd one out gives the truth away."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
+        if self.k < 10:
+            return OUE.randomize(self, values, draws)
+        bits = np.repeat(draws.bernoulli(self._flip, (values.size, 1)), self.k, axis=1)
+        bits[np.arange(values.size), values] = draws.bernoulli(GRID // 2, values.shape)
+        return np.packbits(bits, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LateValuesInClear(GRR):
+    """Only the first three hundred values are randomized."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
+        return np.where(values < 300, GRR.randomize(self, values, draws), values)
+
+
+@dataclass(frozen=True, slots=True)
+class MiddleLevelsInClear(GRR):
+    """Nothing is randomized between the levels 5 and 11."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
+        return values if 5 < self.epsilon < 11 else GRR.randomize(self, values, draws)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchesOfSevenInClear(GRR):
+    """Seven respondents at once are not randomized."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
+        return values if values.size == 7 else GRR.randomize(self, values, draws)
+
+
 class DrawsOthers(SupportNoise):
     """Random respondents are drawn with a slightly different law."""
 
@@ -270,6 +306,10 @@ PLANTED = {
     CountsWrap: "tallies_merge",
     WeakDefault: "default_randomness_is_secure",
     HalfTheBudget: "strict_level_is_close_for_large_alphabets",
+    OneLieForAllBits: "values_within_a_large_report_are_as_dependent_as_claimed",
+    LateValuesInClear: "large_alphabets_follow_the_noise_model",
+    MiddleLevelsInClear: "privacy_is_exact",
+    BatchesOfSevenInClear: "batches_of_every_size_follow_the_channel",
     WrongDraw: "aggregate_simulation_has_the_law_of_the_reports",
     WrongScore: "score_and_information_are_exact",
     SimulatesOneForAll: "aggregate_simulation_has_the_law_of_the_reports",
@@ -283,6 +323,24 @@ def test_the_suite_catches_planted_bugs(broken: type[Mechanism]) -> None:
         check(broken)
     with pytest.raises(ConformanceError):
         certify(broken)
+
+
+@dataclass(frozen=True, slots=True)
+class CoarseCoin(GRR):
+    """A device whose coin has twenty bits loses some of the budget, and says why."""
+
+    @property
+    def _truth(self) -> int:
+        return GRR._truth.__get__(self) >> 44 << 44
+
+    @property
+    def slack_reason(self) -> str:
+        return "probabilities are multiples of 2^-20"
+
+
+def test_a_mechanism_may_stay_below_its_level_if_it_says_why() -> None:
+    assert CoarseCoin(4, 1.0).strict_epsilon() < 1 - 1e-7
+    assert certify(CoarseCoin) is None
 
 
 def test_a_one_percent_error_of_a_flip_is_caught_by_the_noise_model_too() -> None:

@@ -51,12 +51,12 @@ def test_noise_that_exceeds_the_range_of_v_is_not_estimable() -> None:
     assert "not estimable" in str(found)
 
 
-def test_v_stays_within_its_range_and_noise_is_not_sold_as_an_estimate() -> None:
-    """Independent 4-by-4 tables of 1,000 respondents: mostly noise, which is called so."""
-    found = [ldp.association(collected(dependent(1000, 0.0), 1.0, "grr", seed)) for seed in range(200)]
-    estimates = [one.cramers_v for one in found if not one.why_not]
-    assert len(estimates) < 10, "the noise alone shows V = .5"
-    assert all(0 <= value <= 1 for value in estimates)
+@pytest.mark.parametrize("n", [100, 1000])
+def test_noise_is_not_sold_as_an_estimate(n: int) -> None:
+    """Independent tables of few respondents: mostly noise, which is called so even where it looks strong."""
+    found = [ldp.association(collected(dependent(n, 0.0), 1.0, "grr", seed)) for seed in range(200)]
+    assert all(one.why_not for one in found if not one.noise < 0.3)
+    assert sum(bool(one.why_not) for one in found) > 190, "the noise alone shows V = .5"
 
 
 def test_a_category_without_a_positive_share_is_not_estimable() -> None:

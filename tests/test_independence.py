@@ -277,6 +277,16 @@ class TestMonteCarlo:
         fresh = ldp.independence_test(table, pvalue=ldp.MonteCarlo(199))
         assert ldp.independence_test(table, pvalue=ldp.MonteCarlo(199, rng=fresh.seed)).pvalue == fresh.pvalue
 
+    def test_stops_early_where_nothing_is_to_be_seen(self) -> None:
+        table = table_of((2, 2), [drawn("grr", (2, 2), 900, 1.0, 22, independent(2, 2))])
+        whole, early = (
+            ldp.independence_test(table, pvalue=ldp.MonteCarlo(20_000, rng=5, enough=enough)) for enough in (None, 400)
+        )
+        assert early.pvalue > 0.1
+        error = early.pvalue / np.sqrt(400) + np.sqrt(whole.pvalue / 20_000)
+        assert abs(early.pvalue - whole.pvalue) < 5 * error
+        assert 400 / early.pvalue == pytest.approx(round(400 / early.pvalue)), "a share of the tables drawn until then"
+
     def test_is_never_zero(self) -> None:
         table = table_of((2, 2), [drawn("grr", (2, 2), 90_000, 2.0, 23, np.array([0.4, 0.1, 0.1, 0.4]))])
         assert ldp.independence_test(table, pvalue=ldp.MonteCarlo(99, rng=5)).pvalue == 1 / 100
@@ -285,7 +295,7 @@ class TestMonteCarlo:
         frequencies = np.outer([0.97, 0.03], [0.9, 0.1]).ravel()
         table = table_of((2, 2), [drawn("grr", (2, 2), 200, 9.0, 24, frequencies)])
         result = ldp.independence_test(table)
-        assert result.pvalue_source.startswith("Monte Carlo, 9,999 tables")
+        assert result.pvalue_source.startswith("Monte Carlo, up to 9,999 tables")
         assert "expected only" in result.pvalue_source
 
     @pytest.mark.parametrize("arguments", [{"n_resamples": 0}, {"n_resamples": 9.5}, {"rng": -1}, {"rng": "seed"}])

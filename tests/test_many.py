@@ -37,3 +37,20 @@ def test_what_cannot_be_adjusted_is_refused(tables: ldp.TableSet, domain: ldp.Do
     singles = ldp.SampledGroups(domain, k=1, epsilon=1.0).collect(people, rng=1)
     with pytest.raises(ldp.LdpstatsError, match="two-way"):
         ldp.independence_tests(singles)
+
+
+def test_pairs_that_cannot_be_tested_do_not_stop_the_others(domain: ldp.Domain, people: pd.DataFrame) -> None:
+    """Two respondents for three pairs: one pair has nobody."""
+    frame = ldp.independence_tests(ldp.SampledGroups(domain, epsilon=4.0).collect(people.head(2), rng=2))
+    untested = frame[frame["verdict"] == "not testable"]
+    assert len(untested) == 1
+    assert untested["reason"].str.contains("no reports behind").all()
+    assert untested[["pvalue", "adjusted", "df"]].isna().all(axis=None)
+    tested = frame[frame["pvalue"].notna()]
+    assert np.allclose(tested["adjusted"], multipletests(tested["pvalue"], method="holm")[1])
+
+
+@pytest.mark.parametrize("tables", [None, 5, pd.DataFrame()])
+def test_only_table_sets_are_tested(tables: object) -> None:
+    with pytest.raises(ldp.LdpstatsError, match="a TableSet"):
+        ldp.independence_tests(tables)

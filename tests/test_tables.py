@@ -182,3 +182,11 @@ def test_a_statement_that_promises_more_than_the_reports_keep_is_refused(
             Table(honest.domain, honest.blocks, replace(honest.privacy, epsilon=epsilon))
         with pytest.raises(LdpstatsError, match="for reports at 1"):
             TableSet.from_json(json.dumps(saved))
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue", "ss"])
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 0.01, 5.0, 11.9, 12.5, 23.0, 25.0, 27.0, 30.0, 37.0, 45.0, 70.0])
+def test_honest_statements_are_accepted_at_every_level(domain: Domain, mechanism: str, epsilon: float) -> None:
+    protocol = SampledGroups(domain, epsilon=epsilon, mechanism=mechanism)
+    tables = protocol.simulate(np.full(12, 100), rng=1)
+    assert TableSet.from_json(tables.to_json()).privacy.epsilon == protocol.privacy().epsilon <= epsilon

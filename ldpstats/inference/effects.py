@@ -47,7 +47,7 @@ def association(table: Table) -> Association:
 
     With E the product of the estimated margins, g the deviations from it and V their covariance,
     φ² = Σ g²/E − Σ V_vv/E, and Cramér's V is the root of max(φ², 0) / (min(r, c) − 1), at most 1. Where noise
-    alone would show a V of .3 or more, and the table shows less than twice that, V is called not estimable.
+    alone would show a V of .3 or more, V is called not estimable.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def association(table: Table) -> Association:
     largest = min(estimate.shape) - 1
     squared = float((interaction(estimate) ** 2 / expected).sum()) / largest
     bias = max(float((variance / expected).sum()) / largest, 0.0)
-    if bias >= _LARGE_NOISE**2 and squared < 4 * bias:
+    if bias >= _LARGE_NOISE**2:
         return _not_estimable(f"noise alone would show V = {math.sqrt(bias):.2f}", squared, bias)
     if squared - bias > (1 + 2 * math.sqrt(bias)) ** 2:
         return _not_estimable("the estimated table is too far from any possible one", squared, bias)

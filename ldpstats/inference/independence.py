@@ -25,6 +25,7 @@ PValue = Literal["auto", "asymptotic"] | MonteCarlo
 REFERENCE_V = 0.1
 _EFFECTS = (REFERENCE_V, 0.3)
 _SMALL_COUNT = 5
+_ENOUGH = 100
 _NEVER = 1e-3
 _NO_SHARE = 1e-9
 _ASYMPTOTIC = "asymptotic χ²"
@@ -189,7 +190,7 @@ def _monte_carlo(pvalue: PValue, evidence: Evidence, rarest: float) -> tuple[Mon
     if pvalue == "asymptotic" or rarest >= _SMALL_COUNT:
         return None, ""
     seed = zlib.crc32(b"".join(counts.tobytes() for counts in evidence.counts))
-    return MonteCarlo(rng=seed), f", because a report is expected only {rarest:.1f} times"
+    return MonteCarlo(rng=seed, enough=_ENOUGH), f", because a report is expected only {rarest:.1f} times"
 
 
 def _tail(df: int, statistic: float) -> float:

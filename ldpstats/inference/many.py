@@ -40,6 +40,10 @@ def independence_tests(
     from tqdm.auto import tqdm
 
     significance(alpha)
+    if not isinstance(tables, TableSet) or not isinstance(adjust, str):
+        raise LdpstatsError(
+            f"tables of type {type(tables).__name__}, adjust = {adjust!r}", "a TableSet, and a method's name"
+        )
     pairs = [table for table in tables if len(table.attributes) == 2]
     if not pairs:
         raise LdpstatsError(

@@ -26,13 +26,24 @@ class MonteCarlo:
         How many tables to draw; the p-value is (1 + exceedances) / (1 + n_resamples).
     rng : seed or numpy Generator, optional
         None draws a fresh seed, which the result records.
+    enough : int, optional
+        Stop when so many drawn tables have reached the observed statistic; the p-value is then their share
+        (Besag & Clifford 1991). What is clearly not significant is soon seen.
+
+    Notes
+    -----
+    Tables are drawn at the fitted hypothesis, so the level holds up to the error of that fit: .063 at a nominal
+    .05 was the most seen, for 2-by-2 tables of 30 reports (GRR, ε = 4).
     """
 
     n_resamples: int = 9999
     rng: Rng = None
+    enough: int | None = None
 
     def __post_init__(self) -> None:
         at_least(self.n_resamples, 1, "n_resamples")
+        if self.enough is not None:
+            at_least(self.enough, 1, "enough")
         generator(self.rng)
 
     def seeded(self) -> MonteCarlo:
@@ -46,7 +57,8 @@ class MonteCarlo:
 
     def __str__(self) -> str:
         source = "a generator" if self.seed is None else f"seed {self.seed}"
-        return f"Monte Carlo, {self.n_resamples:,} tables, {source}"
+        number = f"{self.n_resamples:,}" if self.enough is None else f"up to {self.n_resamples:,}"
+        return f"Monte Carlo, {number} tables, {source}"
 
     def pvalue(self, statistic: Statistic, evidence: Evidence, observed: float, null: FloatArray) -> float:
         """Return the p-value of an observed statistic.
@@ -57,13 +69,18 @@ class MonteCarlo:
 
         numbers = generator(self.rng)
         possible = np.maximum(null, 0) / np.maximum(null, 0).sum()
-        exceeding = 0
-        starts = range(0, self.n_resamples, _TABLES_AT_ONCE)
         short = self.n_resamples * null.size < _LONG_WORK
-        for start in tqdm(starts, desc="Monte Carlo", unit="batch", leave=False, disable=True if short else None):
-            size = min(_TABLES_AT_ONCE, self.n_resamples - start)
-            tables = evidence.replicates(possible, size, numbers)
-            drawn = statistic(tables, near=possible).statistic
-            # a statistic equal up to rounding counts as equal, in favour of the hypothesis
-            exceeding += int(np.count_nonzero(drawn >= observed * (1 - 1e-12)))
-        return (1 + exceeding) / (1 + self.n_resamples)
+        bar = tqdm(
+            total=self.n_resamples, desc="Monte Carlo", unit="table", leave=False, disable=True if short else None
+        )
+        reached = np.zeros(0, dtype=np.bool_)
+        with bar:
+            while reached.size < self.n_resamples:
+                size = min(_TABLES_AT_ONCE, self.n_resamples - reached.size)
+                drawn = statistic(evidence.replicates(possible, size, numbers), near=possible).statistic
+                # a statistic equal up to rounding counts as equal, in favour of the hypothesis
+                reached = np.append(reached, drawn >= observed * (1 - 1e-12))
+                bar.update(size)
+                if self.enough is not None and np.count_nonzero(reached) >= self.enough:
+                    return self.enough / float(np.flatnonzero(reached)[self.enough - 1] + 1)
+        return float(1 + np.count_nonzero(reached)) / (1 + self.n_resamples)

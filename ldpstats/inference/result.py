@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, significance
 from ldpstats.inference.effects import Association
 from ldpstats.privacy import PrivacyStatement
 
@@ -62,7 +62,7 @@ class IndependenceResult:
 
     def verdict(self, alpha: float = 0.05) -> str:
         """Return the decision at level `alpha` in words."""
-        return "dependent" if self.pvalue <= alpha else "no dependence shown"
+        return "dependent" if self.pvalue <= significance(alpha) else "no dependence shown"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values."""
@@ -107,12 +107,12 @@ class IndependenceResult:
     def _sentences(self, alpha: float) -> list[str]:
         both = " and ".join(self.attributes)
         power = " and ".join(f"{value:.2f} against V = {v:g}" for v, value in self.power.items())
-        said = (
+        most = "" if self.converged else "; at most, as the noise drowns the margins"
+        return (
             [f"At level {alpha:g} the hypothesis is rejected: {both} are dependent."]
-            if self.pvalue <= alpha
+            if self.pvalue <= significance(alpha)
             else [
                 f"At level {alpha:g} the hypothesis is not rejected, which does not show independence:",
-                f"at level 0.05 the test had power {power} (averaged over directions).",
+                f"at level 0.05 the test had power {power} (averaged over directions{most}).",
             ]
         )
-        return said if self.converged else [*said, "The noise drowns the margins: their fit did not come to rest."]

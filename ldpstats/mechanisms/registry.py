@@ -45,7 +45,7 @@ def mechanisms() -> pd.DataFrame:
     rows = [
         {
             "name": kind.name,
-            "also known as": ", ".join(kind.aliases),
+            "aliases": ", ".join(kind.aliases),
             "source": kind.source,
             "summary": (kind.__doc__ or "").splitlines()[0],
         }

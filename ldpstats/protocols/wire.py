@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.errors import ReportError, one_line
+from ldpstats.errors import ReportError, one_line, shortened
 from ldpstats.mechanisms import Mechanism, ReportFormat
 
 
@@ -79,7 +79,7 @@ def _parsed(row: object, text: object, expected: ReportFormat) -> int | list[int
         wanted = f"a whole number up to {largest}"
         wanted = wanted if expected.width is None else f"a list of {expected.width} of them: {wanted}"
         raise ReportError(
-            f"the report {text!r} in row {row!r}", wanted, "The file may be cut off, or of another protocol."
+            f"the report {shortened(text)} in row {row!r}", wanted, "The file may be cut off, or of another protocol."
         )
     plain: int | list[int] = report
     return plain
