@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -137,13 +138,17 @@ class Domain:
 
     def to_json(self) -> str:
         """Return the domain as JSON: an object of lists, in order."""
-        return json.dumps({name: list(values) for name, values in self.categories.items()}, ensure_ascii=False)
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def to_dict(self) -> dict[str, list[Category]]:
+        """Return the domain as plain values, which `Domain` reads."""
+        return {name: list(values) for name, values in self.categories.items()}
 
     @classmethod
     def from_json(cls, text: str) -> Domain:
         """Read a domain written by `to_json`."""
         try:
-            parsed = json.loads(text, object_pairs_hook=_no_duplicate_names)
+            parsed = read_json(text)
         except DomainError:
             raise
         except (TypeError, ValueError, RecursionError) as error:
@@ -183,9 +188,14 @@ class Domain:
 IntArrayLike: TypeAlias = NDArray[np.integer[Any]] | Sequence[Sequence[int]]
 
 
-def _no_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    repeated = sorted({name for name in names if names.count(name) > 1})
+def read_json(text: str) -> Any:
+    """Parse JSON, and refuse a name that stands twice in an object, of which a plain reader keeps the last."""
+    return json.loads(text, object_pairs_hook=_different_names)
+
+
+def _different_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = Counter(name for name, _ in pairs)
+    repeated = sorted(name for name, count in names.items() if count > 1)
     if repeated:
-        raise DomainError(f"the attribute names {one_line(repeated)} stand more than once", "different names")
+        raise DomainError(f"the names {one_line(repeated)} stand more than once", "different names")
     return dict(pairs)

@@ -14,7 +14,7 @@ import pandas as pd
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
 from ldpstats.columns import listed
-from ldpstats.domain import Domain
+from ldpstats.domain import Domain, read_json
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import Estimate, LinearPooling, invert, over_degrees_of_freedom, refuse_empty
 from ldpstats.noise import Tally
@@ -284,7 +284,7 @@ class TableSet:
         ]
         plain = {
             "format": _FORMAT,
-            "domain": self.domain.to_json(),
+            "domain": self.domain.to_dict(),
             "privacy": self.privacy.to_dict(),
             "tables": tables,
         }
@@ -294,10 +294,10 @@ class TableSet:
     def from_json(cls, text: str) -> TableSet:
         """Read a set that `to_json` wrote; a truncated or foreign file is refused."""
         try:
-            plain = json.loads(text)
+            plain = read_json(text)
             if plain["format"] != _FORMAT:
                 raise ValueError(f"format {plain['format']!r}")
-            domain = Domain.from_json(plain["domain"])
+            domain = Domain(plain["domain"])
             tables = [_table_from_dict(domain, table) for table in plain["tables"]]
             return cls(domain, tables, PrivacyStatement(**plain["privacy"]))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:

@@ -178,3 +178,9 @@ def test_a_category_nobody_chose_is_estimated_like_any_other(people: pd.DataFram
         table = SampledGroups(domain, epsilon=4.0, mechanism=mechanism).collect(people, rng=1)["sex", "car"]
         # 4.9 standard errors: a false-failure rate of 1e-6 for each cell
         assert np.all(np.abs(table.estimate[2]) < 4.9 * table.std_err[2])
+
+
+def test_a_protocol_file_that_names_an_attribute_twice_is_refused(domain: Domain) -> None:
+    text = SampledGroups(domain).to_json().replace('"domain": {', '"domain": {"age": ["old", "new"], ')
+    with pytest.raises(LdpstatsError, match="'age' stand more than once"):
+        SampledGroups.from_json(text)

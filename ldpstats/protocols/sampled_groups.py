@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpstats.arrays import as_array, counts_array, positive_epsilon
 from ldpstats.blocks import Block
 from ldpstats.columns import listed
-from ldpstats.domain import Domain
+from ldpstats.domain import Domain, read_json
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.mechanisms import Mechanism, Reports, mechanism, recommend
 from ldpstats.noise import Tally
@@ -162,7 +162,7 @@ class SampledGroups:
         """Return the protocol as JSON: what a client must know."""
         plain = {
             "protocol": "sampled groups",
-            "domain": self.domain.to_json(),
+            "domain": self.domain.to_dict(),
             "epsilon": self.epsilon,
             "mechanism": self.mechanism,
             "groups": [list(group) for group in self.groups],
@@ -173,10 +173,10 @@ class SampledGroups:
     def from_json(cls, text: str) -> SampledGroups:
         """Read a protocol that `to_json` wrote."""
         try:
-            plain = json.loads(text)
+            plain = read_json(text)
             if plain["protocol"] != "sampled groups":
                 raise ValueError(f"a protocol of kind {plain['protocol']!r}")
-            domain, groups = Domain.from_json(plain["domain"]), [tuple(group) for group in plain["groups"]]
+            domain, groups = Domain(plain["domain"]), [tuple(group) for group in plain["groups"]]
             return cls(domain, epsilon=plain["epsilon"], mechanism=plain["mechanism"], groups=groups)
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise LdpstatsError(
