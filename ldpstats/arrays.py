@@ -35,13 +35,13 @@ def integers_below(values: ArrayLike, bound: int, what: str) -> NDArray[np.int64
             f"a flat array of integers from 0 to {bound - 1}",
             "Domain.encode turns categories into such integers.",
         )
-    wrong = np.flatnonzero((array < 0) | (array >= bound))
-    if wrong.size:
+    if array.size and not 0 <= array.min() <= array.max() < bound:
+        wrong = np.flatnonzero((array < 0) | (array >= bound))
         raise LdpstatsError(
             f"{what} holds {array[wrong[0]]} at position {wrong[0]} ({wrong.size} such values)",
             f"integers from 0 to {bound - 1}",
         )
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)
 
 
 def counts_array(values: ArrayLike, cells: int, what: str) -> NDArray[np.int64]:

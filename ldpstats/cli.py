@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec
+from typing import TYPE_CHECKING, ParamSpec
 
 import click
 
 from ldpstats.datasets import NETWORKS
 from ldpstats.errors import LdpstatsError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Parameters = ParamSpec("Parameters")
 
@@ -57,11 +60,35 @@ def demo(network: str, n: int, epsilon: float, mechanism: str, seed: int, as_jso
 
 
 @main.command()
+@click.option("--k", default=16, show_default=True, type=click.IntRange(min=2), help="How many values.")
+@click.option("--epsilon", default=1.0, show_default=True, help="The privacy level asked for.")
 @_told_plainly
-def mechanisms() -> None:
-    """List the mechanisms."""
+def mechanisms(k: int, epsilon: float) -> None:
+    """List the mechanisms with their exact privacy, cost and variance."""
     from ldpstats.mechanisms import mechanisms as all_mechanisms
 
-    for row in all_mechanisms().itertuples(index=False):
-        name, aliases, source, summary = row
-        click.echo(f"{name}  {summary}\n     also known as: {aliases}\n     source: {source}")
+    listed = all_mechanisms(k, epsilon)
+    listed["name"] += [f" (k = {own})" if own != k else "" for own in listed["k"]]
+    listed["epsilon"] = listed["epsilon"].map("{:.4f}".format)
+    listed["variance"] = listed["variance"].map("{:.3f}".format)
+    shown = listed[["name", "epsilon", "bits", "variance", "aliases", "source"]]
+    click.echo(f"Mechanisms for {k} values at epsilon = {epsilon:g}")
+    click.echo(_columns(shown.rename(columns={"variance": "n x variance", "aliases": "also known as"}).astype(str)))
+    click.echo(
+        "\nepsilon: strict, for all that a respondent sends about one value; bits: per report; "
+        "\nn x variance: of the unbiased frequency of a value that one respondent in k has."
+    )
+
+
+def _columns(frame: pd.DataFrame) -> str:
+    """Set a table of texts: figures to the right, words to the left."""
+    widths = [max(len(name), *map(len, frame[name])) for name in frame.columns]
+    figures = ("epsilon", "bits", "n x variance")
+    rows = [list(frame.columns), *frame.itertuples(index=False)]
+    return "\n".join(
+        "  ".join(
+            text.rjust(width) if name in figures else text.ljust(width)
+            for name, text, width in zip(frame.columns, row, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    )

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.randomness import natural_log_above
+from ldpstats.grid import natural_log_above
 
 
 def strict_epsilon(worst_ratio: Fraction | None) -> float:

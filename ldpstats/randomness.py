@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from decimal import Context, Decimal
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
@@ -14,16 +13,18 @@ from numpy.typing import DTypeLike, NDArray
 
 from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
-
-GRID = 1 << 64
-"""Every probability that a client uses is a whole number of GRID-ths."""
+from ldpstats.grid import GRID
 
 Shape: TypeAlias = int | tuple[int, ...]
 Rng: TypeAlias = int | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None
+RandomBytes: TypeAlias = Callable[[int], "bytes | NDArray[np.uint8]"]
+
+_CHUNK = 1 << 15
+"""How many answers are drawn at once, so that their random words stay in the cache."""
 
 
 class Draws(Protocol):
-    """The two random operations that every mechanism is made of; both are exact, not rounded."""
+    """The random operations that every mechanism is made of; all of them are exact, not rounded."""
 
     simulated: bool
 
@@ -35,12 +36,32 @@ class Draws(Protocol):
         """Draw independent integers, uniform on [0, bound)."""
         ...
 
+    def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[np.int64]:
+        """Draw independent integers i with probability weights[i] / GRID; the weights sum to GRID."""
+        ...
+
+    def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[Any]:
+        """Answer each value with probability truth / GRID by itself, else uniformly by another one of the k."""
+        ...
+
+    def bits(self, numerator: int, count: int, width: int) -> NDArray[np.uint8]:
+        """Draw rows of independent bits, each set with probability numerator / GRID, packed eight to a byte."""
+        ...
+
+    def subsets(self, values: NDArray[np.int64], k: int, size: int, holds: BoolArray) -> NDArray[Any]:
+        """Draw increasing rows of `size` of the k values, uniform but that the row's own is in where it `holds`."""
+        ...
+
+    def hash_seeds(self, count: int, k: int, symbols: int) -> NDArray[np.uint64]:
+        """Draw the seeds of independent hash functions from k values to `symbols`, a row of two words each."""
+        ...
+
 
 def client_draws(rng: Rng = None) -> Draws:
     """Return the operating system's secure randomness, or a reproducible simulation if `rng` is given."""
     if rng is None:
         return _ByteDraws(os.urandom, simulated=False)
-    return _ByteDraws(generator(rng).bytes, simulated=True)
+    return _ByteDraws(_bytes_of(generator(rng)), simulated=True)
 
 
 def generator(rng: Rng = None) -> np.random.Generator:
@@ -57,10 +78,20 @@ def generator(rng: Rng = None) -> np.random.Generator:
         ) from error
 
 
+def _bytes_of(source: np.random.Generator) -> RandomBytes:
+    """Return the generator's words as bytes; its own `bytes` method takes four times as long."""
+
+    def random_bytes(count: int) -> NDArray[np.uint8]:
+        words = source.integers(0, GRID - 1, size=-(-count // 8), dtype=np.uint64, endpoint=True)
+        return words.view(np.uint8)[:count]
+
+    return random_bytes
+
+
 class _ByteDraws:
     """Exact draws from a source of uniform bytes."""
 
-    def __init__(self, random_bytes: Callable[[int], bytes], *, simulated: bool) -> None:
+    def __init__(self, random_bytes: RandomBytes, *, simulated: bool) -> None:
         self._random_bytes = random_bytes
         self.simulated = simulated
 
@@ -74,14 +105,14 @@ class _ByteDraws:
         first = self._integers(np.uint16, shape)
         result = np.asarray(first < np.uint16(high))
         tied = np.flatnonzero(first == np.uint16(high))
-        result.flat[tied] = (self._integers(np.uint64, tied.size) >> np.uint64(16)) < np.uint64(low)
+        result.flat[tied] = self._tail(tied.size) < np.uint64(low)
         return result
 
     def uniform(self, bound: int, shape: Shape) -> NDArray[np.int64]:
         """Take 32 random bits modulo `bound`, after rejecting the words that would favour small results."""
         if not 0 < bound <= 1 << 31:
             raise LdpstatsError(f"a uniform draw below {bound}", f"bounds from 1 to {1 << 31}")
-        words = self._integers(np.uint32, shape)
+        words = self._integers(np.uint32, shape).copy()
         last_fair = np.uint32((1 << 32) // bound * bound - 1)
         rejected = np.flatnonzero(words > last_fair)
         while rejected.size:
@@ -89,10 +120,128 @@ class _ByteDraws:
             rejected = rejected[words.flat[rejected] > last_fair]
         return (words % np.uint32(bound)).astype(np.int64)
 
+    def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[np.int64]:
+        """Find the interval of a random word among the cumulated weights."""
+        if min(weights) < 0 or sum(weights) != GRID:
+            raise LdpstatsError(f"weights that sum to {sum(weights)}", f"nonnegative weights that sum to {GRID}")
+        uppers = np.array(np.cumsum(np.array(weights, dtype=object))[:-1], dtype=object)
+        inner = uppers[uppers < GRID].astype(np.uint64)
+        return np.searchsorted(inner, self._integers(np.uint64, shape), side="right").astype(np.int64)
+
+    def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[Any]:
+        """Draw a coin of 16 bits and a lie for each value; decide with fresh draws where these leave it open."""
+        from ldpstats import kernels
+
+        high, low = divmod(truth, 1 << 48)
+        # 16 bits make a fair lie nearly always when there are few, 32 when there are many
+        lie_type = np.dtype(np.uint16 if k - 1 <= 1 << 8 else np.uint32)
+        answers = np.empty(values.size, dtype=np.min_scalar_type(k - 1))
+        undecided = np.empty(min(values.size, _CHUNK), dtype=np.int64)
+        for start in range(0, values.size, _CHUNK):
+            asked, given = values[start : start + _CHUNK], answers[start : start + _CHUNK]
+            coins = self._integers(np.uint16, asked.size)
+            lies = self._integers(lie_type, asked.size)
+            found = kernels.respond(asked, coins, lies, 8 * lie_type.itemsize, k, high, given, undecided)
+            if found:
+                here = undecided[:found]
+                tied = coins[here] == high
+                honest = tied & (self._tail(found) < np.uint64(low))
+                other = self.uniform(k - 1, found)
+                given[here] = np.where(honest, asked[here], other + (other >= asked[here]))
+        return answers
+
+    def bits(self, numerator: int, count: int, width: int) -> NDArray[np.uint8]:
+        """Look bytes up by 16 random bits each; the few that these do not decide take as many bits as they need."""
+        from ldpstats import kernels
+
+        bytewise = _bytewise(numerator)
+        rows = np.empty((count, -(-width // 8)), dtype=np.uint8)
+        drawn = rows.ravel()
+        undecided = np.empty(min(drawn.size, _CHUNK), dtype=np.int64)
+        for start in range(0, drawn.size, _CHUNK):
+            part = drawn[start : start + _CHUNK]
+            words = self._integers(np.uint16, part.size)
+            found = kernels.look_up(words, bytewise.table, bytewise.decided, part, undecided)
+            if found:
+                here = undecided[:found]
+                part[here] = self._decide(bytewise, words[here].astype(np.int64) - bytewise.decided)
+        rows[:, -1] &= np.uint8(0xFF << -width % 8 & 0xFF)
+        return rows
+
+    def subsets(self, values: NDArray[np.int64], k: int, size: int, holds: BoolArray) -> NDArray[Any]:
+        """Fill bit rows nearly full at random, complete them value by value, and list their members."""
+        from ldpstats import kernels
+
+        members = np.empty((values.size, size), dtype=np.min_scalar_type(k - 1))
+        sixteenths = 16 * (size - 1) // k
+        digits = np.array([int(digit) for digit in f"{sixteenths:04b}".rstrip("0")[::-1]], dtype=np.int64)
+        enough = digits.size * -(-k // 64) + size - sixteenths * k // 16 + 4  # a shortage costs a redraw, no more
+        step = max(1, _CHUNK // k)
+        for start in range(0, values.size, step):
+            own, holding = values[start : start + step], holds[start : start + step]
+            rows = np.zeros((own.size, -(-k // 64)), dtype=np.uint64)
+            filled = 0
+            while filled < own.size:
+                words = self._integers(np.uint64, (own.size - filled) * enough)
+                filled = kernels.fill_subsets(own, size - holding, k, digits, words, rows, filled)
+            inside = np.flatnonzero(holding)
+            rows[inside, own[inside] >> 6] |= np.uint64(1) << (own[inside] & 63).astype(np.uint64)
+            kernels.list_members(rows, members[start : start + step])
+        return members
+
+    def hash_seeds(self, count: int, k: int, symbols: int) -> NDArray[np.uint64]:
+        """Draw two words each, whatever the numbers of values and symbols."""
+        del k, symbols
+        return self._integers(np.uint64, (count, 2))
+
     def _integers(self, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
         count = int(np.prod(shape, dtype=np.int64))
         drawn = np.frombuffer(self._random_bytes(count * np.dtype(dtype).itemsize), dtype=dtype)
-        return drawn.reshape(shape).copy()
+        return drawn.reshape(shape)
+
+    def _tail(self, count: int) -> NDArray[np.uint64]:
+        return self._integers(np.uint64, count) >> np.uint64(16)
+
+    def _decide(self, bytewise: _Bytewise, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Place each draw, its cell refined by 48 more bits, among the uppers; only a tie needs all the others."""
+        places = cells << 48 | self._tail(cells.size).astype(np.int64)
+        decided = np.searchsorted(bytewise.upper_starts, places, side="right")
+        for i in np.flatnonzero(np.isin(places, bytewise.upper_starts)):
+            rest = int.from_bytes(bytes(self._random_bytes(_REST_BITS // 8)), "big")
+            exact = int(places[i]) << _REST_BITS | rest
+            decided[i] = next(byte for byte, upper in enumerate(bytewise.uppers) if exact < upper)
+        return decided
+
+
+@dataclass(frozen=True, slots=True)
+class _Bytewise:
+    """Eight independent bits drawn together: 16 random bits decide the byte, if they are below `decided`.
+
+    The probability of a byte in units of 2^-16 has a whole part, so many entries of the table, and a fraction.
+    The remaining cells are an interval on which the bytes' fractions lie end to end, byte i below uppers[i].
+    """
+
+    table: NDArray[np.uint8]
+    decided: int
+    uppers: tuple[int, ...]
+    upper_starts: NDArray[np.int64]
+
+
+_FRACTION_BITS = 8 * 64 - 16
+_REST_BITS = _FRACTION_BITS - 48
+
+
+@lru_cache(maxsize=256)
+def _bytewise(numerator: int) -> _Bytewise:
+    weights = [numerator ** byte.bit_count() * (GRID - numerator) ** (8 - byte.bit_count()) for byte in range(256)]
+    whole = [weight >> _FRACTION_BITS for weight in weights]
+    uppers, total = [], 0
+    for weight, entries in zip(weights, whole, strict=True):
+        total += weight - (entries << _FRACTION_BITS)
+        uppers.append(total)
+    table = np.repeat(np.arange(256, dtype=np.uint8), whole)
+    starts = np.array([upper >> _REST_BITS for upper in uppers], dtype=np.int64)
+    return _Bytewise(table, table.size, tuple(uppers), starts)
 
 
 def permutation(draws: Draws, count: int) -> NDArray[np.int64]:
@@ -102,41 +251,3 @@ def permutation(draws: Draws, count: int) -> NDArray[np.int64]:
         order = np.argsort(keys, kind="stable")
         if np.all(np.diff(keys[order]) > 0):
             return order.astype(np.int64)
-
-
-_PRECISE = Context(prec=100, Emax=999_999, Emin=-999_999)
-# Within the exponents above; the grid cannot tell levels beyond some fifty from each other anyway.
-_LARGEST_EPSILON = 1_000_000
-
-
-@lru_cache(maxsize=4096)
-def exp_below(epsilon: float) -> Fraction:
-    """Return a rational number below e^epsilon by less than one part in 10^98.
-
-    Mechanisms derive their probabilities from this lower bound, so that whatever they round is
-    rounded toward more privacy.
-    """
-    if epsilon > _LARGEST_EPSILON:
-        raise LdpstatsError(f"epsilon = {epsilon!r}", f"levels up to {_LARGEST_EPSILON:,}")
-    return Fraction(_PRECISE.next_minus(_PRECISE.exp(Decimal(epsilon))))
-
-
-def numerator_at_most(probability: Fraction) -> int:
-    """Round a probability down to the grid."""
-    return probability.numerator * GRID // probability.denominator
-
-
-def numerator_at_least(probability: Fraction) -> int:
-    """Round a probability up to the grid."""
-    return -(-probability.numerator * GRID // probability.denominator)
-
-
-def natural_log_above(ratio: Fraction) -> float:
-    """Return the smallest double that is surely not below ln(ratio)."""
-    if ratio == 1:  # the only rational number whose logarithm is a double: the margin below would not be tight
-        return 0.0
-    quotient = _PRECISE.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
-    # Both operations are correctly rounded to 100 digits; the margin covers their errors many times over.
-    bound = _PRECISE.add(_PRECISE.ln(quotient), Decimal("1e-90"))
-    nearest = float(bound)
-    return nearest if Decimal(nearest) >= bound else float(np.nextafter(nearest, np.inf))

@@ -55,7 +55,7 @@ def test_demo_takes_other_networks_and_mechanisms(network: str, mechanism: str) 
     [
         (("--epsilon", "0"), "epsilon = 0.0"),
         (("--epsilon", "nan"), "epsilon = nan"),
-        (("--mechanism", "laplace"), "'grr', 'oue', 'ss'"),
+        (("--mechanism", "laplace"), "'rr', 'grr', 'sue'"),
         (("--n", "0"), "0 is not in the range x>=1"),
         (("--network", "moon"), "'survey', 'asia', 'sachs', 'child', 'alarm'"),
         (("--seed", "-1"), "-1 is not in the range x>=0"),

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from ldpstats.conformance import CHECKS, ConformanceError, certify, exact_channel
 from ldpstats.estimation import Estimate
+from ldpstats.grid import GRID
 from ldpstats.mechanisms import GRR, OUE, REGISTRY, SS, Mechanism, ReportFormat, Reports
 from ldpstats.noise import Information, SupportNoise
-from ldpstats.randomness import GRID, Draws
+from ldpstats.randomness import Draws
 
 VARIANTS = [*REGISTRY, pytest.param(lambda k, epsilon: SS(k, epsilon, omega=max(1, k // 2)), id="SS with omega = k/2")]
 

@@ -16,10 +16,11 @@ from ldpstats.arrays import BoolArray
 from ldpstats.blocks import Block
 from ldpstats.conformance import CHECKS
 from ldpstats.errors import LdpstatsError
+from ldpstats.grid import GRID, exp_below, numerator_at_most
 from ldpstats.mechanisms import Mechanism, ReportFormat
 from ldpstats.noise import DenseChannel, MultinomialNoise
 from ldpstats.questions import Question
-from ldpstats.randomness import GRID, Draws, exp_below, numerator_at_most
+from ldpstats.randomness import Draws
 from ldpstats.tables import Table
 
 

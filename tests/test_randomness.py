@@ -17,17 +17,8 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.randomness import (
-    GRID,
-    _ByteDraws,
-    client_draws,
-    exp_below,
-    generator,
-    natural_log_above,
-    numerator_at_least,
-    numerator_at_most,
-    permutation,
-)
+from ldpstats.grid import GRID, exp_below, natural_log_above, numerator_at_least, numerator_at_most
+from ldpstats.randomness import _ByteDraws, client_draws, generator, permutation
 
 FALSE_FAILURE_RATE = 1e-6
 TAIL = (1 << 48) - 1

@@ -138,7 +138,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "infinite epsilon": ({"epsilon": np.inf}, "epsilon = inf"),
     "a bool epsilon": ({"epsilon": True}, "epsilon = True"),
     "epsilon as text": ({"epsilon": "1"}, "epsilon = '1'"),
-    "unknown mechanism": ({"mechanism": "laplace"}, "'grr', 'oue', 'ss'"),
+    "unknown mechanism": ({"mechanism": "laplace"}, "'rr', 'grr', 'sue'"),
     "a frame for a domain": ({"domain": pd.DataFrame({"a": [1, 2]})}, "Domain.from_frame"),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from ldpstats.arrays import FloatArray
-from ldpstats.conformance.enumeration import Law, decoded, exact_channel, report_law
+from ldpstats.conformance.enumeration import Law, TooManyCoursesError, decoded, exact_channel, report_law
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import GRID_LEVEL, Mechanism, Reports
-from ldpstats.privacy import worst_ratio
+from ldpstats.privacy import strict_epsilon, worst_ratio
 
 Factory = Callable[[int, float], Mechanism]
 
@@ -29,6 +29,8 @@ FALSE_FAILURE_RATE = 1e-6
 _SMALL = ((2, 1.0), (3, 0.5), (4, 2.0), (5, 0.5), (5, 4.0), (6, 0.2))
 _EPSILONS = (0.01, 0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0)
 _EXACT = 1e-12
+_AT_LEAST = 2
+"""The first cases of a check must be small enough to enumerate; a larger one counts where it is."""
 
 
 class ConformanceError(AssertionError):
@@ -37,37 +39,36 @@ class ConformanceError(AssertionError):
 
 def privacy_is_exact(make: Factory) -> None:
     """Enumerate the sampler: its worst-case ratio is the one claimed, never above e^ε, and hardly below."""
-    for k, epsilon in [*_SMALL, (9, 1.0), *((3, epsilon) for epsilon in _EPSILONS)]:
-        mechanism = make(k, epsilon)
-        exact = worst_ratio(exact_channel(mechanism))
+    for mechanism, channel in _enumerated(make, *_SMALL, (9, 1.0), *((3, epsilon) for epsilon in _EPSILONS)):
+        exact = worst_ratio(channel)
         _require(exact is not None, f"{mechanism}: a report gives a value away with certainty")
         _require(
             exact == mechanism.likelihood_ratio(),
             f"{mechanism}: the ratio is {exact}, claimed {mechanism.likelihood_ratio()}",
         )
         assert exact is not None  # required above
-        _require(_at_most_exp(exact, epsilon), f"{mechanism}: the exact ratio {float(exact)} exceeds e^{epsilon}")
+        _require(_at_most_exp(exact, mechanism.epsilon), f"{mechanism}: the exact ratio {float(exact)} exceeds e^ε")
         _strict_level_is_close(mechanism)
 
 
 def strict_level_is_close_for_large_alphabets(make: Factory) -> None:
     """The strict level is at most the one asked for, and within 1e-9 of it, for alphabets too large to enumerate."""
     for k, epsilon in product((2, 3, 17, 1000), (*_EPSILONS, 60.0)):
-        _strict_level_is_close(make(k, epsilon))
+        _strict_level_is_close(_made(make, k, epsilon))
 
 
 def noise_model_knows_its_level(make: Factory) -> None:
     """The level that the noise model derives from its doubles is the exact one, to nine digits."""
     for k, epsilon in product((2, 5, 17), (0.01, 0.5, 1.0, 4.0)):
-        mechanism = make(k, epsilon)
-        exact, found = mechanism.strict_epsilon(), mechanism.noise.epsilon
+        mechanism = _made(make, k, epsilon)
+        exact, found = strict_epsilon(mechanism.likelihood_ratio()), mechanism.noise.epsilon
         near = abs(found - exact) <= 1e-9 * max(exact, 1)
         _require(near, f"{mechanism}: the noise model has the level {found}, not {exact}")
 
 
 def reports_of_several_respondents_are_independent(make: Factory) -> None:
     """Randomizing two values at once has the product of their laws."""
-    mechanism = make(2, 1.0)
+    mechanism = _made(make, 2, 1.0)
     for first, second in product(range(2), repeat=2):
         alone = [report_law(mechanism, [value]) for value in (first, second)]
         expected: Law = defaultdict(Fraction)
@@ -81,21 +82,19 @@ def reports_of_several_respondents_are_independent(make: Factory) -> None:
 
 def estimates_are_unbiased(make: Factory) -> None:
     """Averaged over the exact channel, the estimate from one report is the truth, for every truth."""
-    for k, epsilon in _SMALL:
-        mechanism = make(k, epsilon)
-        for value, law in enumerate(exact_channel(mechanism)):
-            mean = np.zeros(k)
+    for mechanism, channel in _enumerated(make):
+        for value, law in enumerate(channel):
+            mean = np.zeros(mechanism.k)
             for report, probability in law.items():
                 mean += float(probability) * mechanism.estimate(Reports(mechanism, decoded(mechanism, report))).estimate
-            _close(mean, np.eye(k)[value], f"{mechanism}: mean estimate for the value {value}", mechanism)
+            _close(mean, np.eye(mechanism.k)[value], f"{mechanism}: mean estimate for the value {value}", mechanism)
 
 
 def noise_model_is_exact(make: Factory) -> None:
     """Mean and covariance of one report's tally, under the exact channel, are those of the noise model."""
-    for k, epsilon in _SMALL:
-        mechanism = make(k, epsilon)
-        noise = mechanism.noise
-        tallies = [_exact_tallies(mechanism, law) for law in exact_channel(mechanism)]
+    for mechanism, channel in _enumerated(make):
+        k, noise = mechanism.k, mechanism.noise
+        tallies = [_exact_tallies(mechanism, law) for law in channel]
         for frequencies in (np.full(k, 1 / k), np.arange(k) * 2.0 / (k * (k - 1)), np.eye(k)[0]):
             mean, second = _moments(tallies, frequencies)
             covariance = second - np.outer(mean, mean)
@@ -118,7 +117,7 @@ def noise_model_is_exact(make: Factory) -> None:
 
 def covariance_estimate_is_unbiased(make: Factory) -> None:
     """Averaged over the exact law of two reports, the estimated covariance is the true one."""
-    mechanism = make(2, 1.0)
+    mechanism = _made(make, 2, 1.0)
     frequencies = np.array([0.7, 0.3])
     mean = np.zeros((2, 2))
     for values in product(range(2), repeat=2):
@@ -131,15 +130,24 @@ def covariance_estimate_is_unbiased(make: Factory) -> None:
     )
 
 
+def likelihoods_are_exact(make: Factory) -> None:
+    """The noise model's log-likelihoods of single reports are those of the exact channel, up to a constant each."""
+    for mechanism, channel in _enumerated(make):
+        for report in set().union(*channel):
+            tally = mechanism.contributions(decoded(mechanism, report))
+            claimed = mechanism.noise.log_likelihoods(tally)[0]
+            exact = np.log([float(law[report]) for law in channel])
+            _close(claimed - claimed[0], exact - exact[0], f"{mechanism}: likelihood of a report", mechanism)
+
+
 def score_and_information_are_exact(make: Factory) -> None:
     """The score at some frequencies has, on contrasts, the mean that other frequencies give it and its own information.
 
     Under frequencies f + d the score at f has mean J d, and under f its covariance is J, per report.
     """
-    for k, epsilon in _SMALL:
-        mechanism = make(k, epsilon)
-        noise = mechanism.noise
-        tallies = [_exact_tallies(mechanism, law) for law in exact_channel(mechanism)]
+    for mechanism, channel in _enumerated(make):
+        k, noise = mechanism.k, mechanism.noise
+        tallies = [_exact_tallies(mechanism, law) for law in channel]
         here, there = np.arange(1, k + 1) * 2.0 / (k * (k + 1)), np.full(k, 1 / k)
         information = noise.score(here, np.zeros(noise.outputs), 1)[1].dense()
         scored = [[(noise.score(here, counts, 1)[0], p) for counts, p in value] for value in tallies]
@@ -155,17 +163,16 @@ def score_and_information_are_exact(make: Factory) -> None:
 
 def public_sampler_follows_the_channel(make: Factory) -> None:
     """What `privatize` really sends in a mixed batch has the exact law for every value (χ² test, seed fixed)."""
-    for k, epsilon in ((2, 1.0), (5, 0.5)):
-        mechanism = make(k, epsilon)
-        values = np.arange(200_000 * k) % k
+    for mechanism, channel in _enumerated(make, (2, 1.0), (3, 0.5), (5, 0.5)):
+        values = np.arange(200_000 * mechanism.k) % mechanism.k
         reports = mechanism.privatize(values, rng=20_000).data
-        for value, law in enumerate(exact_channel(mechanism)):
+        for value, law in enumerate(channel):
             _fits(_counted(reports[values == value]), _doubles(law), f"{mechanism}: privatize, at the value {value}")
 
 
 def neighbours_in_a_batch_are_independent(make: Factory) -> None:
     """The reports of neighbours in a large batch have the product of their laws (χ² test, seed fixed)."""
-    mechanism = make(2, 1.0)
+    mechanism = _made(make, 2, 1.0)
     channel = exact_channel(mechanism)
     for first, second in product(range(2), repeat=2):
         reports = mechanism.privatize(np.tile([first, second], 200_000), rng=30_000 + 2 * first + second).data
@@ -179,7 +186,7 @@ def neighbours_in_a_batch_are_independent(make: Factory) -> None:
 
 def batches_of_every_size_follow_the_channel(make: Factory) -> None:
     """Small batches of every size up to 32 have the law of single reports (χ² test, seed fixed)."""
-    mechanism, rng = make(2, 1.0), np.random.default_rng(50_000)
+    mechanism, rng = _made(make, 2, 1.0), np.random.default_rng(50_000)
     law = _doubles(exact_channel(mechanism)[0])
     for size in range(1, 33):
         batches = [mechanism.privatize(np.zeros(size, dtype=int), rng).data for _ in range(200)]
@@ -189,23 +196,24 @@ def batches_of_every_size_follow_the_channel(make: Factory) -> None:
 def large_alphabets_follow_the_noise_model(make: Factory) -> None:
     """Counts of privatized reports stay within normal bounds of the noise model's mean, for alphabets of any width."""
     for k, epsilon in ((17, 1.0), (17, 8.0), (300, 1.0), (1000, 1.0)):
-        mechanism = make(k, epsilon)
-        values = np.concatenate([np.zeros(10_000, dtype=int), np.full(5_000, k - 1), np.arange(5_000) % k])
-        true_counts = np.bincount(values, minlength=k)
+        mechanism = _made(make, k, epsilon)
+        some = np.arange(5_000) % mechanism.k
+        values = np.concatenate([np.zeros(10_000, dtype=int), np.full(5_000, mechanism.k - 1), some])
+        true_counts = np.bincount(values, minlength=mechanism.k)
         counts = mechanism.count(mechanism.privatize(values, rng=40_000)).counts
-        means = mechanism.noise.mean(np.eye(k))
-        deviation = np.abs(counts - true_counts @ means)
-        # 6.5 standard deviations: a probability below 1e-6 for all outputs together
-        bound = 6.5 * np.sqrt(true_counts @ (means * (1 - means)))
+        frequencies, n = true_counts / values.size, values.size
+        deviation = np.abs(counts - n * mechanism.noise.mean(frequencies))
+        # 6.5 standard deviations of random respondents, who vary more: a probability below 1e-6 for all outputs
+        bound = 6.5 * np.sqrt(n * np.diagonal(mechanism.noise.report_covariance(frequencies)))
         _require(bool(np.all(deviation <= bound + 1)), f"{mechanism}: counts far from the noise model")
 
 
 def values_within_a_large_report_are_as_dependent_as_claimed(make: Factory) -> None:
     """Products of two entries of a single report's tally have the mean that the noise model gives them (k = 17)."""
-    mechanism, n = make(17, 1.0), 4000
-    reports = mechanism.privatize(np.full(n, 3), rng=60_000).data
-    tallies = np.stack([mechanism.count(reports[i : i + 1]).counts for i in range(n)]).astype(float)
-    truth = np.eye(17)[3]
+    mechanism, n = _made(make, 17, 1.0), 4000
+    reports = mechanism.privatize(np.ones(n, dtype=int), rng=60_000).data
+    tallies = mechanism.contributions(reports).astype(float)
+    truth = np.eye(mechanism.k)[1]
     claimed = mechanism.noise.report_covariance(truth)
     centred = tallies - mechanism.noise.mean(truth)
     found = centred.T @ centred / n
@@ -217,8 +225,8 @@ def values_within_a_large_report_are_as_dependent_as_claimed(make: Factory) -> N
 
 def tallies_merge(make: Factory) -> None:
     """Counting two parts and adding is counting the whole, in any order; other parameters are refused."""
-    mechanism = make(5, 1.0)
-    values = np.arange(200) % 5
+    mechanism = _made(make, 5, 1.0)
+    values = np.arange(200) % mechanism.k
     reports = mechanism.privatize(values, rng=1).data
     whole, first, second = (mechanism.count(part) for part in (reports, reports[:63], reports[63:]))
     for merged in (first + second, second + first):
@@ -228,17 +236,22 @@ def tallies_merge(make: Factory) -> None:
     parts = np.sum([mechanism.count(part).counts for part in np.split(many, 20)], axis=0)
     equal = np.array_equal(mechanism.count(many).counts, parts)
     _require(equal, f"{mechanism}: the counts of many reports differ from those of their parts")
-    other = make(5, 2.0)
+    few = reports[:50]
+    alone = mechanism.contributions(few)
+    _require(
+        alone.shape == (50, mechanism.noise.outputs) and np.array_equal(alone.sum(axis=0), mechanism.count(few).counts),
+        f"{mechanism}: contributions of single reports do not add up to their count",
+    )
+    other = _made(make, 5, 2.0)
     foreign = other.count(other.privatize(values, rng=1))
     _refuses(f"{mechanism}: merges with a tally of {other}", operator.add, first, foreign)
 
 
 def aggregate_simulation_has_the_law_of_the_reports(make: Factory) -> None:
     """Tallies drawn at the level of counts, of known or random respondents, have the exact law of counted reports."""
-    for k, epsilon in ((2, 1.0), (3, 0.5), (5, 0.5)):
-        mechanism = make(k, epsilon)
-        values = [0, 0, 1]
-        single = [_exact_tallies(mechanism, law) for law in exact_channel(mechanism)]
+    for mechanism, channel in _enumerated(make, (2, 1.0), (3, 0.5), (5, 0.5)):
+        k, values = mechanism.k, [0, 0, 1]
+        single = [_exact_tallies(mechanism, law) for law in channel]
         true_counts = np.bincount(values, minlength=k)
         tallies = mechanism.simulate(true_counts, size=100_000, rng=31).counts
         law = _law_of_tally([single[value] for value in values])
@@ -251,7 +264,7 @@ def aggregate_simulation_has_the_law_of_the_reports(make: Factory) -> None:
 
 def bad_values_are_refused(make: Factory) -> None:
     """Nothing outside the alphabet is randomized, let alone sent."""
-    mechanism = make(4, 1.0)
+    mechanism = _made(make, 4, 1.0)
     bad: tuple[Any, ...] = ([4], [-1], [0, 1, 17], [0.5], [1.0], [np.nan], [None], ["1"], [True], [[0, 1]], 2)
     for values in bad:
         _refuses(f"{mechanism}: randomizes {values!r}", mechanism.privatize, values)
@@ -259,8 +272,8 @@ def bad_values_are_refused(make: Factory) -> None:
 
 def bad_reports_are_refused(make: Factory) -> None:
     """Reports that the mechanism cannot have sent are not counted: wrong width, dtype, alphabet or mechanism."""
-    mechanism = make(5, 1.0)
-    good = mechanism.privatize(np.arange(5), rng=1).data
+    mechanism = _made(make, 5, 1.0)
+    good = mechanism.privatize(np.arange(5) % mechanism.k, rng=1).data
     largest = np.iinfo(good.dtype).max
     bad: tuple[NDArray[Any], ...] = (
         good.astype(float),
@@ -272,7 +285,7 @@ def bad_reports_are_refused(make: Factory) -> None:
     )
     for reports in bad:
         _refuses(f"{mechanism}: counts {reports!r}", mechanism.count, reports)
-    foreign = make(5, 2.0).privatize([0], rng=1)
+    foreign = _made(make, 5, 2.0).privatize([0], rng=1)
     _refuses(f"{mechanism}: counts reports of {foreign.mechanism}", mechanism.count, foreign)
     _refuses(f"{mechanism}: takes a bare array for an estimate", mechanism.estimate, good)
 
@@ -286,7 +299,7 @@ def bad_parameters_are_refused(make: Factory) -> None:
 
 def default_randomness_is_secure(make: Factory) -> None:
     """Without a seed, reports depend on the operating system's bytes and nothing else, and do not say simulated."""
-    mechanism = make(3, 1.0)
+    mechanism = _made(make, 3, 1.0)
     values = np.zeros(500, dtype=int)
     before = _global_generator()
     first, second = mechanism.privatize(values), mechanism.privatize(values)
@@ -303,13 +316,13 @@ def default_randomness_is_secure(make: Factory) -> None:
 
 def seeds_reproduce(make: Factory) -> None:
     """One seed gives one result, another seed another, and the result says that it is simulated."""
-    mechanism = make(3, 1.0)
+    mechanism = _made(make, 3, 1.0)
     values = np.zeros(500, dtype=int)
     first, again, other = (mechanism.privatize(values, rng=seed) for seed in (7, 7, 8))
     _require(np.array_equal(first.data, again.data), f"{mechanism}: the same seed gives different reports")
     _require(not np.array_equal(first.data, other.data), f"{mechanism}: different seeds give the same reports")
     _require(first.simulated and mechanism.count(first).simulated, f"{mechanism}: seeded reports do not say simulated")
-    tallies = [mechanism.simulate([50, 50, 50], rng=seed).counts for seed in (7, 7)]
+    tallies = [mechanism.simulate([50] * mechanism.k, rng=seed).counts for seed in (7, 7)]
     _require(np.array_equal(tallies[0], tallies[1]), f"{mechanism}: the same seed simulates different tallies")
 
 
@@ -320,6 +333,7 @@ CHECKS: tuple[Callable[[Factory], None], ...] = (
     reports_of_several_respondents_are_independent,
     estimates_are_unbiased,
     noise_model_is_exact,
+    likelihoods_are_exact,
     score_and_information_are_exact,
     covariance_estimate_is_unbiased,
     public_sampler_follows_the_channel,
@@ -396,6 +410,21 @@ def _exact_tallies(mechanism: Mechanism, law: Law) -> list[tuple[FloatArray, flo
         counts = mechanism.count(decoded(mechanism, report)).counts
         tallies.append((counts.astype(float), float(probability)))
     return tallies
+
+
+def _made(make: Factory, k: int, epsilon: float) -> Mechanism:
+    """Make a mechanism for k values, or for the only number of values that it is for."""
+    return make(getattr(make, "only_k", None) or k, epsilon)
+
+
+def _enumerated(make: Factory, *cases: tuple[int, float]) -> Iterator[tuple[Mechanism, list[Law]]]:
+    """Yield the mechanisms of these cases (or of the usual ones) that are small enough to enumerate."""
+    for index, (k, epsilon) in enumerate(cases or _SMALL):
+        mechanism = _made(make, k, epsilon)
+        try:
+            yield mechanism, exact_channel(mechanism)
+        except TooManyCoursesError:
+            _require(index >= _AT_LEAST, f"{mechanism}: takes too many courses to enumerate")
 
 
 def _moments(tallies: list[list[tuple[FloatArray, float]]], frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:

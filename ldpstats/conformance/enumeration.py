@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
+from ldpstats.grid import GRID
+from ldpstats.hashing import symbols_of
 from ldpstats.mechanisms import Mechanism
-from ldpstats.randomness import GRID, Shape
+from ldpstats.randomness import Shape
 
 Law = dict[bytes, Fraction]
+MOST_COURSES = 20_000
+"""As many courses of its draws a sampler may take before its channel counts as too large to enumerate."""
+
+
+class TooManyCoursesError(Exception):
+    """A sampler takes too many courses for an enumeration."""
 
 
 class ScriptedDraws:
@@ -47,6 +57,40 @@ class ScriptedDraws:
         """Follow the script for uniform integers."""
         return self._follow([Fraction(1, bound)] * bound, shape)
 
+    def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[np.int64]:
+        """Follow the script for integers with given weights."""
+        return self._follow([Fraction(weight, GRID) for weight in weights], shape)
+
+    def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[np.int64]:
+        """Follow the script for randomized responses: outcome 0 is the truth, the others are lies."""
+        lie = Fraction(GRID - truth, GRID * (k - 1))
+        moves = self._follow([Fraction(truth, GRID), *[lie] * (k - 1)], values.shape)
+        others = moves - 1
+        others += others >= values
+        return np.where(moves == 0, values, others)
+
+    def bits(self, numerator: int, count: int, width: int) -> NDArray[np.uint8]:
+        """Follow the script for rows of packed bits."""
+        return np.packbits(self.bernoulli(numerator, (count, width)), axis=1)
+
+    def subsets(self, values: NDArray[np.int64], k: int, size: int, holds: BoolArray) -> NDArray[np.int64]:
+        """Follow the script for sets of values: each set of the right kind is an outcome."""
+        rows = []
+        for value, held in zip(values.tolist(), holds.tolist(), strict=True):
+            others = [other for other in range(k) if other != value]
+            sets = list(combinations(others, size - held))
+            chosen = sets[int(self._follow([Fraction(1, len(sets))] * len(sets), 1)[0])]
+            rows.append(sorted([*chosen, *[value] * held]))
+        return np.array(rows, dtype=np.int64).reshape(-1, size)
+
+    def hash_seeds(self, count: int, k: int, symbols: int) -> NDArray[np.uint64]:
+        """Follow the script for hash functions: one seed stands for each of the maps from values to symbols.
+
+        So the law is that of ideal hashing, in which all maps are equally likely.
+        """
+        seeds = seeds_of_all_maps(k, symbols)
+        return seeds[self._follow([Fraction(1, len(seeds))] * len(seeds), count)]
+
     def next_script(self) -> list[int] | None:
         """Return the script of the next run in depth-first order; None after the last."""
         for place in reversed(range(len(self.taken))):
@@ -69,12 +113,16 @@ class ScriptedDraws:
 
 def outcomes(sampler: Callable[[ScriptedDraws], NDArray[Any]]) -> Iterator[tuple[NDArray[Any], Fraction]]:
     """Yield what a sampler returns on every possible course of its draws, with the probability of that course."""
-    script: list[int] | None = []
-    while script is not None:
+    script: list[int] = []
+    for _ in range(MOST_COURSES):
         draws = ScriptedDraws(script)
         result = sampler(draws)
         yield result, draws.probability
-        script = draws.next_script()
+        following = draws.next_script()
+        if following is None:
+            return
+        script = following
+    raise TooManyCoursesError
 
 
 def report_law(mechanism: Mechanism, values: list[int]) -> Law:
@@ -86,9 +134,24 @@ def report_law(mechanism: Mechanism, values: list[int]) -> Law:
     return dict(law)
 
 
+@lru_cache(maxsize=64)
 def exact_channel(mechanism: Mechanism) -> list[Law]:
     """Return the exact law of one report for each of the k values, as the sampler implements it."""
     return [report_law(mechanism, [value]) for value in range(mechanism.k)]
+
+
+@lru_cache(maxsize=32)
+def seeds_of_all_maps(k: int, symbols: int) -> NDArray[np.uint64]:
+    """Return seeds of hash functions, one for each of the maps from k values to symbols."""
+    if symbols**k > MOST_COURSES:
+        raise TooManyCoursesError
+    rng = np.random.default_rng(0)
+    found: dict[tuple[int, ...], NDArray[np.uint64]] = {}
+    while len(found) < symbols**k:
+        seeds = rng.integers(0, GRID - 1, size=(4096, 2), dtype=np.uint64, endpoint=True)
+        maps = np.stack([symbols_of(seeds, np.full(4096, value), symbols) for value in range(k)], axis=1)
+        found |= dict(zip(map(tuple, maps.tolist()), seeds, strict=True))
+    return np.stack([found[one] for one in sorted(found)])
 
 
 def decoded(mechanism: Mechanism, report: bytes) -> NDArray[Any]:

@@ -44,6 +44,12 @@ class Mechanism(Protocol):
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     source: ClassVar[str]
+    purpose: ClassVar[str] = "one answer"
+    only_k: ClassVar[int | None] = None
+
+    def __hash__(self) -> int:
+        """Mechanisms with the same parameters are the same."""
+        ...
 
     @property
     def k(self) -> int:
@@ -65,9 +71,18 @@ class Mechanism(Protocol):
     def report_format(self) -> ReportFormat:
         """How the reports are stored."""
 
+    @property
+    def report_bits(self) -> int:
+        """The communication cost: how many bits a report needs; as stored, unless the mechanism says less."""
+        return 8 * self.report_format.dtype.itemsize * (self.report_format.width or 1)
+
     @abstractmethod
     def likelihood_ratio(self) -> Fraction | None:
         """Return the exact worst-case ratio P(report | a value) / P(report | another); None if unbounded."""
+
+    def lifetime_ratio(self) -> Fraction | None:
+        """Return the same ratio for all reports that a respondent may ever send about one value."""
+        return self.likelihood_ratio()
 
     @abstractmethod
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
@@ -92,7 +107,15 @@ class Mechanism(Protocol):
         draws = client_draws(rng)
         step = max(1, _CHUNK_CELLS // self.k)
         parts = [self.randomize(checked[start : start + step], draws) for start in range(0, max(checked.size, 1), step)]
-        return Reports(self, np.concatenate(parts).astype(self.report_format.dtype, copy=False), draws.simulated)
+        data = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        return _own_reports(self, data.astype(self.report_format.dtype, copy=False), simulated=draws.simulated)
+
+    def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """Return what each report adds to the tally, a row per report."""
+        empty = np.zeros((0, self.noise.outputs), dtype=np.int64)
+        return (
+            np.stack([self.count_reports(reports[i : i + 1]) for i in range(len(reports))]) if len(reports) else empty
+        )
 
     def count(self, reports: Reports | ArrayLike) -> Tally:
         """Count reports; a bare array is checked like anything that came over a wire."""
@@ -141,8 +164,11 @@ class Mechanism(Protocol):
         return ""
 
     def strict_epsilon(self) -> float:
-        """Return the exact privacy level of the implemented channel, rounded up to a double."""
-        return strict_epsilon(self.likelihood_ratio())
+        """Return the exact privacy level of the implemented channel, rounded up to a double.
+
+        It covers all reports that a respondent may ever send about one value.
+        """
+        return strict_epsilon(self.lifetime_ratio())
 
     def privacy(self) -> PrivacyStatement:
         """Return the guarantee of one report."""
@@ -181,6 +207,14 @@ class Reports:
 
     def __len__(self) -> int:
         return len(self.data)
+
+
+def _own_reports(mechanism: Mechanism, data: NDArray[Any], *, simulated: bool) -> Reports:
+    """Return reports that need no check: the mechanism has just made them."""
+    reports = object.__new__(Reports)
+    for name, value in (("mechanism", mechanism), ("data", data), ("simulated", simulated)):
+        object.__setattr__(reports, name, value)
+    return reports
 
 
 def _checked_reports(mechanism: Mechanism, data: NDArray[Any]) -> NDArray[Any]:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
+from ldpstats.grid import GRID, exp_below, numerator_at_most
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.noise import MultinomialNoise, TruthOrFake
-from ldpstats.randomness import GRID, Draws, exp_below, numerator_at_most
+from ldpstats.randomness import Draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,10 @@ class GRR(Mechanism):
     >>> reports = grr.privatize(np.repeat([0, 1, 2, 3], 500), rng=1)
     >>> grr.estimate(reports).to_frame().round(2)
        estimate  std_err  lower  upper
-    0      0.25     0.03   0.19   0.32
-    1      0.22     0.03   0.15   0.28
-    2      0.26     0.03   0.19   0.32
-    3      0.27     0.03   0.21   0.34
+    0      0.25     0.03   0.19   0.31
+    1      0.23     0.03   0.16   0.29
+    2      0.29     0.03   0.23   0.36
+    3      0.23     0.03   0.17   0.29
     """
 
     k: int
@@ -65,15 +66,18 @@ class GRR(Mechanism):
         """One number per report: the value."""
         return ReportFormat(np.min_scalar_type(self.k - 1))
 
+    @property
+    def report_bits(self) -> int:
+        """The bits of a number below k."""
+        return (self.k - 1).bit_length()
+
     def likelihood_ratio(self) -> Fraction:
         """Return P(v | v) / P(v | another value)."""
         return Fraction(self._truth * (self.k - 1), GRID - self._truth)
 
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         """Keep the value or replace it by a uniformly drawn other one."""
-        other = draws.uniform(self.k - 1, values.shape)
-        other += other >= values
-        return np.where(draws.bernoulli(self._truth, values.shape), values, other)
+        return draws.respond(values, self.k, self._truth)
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
         """Any value of the alphabet."""
@@ -82,3 +86,26 @@ class GRR(Mechanism):
     def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """Count each value."""
         return np.bincount(reports, minlength=self.k)
+
+
+@dataclass(frozen=True, slots=True)
+class RR(GRR):
+    """Randomized response to a yes-or-no question (Warner's RR, binary BRR): GRR with two values.
+
+    Warner's respondents answer "I am" or "I am not" as a coin tells them, which is the same channel.
+
+    Examples
+    --------
+    >>> round(RR(2, epsilon=np.log(3)).variance(0.5, n=100), 6)
+    0.01
+    """
+
+    name: ClassVar[str] = "rr"
+    aliases: ClassVar[tuple[str, ...]] = ("brr", "warner", "binary randomized response")
+    source: ClassVar[str] = "Warner 1965, in Kairouz, Bonawitz & Ramage 2016"
+    only_k: ClassVar[int | None] = 2
+
+    def __post_init__(self) -> None:
+        if self.k != self.only_k:
+            raise LdpstatsError(f"k = {self.k!r}", "2 for a yes-or-no question", "GRR takes any number of values.")
+        GRR.__post_init__(self)

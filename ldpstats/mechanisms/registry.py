@@ -10,11 +10,11 @@ import pandas as pd
 
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.grr import GRR
-from ldpstats.mechanisms.oue import OUE
+from ldpstats.mechanisms.grr import GRR, RR
 from ldpstats.mechanisms.ss import SS
+from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
 
-REGISTRY: tuple[type[Mechanism], ...] = (GRR, OUE, SS)
+REGISTRY: tuple[type[Mechanism], ...] = (RR, GRR, SUE, OUE, UE, OneHotCMS, THE, SS)
 
 
 def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
@@ -40,35 +40,71 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
     )
 
 
-def mechanisms() -> pd.DataFrame:
-    """Return all mechanisms, a row each."""
-    rows = [
-        {
-            "name": kind.name,
-            "aliases": ", ".join(kind.aliases),
-            "source": kind.source,
-            "summary": (kind.__doc__ or "").splitlines()[0],
-        }
-        for kind in REGISTRY
-    ]
+def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
+    """Return all mechanisms, a row each, with their exact figures for `k` values at the level `epsilon`.
+
+    "epsilon" is the strict level of everything a respondent sends about one value, "bits" the cost of a report
+    and "variance" the exact n-fold variance of the estimated frequency of a value that one respondent in k has.
+
+    Examples
+    --------
+    >>> mechanisms(k=4).set_index("name").loc[["grr", "oue"], ["bits", "variance"]].round(2)
+          bits  variance
+    name
+    grr      2      2.08
+    oue      4      4.12
+    """
+    rows = []
+    for kind in REGISTRY:
+        one = mechanism(kind.name, k=kind.only_k or k, epsilon=epsilon)
+        rows.append(
+            {
+                "name": kind.name,
+                "aliases": ", ".join(kind.aliases),
+                "source": kind.source,
+                "summary": (kind.__doc__ or "").splitlines()[0],
+                "purpose": kind.purpose,
+                "k": one.k,
+                "epsilon": one.strict_epsilon(),
+                "bits": one.report_bits,
+                "variance": one.variance(1 / one.k, 1),
+            }
+        )
     return pd.DataFrame(rows)
 
 
 def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
-    """Rank the mechanisms by the exact standard error of a frequency when all k values are equally frequent.
+    """Rank the mechanisms for one answer by the exact standard error of a frequency when all k are equally frequent.
 
-    Ties go to the mechanism registered first, whose reports are simpler.
+    Of mechanisms that are equally exact the one with the shorter reports comes first, then the one registered
+    first. The last column says why a mechanism stands where it does.
 
     Examples
     --------
-    >>> recommend(k=16, epsilon=1.0).iloc[0]["name"]
-    'ss'
+    >>> recommend(k=16, epsilon=1.0).iloc[0][["name", "why"]].tolist()
+    ['ss', 'least variance']
     """
-    rows = []
-    for kind in REGISTRY:
-        candidate = mechanism(kind.name, k=k, epsilon=epsilon)
-        deviation = float(np.sqrt(candidate.variance(1 / k, n)))
-        rows.append({"name": kind.name, "std_err": deviation, "epsilon per report": candidate.strict_epsilon()})
-    ranked = pd.DataFrame(rows)
-    order = np.argsort(np.round(ranked["std_err"] / ranked["std_err"].min(), 9), kind="stable")
-    return ranked.iloc[order].reset_index(drop=True)
+    kinds = [kind for kind in REGISTRY if kind.purpose == "one answer" and kind.only_k in (None, k)]
+    candidates = [mechanism(kind.name, k=k, epsilon=epsilon) for kind in kinds]
+    ranked = pd.DataFrame(
+        {
+            "name": [one.name for one in candidates],
+            "std_err": [float(np.sqrt(one.variance(1 / k, n))) for one in candidates],
+            "bits per report": [one.report_bits for one in candidates],
+            "epsilon per report": [one.strict_epsilon() for one in candidates],
+        }
+    )
+    ratio = (ranked["std_err"] / ranked["std_err"].min()).round(9)
+    ranked = ranked.iloc[np.lexsort((ranked["bits per report"], ratio))].reset_index(drop=True)
+    ranked["why"] = [_why(row, ranked.iloc[0]) for _, row in ranked.iterrows()]
+    return ranked
+
+
+def _why(row: pd.Series[Any], best: pd.Series[Any]) -> str:
+    ratio, saving = (row["std_err"] / best["std_err"]) ** 2, best["bits per report"] / row["bits per report"]
+    if ratio < 1 + 1e-9:
+        return (
+            "least variance" if row["bits per report"] <= best["bits per report"] else "least variance, longer reports"
+        )
+    size = f", {saving:.3g} times shorter reports" if saving > 1 else ""
+    return f"{ratio:.3g} times the least variance{size}"

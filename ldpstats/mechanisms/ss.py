@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
+from ldpstats.grid import GRID, exp_below, numerator_at_most
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.noise import MultinomialNoise, NoiseModel, SupportNoise, TruthOrFake
-from ldpstats.randomness import GRID, Draws, exp_below, numerator_at_most
+from ldpstats.randomness import Draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +74,18 @@ class SS(Mechanism):
         """A row of `omega` values in increasing order, so that the order tells nothing."""
         return ReportFormat(np.min_scalar_type(self.k - 1), self._size)
 
+    @property
+    def report_bits(self) -> int:
+        """The bits of the number of a set among all sets of its size."""
+        return (math.comb(self.k, self._size) - 1).bit_length()
+
     def likelihood_ratio(self) -> Fraction:
         """Return P(S | v in S) / P(S | w not in S), with the numbers of sets that hold and do not hold a value."""
         return Fraction(self._holds_truth * (self.k - self._size), (GRID - self._holds_truth) * self._size)
 
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
-        """Shuffle the other values only as far as they are needed, and put the truth in or leave it out."""
-        n = values.size
-        rows = np.arange(n)
-        others = np.broadcast_to(np.arange(self.k - 1), (n, self.k - 1)).copy()
-        others += others >= values[:, None]
-        for place in range(self._size):
-            partner = place + draws.uniform(self.k - 1 - place, n)
-            chosen = others[rows, partner]
-            others[rows, partner] = others[:, place]
-            others[:, place] = chosen
-        subset = others[:, : self._size]
-        holds = draws.bernoulli(self._holds_truth, n)
-        subset[holds, -1] = values[holds]
-        return np.sort(subset, axis=1)
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        """Draw who sends the truth along, and all other values uniformly."""
+        return draws.subsets(values, self.k, self._size, draws.bernoulli(self._holds_truth, values.shape))
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
         """Increasing values of the alphabet."""

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ldpstats.errors import LdpstatsError
+from ldpstats.noise.channels import DenseChannel, TruthOrFake
 from ldpstats.noise.information import Information, solve_or_shortest
 from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.multinomial import DenseChannel, MultinomialNoise, TruthOrFake
+from ldpstats.noise.multinomial import MultinomialNoise
 from ldpstats.noise.support import SupportNoise
 from ldpstats.noise.tally import Tally
 

@@ -43,6 +43,11 @@ class NoiseModel(Protocol):
         """The number of entries of a tally that every report counts for; None where reports differ."""
         ...
 
+    @property
+    def largest(self) -> int:
+        """The most that one report adds to an entry of a tally."""
+        ...
+
     def mean(self, frequencies: FloatArray) -> FloatArray:
         """Return each output's expected share of the reports."""
         ...
@@ -77,6 +82,10 @@ class NoiseModel(Protocol):
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the (quasi-)score in the frequencies, up to a multiple of the ones vector, and its information."""
+        ...
+
+    def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
+        """Return ln P(report | value) for every value, up to a constant per report, given the reports' tallies."""
         ...
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:

@@ -81,6 +81,11 @@ class SupportNoise:
         return self.cells
 
     @property
+    def largest(self) -> int:
+        """The most that a report adds to an entry: one."""
+        return 1
+
+    @property
     def delta(self) -> float:
         """How much more often a report supports the true value than another one: p - q."""
         return self.p - self.q
@@ -149,6 +154,10 @@ class SupportNoise:
         information = Information(inverse, left, woodbury)
         deviation = self.debias(counts / n) - frequencies
         return information.times(deviation[..., None])[..., 0], information
+
+    def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
+        """Return the level for the values that a report supports, and 0 for the others."""
+        return self.epsilon * tallies
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
         """Say for each table whether every value's support has a probability strictly between 0 and 1."""

@@ -28,9 +28,10 @@ class Tally:
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", at_least(self.n, 0, "the number of reports of a tally"))
         counts = counts_array(self.counts, self.noise.outputs, "a tally")
-        if np.any(counts > self.n):
+        largest = self.noise.largest
+        if np.any(counts > largest * self.n):
             raise ReportError(
-                f"a count of {counts.max()} from {self.n} reports", "at most one count per report and output"
+                f"a count of {counts.max()} from {self.n} reports", f"at most {largest} per report and output"
             )
         totals, size = counts.sum(axis=-1), self.noise.size
         if size is not None and np.any(totals != size * self.n):

@@ -1,0 +1,56 @@
+"""The grid: probabilities as whole numbers of 2^-64, rounded toward more privacy, and logarithms rounded up."""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from ldpstats.errors import LdpstatsError
+
+GRID = 1 << 64
+"""Every probability that a client uses is a whole number of GRID-ths."""
+
+_PRECISE = Context(prec=100, Emax=999_999, Emin=-999_999)
+# Within the exponents above; the grid cannot tell levels beyond some fifty from each other anyway.
+_LARGEST_EPSILON = 1_000_000
+
+
+@lru_cache(maxsize=4096)
+def exp_below(epsilon: float) -> Fraction:
+    """Return a rational number below e^epsilon by less than one part in 10^98.
+
+    Mechanisms derive their probabilities from this lower bound, so that whatever they round is
+    rounded toward more privacy.
+    """
+    if epsilon > _LARGEST_EPSILON:
+        raise LdpstatsError(f"epsilon = {epsilon!r}", f"levels up to {_LARGEST_EPSILON:,}")
+    return Fraction(_PRECISE.next_minus(_PRECISE.exp(Decimal(epsilon))))
+
+
+def numerator_at_most(probability: Fraction) -> int:
+    """Round a probability down to the grid."""
+    return probability.numerator * GRID // probability.denominator
+
+
+def numerator_at_least(probability: Fraction) -> int:
+    """Round a probability up to the grid."""
+    return -(-probability.numerator * GRID // probability.denominator)
+
+
+def natural_log_above(ratio: Fraction) -> float:
+    """Return the smallest double that is surely not below ln(ratio)."""
+    if ratio == 1:  # the only rational number whose logarithm is a double: the margin below would not be tight
+        return 0.0
+    quotient = _PRECISE.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
+    # Both operations are correctly rounded to 100 digits; the margin covers their errors many times over.
+    bound = _PRECISE.add(_PRECISE.ln(quotient), Decimal("1e-90"))
+    nearest = float(bound)
+    return nearest if Decimal(nearest) >= bound else float(np.nextafter(nearest, np.inf))
+
+
+def probability(numerator: int) -> float:
+    """Return the double nearest to numerator / GRID."""
+    return float(Fraction(numerator, GRID))

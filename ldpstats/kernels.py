@@ -1,0 +1,227 @@
+"""Kernels: the hot loops, compiled; every random word they use is handed to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+_BLOCK = 256
+_STRIDE = np.uint64(0x03F79D71B4CB0A89)
+"""A de Bruijn sequence of order 6: its windows of six bits are all different."""
+
+
+def _de_bruijn_positions() -> NDArray[np.int64]:
+    positions = np.zeros(64, dtype=np.int64)
+    for place in range(64):
+        positions[(int(_STRIDE) << place & (1 << 64) - 1) >> 58] = place
+    return positions
+
+
+_LOWEST_BIT = _de_bruijn_positions()
+
+
+@njit(cache=True)
+def respond(
+    values: NDArray[np.int64],
+    coins: NDArray[np.uint16],
+    lies: NDArray[Any],
+    lie_bits: int,
+    k: int,
+    truth: int,
+    out: NDArray[Any],
+    undecided: NDArray[np.int64],
+) -> int:
+    """Answer truly where the coin is below `truth`, else with one of the k - 1 other values.
+
+    A lie is the product of a random integer of `lie_bits` bits with k - 1, without its last `lie_bits` bits
+    (Lemire 2019). Returns how many answers this leaves undecided, and which: a coin that equals `truth`, or a
+    lie from the part of the integers that would favour some values.
+    """
+    others, mask = np.uint64(k - 1), np.uint64((1 << lie_bits) - 1)
+    unfair = np.uint64((1 << lie_bits) % (k - 1))
+    shift, found = np.uint64(lie_bits), 0
+    for start in range(0, values.size, _BLOCK):
+        stop, rare = min(start + _BLOCK, values.size), 0
+        for i in range(start, stop):
+            product = np.uint64(lies[i]) * others
+            lie = np.int64(product >> shift)
+            lie += lie >= values[i]
+            rare += (coins[i] == truth) | ((product & mask) < unfair)
+            out[i] = values[i] if coins[i] < truth else lie
+        if rare:
+            for i in range(start, stop):
+                skewed = (np.uint64(lies[i]) * others & mask) < unfair
+                if coins[i] == truth or (skewed and coins[i] > truth):
+                    undecided[found] = i
+                    found += 1
+    return found
+
+
+@njit(cache=True)
+def look_up(
+    draws: NDArray[np.uint16],
+    table: NDArray[np.uint8],
+    decided: int,
+    out: NDArray[np.uint8],
+    undecided: NDArray[np.int64],
+) -> int:
+    """Translate draws below `decided` by the table; return how many are not, and which."""
+    found = 0
+    for i in range(draws.size):
+        if draws[i] < decided:
+            out[i] = table[draws[i]]
+        else:
+            undecided[found] = i
+            found += 1
+    return found
+
+
+@njit(cache=True)
+def fill_subsets(
+    values: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    k: int,
+    digits: NDArray[np.int64],
+    words: NDArray[np.uint64],
+    rows: NDArray[np.uint64],
+    first: int,
+) -> int:
+    """Fill rows with uniformly random sets of the k values but the row's own one, from row `first` on.
+
+    Each bit is set with the probability whose binary `digits` are given, the last one first; then random values
+    are put in, or taken out, until the size is right. All steps treat the other values alike, so the set is
+    uniform given its size. Returns the first row that is not filled, for want of words.
+    """
+    used = 0
+    for i in range(first, values.size):
+        if used + digits.size * rows.shape[1] > words.size:
+            return i
+        used, ones = _scatter(rows[i], k, values[i], digits, words, used)
+        used = _complete(rows[i], k, values[i], sizes[i] - ones, words, used)
+        if used < 0:
+            return i
+    return values.size
+
+
+@njit(cache=True)
+def _scatter(
+    row: NDArray[np.uint64], k: int, own: int, digits: NDArray[np.int64], words: NDArray[np.uint64], used: int
+) -> tuple[int, int]:
+    """Set bits with the probability of these binary digits; return the next word and how many are set."""
+    ones = 0
+    for w in range(row.size):
+        bits = np.uint64(0)
+        for digit in digits:
+            bits = bits | words[used] if digit else bits & words[used]
+            used += 1
+        if w == row.size - 1:
+            bits &= np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 * row.size - k)
+        if w == own >> 6:
+            bits &= ~(np.uint64(1) << np.uint64(own & 63))
+        row[w] = bits
+        ones += _ones(bits)
+    return used, ones
+
+
+@njit(cache=True)
+def _complete(row: NDArray[np.uint64], k: int, own: int, missing: int, words: NDArray[np.uint64], used: int) -> int:
+    """Put `missing` random values in, or take them out if it is negative; return the next word, -1 if none is left.
+
+    A word gives two candidates: 32 bits times k, without the last 32 bits, where these do not favour it.
+    """
+    low, unfair = np.uint64(0xFFFFFFFF), np.uint64((1 << 32) % k)
+    halves = 2 * used
+    while missing:
+        if halves == 2 * words.size:
+            return -1
+        product = (words[halves >> 1] >> np.uint64(32 * (halves & 1)) & low) * np.uint64(k)
+        halves += 1
+        candidate = np.int64(product >> np.uint64(32))
+        if (product & low) < unfair or candidate == own:
+            continue
+        bit = np.uint64(1) << np.uint64(candidate & 63)
+        present = (row[candidate >> 6] & bit) != 0
+        if present != (missing > 0):
+            row[candidate >> 6] ^= bit
+            missing += 1 if present else -1
+    return (halves + 1) >> 1
+
+
+@njit(cache=True)
+def _ones(bits: np.uint64) -> int:
+    bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(cache=True)
+def list_members(rows: NDArray[np.uint64], out: NDArray[Any]) -> None:
+    """Write the positions of each row's bits in increasing order; every row has as many as `out` has columns."""
+    for i in range(rows.shape[0]):
+        written = 0
+        for w in range(rows.shape[1]):
+            bits = rows[i, w]
+            while bits:
+                lowest = bits & (~bits + np.uint64(1))
+                out[i, written] = 64 * w + _LOWEST_BIT[(lowest * _STRIDE) >> np.uint64(58)]
+                written += 1
+                bits ^= lowest
+
+
+@njit(cache=True)
+def count_bits(rows: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
+    """Add how often each bit of a row is set: in eight bit planes that hold the counts of 255 rows."""
+    width = rows.shape[1]
+    planes = np.zeros((8, width), dtype=np.uint64)
+    for start in range(0, rows.shape[0], 255):
+        stop = min(start + 255, rows.shape[0])
+        planes[:] = 0
+        for i in range(start, stop):
+            for w in range(width):
+                carry = rows[i, w]
+                for plane in range(8):
+                    both = planes[plane, w] & carry
+                    planes[plane, w] ^= carry
+                    carry = both
+        for plane in range(8):
+            for w in range(width):
+                bits = planes[plane, w]
+                for bit in range(64):
+                    counts[64 * w + bit] += np.int64((bits >> np.uint64(bit)) & np.uint64(1)) << plane
+
+
+@njit(cache=True)
+def count_hashed(
+    seeds: NDArray[np.uint64], lowest: NDArray[np.uint32], widths: NDArray[np.uint32], counts: NDArray[np.int64]
+) -> None:
+    """Add how many of the reports' hash functions send each value into the report's interval of hash values."""
+    for i in range(seeds.shape[0]):
+        factor, offset, low, span = seeds[i, 0], seeds[i, 1], lowest[i], widths[i]
+        for value in range(counts.size):
+            counts[value] += np.uint32(hash_value(factor, offset, value) - low) < span
+
+
+@njit(cache=True)
+def hash_values(seeds: NDArray[np.uint64], values: NDArray[np.int64], out: NDArray[np.uint32]) -> None:
+    """Hash each row's value by the row's function."""
+    for i in range(values.size):
+        out[i] = hash_value(seeds[i, 0], seeds[i, 1], values[i])
+
+
+@njit(cache=True)
+def hash_value(factor: np.uint64, offset: np.uint64, value: int) -> np.uint32:
+    """Return 32 hash bits: the upper half of an affine map modulo 2^64, then a bijection that scatters them.
+
+    The affine map makes two values' bits independent and uniform when factor and offset are (Dietzfelbinger
+    1996), and a bijection keeps that; the scattering makes more than two values behave independently, too.
+    """
+    bits = np.uint32((factor * np.uint64(value) + offset) >> np.uint64(32))
+    bits ^= bits >> np.uint32(16)
+    bits = np.uint32(bits * np.uint32(0x7FEB352D))
+    bits ^= bits >> np.uint32(15)
+    bits = np.uint32(bits * np.uint32(0x846CA68B))
+    return np.uint32(bits ^ (bits >> np.uint32(16)))

@@ -1,0 +1,39 @@
+"""Rows of packed bits: how mechanisms set, check and count them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray
+
+
+def set_bits(rows: NDArray[np.uint8], places: NDArray[np.int64], bits: BoolArray) -> None:
+    """Give the bit at each row's place a value of its own."""
+    row, byte = np.arange(len(rows)), places >> 3
+    mask = (0x80 >> (places & 7)).astype(np.uint8)
+    rows[row, byte] = np.where(bits, rows[row, byte] | mask, rows[row, byte] & ~mask)
+
+
+def clean_padding(rows: NDArray[Any], width: int) -> BoolArray:
+    """Say which rows have no bit set beyond `width`."""
+    padding = 8 * rows.shape[1] - width
+    clean: BoolArray = (rows[:, -1] & np.uint8((1 << padding) - 1)) == 0
+    return clean
+
+
+def bit_counts(rows: NDArray[np.uint8], width: int) -> NDArray[np.int64]:
+    """Count how often each bit is set."""
+    from ldpstats import kernels
+
+    words = -(-rows.shape[1] // 8)
+    padded = rows
+    if rows.shape[1] != 8 * words:
+        padded = np.zeros((len(rows), 8 * words), dtype=np.uint8)
+        padded[:, : rows.shape[1]] = rows
+    counts = np.zeros(64 * words, dtype=np.int64)
+    kernels.count_bits(np.ascontiguousarray(padded).view("<u8"), counts)
+    # the first bit of a byte is its highest one
+    return counts.reshape(-1, 8)[:, ::-1].ravel()[:width]

@@ -1,0 +1,245 @@
+"""Unary encoding: a bit per value, each randomized on its own (SUE, OUE, THE, probabilities of your own)."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray
+from ldpstats.errors import LdpstatsError
+from ldpstats.grid import GRID, exp_below, numerator_at_least, numerator_at_most, probability
+from ldpstats.mechanisms.base import Mechanism, ReportFormat
+from ldpstats.mechanisms.bits import bit_counts, clean_padding, set_bits
+from ldpstats.noise import SupportNoise
+from ldpstats.randomness import Draws
+
+_HALF = GRID // 2
+
+
+class UnaryEncoding(Mechanism, Protocol):
+    """What all mechanisms of this kind share, given how often a true and a false bit are sent as set.
+
+    Reports are packed, eight bits to a byte.
+    """
+
+    @property
+    @abstractmethod
+    def _keep(self) -> int:
+        """How often the true value's bit is sent as set, in GRID-ths."""
+
+    @property
+    @abstractmethod
+    def _flip(self) -> int:
+        """How often another value's bit is sent as set, in GRID-ths."""
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        Mechanism.__post_init__(self)
+        if not 0 < self._flip < self._keep < GRID:
+            raise LdpstatsError(
+                f"epsilon = {self.epsilon!r}", "levels large enough for e^-epsilon to differ from 1 on a grid of 2^-64"
+            )
+
+    @property
+    def noise(self) -> SupportNoise:
+        """Independent bits."""
+        return SupportNoise.independent(self.k, probability(self._keep), probability(self._flip))
+
+    @property
+    def report_format(self) -> ReportFormat:
+        """A row of packed bits per report."""
+        return ReportFormat(np.dtype(np.uint8), (self.k + 7) // 8)
+
+    @property
+    def report_bits(self) -> int:
+        """One bit per value."""
+        return self.k
+
+    def likelihood_ratio(self) -> Fraction:
+        """Return the ratio of a report with v's bit set and w's not, between v and w: p (1-q) / ((1-p) q)."""
+        return Fraction(self._keep * (GRID - self._flip), (GRID - self._keep) * self._flip)
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
+        """Draw all bits as if they were false, then the true value's own bit."""
+        rows = draws.bits(self._flip, values.size, self.k)
+        set_bits(rows, values, draws.bernoulli(self._keep, values.shape))
+        return rows
+
+    def possible(self, reports: NDArray[Any]) -> BoolArray:
+        """Any bits, but nothing in the padding of the last byte."""
+        return clean_padding(reports, self.k)
+
+    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """Count each bit."""
+        return bit_counts(reports, self.k)
+
+
+@dataclass(frozen=True, slots=True)
+class OUE(UnaryEncoding):
+    """Optimized unary encoding: the true bit is kept half of the time, and the others are set as rarely as ε allows.
+
+    A false bit is set with probability 1 / (e^ε + 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> oue = OUE(10, epsilon=1.0)
+    >>> oue.privatize([0, 9, 3], rng=1).data.shape
+    (3, 2)
+    >>> round(oue.strict_epsilon(), 6)
+    1.0
+    """
+
+    k: int
+    epsilon: float
+
+    name: ClassVar[str] = "oue"
+    aliases: ClassVar[tuple[str, ...]] = ("optimized unary encoding", "optimal unary encoding")
+    source: ClassVar[str] = "Wang, Blocki, Li & Jha 2017, in Wang et al. 2020"
+
+    @property
+    def _keep(self) -> int:
+        return _HALF
+
+    @property
+    def _flip(self) -> int:
+        return numerator_at_least(1 / (exp_below(self.epsilon) + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class SUE(UnaryEncoding):
+    """Symmetric unary encoding (basic one-time RAPPOR, k-RAPPOR): every bit is flipped with the same probability.
+
+    That probability is 1 / (e^(ε/2) + 1): a value and its rival differ in two bits.
+    """
+
+    k: int
+    epsilon: float
+
+    name: ClassVar[str] = "sue"
+    aliases: ClassVar[tuple[str, ...]] = ("symmetric unary encoding", "k-rappor", "basic one-time rappor")
+    source: ClassVar[str] = "Erlingsson, Pihur & Korolova 2014, in Kairouz, Bonawitz & Ramage 2016"
+
+    @property
+    def _keep(self) -> int:
+        return GRID - self._flip
+
+    @property
+    def _flip(self) -> int:
+        return numerator_at_least(1 / (exp_below(self.epsilon / 2) + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class UE(UnaryEncoding):
+    """Unary encoding with a `keep` probability of your own for the true bit; ε leaves the other one.
+
+    A false bit is set with probability keep / (keep + e^ε (1 - keep)). See `from_probabilities` for setting both.
+
+    Examples
+    --------
+    >>> round(UE.from_probabilities(4, keep=0.75, flip=0.25).strict_epsilon(), 6)
+    2.197225
+    """
+
+    k: int
+    epsilon: float
+    keep: float = 0.5
+
+    name: ClassVar[str] = "ue"
+    aliases: ClassVar[tuple[str, ...]] = ("unary encoding",)
+    source: ClassVar[str] = "Wang, Blocki, Li & Jha 2017, in Wang et al. 2020"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.keep, bool) or not isinstance(self.keep, (int, float)) or not 0 < self.keep < 1:
+            raise LdpstatsError(f"keep = {self.keep!r}", "a probability strictly between 0 and 1")
+        UnaryEncoding.__post_init__(self)
+
+    @classmethod
+    def from_probabilities(cls, k: int, keep: float, flip: float) -> UE:
+        """Return the mechanism that sends a true bit as set with probability `keep`, a false one with `flip`."""
+        if not 0 < flip < keep < 1:
+            raise LdpstatsError(f"keep = {keep!r} and flip = {flip!r}", "probabilities with 0 < flip < keep < 1")
+        return cls(k, math.log(keep * (1 - flip) / ((1 - keep) * flip)), keep)
+
+    @property
+    def _keep(self) -> int:
+        return numerator_at_most(Fraction(self.keep))
+
+    @property
+    def _flip(self) -> int:
+        keep = Fraction(self._keep, GRID)
+        return numerator_at_least(keep / (keep + exp_below(self.epsilon) * (1 - keep)))
+
+
+@dataclass(frozen=True, slots=True)
+class OneHotCMS(SUE):
+    """The count mean sketch as Le & Zia evaluate it: one-hot, without a hash function; the channel is that of SUE.
+
+    Their printed estimator is right only with e^(ε/2) in place of e^ε in c = (e^ε + 1) / (e^ε - 1), and after
+    division by n; it is then the unbiased one of SUE, which is what `estimate` returns.
+    """
+
+    name: ClassVar[str] = "cms-one-hot"
+    aliases: ClassVar[tuple[str, ...]] = ("one-hot cms",)
+    source: ClassVar[str] = "Le & Zia 2020"
+
+
+@dataclass(frozen=True, slots=True)
+class THE(UnaryEncoding):
+    """Thresholded histogram encoding: a bit says whether a one-hot entry plus Laplace noise exceeds `threshold`.
+
+    The noise has the scale 2/ε, so a true entry passes with probability 1 - e^(ε (θ-1) / 2) / 2 and a false one
+    with e^(-ε θ / 2) / 2, for θ from 1/2 to 1. Only the bit is sent. Without a threshold the one of least variance
+    is taken. The thresholded noise spends less than ε: `strict_epsilon` says how much.
+    """
+
+    k: int
+    epsilon: float
+    threshold: float | None = None
+
+    name: ClassVar[str] = "the"
+    aliases: ClassVar[tuple[str, ...]] = ("thresholding with histogram encoding", "thresholded histogram encoding")
+    source: ClassVar[str] = "Wang, Blocki, Li & Jha 2017, in Arcolezi et al. 2023"
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        threshold = best_threshold(self.epsilon) if self.threshold is None else self.threshold
+        if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0.5 <= threshold <= 1:
+            raise LdpstatsError(f"threshold = {threshold!r}", "a number from 0.5 to 1")
+        object.__setattr__(self, "threshold", float(threshold))
+        UnaryEncoding.__post_init__(self)
+
+    @property
+    def _keep(self) -> int:
+        return GRID - numerator_at_least(1 / (2 * exp_below(self.epsilon * (1 - self._theta) / 2)))
+
+    @property
+    def _flip(self) -> int:
+        return numerator_at_least(1 / (2 * exp_below(self.epsilon * self._theta / 2)))
+
+    @property
+    def _theta(self) -> float:
+        assert self.threshold is not None  # set in __post_init__
+        return self.threshold
+
+    @property
+    def slack_reason(self) -> str:
+        """A bit says less than the noisy number it was made of."""
+        return "the noise is thresholded after it was drawn at the level asked for"
+
+
+def best_threshold(epsilon: float) -> float:
+    """Return the threshold that gives THE the least variance for rare values: q (1-q) / (p-q)^2."""
+    from scipy.optimize import minimize_scalar
+
+    def log_variance(threshold: float) -> float:
+        likely, rare = epsilon * (threshold - 1) / 2, -epsilon * threshold / 2
+        return rare + math.log1p(-math.exp(rare) / 2) - 2 * math.log(-math.expm1(likely) - math.expm1(rare))
+
+    return float(minimize_scalar(log_variance, bounds=(0.5, 1.0), method="bounded").x)

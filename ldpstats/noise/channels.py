@@ -1,0 +1,244 @@
+"""Channels: P(output | true value) where every report is one output, as linear maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray, as_array
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.noise.information import Information
+from ldpstats.noise.level import log_ratio
+
+
+class Channel(Protocol):
+    """P(output | true value) as a linear map; channels compare by what they are made of."""
+
+    @property
+    def cells(self) -> int:
+        """The number of true values."""
+        ...
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs."""
+        ...
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy level."""
+        ...
+
+    def push(self, frequencies: FloatArray) -> FloatArray:
+        """Return the distribution of the report."""
+        ...
+
+    def matrix(self) -> FloatArray:
+        """Return the whole channel, a row per true value."""
+        ...
+
+    def invert(self, proportions: FloatArray) -> FloatArray:
+        """Undo `push`."""
+        ...
+
+    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+        """Return the score and information, given counts / mean (up to a constant) and n / mean of every output."""
+        ...
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw the counts of the outputs of respondents with these true values."""
+        ...
+
+    def bounds(self) -> FloatArray | None:
+        """Return each cell's estimate if none, and if all, of the reports named it; None where outputs mix."""
+        ...
+
+    def spread(self, mean: FloatArray) -> FloatArray:
+        """Return the covariance matrix of one report's estimate, given the distribution of the report."""
+        ...
+
+    def merged(self, classes: NDArray[np.int64], /) -> Channel | None:
+        """Return the channel between classes of values and the same classes of outputs, if there is one."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the channel as plain values."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TruthOrFake:
+    """Tell the truth with probability `truth`, else draw an answer from the distribution `fake`: p I + (1-p) 1 Tᵀ."""
+
+    truth: float
+    fake: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        # written so that a NaN fails
+        proper = len(self.fake) >= 2 and min(self.fake) >= 0 and abs(sum(self.fake) - 1) <= 1e-9
+        if not (proper and 0 < self.truth <= 1):
+            raise LdpstatsError(
+                f"truth = {self.truth!r} with {len(self.fake)} fake frequencies summing to {sum(self.fake)!r}",
+                "a truth probability in (0, 1] and at least two nonnegative frequencies that sum to 1",
+            )
+
+    @classmethod
+    def uniform(cls, cells: int, honest: Fraction) -> TruthOrFake:
+        """Report the true value with probability `honest`, every other one equally often."""
+        return cls(float(honest - (1 - honest) / (cells - 1)), (1 / cells,) * cells)
+
+    @property
+    def cells(self) -> int:
+        """The number of true values."""
+        return len(self.fake)
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs: the values themselves."""
+        return len(self.fake)
+
+    @property
+    def epsilon(self) -> float:
+        """The level, which is attained at the rarest fake: ln(1 + p / ((1-p) min T))."""
+        rarest = (1 - self.truth) * min(self.fake)
+        return log_ratio(self.truth + rarest, rarest)
+
+    def push(self, frequencies: FloatArray) -> FloatArray:
+        """Return the distribution of the report."""
+        return self.truth * frequencies + (1 - self.truth) * np.asarray(self.fake)
+
+    def matrix(self) -> FloatArray:
+        """Return the whole channel, a row per true value."""
+        return self.push(np.eye(self.cells))
+
+    def invert(self, proportions: FloatArray) -> FloatArray:
+        """Undo `push` (RRBA paper, Eq. 4)."""
+        return (proportions - (1 - self.truth) * np.asarray(self.fake)) / self.truth
+
+    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+        """Return the score up to a multiple of the ones vector, which contrasts do not see; the rest is diagonal."""
+        return self.truth * weights, Information(self.truth**2 * precision)
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw who tells the truth, and let all the others fake together."""
+        told = rng.binomial(true_counts, self.truth)
+        fakes = (true_counts - told).sum(axis=-1)
+        return told + rng.multinomial(fakes, proper(np.asarray(self.fake)))
+
+    def bounds(self) -> FloatArray:
+        """Return each cell's estimate if none, and if all, of the reports named it."""
+        return self.invert(np.stack([np.zeros(self.cells), np.ones(self.cells)]))
+
+    def spread(self, mean: FloatArray) -> FloatArray:
+        """Return the covariance matrix of one report's estimate."""
+        return multinomial_covariance(mean) / self.truth**2
+
+    def merged(self, classes: NDArray[np.int64], /) -> TruthOrFake:
+        """Add the fake frequencies up by class: a coarser answer is truth or fake with the same probability."""
+        fake = np.bincount(classes, weights=np.asarray(self.fake))
+        return TruthOrFake(self.truth, tuple((fake / fake.sum()).tolist()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the channel as plain values."""
+        return {"kind": "truth-or-fake", "truth": self.truth, "fake": list(self.fake)}
+
+
+@dataclass(frozen=True, slots=True)
+class DenseChannel:
+    """Any channel, a row of output probabilities per true value; it may be rectangular."""
+
+    rows: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        matrix = as_array(self.rows, "a channel").astype(float)
+        # written so that a NaN fails
+        proper = matrix.ndim == 2 and np.all(matrix >= 0) and np.all(np.abs(matrix.sum(axis=1) - 1) <= 1e-9)
+        if not (proper and matrix.size and np.all(matrix.max(axis=0) > 0)):
+            raise LdpstatsError(
+                f"a channel of shape {matrix.shape}",
+                "a matrix of nonnegative rows that sum to 1, no column of zeros alone",
+            )
+
+    @property
+    def cells(self) -> int:
+        """The number of true values."""
+        return len(self.rows)
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs."""
+        return len(self.rows[0])
+
+    @property
+    def epsilon(self) -> float:
+        """The level: the largest ratio within a column."""
+        matrix = self.matrix()
+        return max(log_ratio(most, least) for most, least in zip(matrix.max(axis=0), matrix.min(axis=0), strict=True))
+
+    def push(self, frequencies: FloatArray) -> FloatArray:
+        """Return the distribution of the report."""
+        return frequencies @ self.matrix()
+
+    def matrix(self) -> FloatArray:
+        """Return the whole channel, a row per true value."""
+        return np.asarray(self.rows, dtype=float)
+
+    def invert(self, proportions: FloatArray) -> FloatArray:
+        """Undo `push` by the pseudo-inverse, where the rows are linearly independent."""
+        matrix = self.matrix()
+        rank = int(np.linalg.matrix_rank(matrix))
+        if rank < self.cells:
+            raise NotIdentifiedError(
+                f"a channel of rank {rank} for {self.cells} values",
+                "channels whose rows are linearly independent",
+                "Such reports tell only some contrasts; combine them with other blocks in one table.",
+            )
+        return proportions @ np.linalg.pinv(matrix)
+
+    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+        """Pull the score of the outputs back to the cells."""
+        return pulled_back(self.matrix(), weights, precision)
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw the reports of each true value's respondents and add them up."""
+        counts: NDArray[np.int64] = rng.multinomial(true_counts, proper(self.matrix())).sum(axis=-2)
+        return counts
+
+    def bounds(self) -> None:
+        """Give none: an estimate mixes the counts of several outputs."""
+        return
+
+    def spread(self, mean: FloatArray) -> FloatArray:
+        """Return the covariance matrix of one report's estimate."""
+        inverse = self.invert(np.eye(self.outputs))
+        return inverse.T @ multinomial_covariance(mean) @ inverse
+
+    def merged(self, _classes: NDArray[np.int64], /) -> None:
+        """Give none: what a coarser answer looks like depends on the frequencies inside its class."""
+        return
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the channel as plain values."""
+        return {"kind": "channel", "rows": [list(row) for row in self.rows]}
+
+
+def pulled_back(matrix: FloatArray, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+    """Return the score and information of the cells, given those of the outputs and the channel's matrix."""
+    left = np.broadcast_to(matrix, (*precision.shape[:-1], *matrix.shape))
+    nothing = np.zeros((*precision.shape[:-1], matrix.shape[0]))
+    return weights @ matrix.T, Information(nothing, left, precision[..., None] * np.eye(matrix.shape[1]))
+
+
+def multinomial_covariance(mean: FloatArray) -> FloatArray:
+    """Return the covariance matrix of an indicator vector with this mean."""
+    return mean[..., None] * np.eye(mean.shape[-1]) - mean[..., :, None] * mean[..., None, :]
+
+
+def proper(distribution: FloatArray) -> FloatArray:
+    """Rescale rows that sum to one up to rounding: numpy wants sums of at most one to the last bit."""
+    rescaled: FloatArray = distribution / distribution.sum(axis=-1, keepdims=True)
+    return rescaled
