@@ -8,19 +8,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-_BLOCK = 256
-_STRIDE = np.uint64(0x03F79D71B4CB0A89)
-"""A de Bruijn sequence of order 6: its windows of six bits are all different."""
-
-
-def _de_bruijn_positions() -> NDArray[np.int64]:
-    positions = np.zeros(64, dtype=np.int64)
-    for place in range(64):
-        positions[(int(_STRIDE) << place & (1 << 64) - 1) >> 58] = place
-    return positions
-
-
-_LOWEST_BIT = _de_bruijn_positions()
+_BLOCK = 1 << 12
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
+_PLACES = np.argsort(1 - _BITS, axis=1, kind="stable").astype(np.uint8)
+"""For every byte, the places of its set bits in increasing order, then those of the others."""
+_NUMBER = _BITS.sum(axis=1, dtype=np.uint8)
+"""For every byte, how many bits are set."""
 
 
 @njit(cache=True)
@@ -40,24 +33,39 @@ def respond(
     (Lemire 2019). Returns how many answers this leaves undecided, and which: a coin that equals `truth`, or a
     lie from the part of the integers that would favour some values.
     """
-    others, mask = np.uint64(k - 1), np.uint64((1 << lie_bits) - 1)
-    unfair = np.uint64((1 << lie_bits) % (k - 1))
-    shift, found = np.uint64(lie_bits), 0
+    unfair, mask, found = (1 << lie_bits) % (k - 1), np.uint64((1 << lie_bits) - 1), 0
     for start in range(0, values.size, _BLOCK):
-        stop, rare = min(start + _BLOCK, values.size), 0
-        for i in range(start, stop):
-            product = np.uint64(lies[i]) * others
-            lie = np.int64(product >> shift)
-            lie += lie >= values[i]
-            rare += (coins[i] == truth) | ((product & mask) < unfair)
-            out[i] = values[i] if coins[i] < truth else lie
-        if rare:
-            for i in range(start, stop):
-                skewed = (np.uint64(lies[i]) * others & mask) < unfair
-                if coins[i] == truth or (skewed and coins[i] > truth):
-                    undecided[found] = i
+        stop = min(start + _BLOCK, values.size)
+        block, coin, lie = values[start:stop], coins[start:stop], lies[start:stop]
+        if _respond_at_once(block, coin, lie, lie_bits, k, truth, out[start:stop]):
+            for i in range(block.size):
+                skewed = (np.uint64(lie[i]) * np.uint64(k - 1) & mask) < unfair
+                if coin[i] == truth or (skewed and coin[i] > truth):
+                    undecided[found] = start + i
                     found += 1
     return found
+
+
+@njit(cache=True)
+def _respond_at_once(
+    values: NDArray[np.int64],
+    coins: NDArray[np.uint16],
+    lies: NDArray[Any],
+    lie_bits: int,
+    k: int,
+    truth: int,
+    out: NDArray[Any],
+) -> int:
+    """Answer without branches, so that the loop becomes vector instructions; return how many may be undecided."""
+    others, mask = np.uint64(k - 1), np.uint64((1 << lie_bits) - 1)
+    unfair, shift, doubtful = np.uint64((1 << lie_bits) % (k - 1)), np.uint64(lie_bits), np.int64(0)
+    for i in range(values.size):
+        product = np.uint64(lies[i]) * others
+        lie = np.int64(product >> shift)
+        lie += np.int64(lie >= values[i])
+        doubtful += np.int64((coins[i] == truth) | ((product & mask) < unfair))
+        out[i] = values[i] if coins[i] < truth else lie
+    return int(doubtful)
 
 
 @njit(cache=True)
@@ -159,17 +167,18 @@ def _ones(bits: np.uint64) -> int:
 
 
 @njit(cache=True)
-def list_members(rows: NDArray[np.uint64], out: NDArray[Any]) -> None:
-    """Write the positions of each row's bits in increasing order; every row has as many as `out` has columns."""
+def list_members(rows: NDArray[np.uint8], out: NDArray[Any]) -> None:
+    """Write the places of each row's bits in increasing order; every row has as many as `out` has columns."""
+    members = np.empty(out.shape[1] + 8, dtype=out.dtype)  # a byte writes eight places, however many count
     for i in range(rows.shape[0]):
         written = 0
-        for w in range(rows.shape[1]):
-            bits = rows[i, w]
-            while bits:
-                lowest = bits & (~bits + np.uint64(1))
-                out[i, written] = 64 * w + _LOWEST_BIT[(lowest * _STRIDE) >> np.uint64(58)]
-                written += 1
-                bits ^= lowest
+        for byte in range(rows.shape[1]):
+            bits = rows[i, byte]
+            for j in range(8):
+                members[written + j] = 8 * byte + _PLACES[bits, j]
+            written += _NUMBER[bits]
+        for j in range(out.shape[1]):
+            out[i, j] = members[j]
 
 
 @njit(cache=True)

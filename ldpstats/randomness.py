@@ -19,7 +19,7 @@ Shape: TypeAlias = int | tuple[int, ...]
 Rng: TypeAlias = int | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None
 RandomBytes: TypeAlias = Callable[[int], "bytes | NDArray[np.uint8]"]
 
-_CHUNK = 1 << 15
+_CHUNK = 1 << 17
 """How many answers are drawn at once, so that their random words stay in the cache."""
 
 
@@ -176,7 +176,7 @@ class _ByteDraws:
         sixteenths = 16 * (size - 1) // k
         digits = np.array([int(digit) for digit in f"{sixteenths:04b}".rstrip("0")[::-1]], dtype=np.int64)
         enough = digits.size * -(-k // 64) + size - sixteenths * k // 16 + 4  # a shortage costs a redraw, no more
-        step = max(1, _CHUNK // k)
+        step = max(1, 8 * _CHUNK // k)
         for start in range(0, values.size, step):
             own, holding = values[start : start + step], holds[start : start + step]
             rows = np.zeros((own.size, -(-k // 64)), dtype=np.uint64)
@@ -186,7 +186,7 @@ class _ByteDraws:
                 filled = kernels.fill_subsets(own, size - holding, k, digits, words, rows, filled)
             inside = np.flatnonzero(holding)
             rows[inside, own[inside] >> 6] |= np.uint64(1) << (own[inside] & 63).astype(np.uint64)
-            kernels.list_members(rows, members[start : start + step])
+            kernels.list_members(rows.view("<u1"), members[start : start + step])
         return members
 
     def hash_seeds(self, count: int, k: int, symbols: int) -> NDArray[np.uint64]:
@@ -206,7 +206,7 @@ class _ByteDraws:
         """Place each draw, its cell refined by 48 more bits, among the uppers; only a tie needs all the others."""
         places = cells << 48 | self._tail(cells.size).astype(np.int64)
         decided = np.searchsorted(bytewise.upper_starts, places, side="right")
-        for i in np.flatnonzero(np.isin(places, bytewise.upper_starts)):
+        for i in np.flatnonzero(bytewise.upper_starts[decided - 1] == places):
             rest = int.from_bytes(bytes(self._random_bytes(_REST_BITS // 8)), "big")
             exact = int(places[i]) << _REST_BITS | rest
             decided[i] = next(byte for byte, upper in enumerate(bytewise.uppers) if exact < upper)

@@ -17,7 +17,8 @@ from ldpstats.noise import NoiseModel, Tally
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.randomness import Draws, Rng, client_draws, generator
 
-_CHUNK_CELLS = 1 << 22
+_CHUNK_BYTES = 1 << 26
+"""How many bytes of reports are made at once."""
 GRID_LEVEL = 20.0
 """Up to here the rounding of probabilities to the grid costs less than 1e-9, for up to a million values."""
 
@@ -32,6 +33,11 @@ class ReportFormat:
     def shape(self, n: int) -> tuple[int, ...]:
         """Return the shape of the array that holds n reports."""
         return (n,) if self.width is None else (n, self.width)
+
+    @property
+    def bits(self) -> int:
+        """The size of a report as it is stored."""
+        return 8 * self.dtype.itemsize * (self.width or 1)
 
 
 class Mechanism(Protocol):
@@ -74,7 +80,7 @@ class Mechanism(Protocol):
     @property
     def report_bits(self) -> int:
         """The communication cost: how many bits a report needs; as stored, unless the mechanism says less."""
-        return 8 * self.report_format.dtype.itemsize * (self.report_format.width or 1)
+        return self.report_format.bits
 
     @abstractmethod
     def likelihood_ratio(self) -> Fraction | None:
@@ -105,7 +111,7 @@ class Mechanism(Protocol):
         """Randomize values in [0, k); with `rng` the result is a reproducible simulation and says so."""
         checked = integers_below(values, self.k, "values")
         draws = client_draws(rng)
-        step = max(1, _CHUNK_CELLS // self.k)
+        step = max(1, 8 * _CHUNK_BYTES // self.report_format.bits)
         parts = [self.randomize(checked[start : start + step], draws) for start in range(0, max(checked.size, 1), step)]
         data = np.concatenate(parts) if len(parts) > 1 else parts[0]
         return _own_reports(self, data.astype(self.report_format.dtype, copy=False), simulated=draws.simulated)
