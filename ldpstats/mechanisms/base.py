@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.arrays import BoolArray, FloatArray, at_least, counts_array, integers_below, positive_epsilon
 from ldpstats.errors import LdpstatsError, ReportError
-from ldpstats.estimation import Estimate, invert
+from ldpstats.estimation import Estimate, ProcessedEstimate, invert, known_method, mixture_em, processed
 from ldpstats.noise import NoiseModel, Tally
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.randomness import Draws, Rng, client_draws, generator
@@ -134,19 +134,40 @@ class Mechanism(Protocol):
             )
         return Tally(self.noise, self.count_reports(collected.data), len(collected), collected.simulated)
 
-    def estimate(self, reports_or_counts: Reports | Tally, method: str = "unbiased") -> Estimate:
-        """Estimate the frequencies of the k values, without bias."""
-        if method != "unbiased":
-            raise LdpstatsError(f"method = {method!r}", "'unbiased'")
-        if isinstance(reports_or_counts, Reports):
-            return self.estimate(self.count(reports_or_counts))
-        if not isinstance(reports_or_counts, Tally) or reports_or_counts.noise != self.noise:
+    @overload
+    def estimate(self, reports_or_counts: Reports | Tally, method: Literal["unbiased"] = "unbiased") -> Estimate: ...
+
+    @overload
+    def estimate(self, reports_or_counts: Reports | Tally, method: str) -> Estimate | ProcessedEstimate: ...
+
+    def estimate(self, reports_or_counts: Reports | Tally, method: str = "unbiased") -> Estimate | ProcessedEstimate:
+        """Estimate the frequencies of the k values.
+
+        Parameters
+        ----------
+        reports_or_counts : Reports or Tally
+            What privatize, count or simulate returned.
+        method : str
+            "unbiased" (the default, with covariance and intervals), "mle" (most likely proper frequencies; for
+            mechanisms whose counts do not say all it takes the reports), "ibu" or one of the post-processing
+            methods: see `estimation.METHODS`.
+        """
+        wanted = known_method(method)
+        tally = self.count(reports_or_counts) if isinstance(reports_or_counts, Reports) else reports_or_counts
+        if not isinstance(tally, Tally) or tally.noise != self.noise:
             raise ReportError(
                 f"{type(reports_or_counts).__name__} that {self} did not make",
                 "what its own privatize, count or simulate returned",
                 "A bare array of reports goes through count first.",
             )
-        return invert(reports_or_counts, self.privacy())
+        unbiased = invert(tally, self.privacy())
+        if wanted == "unbiased":
+            return unbiased
+        if wanted == "mle" and not self.noise.has_likelihood and isinstance(reports_or_counts, Reports):
+            logarithms = self.noise.log_likelihoods(self.contributions(reports_or_counts.data))
+            fitted = mixture_em(np.exp(logarithms - logarithms.max(axis=1, keepdims=True)))
+            return ProcessedEstimate(fitted.frequencies, wanted, tally.n, unbiased.privacy, tally.simulated, fitted)
+        return processed(tally, unbiased, wanted)
 
     def simulate(self, true_counts: ArrayLike, size: int | None = None, rng: Rng = None) -> Tally:
         """Draw the tally of respondents with these true counts, exactly, without visiting them one by one.

@@ -1,0 +1,322 @@
+"""Maximum likelihood: the proper frequencies behind randomized reports, in closed form or by EM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldpstats.arrays import FloatArray, as_array, at_least, counts_array
+from ldpstats.errors import LdpstatsError
+from ldpstats.estimation.estimate import refuse_empty
+from ldpstats.noise import MultinomialNoise, SupportNoise, TruthOrFake
+
+# what rounding alone can take from the log-likelihood of a report
+_ROUNDING = 1e-14
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """Frequencies found by iteration, and how far from the best they can be.
+
+    Parameters
+    ----------
+    frequencies : array, shape (cells,)
+        Nonnegative, summing to one.
+    log_likelihood : float
+        Of all the reports, without the terms that no frequency enters.
+    iterations : int
+        How many were made.
+    converged : bool
+        Whether they ended by their rule, and not because there were no more of them.
+    gap : float
+        At most so much higher is the log-likelihood per report of any other frequencies. It is the largest
+        derivative less one: the log-likelihood is concave, so it lies below its tangent, and the tangent
+        rises most towards a corner of the simplex.
+    """
+
+    frequencies: FloatArray
+    log_likelihood: float
+    iterations: int
+    converged: bool
+    gap: float
+
+
+def krr_mle(channel: TruthOrFake, counts: ArrayLike) -> FloatArray:
+    """Return the exact maximum-likelihood frequencies behind the counts of GRR (k-RR), or of any truth or fake.
+
+    The most likely distribution of the report is level · counts where that exceeds what fakes alone bring, and
+    what they bring elsewhere; the level makes it sum to one. (The derivatives of Σ counts · ln(truth · frequency +
+    fakes) are equal where a frequency is positive, and lower where it is zero.) A value therefore has a positive
+    frequency if and only if fakes / counts is below the level: sorting by that ratio finds them in O(k log k).
+
+    Parameters
+    ----------
+    channel : TruthOrFake
+        The channel; that of GRR is `GRR(k, epsilon).noise.channel`.
+    counts : array, shape (..., k)
+        How often each value was reported; leading axes hold many tables.
+
+    Examples
+    --------
+    >>> krr_mle(TruthOrFake(0.4, (0.25, 0.25, 0.25, 0.25)), [50, 26, 14, 10])
+    array([0.77631579, 0.22368421, 0.        , 0.        ])
+    >>> TruthOrFake(0.4, (0.25, 0.25, 0.25, 0.25)).invert(np.array([0.5, 0.26, 0.14, 0.1]))
+    array([ 0.875,  0.275, -0.025, -0.125])
+    """
+    reported = counts_array(counts, channel.outputs, "counts")
+    refuse_empty(int(reported.sum(axis=-1).min(initial=1)))
+    fakes = np.broadcast_to((1 - channel.truth) * np.asarray(channel.fake), reported.shape)
+    ratio = np.divide(fakes, reported, out=np.full(reported.shape, np.inf), where=reported > 0)
+    order = np.argsort(ratio, axis=-1)
+    ranked, ranked_fakes = np.take_along_axis(reported, order, -1), np.take_along_axis(fakes, order, -1)
+    mass, reports = channel.truth + ranked_fakes.cumsum(axis=-1), ranked.cumsum(axis=-1)
+    last = np.count_nonzero(mass * ranked > ranked_fakes * reports, axis=-1, keepdims=True) - 1
+    level = np.take_along_axis(mass, last, -1) / np.take_along_axis(reports, last, -1)
+    frequencies: FloatArray = np.maximum(level * reported - fakes, 0) / channel.truth
+    return frequencies
+
+
+def expectation_maximization(
+    noise: MultinomialNoise, counts: ArrayLike, *, iterations: int = 10_000, tolerance: float = 1e-10
+) -> Fitted:
+    """Fit the frequencies to the counts of the outputs of a channel by accelerated EM.
+
+    Every iteration is two EM steps (iterative Bayesian updates) and a leap along their path; it takes O(k) for
+    truth or fake, and the size of the matrix otherwise. It ends when the gap is at most the tolerance.
+
+    Examples
+    --------
+    >>> noise = MultinomialNoise(TruthOrFake(0.4, (0.25, 0.25, 0.25, 0.25)))
+    >>> fitted = expectation_maximization(noise, [50, 26, 14, 10])
+    >>> fitted.frequencies.round(6), fitted.converged
+    (array([0.776316, 0.223684, 0.      , 0.      ]), True)
+    """
+    reported = counts_array(_flat(counts, "counts"), noise.outputs, "counts")
+    refuse_empty(int(reported.sum()))
+    return _fit(_seen_through(noise, reported), noise.cells, iterations, tolerance)
+
+
+def mixture_em(
+    likelihoods: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    iterations: int = 10_000,
+    tolerance: float = 1e-10,
+) -> Fitted:
+    """Fit the frequencies to reports that are given by their likelihoods, by accelerated EM.
+
+    This is the true likelihood of reports that no small tally sums up: subsets, hashes, bits. For unary encoding with
+    5 and 20 values and 1,000 reports, its mean squared error was .91 to 1.01 of that of the estimate which
+    `iterative_bayesian_update` approaches at ε = 1, and .62 to .96 at ε = 3.
+
+    Parameters
+    ----------
+    likelihoods : array, shape (reports, cells)
+        P(report | value), up to a factor per report; `np.exp(noise.log_likelihoods(...))` for supports.
+    weights : array, shape (reports,), optional
+        How often each report came; once by default.
+
+    Examples
+    --------
+    Two reports that support the values 0 and 1, and three that support 1 and 2, at ε = ln 4:
+
+    >>> fitted = mixture_em([[4, 4, 1], [1, 4, 4]], weights=[2, 3])
+    >>> fitted.frequencies.round(6)
+    array([0., 1., 0.])
+    """
+    matrix = as_array(likelihoods, "likelihoods").astype(float)
+    often = np.ones(len(matrix)) if weights is None else _nonnegative(weights, "weights")
+    if matrix.ndim != 2 or often.shape != matrix.shape[:1] or not matrix.shape[1]:
+        raise LdpstatsError(
+            f"likelihoods of shape {matrix.shape} with {often.size} weights",
+            "a row per report, an entry per value, and a weight per row",
+        )
+    matrix, often = matrix[often > 0], often[often > 0]
+    refuse_empty(len(often))
+    largest = matrix.max(axis=1)
+    # written so that a NaN fails
+    if not (np.all(matrix >= 0) and np.all((largest > 0) & (largest < np.inf))):
+        raise LdpstatsError(
+            "likelihoods that are negative, infinite or nan, or zero for every value",
+            "nonnegative likelihoods, positive for some value of every report",
+            "Only ratios within a report matter: exponentiate the logarithms after subtracting their maximum.",
+        )
+    matrix /= largest[:, None]
+    n = float(often.sum())
+    fitted = _fit(_Reports(n, often / n, *_dense(matrix.T)), matrix.shape[1], iterations, tolerance)
+    return replace(fitted, log_likelihood=fitted.log_likelihood + float(often @ np.log(largest)))
+
+
+def iterative_bayesian_update(
+    observed: ArrayLike,
+    noise: MultinomialNoise | SupportNoise,
+    iterations: int = 10_000,
+    tolerance: float = 1e-12,
+    error: str = "max_abs",
+) -> Fitted:
+    """Return IBU with the settings of Arcolezi, Cerna & Palamidessi (2023, Eq. 3 and Listing 1.1).
+
+    It starts from the uniform distribution and stops once an update changes the frequencies by less than the
+    tolerance, or after so many iterations. How often values were supported is taken as they take it: scaled to sum
+    to one, and as if seen through the matrix with p on the diagonal and q elsewhere, whose rows need not sum to one.
+
+    On supports (unary encoding, subsets, hashes) this is *not* EM on the likelihood of the reports. It treats every
+    supported value as a report of its own, and what it approaches is `krr_mle` of a channel that tells the truth
+    with probability (p − q) / (p + (k − 1) q): consistent, but blind to which values were supported together
+    (`mixture_em` sees that). Where reports are single outputs it is plain EM, of which `expectation_maximization`
+    is the faster form; a small change is no sign there that the maximum is near, the gap is.
+
+    Parameters
+    ----------
+    observed : array, shape (outputs,)
+        How often each output was reported or supported: counts or shares.
+    noise : MultinomialNoise or SupportNoise
+        What the outputs were seen through: the `noise` of a mechanism.
+    iterations, tolerance, error
+        When to stop (theirs: `nb_iter`, `tol`, `err_func`); the change is measured by its "max_abs", "mae"
+        (mean absolute), "mse" (mean squared) or "max_squared".
+
+    Returns
+    -------
+    Fitted
+        Its log-likelihood and gap are those of the likelihood that the update climbs; for supports, the
+        pseudo-likelihood above.
+
+    Examples
+    --------
+    >>> fitted = iterative_bayesian_update([430, 310, 260], SupportNoise.independent(3, 0.5, 0.2))
+    >>> fitted.frequencies.round(3)
+    array([0.623, 0.263, 0.113])
+    """
+    measure = _ERRORS.get(error)
+    if measure is None:
+        raise LdpstatsError(f"error = {error!r}", f"one of {', '.join(map(repr, _ERRORS))}")
+    shares = _nonnegative(observed, "observed")
+    if shares.size != noise.outputs or not shares.any():
+        raise LdpstatsError(f"{shares.size} observed shares with the sum {shares.sum()}", f"{noise.outputs}, not all 0")
+    reports = _seen_through(noise, shares)
+    frequencies = np.full(noise.cells, 1 / noise.cells)
+    made, converged, most = 0, False, at_least(iterations, 1, "iterations")
+    while not converged and made < most:
+        before, frequencies = frequencies, frequencies * reports.gradient(reports.push(frequencies))
+        converged = bool(measure(frequencies - before) < tolerance)
+        made += 1
+    return reports.fitted(frequencies, made, converged)
+
+
+_ERRORS: dict[str, Callable[[FloatArray], np.floating[Any]]] = {
+    "max_abs": lambda change: np.abs(change).max(),
+    "mae": lambda change: np.abs(change).mean(),
+    "mse": lambda change: np.square(change).mean(),
+    "max_squared": lambda change: np.square(change).max(),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reports:
+    """The shares of distinct reports among n, and the linear map from frequencies to their probabilities."""
+
+    n: float
+    shares: FloatArray
+    push: Callable[[FloatArray], FloatArray]
+    pull: Callable[[FloatArray], FloatArray]
+
+    def gradient(self, chances: FloatArray) -> FloatArray:
+        """Differentiate the log-likelihood per report; an EM step multiplies the frequencies by this."""
+        return self.pull(self.shares / chances)
+
+    def fitted(self, frequencies: FloatArray, iterations: int, converged: bool) -> Fitted:
+        """Sum up where an iteration ended."""
+        chances = self.push(frequencies)
+        gap = float(self.gradient(chances).max()) - 1
+        return Fitted(frequencies, self.n * float(self.shares @ np.log(chances)), iterations, converged, gap)
+
+
+def _seen_through(noise: MultinomialNoise | SupportNoise, often: NDArray[Any]) -> _Reports:
+    """Give the outputs that were seen and their maps; unseen ones do not enter a likelihood."""
+    seen = np.flatnonzero(often)
+    n = float(often.sum())
+    if isinstance(noise, SupportNoise):
+        maps = _diagonal_and_common(noise.delta, np.full(noise.cells, noise.q), seen)
+    elif isinstance(noise.channel, TruthOrFake):
+        fakes = (1 - noise.channel.truth) * np.asarray(noise.channel.fake)
+        maps = _diagonal_and_common(noise.channel.truth, fakes, seen)
+    else:
+        maps = _dense(noise.channel.matrix()[:, seen])
+    return _Reports(n, often[seen] / n, *maps)
+
+
+_Maps: TypeAlias = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]
+
+
+def _dense(matrix: FloatArray) -> _Maps:
+    """Give the maps of a matrix with a row per value and a column per report."""
+    return lambda frequencies: frequencies @ matrix, lambda odds: matrix @ odds
+
+
+def _diagonal_and_common(diagonal: float, common: FloatArray, seen: NDArray[np.intp]) -> _Maps:
+    """Give the maps of a multiple of the identity plus one row for all values, in O(k)."""
+
+    def push(frequencies: FloatArray) -> FloatArray:
+        return diagonal * frequencies[seen] + common[seen]
+
+    def pull(odds: FloatArray) -> FloatArray:
+        pulled = np.full(common.size, common[seen] @ odds)
+        pulled[seen] += diagonal * odds
+        return pulled
+
+    return push, pull
+
+
+def _fit(reports: _Reports, cells: int, iterations: int, tolerance: float) -> Fitted:
+    """Climb from the uniform distribution until the gap is small."""
+    frequencies = np.full(cells, 1 / cells)
+    gradient = reports.gradient(reports.push(frequencies))
+    made, most = 0, at_least(iterations, 1, "iterations")
+    while gradient.max() - 1 > tolerance and made < most:
+        frequencies, chances = _leap(reports, frequencies, gradient)
+        gradient = reports.gradient(chances)
+        made += 1
+    return reports.fitted(frequencies, made, bool(gradient.max() - 1 <= tolerance))
+
+
+def _leap(reports: _Reports, start: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Make two EM steps and follow their path as far as the likelihood allows; return where, and `push` of it.
+
+    SQUAREM with the step length S3 (Varadhan & Roland 2008), shortened until the likelihood is no lower than after
+    the first step; at length 1 it is the second step, which EM itself guarantees. A frequency stays within a tenth
+    and ten times of what the second step makes of it: zero it would never leave, and one that EM quickly
+    drives to zero would leap up again.
+    """
+    once = start * gradient
+    chances = reports.push(once)
+    twice = once * reports.gradient(chances)
+    change = once - start
+    bend = twice - once - change
+    length = np.linalg.norm(change) / np.linalg.norm(bend) if bend.any() else 1.0
+    while length > 1:
+        ahead = np.clip(start + 2 * length * change + length**2 * bend, twice / 10, twice * 10)
+        ahead /= ahead.sum()
+        reached = reports.push(ahead)
+        if reports.shares @ np.log1p((reached - chances) / chances) >= -_ROUNDING:
+            return ahead, reached
+        length /= 4
+    return twice, reports.push(twice)
+
+
+def _flat(values: ArrayLike, what: str) -> NDArray[Any]:
+    array = as_array(values, what)
+    if array.ndim != 1:
+        raise LdpstatsError(f"{what} of shape {array.shape}", "one flat array", "Take one table at a time.")
+    return array
+
+
+def _nonnegative(values: ArrayLike, what: str) -> FloatArray:
+    array = _flat(values, what).astype(float)
+    if not np.all((array >= 0) & (array < np.inf)):
+        raise LdpstatsError(f"{what} with negative, infinite or nan entries", "finite numbers, none below 0")
+    return array
