@@ -100,7 +100,7 @@ def base_cut(frequencies: FloatArray, variance: NoiseVariance) -> FloatArray:
     This biases values near the threshold down, often to nothing, and values that nobody holds up by a little; the
     sum may go either way. Kept is what is at least Φ⁻¹(1 − 2 / k) standard errors of a value that nobody holds: were
     all such, two would be kept on average. With fewer than four values that is below zero, and zero takes its place.
-    (The paper's α is 2, by memory; the authors' code leaves it open.)
+    (The number two is a choice: the authors' code leaves it open.)
     """
     threshold = -NormalDist().inv_cdf(min(_FALSE_POSITIVES / frequencies.shape[-1], 0.5)) * variance.std_err
     return np.where(frequencies >= threshold, frequencies, 0.0)

@@ -1,0 +1,93 @@
+"""Published formulas hold exactly against the implemented laws, or a test shows what is wrong as printed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ldpstats.mechanisms import GRR, OUE, RR, SS, SUE, THE, Mechanism
+from ldpstats.mechanisms.unary import best_threshold
+
+GRID = [(k, epsilon) for k in (2, 5, 16, 100) for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0)]
+DISTRIBUTIONS = (
+    lambda k: np.full(k, 1 / k),
+    lambda k: np.eye(k)[0],
+    lambda k: 0.8 ** np.arange(k) / np.sum(0.8 ** np.arange(k)),
+)
+
+
+def expected_squared_error(mechanism: Mechanism, frequencies: NDArray[np.float64], n: int) -> float:
+    return float(np.trace(mechanism.noise.covariance(frequencies))) / n
+
+
+@pytest.mark.parametrize(("k", "epsilon"), GRID)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_proposition_3_of_kairouz_holds_for_k_rr(k: int, epsilon: float, distribution) -> None:
+    p, n, odds = distribution(k), 1000, math.expm1(epsilon)
+    printed = (1 - np.sum(p**2)) / n + (k - 1) / n * (k + 2 * odds) / odds**2
+    assert expected_squared_error(GRR(k, epsilon), p, n) == pytest.approx(printed, rel=1e-11)
+
+
+@pytest.mark.parametrize(("k", "epsilon"), GRID)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_proposition_4_of_kairouz_holds_for_k_rappor(k: int, epsilon: float, distribution) -> None:
+    p, n, half = distribution(k), 1000, epsilon / 2
+    printed = (1 - np.sum(p**2)) / n + k * math.exp(half) / (n * math.expm1(half) ** 2)
+    assert expected_squared_error(SUE(k, epsilon), p, n) == pytest.approx(printed, rel=1e-11)
+
+
+@pytest.mark.parametrize("k", [2, 5, 16, 100])
+@pytest.mark.parametrize("beyond", [0.0, 0.3, 2.0])
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_proposition_5_of_kairouz_k_rr_beats_k_rappor_in_the_low_privacy_regime(k, beyond, distribution) -> None:
+    epsilon, p = max(math.log(k / 2), 0.1) + beyond, distribution(k)
+    assert expected_squared_error(GRR(k, epsilon), p, 1) <= expected_squared_error(SUE(k, epsilon), p, 1)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_the_surveys_approximate_variances_are_those_of_a_value_that_nobody_holds(epsilon: float) -> None:
+    e, h = math.exp(epsilon), math.exp(epsilon / 2)
+    printed = {
+        GRR(16, epsilon): (e + 14) / (e - 1) ** 2,
+        SUE(16, epsilon): h / (h - 1) ** 2,
+        OUE(16, epsilon): 4 * e / (e - 1) ** 2,
+        RR(2, epsilon): e / (e - 1) ** 2,
+    }
+    for mechanism, variance in printed.items():
+        nobody = np.eye(mechanism.k)[1]
+        assert mechanism.variance(nobody, 1)[0] == pytest.approx(variance, rel=1e-11)
+
+
+def test_the_variance_printed_for_subsets_is_that_of_grr() -> None:
+    """Table 4 of the survey prints GRR's variance for ω-SM, which is larger than the mechanism's own when ω > 1."""
+    e = math.e
+    subsets = SS(16, 1.0)
+    assert subsets.omega > 1
+    assert subsets.variance(np.eye(16)[1], 1)[0] < 0.6 * (e + 14) / (e - 1) ** 2
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 4.0, 8.0])
+def test_the_threshold_of_the_minimizes_the_printed_error(epsilon: float) -> None:
+    """The mean squared error that Arcolezi et al. print, on a fine grid of thresholds."""
+
+    def printed(theta: float) -> float:
+        flip = math.exp(epsilon * theta / 2)
+        return (2 * flip - 1) / (1 + math.exp(epsilon * (theta - 0.5)) - 2 * flip) ** 2
+
+    best = best_threshold(epsilon)
+    assert 0.5 < best < 1
+    assert printed(best) <= min(printed(theta) for theta in np.linspace(0.5, 1, 2001)) * (1 + 1e-9)
+    nobody = np.eye(4)[1]
+    assert THE(4, epsilon).variance(nobody, 1)[0] == pytest.approx(printed(best), rel=1e-9)
+
+
+def test_thresholding_loses_against_bits_at_the_strict_level() -> None:
+    """What THE really spends would buy less variance with OUE."""
+    for epsilon in (0.5, 1.0, 2.0, 4.0):
+        the = THE(16, epsilon)
+        spent = the.strict_epsilon()
+        assert spent < 0.97 * epsilon
+        assert OUE(16, spent).variance(1 / 16, 1) < the.variance(1 / 16, 1)
