@@ -19,8 +19,9 @@ lint: .venv/.developed  ## style, and the layers of the architecture
 types: .venv/.developed  ## static types
 	$(BIN)/mypy
 
-bench: .venv/.tested  ## speed, as ratios measured in one run
+bench: .venv/.tested .venv/.peers  ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/monte_carlo.py
+	$(BIN)/python benchmarks/oracles.py .venv/peers/bin/python
 
 .venv/.created:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ldpstats needs Python 3.11 or newer; try: make PYTHON=python3.12")'
@@ -37,6 +38,11 @@ bench: .venv/.tested  ## speed, as ratios measured in one run
 
 .venv/.developed: .venv/.tested
 	$(PIP) --editable '.[dev]'
+	touch $@
+
+.venv/.peers: .venv/.created benchmarks/peers.txt
+	$(PYTHON) -m venv .venv/peers
+	.venv/peers/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt
 	touch $@
 
 clean:  ## forget the environment and all caches

@@ -6,11 +6,9 @@ the peer is per-user simulation, vectorised, of the same reports.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
+from timing import best_time
 
 import ldpstats as ldp
 from ldpstats.blocks import Block
@@ -22,18 +20,8 @@ from ldpstats.questions import Question
 TABLES = 10_000
 ROWS = COLUMNS = 4
 REPETITIONS = 7
-PEER_TABLES = 3
+PEER_REPETITIONS = 3
 PEER_RESPONDENTS = 100_000
-
-
-def best_time(action: Callable[[], object], repetitions: int = REPETITIONS) -> float:
-    """Return the shortest of several runs, in seconds."""
-    times = []
-    for _ in range(repetitions):
-        start = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def measure(name: str, n: int) -> dict[str, object]:
@@ -50,7 +38,7 @@ def measure(name: str, n: int) -> dict[str, object]:
     fit = statistic(evidence)
     null, observed = fit.frequencies[0], float(fit.statistic[0])
     monte_carlo = ldp.MonteCarlo(TABLES, rng=2)
-    bare = best_time(lambda: numbers.multinomial(n, frequencies, size=TABLES))
+    bare = best_time(lambda: numbers.multinomial(n, frequencies, size=TABLES), REPETITIONS)
     drawn = best_time(lambda: evidence.replicates(frequencies, TABLES, numbers))
     whole = best_time(lambda: monte_carlo.pvalue(statistic, evidence, observed, null))
     return {
@@ -74,7 +62,7 @@ def against_users(name: str) -> float:
         return mechanism.count(mechanism.privatize(values, rng=numbers))
 
     counts = best_time(lambda: mechanism.noise.draw(uniform, PEER_RESPONDENTS, TABLES, numbers)) / TABLES
-    return best_time(users, PEER_TABLES) / counts
+    return best_time(users, PEER_REPETITIONS) / counts
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ A report is one draw from a public channel. Privacy, estimation, variance, inter
 functions of that channel, each written once; a mechanism brings only its channel and a sampler.
 """
 
+from ldpstats.auditing import Audit, audit
 from ldpstats.domain import Domain
 from ldpstats.errors import DomainError, LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.inference import (
@@ -27,6 +28,7 @@ __all__ = [
     "OUE",
     "SS",
     "Association",
+    "Audit",
     "Domain",
     "DomainError",
     "IndependenceResult",
@@ -39,6 +41,7 @@ __all__ = [
     "Table",
     "TableSet",
     "association",
+    "audit",
     "independence_test",
     "independence_tests",
     "mechanism",

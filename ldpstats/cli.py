@@ -1,4 +1,4 @@
-"""The command line: `ldpstats demo` and `ldpstats mechanisms`."""
+"""The command line: `ldpstats demo | mechanisms | audit`."""
 
 from __future__ import annotations
 
@@ -78,6 +78,26 @@ def mechanisms(k: int, epsilon: float) -> None:
         "\nepsilon: strict, for all that a respondent sends about one value; bits: per report; "
         "\nn x variance: of the unbiased frequency of a value that one respondent in k has."
     )
+
+
+@main.command()
+@click.argument("name")
+@click.option("--k", default=16, show_default=True, help="How many values.")
+@click.option("--epsilon", default=1.0, show_default=True, help="The privacy level asked for.")
+@click.option("--n", default=100_000, show_default=True, help="How many reports to draw.")
+@click.option("--confidence", default=0.99, show_default=True, help="Of the lower bound that the reports show.")
+@click.option("--seed", default=None, type=click.IntRange(min=0), help="Simulate; else the reports are secure ones.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@_told_plainly
+def audit(name: str, k: int, epsilon: float, n: int, confidence: float, seed: int | None, as_json: bool) -> None:
+    """What a mechanism claims to spend, what it spends exactly, and what its reports show."""
+    from ldpstats.auditing import audit as audited
+    from ldpstats.mechanisms import mechanism
+
+    found = audited(mechanism(name, k=k, epsilon=epsilon), n, confidence, seed)
+    click.echo(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) if as_json else found.summary())
+    if found.failures:
+        raise SystemExit(1)
 
 
 def _columns(frame: pd.DataFrame) -> str:

@@ -36,7 +36,7 @@ class Draws(Protocol):
         """Draw independent integers, uniform on [0, bound)."""
         ...
 
-    def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[np.int64]:
+    def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[Any]:
         """Draw independent integers i with probability weights[i] / GRID; the weights sum to GRID."""
         ...
 
@@ -120,13 +120,18 @@ class _ByteDraws:
             rejected = rejected[words.flat[rejected] > last_fair]
         return (words % np.uint32(bound)).astype(np.int64)
 
-    def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[np.int64]:
+    def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[Any]:
         """Find the interval of a random word among the cumulated weights."""
         if min(weights) < 0 or sum(weights) != GRID:
             raise LdpstatsError(f"weights that sum to {sum(weights)}", f"nonnegative weights that sum to {GRID}")
         uppers = np.array(np.cumsum(np.array(weights, dtype=object))[:-1], dtype=object)
         inner = uppers[uppers < GRID].astype(np.uint64)
-        return np.searchsorted(inner, self._integers(np.uint64, shape), side="right").astype(np.int64)
+        drawn = np.empty(shape, dtype=np.min_scalar_type(len(weights) - 1))
+        flat = drawn.reshape(-1)
+        for start in range(0, flat.size, _CHUNK):
+            part = flat[start : start + _CHUNK]
+            part[:] = np.searchsorted(inner, self._integers(np.uint64, part.size), side="right")
+        return drawn
 
     def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[Any]:
         """Draw a coin of 16 bits and a lie for each value; decide with fresh draws where these leave it open."""

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ldpstats.cli import main
+from ldpstats.mechanisms import GRR, REGISTRY
 
 
 def run(*arguments: str) -> Result:
@@ -78,7 +79,34 @@ def test_a_handful_of_respondents_gives_few_answers_but_gives_them_again(n: str)
     assert ("not testable" in verdicts) == (n == "3")
 
 
-def test_mechanisms_are_listed() -> None:
-    result = run("mechanisms")
+def test_mechanisms_are_listed_with_their_figures() -> None:
+    result = run("mechanisms", "--k", "4", "--epsilon", "2")
     assert result.exit_code == 0
-    assert all(name in result.output for name in ("grr", "oue", "ss", "k-rr"))
+    rows = {line.split()[0]: line for line in result.output.splitlines() if line}
+    assert {kind.name for kind in REGISTRY} <= set(rows)
+    grr = GRR(4, 2.0)
+    figures = (f"{grr.strict_epsilon():.4f}", str(grr.report_bits), f"{grr.variance(0.25, 1):.3f}")
+    assert tuple(rows["grr"].split()[1:4]) == figures
+    assert "k-rr" in rows["grr"]
+    assert "Kairouz" in rows["grr"]
+
+
+def test_an_audit_can_be_read_and_parsed() -> None:
+    text, plain = (
+        run("audit", "oue", "--k", "4", "--seed", "1"),
+        run("audit", "oue", "--k", "4", "--seed", "1", "--json"),
+    )
+    assert text.exit_code == plain.exit_code == 0
+    found = json.loads(plain.output)
+    assert found["exact"] == found["claimed"] == pytest.approx(1)
+    assert 0 < found["lower_bound"] <= 1
+    assert found["verdict"] in text.output
+
+
+@pytest.mark.parametrize(
+    "arguments", [("audit", "laplace"), ("audit", "oue", "--k", "1"), ("audit", "oue", "--epsilon", "nan")]
+)
+def test_audits_of_what_does_not_exist_are_refused(arguments: tuple[str, ...]) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: ")

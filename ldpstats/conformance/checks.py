@@ -29,6 +29,7 @@ FALSE_FAILURE_RATE = 1e-6
 _SMALL = ((2, 1.0), (3, 0.5), (4, 2.0), (5, 0.5), (5, 4.0), (6, 0.2))
 _EPSILONS = (0.01, 0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0)
 _EXACT = 1e-12
+_MOST_OUTCOMES = 30_000
 _AT_LEAST = 2
 """The first cases of a check must be small enough to enumerate; a larger one counts where it is."""
 
@@ -250,16 +251,22 @@ def tallies_merge(make: Factory) -> None:
 def aggregate_simulation_has_the_law_of_the_reports(make: Factory) -> None:
     """Tallies drawn at the level of counts, of known or random respondents, have the exact law of counted reports."""
     for mechanism, channel in _enumerated(make, (2, 1.0), (3, 0.5), (5, 0.5)):
-        k, values = mechanism.k, [0, 0, 1]
-        single = [_exact_tallies(mechanism, law) for law in channel]
+        k, single = mechanism.k, [_exact_tallies(mechanism, law) for law in channel]
+        frequencies = np.arange(1, k + 1) * 2.0 / (k * (k + 1))
+        anyone = [(counts, w * p) for w, value in zip(frequencies, single, strict=True) for counts, p in value]
+        values = [0, 0, 1][-_respondents(len(single[0])) :]
         true_counts = np.bincount(values, minlength=k)
         tallies = mechanism.simulate(true_counts, size=100_000, rng=31).counts
         law = _law_of_tally([single[value] for value in values])
         _fits(_counted(tallies), law, f"{mechanism}: simulate({true_counts.tolist()})")
-        frequencies = np.arange(1, k + 1) * 2.0 / (k * (k + 1))
-        drawn = mechanism.noise.draw(frequencies, 2, 100_000, np.random.default_rng(32))
-        anyone = [(counts, w * p) for w, value in zip(frequencies, single, strict=True) for counts, p in value]
-        _fits(_counted(drawn), _law_of_tally([anyone, anyone]), f"{mechanism}: draw from {frequencies}")
+        n = min(_respondents(len(anyone)), 2)
+        drawn = mechanism.noise.draw(frequencies, n, 100_000, np.random.default_rng(32))
+        _fits(_counted(drawn), _law_of_tally([anyone] * n), f"{mechanism}: draw from {frequencies}")
+
+
+def _respondents(outcomes: int) -> int:
+    """Return how many respondents with so many outcomes each can be taken together, from 1 to 3."""
+    return max(n for n in (1, 2, 3) if n == 1 or outcomes**n <= _MOST_OUTCOMES)
 
 
 def bad_values_are_refused(make: Factory) -> None:
@@ -405,11 +412,12 @@ def _strict_level_is_close(mechanism: Mechanism) -> None:
 
 
 def _exact_tallies(mechanism: Mechanism, law: Law) -> list[tuple[FloatArray, float]]:
-    tallies = []
-    for report, probability in law.items():
-        counts = mechanism.count(decoded(mechanism, report)).counts
-        tallies.append((counts.astype(float), float(probability)))
-    return tallies
+    """Return the distinct tallies of single reports, with their probabilities."""
+    reports = np.concatenate([decoded(mechanism, report) for report in law])
+    together: dict[bytes, Fraction] = defaultdict(Fraction)
+    for counts, probability in zip(mechanism.contributions(reports).astype(float), law.values(), strict=True):
+        together[counts.tobytes()] += probability
+    return [(np.frombuffer(counts), float(probability)) for counts, probability in together.items()]
 
 
 def _made(make: Factory, k: int, epsilon: float) -> Mechanism:

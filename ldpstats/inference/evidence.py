@@ -59,8 +59,11 @@ class Evidence:
 
     def rarest_expected_report(self, frequencies: FloatArray) -> float:
         """Return the smallest expected count of a report, or of its absence, if the cells have these frequencies."""
-        means = [(block.n, block.noise.mean(block.question.answer_frequencies(frequencies))) for block in self.blocks]
-        return min(n * float(np.minimum(mean, 1 - mean).min()) for n, mean in means)
+        expected = []
+        for block in self.blocks:
+            mean = block.noise.mean(block.question.answer_frequencies(frequencies))
+            expected.append(block.n * float(np.minimum(mean, block.noise.largest - mean).min()))
+        return min(expected)
 
 
 def identified_contrasts(evidence: Evidence, frequencies: FloatArray) -> FloatArray:

@@ -31,7 +31,7 @@ _NO_SHARE = 1e-9
 _ASYMPTOTIC = "asymptotic χ²"
 _WORDS = {
     "score": "Rao score test through the channel",
-    "gls": "generalized least squares on support counts",
+    "gls": "generalized least squares on the counts",
     "wald": "Wald test with the covariance under independence",
     "derived": "Wald test with the covariance of a derived table",
 }
@@ -46,7 +46,7 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
         A two-way table. A wider one has `marginal`.
     method : {"auto", "score", "gls", "wald"}
         "score" is the Rao score test for reports that are one draw of a channel; "gls" its
-        generalized-least-squares counterpart where only moments are known (support counts), identical to it
+        generalized-least-squares counterpart where only moments are known (supports, bits, sums), identical to it
         for randomized response; "wald" measures the estimated interaction by its covariance under
         independence (with rare categories in long tables it may exceed its level). "auto" takes the score
         where it exists, else least squares.
@@ -154,7 +154,7 @@ def _chosen_method(method: Method, blocks: tuple[Block, ...]) -> str:
         raise LdpstatsError(f"method = {method!r}", "'auto', 'score', 'gls' or 'wald'")
     if method == "score" and not likelihood:
         raise LdpstatsError(
-            "method = 'score' for support counts, whose likelihood is not available",
+            "method = 'score' for counts whose likelihood is not available",
             "'gls' or 'wald'",
             "'auto' takes 'gls' here.",
         )

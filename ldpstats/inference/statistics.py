@@ -37,7 +37,7 @@ class ScoreStatistic:
 
     With u the score at the fitted null, J the information and K the null model's tangents it is
     uᵀ J⁻ u − (Kᵀu)ᵀ (KᵀJK)⁻ (Kᵀu) over the contrasts that the blocks identify. For one block of randomized
-    response this is Pearson's statistic of the reports; for support counts it is the smallest weighted
+    response this is Pearson's statistic of the reports; for other counts it is the smallest weighted
     distance to the null minus the smallest to any table, with the covariance taken at the null. The
     subtracted term vanishes at convergence; it makes a fit that stopped early harmless.
     """

@@ -2,6 +2,7 @@
 
 from ldpstats.mechanisms.base import GRID_LEVEL, Mechanism, ReportFormat, Reports
 from ldpstats.mechanisms.grr import GRR, RR
+from ldpstats.mechanisms.histogram import SHE
 from ldpstats.mechanisms.registry import REGISTRY, mechanism, mechanisms, recommend
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
@@ -12,6 +13,7 @@ __all__ = [
     "OUE",
     "REGISTRY",
     "RR",
+    "SHE",
     "SS",
     "SUE",
     "THE",

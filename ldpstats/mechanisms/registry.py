@@ -11,10 +11,11 @@ import pandas as pd
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.mechanisms.base import Mechanism
 from ldpstats.mechanisms.grr import GRR, RR
+from ldpstats.mechanisms.histogram import SHE
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
 
-REGISTRY: tuple[type[Mechanism], ...] = (RR, GRR, SUE, OUE, UE, OneHotCMS, THE, SS)
+REGISTRY: tuple[type[Mechanism], ...] = (RR, GRR, SUE, OUE, UE, OneHotCMS, SHE, THE, SS)
 
 
 def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
@@ -36,7 +37,9 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
                     f"the options {one_line(list(options))} for {kind.name}", f"{one_line(own)} beside k and epsilon"
                 ) from error
     raise LdpstatsError(
-        f"the mechanism {name!r}", one_line([kind.name for kind in REGISTRY]), "See ldpstats.mechanisms()."
+        f"the mechanism {name!r}",
+        one_line([kind.name for kind in REGISTRY], len(REGISTRY)),
+        "See ldpstats.mechanisms() for what they are also known as.",
     )
 
 

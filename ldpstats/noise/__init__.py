@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.noise.additive import AdditiveNoise
 from ldpstats.noise.channels import DenseChannel, TruthOrFake
+from ldpstats.noise.cohorts import CohortChannel
+from ldpstats.noise.hadamard import HadamardCoefficients, HadamardResponse
 from ldpstats.noise.information import Information, solve_or_shortest
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.multinomial import MultinomialNoise
+from ldpstats.noise.revealed import RevealedBits
 from ldpstats.noise.support import SupportNoise
 from ldpstats.noise.tally import Tally
 
 __all__ = [
+    "AdditiveNoise",
+    "CohortChannel",
     "DenseChannel",
+    "HadamardCoefficients",
+    "HadamardResponse",
     "Information",
     "MultinomialNoise",
     "NoiseModel",
+    "RevealedBits",
     "SupportNoise",
     "Tally",
     "TruthOrFake",
@@ -25,15 +34,23 @@ __all__ = [
     "solve_or_shortest",
 ]
 
+_READERS: Mapping[str, Callable[..., NoiseModel]] = {
+    "support": SupportNoise,
+    "revealed bits": RevealedBits,
+    "additive": lambda cells, weights: AdditiveNoise(cells, tuple(weights)),
+    "truth-or-fake": lambda truth, fake: MultinomialNoise(TruthOrFake(truth, tuple(fake))),
+    "channel": lambda rows: MultinomialNoise(DenseChannel(tuple(map(tuple, rows)))),
+    "cohorts": lambda **parameters: MultinomialNoise(CohortChannel(**parameters)),
+    "hadamard-response": lambda **parameters: MultinomialNoise(HadamardResponse(**parameters)),
+    "hadamard-coefficients": lambda **parameters: MultinomialNoise(HadamardCoefficients(**parameters)),
+}
+
 
 def noise_from_dict(plain: Mapping[str, Any]) -> NoiseModel:
     """Read a noise model that `to_dict` wrote."""
     parameters = dict(plain)
     kind = parameters.pop("kind", None)
-    if kind == "support":
-        return SupportNoise(**parameters)
-    if kind == "truth-or-fake":
-        return MultinomialNoise(TruthOrFake(parameters["truth"], tuple(parameters["fake"])))
-    if kind == "channel":
-        return MultinomialNoise(DenseChannel(tuple(tuple(row) for row in parameters["rows"])))
-    raise LdpstatsError(f"noise of kind {kind!r}", "'support', 'truth-or-fake' or 'channel'")
+    read = _READERS.get(kind) if isinstance(kind, str) else None
+    if read is None:
+        raise LdpstatsError(f"noise of kind {kind!r}", one_line(list(_READERS)))
+    return read(**parameters)

@@ -1,0 +1,174 @@
+"""Additive noise: a report is a row of noisy numbers, one per value, and the true value's tends to be larger."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray
+from ldpstats.errors import LdpstatsError
+from ldpstats.noise.channels import multinomial_covariance
+from ldpstats.noise.information import Information
+from ldpstats.noise.level import log_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class AdditiveNoise:
+    """Sums of noisy histograms: an entry per value, from 0 to `largest`, independent of each other given the true one.
+
+    Parameters
+    ----------
+    cells : int
+        The number of values.
+    weights : tuple of float
+        The probabilities of 0, 1, ..., largest at the entry of a value that is not the true one. The entry of the
+        true value has the mirrored law: the same probabilities from `largest` down.
+
+    Examples
+    --------
+    >>> noise = AdditiveNoise(3, (0.5, 0.25, 0.125, 0.125))
+    >>> noise.mean(np.array([1.0, 0.0, 0.0]))
+    array([2.125, 0.875, 0.875])
+    """
+
+    cells: int
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        # written so that a NaN fails
+        proper = len(self.weights) >= 2 and min(self.weights) > 0 and abs(sum(self.weights) - 1) <= 1e-9
+        if not (proper and self.shift > 0 and self.cells >= 2):
+            raise LdpstatsError(
+                f"{len(self.weights)} weights that sum to {sum(self.weights)!r}, for {self.cells} values",
+                "at least two positive weights that sum to 1 and fall more than they rise, for at least two values",
+            )
+
+    @property
+    def epsilon(self) -> float:
+        """The level: one entry speaks for the one value as loudly as it can, another one against the other."""
+        return 2 * max(log_ratio(other, true) for other, true in zip(self.weights, self.weights[::-1], strict=True))
+
+    @property
+    def has_likelihood(self) -> bool:
+        """No: the sums' joint law depends on more than their first two moments."""
+        return False
+
+    @property
+    def outputs(self) -> int:
+        """The number of entries of a tally: one per value."""
+        return self.cells
+
+    @property
+    def size(self) -> None:
+        """Nothing: the sum of a report's entries is random."""
+        return
+
+    @property
+    def largest(self) -> int:
+        """The most that a report adds to an entry."""
+        return len(self.weights) - 1
+
+    @property
+    def centre(self) -> float:
+        """The mean of the entry of a value that is not the true one."""
+        return float(self._law @ np.arange(len(self.weights)))
+
+    @property
+    def shift(self) -> float:
+        """How much larger the true value's entry is on average."""
+        # every number against its mirror image: then no term is negative where the weights fall, and no digits cancel
+        return float((self._law - self._law[::-1]) @ (self.largest - 2 * np.arange(len(self.weights)))) / 2
+
+    @property
+    def spread(self) -> float:
+        """The variance of any entry, given the true value."""
+        return float(self._law @ (np.arange(len(self.weights)) - self.centre) ** 2)
+
+    @property
+    def _law(self) -> FloatArray:
+        return np.asarray(self.weights)
+
+    def mean(self, frequencies: FloatArray) -> FloatArray:
+        """Return each entry's expectation."""
+        return self.centre + self.shift * frequencies
+
+    def design(self) -> tuple[FloatArray, FloatArray]:
+        """Return shift · I and the offset `centre`."""
+        return self.shift * np.eye(self.cells), np.full(self.cells, self.centre)
+
+    def report_covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return the covariance matrix of one report: noise in every entry, and the sampling of the respondent."""
+        return self.spread * np.eye(self.cells) + self.shift**2 * multinomial_covariance(frequencies)
+
+    def debias(self, proportions: FloatArray) -> FloatArray:
+        """Return the unbiased estimate of the frequencies."""
+        return (proportions - self.centre) / self.shift
+
+    def bounds(self) -> None:
+        """Give none: an entry's sum is not a count of reports."""
+        return
+
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the covariance matrix of the debiased estimate."""
+        return self.report_covariance(frequencies) / self.shift**2
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw the sum of each entry over those who hold its value and those who do not."""
+        others = true_counts.sum(axis=-1, keepdims=True) - true_counts
+        return _sums(true_counts, self._law[::-1], rng) + _sums(others, self._law, rng)
+
+    def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw `size` tallies of `n` random respondents each."""
+        return self.simulate(rng.multinomial(n, frequencies, size=size), rng)
+
+    def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
+        """Return the generalized-least-squares score of the debiased estimate, and its information.
+
+        With s = spread / shift² the covariance is diag(d) - f fᵀ for d = s + f, so its inverse is diag(1/d) plus
+        (f/d)(f/d)ᵀ / (1 - Σ f²/d). Since frequencies sum to one, that denominator is s Σ f/d: no digits cancel.
+        """
+        noise = self.spread / self.shift**2
+        precision = n / (noise + frequencies)
+        left = precision * frequencies
+        core = 1 / (noise * left.sum(axis=-1))
+        information = Information(precision, left[..., None], core[..., None, None])
+        deviation = self.debias(counts / n) - frequencies
+        return information.times(deviation[..., None])[..., 0], information
+
+    def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
+        """Return what each value's own entry says for it, against being another value's."""
+        odds = np.log(self._law[::-1]) - np.log(self._law)
+        said: FloatArray = odds[tallies]
+        return said
+
+    def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
+        """Say for each table whether all numbers that an entry can show have a positive probability.
+
+        A frequency f mixes (1 - f) of the one law with f of its mirror image.
+        """
+        rise = self._law[::-1] - self._law
+        beyond = (self._law[rise > 0] / rise[rise > 0]).min()
+        proper: NDArray[np.bool_] = np.all((frequencies > -beyond) & (frequencies < 1 + beyond), axis=-1)
+        return proper
+
+    def merged(self, _classes: NDArray[np.int64], /) -> None:
+        """Give none: the sum of several entries has another law."""
+        return
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model as plain values."""
+        return {"kind": "additive", **asdict(self), "weights": list(self.weights)}
+
+
+def _sums(number: NDArray[np.int64], law: FloatArray, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw sums of so many independent draws from the law: split them by what they show, the largest first."""
+    chance = np.minimum(law / np.cumsum(law), 1.0)
+    left, total = number, np.zeros_like(number)
+    for shown in range(law.size - 1, 0, -1):
+        showing = rng.binomial(left, chance[shown])
+        total += shown * showing
+        left = left - showing
+    return total

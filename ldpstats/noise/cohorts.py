@@ -1,0 +1,197 @@
+"""Cohorts: a report draws a public code book and answers with its value's symbol there, by randomized response."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray, IntArray, as_array
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.noise.information import Information
+from ldpstats.noise.level import log_ratio
+
+
+@dataclass(frozen=True, eq=False)
+class CohortChannel:
+    """A report is a cohort c, uniform and public, and the randomized symbol codes[c, v] of the value v.
+
+    The symbol is sent truly with probability `truth` and else replaced by a uniformly drawn other one. Output
+    number c · symbols + a is the answer a in the cohort c.
+
+    Parameters
+    ----------
+    codes : array of int, shape (cohorts, cells)
+        The symbol of every value in every cohort, from 0 up.
+    symbols : int
+        The number of symbols.
+    truth : float
+        The probability of the true symbol, larger than 1 / symbols.
+
+    Examples
+    --------
+    >>> channel = CohortChannel([[0, 0, 1], [0, 1, 1]], symbols=2, truth=0.75)
+    >>> channel.push(np.array([1.0, 0.0, 0.0]))
+    array([0.375, 0.125, 0.375, 0.125])
+    >>> channel.invert(channel.push(np.array([0.5, 0.2, 0.3]))).round(12)
+    array([0.5, 0.2, 0.3])
+    """
+
+    codes: IntArray
+    symbols: int
+    truth: float
+
+    def __post_init__(self) -> None:
+        given = as_array(self.codes, "the codes of a channel")
+        wide = given.ndim == 2 and given.dtype.kind in "iu" and given.shape[0] >= 1 and given.shape[1] >= 2
+        if not (wide and self.symbols >= 2 and 0 <= given.min() <= given.max() < self.symbols):
+            raise LdpstatsError(
+                f"codes of dtype {given.dtype} and shape {given.shape} for {self.symbols!r} symbols",
+                "a row per cohort: a whole number from 0 below the number of symbols for each of two or more values",
+            )
+        if not 1 / self.symbols < self.truth <= 1:
+            raise LdpstatsError(f"truth = {self.truth!r}", f"a probability above 1/{self.symbols}, at most 1")
+        codes = np.array(given, dtype=np.min_scalar_type(self.symbols - 1), order="C")
+        codes.setflags(write=False)
+        object.__setattr__(self, "codes", codes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CohortChannel):
+            return NotImplemented
+        same = (self.symbols, self.truth) == (other.symbols, other.truth)
+        return self is other or (same and np.array_equal(self.codes, other.codes))
+
+    def __hash__(self) -> int:
+        return hash((self.symbols, self.truth, self.codes.shape, self.codes.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # what is cached here can be made again, and an array does not stay read-only by itself
+        return CohortChannel, (self.codes, self.symbols, self.truth)
+
+    @property
+    def cohorts(self) -> int:
+        """The number of cohorts."""
+        return len(self.codes)
+
+    @property
+    def cells(self) -> int:
+        """The number of true values."""
+        return int(self.codes.shape[1])
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs: a slot for every symbol of every cohort."""
+        return self.cohorts * self.symbols
+
+    @property
+    def epsilon(self) -> float:
+        """The level: ln(truth / lie), if some cohort tells some values apart."""
+        return log_ratio(self.truth, self._lie) if np.any(self.codes != self.codes[:, :1]) else 0.0
+
+    @property
+    def _lie(self) -> float:
+        return (1 - self.truth) / (self.symbols - 1)
+
+    @property
+    def _gain(self) -> float:
+        """How much likelier an output is for the values in its slot: (truth - lie) / cohorts."""
+        return (self.truth - self._lie) / self.cohorts
+
+    @cached_property
+    def _slots(self) -> NDArray[np.int64]:
+        """The output that every value truly has in every cohort."""
+        return self.symbols * np.arange(self.cohorts)[:, None] + self.codes.astype(np.int64)
+
+    @cached_property
+    def _members(self) -> FloatArray:
+        """A row per output, with ones for the values in its slot."""
+        members = np.zeros((self.outputs, self.cells))
+        members[self._slots, np.arange(self.cells)] = 1
+        return members
+
+    @cached_property
+    def _gram(self) -> FloatArray:
+        """How often two values share a slot."""
+        return self._members.T @ self._members
+
+    @cached_property
+    def identified(self) -> bool:
+        """Whether the codes tell all values apart well enough to estimate every frequency."""
+        return bool(np.linalg.cond(self._gram, 1) * self.cells * np.finfo(float).eps < 1)
+
+    @cached_property
+    def _inverse_gram(self) -> FloatArray:
+        if not self.identified:
+            rank = int(np.linalg.matrix_rank(self._gram, hermitian=True))
+            raise NotIdentifiedError(
+                f"codes of rank {rank} for {self.cells} values",
+                "codes whose cohorts together tell all values apart",
+                "Take more cohorts, or combine these reports with other blocks in one table.",
+            )
+        return np.linalg.inv(self._gram)
+
+    def push(self, frequencies: FloatArray) -> FloatArray:
+        """Return the distribution of the report."""
+        return self._lie / self.cohorts + self._gain * (frequencies @ self._members.T)
+
+    def matrix(self) -> FloatArray:
+        """Return the whole channel, a row per true value."""
+        return self.push(np.eye(self.cells))
+
+    def invert(self, proportions: FloatArray) -> FloatArray:
+        """Undo `push` by least squares on the shares of the slots, given the codes."""
+        shares = (proportions - self._lie / self.cohorts) / self._gain
+        fitted: FloatArray = shares @ self._members @ self._inverse_gram
+        return fitted
+
+    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+        """Pull the score of the outputs back to the cells, up to multiples of ones, which contrasts do not see."""
+        return self._gain * (weights @ self._members), information_of(self._gain**2 * self._pairs(precision))
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Send each value's respondents to cohorts; let all in a slot tell the truth or fake, and fakes be uniform.
+
+        Randomized response is the truth with probability truth - lie, and else a fake that may be true.
+        """
+        slots = np.zeros((*true_counts.shape[:-1], self.outputs), dtype=np.int64)
+        uniform = np.full(self.cohorts, 1 / self.cohorts)
+        for value in range(self.cells):
+            slots[..., self._slots[:, value]] += rng.multinomial(true_counts[..., value], uniform)
+        told = rng.binomial(slots, self.truth - self._lie)
+        fakes = (slots - told).reshape(*slots.shape[:-1], self.cohorts, self.symbols).sum(axis=-1)
+        faked = rng.multinomial(fakes, np.full(self.symbols, 1 / self.symbols))
+        counts: NDArray[np.int64] = told + faked.reshape(slots.shape)
+        return counts
+
+    def bounds(self) -> None:
+        """Give none: an estimate mixes the counts of several outputs."""
+        return
+
+    def spread(self, mean: FloatArray) -> FloatArray:
+        """Return the covariance matrix of one report's estimate, by way of pairs of values, not of outputs."""
+        inverse = self._inverse_gram / self._gain
+        expected: FloatArray = mean @ self._members @ inverse
+        second: FloatArray = inverse @ self._pairs(mean) @ inverse
+        return second - expected[..., :, None] * expected[..., None, :]
+
+    def _pairs(self, weights: FloatArray) -> FloatArray:
+        """Return for every two values the total weight of the outputs whose slots hold both."""
+        pairs: FloatArray = (self._members.T * weights[..., None, :]) @ self._members
+        return pairs
+
+    def merged(self, _classes: NDArray[np.int64], /) -> None:
+        """Give none: classes of values have no symbols of their own."""
+        return
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the channel as plain values."""
+        return {"kind": "cohorts", "codes": self.codes.tolist(), "symbols": self.symbols, "truth": self.truth}
+
+
+def information_of(matrix: FloatArray) -> Information:
+    """Return the information that is this matrix: a core between all the cells."""
+    left = np.broadcast_to(np.eye(matrix.shape[-1]), matrix.shape)
+    return Information(np.zeros(matrix.shape[:-1]), left, matrix)

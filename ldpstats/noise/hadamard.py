@@ -1,0 +1,339 @@
+"""Hadamard channels: reports about rows of a Hadamard matrix, decoded by the fast Walsh-Hadamard transform.
+
+The entry in row r and column y of the matrix is +1 or -1 as the number of ones that r and y have in common as
+binary numbers is even or odd. So the product of the rows r and s is row r XOR s, and that is why covariances
+take one transform.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldpstats.arrays import BoolArray, FloatArray, IntArray
+from ldpstats.errors import LdpstatsError
+from ldpstats.noise.cohorts import information_of
+from ldpstats.noise.information import Information
+from ldpstats.noise.level import log_ratio
+
+_PLUS, _MINUS = 0, 1
+
+
+def walsh_hadamard(array: ArrayLike) -> FloatArray:
+    """Multiply the last axis by the Hadamard matrix of its length K, a power of two, in O(K log K).
+
+    Twice this is K times the array.
+
+    Examples
+    --------
+    >>> walsh_hadamard([1, 0, 0, 2])
+    array([ 3., -1., -1.,  3.])
+    """
+    transformed = np.asarray(array, dtype=float)
+    shape, half = transformed.shape, 1
+    if not shape or shape[-1].bit_count() != 1:
+        raise LdpstatsError(f"an array of shape {shape} for a Hadamard transform", "a last axis of 1, 2, 4, 8, ...")
+    while half < shape[-1]:
+        pairs = transformed.reshape(*shape[:-1], -1, 2, half)
+        first, second = pairs[..., 0, :], pairs[..., 1, :]
+        transformed = np.stack([first + second, first - second], axis=-2)
+        half *= 2
+    return transformed.reshape(shape)
+
+
+def odd(rows: IntArray, columns: IntArray) -> NDArray[np.int64]:
+    """Return 1 where the Hadamard matrix has the entry -1, and 0 where it has +1."""
+    ones: NDArray[np.int64] = np.bitwise_count(rows & columns).astype(np.int64) & 1
+    return ones
+
+
+def places(values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Return block · size + row for values that fill blocks of this size: all the rows but the first, in order."""
+    block, row = np.divmod(values, size - 1)
+    return block * size + row + 1
+
+
+def random_columns(people: NDArray[np.int64], rng: np.random.Generator, *, positive: bool) -> NDArray[np.int64]:
+    """Give everybody a uniformly drawn column, and count the columns by the sign that they have in the person's row.
+
+    The last axis of `people` is the rows; the result has two more entries to it, for plus and minus. If
+    `positive`, the columns are uniform among those with a plus (nobody may then need row 0 to be negative).
+    All people are moved at once, one binary digit of the column after the other, in a fast transform of counts:
+    it needs O(K log K) binomial draws for K rows, however many people there are.
+    """
+    tables = people.shape[:-1]
+    # axes: the digits drawn so far, the digits of the row that are left, the sign so far
+    waiting = np.stack([people, np.zeros_like(people)], axis=-1)[..., None, :, :]
+    while waiting.shape[-2] > 1:
+        drawn, left = waiting.shape[-3], waiting.shape[-2] // 2
+        split = waiting.reshape(*tables, drawn, 2, left, 2)
+        chance = np.full((2, left, 2), 0.5)
+        if positive:  # the row's last one is the last chance to turn the sign
+            chance[1, 0] = (0.0, 1.0)
+        ones = rng.binomial(split, chance)
+        zeros = split - ones
+        turned = ones[..., 0, :, :] + ones[..., 1, :, ::-1]
+        waiting = np.stack([zeros.sum(axis=-3), turned], axis=-3).reshape(*tables, 2 * drawn, left, 2)
+    return waiting[..., 0, :]
+
+
+@dataclass(frozen=True, slots=True)
+class HadamardResponse:
+    """A report is an output from the value's set with probability `inside`, and else one of all the others.
+
+    There are `blocks` blocks of `size` outputs. A value has a row of the Hadamard matrix of this size (not the
+    first) in one of the blocks, and its set is where that row is +1 (Acharya, Sun & Zhang 2019).
+
+    Parameters
+    ----------
+    cells : int
+        The number of values; `places` says which rows they have.
+    blocks, size : int
+        The blocks of outputs and their size, a power of two; there are blocks · (size - 1) rows at least for the
+        values.
+    inside : float
+        The probability that a report lies in the set of its value.
+
+    Examples
+    --------
+    >>> channel = HadamardResponse(cells=3, blocks=1, size=4, inside=0.75)
+    >>> channel.matrix()
+    array([[0.375, 0.125, 0.375, 0.125],
+           [0.375, 0.375, 0.125, 0.125],
+           [0.375, 0.125, 0.125, 0.375]])
+    """
+
+    cells: int
+    blocks: int
+    size: int
+    inside: float
+
+    def __post_init__(self) -> None:
+        fits = self.size >= 2 and self.size.bit_count() == 1 and 2 <= self.cells <= self.blocks * (self.size - 1)
+        if not (fits and 1 / (2 * self.blocks) < self.inside <= 1):
+            raise LdpstatsError(
+                f"{self.cells!r} values in {self.blocks!r} blocks of {self.size!r}, inside = {self.inside!r}",
+                "two values or more, blocks of a power of two with a row for each value (none has a first row), "
+                "and a probability above the share of the outputs that are in a set, at most 1",
+            )
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs."""
+        return self.blocks * self.size
+
+    @property
+    def epsilon(self) -> float:
+        """The level: that of an output in the set of one value, and not in that of another."""
+        return log_ratio(self._high, self._low)
+
+    @property
+    def _high(self) -> float:
+        return 2 * self.inside / self.size
+
+    @property
+    def _low(self) -> float:
+        return (1 - self.inside) / (self.outputs - self.size // 2)
+
+    @property
+    def _gain(self) -> float:
+        return (self._high - self._low) / 2
+
+    @property
+    def _places(self) -> NDArray[np.int64]:
+        return places(np.arange(self.cells), self.size)
+
+    def _transform(self, outputs: FloatArray) -> FloatArray:
+        """Transform every block."""
+        return walsh_hadamard(outputs.reshape(*outputs.shape[:-1], self.blocks, self.size)).reshape(outputs.shape)
+
+    def push(self, frequencies: FloatArray) -> FloatArray:
+        """Return the distribution of the report.
+
+        It sums to one even where estimated frequencies do not: what is missing lies uniformly, where `invert` does
+        not see it.
+        """
+        rows = np.zeros((*frequencies.shape[:-1], self.outputs))
+        rows[..., self._places] = frequencies
+        # (1 + H) / 2 says which outputs are in a set, and the first row is all ones
+        rows[..., :: self.size] = rows.reshape(*rows.shape[:-1], self.blocks, self.size).sum(axis=-1)
+        missing = (1 - self.size * self._gain * frequencies.sum(axis=-1, keepdims=True)) / self.outputs
+        mean: FloatArray = missing + self._gain * self._transform(rows)
+        return mean
+
+    def matrix(self) -> FloatArray:
+        """Return the whole channel, a row per true value."""
+        return self.push(np.eye(self.cells))
+
+    def invert(self, proportions: FloatArray) -> FloatArray:
+        """Undo `push`: each value's coefficient within its block, rescaled."""
+        fitted: FloatArray = self._transform(proportions)[..., self._places] / (self.size * self._gain)
+        return fitted
+
+    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+        """Pull the score of the outputs back to the cells, up to multiples of ones, which contrasts do not see."""
+        here, pulled, seen = self._places, self._transform(weights), self._transform(precision)
+        first = here & -self.size
+        sums = seen[..., first, None] + seen[..., here, None] + seen[..., None, here]
+        pairs = np.where(self._together, sums, 0) + self._pairs(seen)
+        return self._gain * (pulled[..., first] + pulled[..., here]), information_of(self._gain**2 * pairs)
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw who takes an output of the own set, from the sets, and let all the others take any.
+
+        A report is from the set with probability size · gain, and else uniform over all the outputs.
+        """
+        told = rng.binomial(true_counts, self.size * self._gain)
+        anywhere = rng.multinomial((true_counts - told).sum(axis=-1), np.full(self.outputs, 1 / self.outputs))
+        people = np.zeros_like(anywhere)
+        people[..., self._places] = told
+        blocks = people.reshape(*people.shape[:-1], self.blocks, self.size)
+        counts: NDArray[np.int64] = anywhere + random_columns(blocks, rng, positive=True)[..., _PLUS].reshape(
+            anywhere.shape
+        )
+        return counts
+
+    def bounds(self) -> None:
+        """Give none: an estimate mixes the counts of several outputs."""
+        return
+
+    def spread(self, mean: FloatArray) -> FloatArray:
+        """Return the covariance matrix of one report's estimate: one transform holds all products of two rows."""
+        expected = self.invert(mean)
+        second = self._pairs(self._transform(mean)) / (self.size * self._gain) ** 2
+        return second - expected[..., :, None] * expected[..., None, :]
+
+    @property
+    def _together(self) -> BoolArray:
+        """Which values share a block."""
+        block = self._places // self.size
+        together: BoolArray = block[:, None] == block
+        return together
+
+    def _pairs(self, transformed: FloatArray) -> FloatArray:
+        """Return the coefficient of the product of every two values' rows; it is nothing between blocks."""
+        here = self._places
+        product = (here & -self.size)[:, None] + ((here[:, None] ^ here) & (self.size - 1))
+        return np.where(self._together, transformed[..., product], 0)
+
+    def merged(self, _classes: NDArray[np.int64], /) -> None:
+        """Give none: classes of values have no row of their own."""
+        return
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the channel as plain values."""
+        plain = {"cells": self.cells, "blocks": self.blocks, "size": self.size, "inside": self.inside}
+        return {"kind": "hadamard-response", **plain}
+
+
+@dataclass(frozen=True, slots=True)
+class HadamardCoefficients:
+    """A report is a column of a Hadamard matrix, uniform and public, and the sign of the value's entry there.
+
+    The value v has row v of the smallest matrix with a row for every value; the sign is kept with probability
+    `truth`. Output 2 j is a plus in column j, and output 2 j + 1 a minus. The estimate of f is unbiased with
+    n times the covariance c² I - f fᵀ, where c = 1 / (2 truth - 1).
+
+    Parameters
+    ----------
+    cells : int
+        The number of values.
+    truth : float
+        The probability that the sign is kept, above one half.
+
+    Examples
+    --------
+    >>> HadamardCoefficients(cells=2, truth=0.75).matrix()
+    array([[0.375, 0.125, 0.375, 0.125],
+           [0.375, 0.125, 0.125, 0.375]])
+    """
+
+    cells: int
+    truth: float
+
+    def __post_init__(self) -> None:
+        if not (self.cells >= 2 and 0.5 < self.truth <= 1):
+            raise LdpstatsError(
+                f"{self.cells!r} values with truth = {self.truth!r}",
+                "two values or more, and a probability above one half, at most 1",
+            )
+
+    @property
+    def order(self) -> int:
+        """The size of the Hadamard matrix."""
+        return order(self.cells)
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs: a plus and a minus for every column."""
+        return 2 * self.order
+
+    @property
+    def epsilon(self) -> float:
+        """The level of the sign."""
+        return log_ratio(self.truth, 1 - self.truth)
+
+    @property
+    def _contrast(self) -> float:
+        """The inverse of c: 2 truth - 1."""
+        return 2 * self.truth - 1
+
+    def _signed(self, outputs: FloatArray, sign: int) -> FloatArray:
+        """Return plus and minus, added up with this sign of the minus, for every column."""
+        return outputs[..., _PLUS::2] + sign * outputs[..., _MINUS::2]
+
+    def push(self, frequencies: FloatArray) -> FloatArray:
+        """Return the distribution of the report."""
+        rows = np.zeros((*frequencies.shape[:-1], self.order))
+        rows[..., : self.cells] = frequencies
+        tilt = self._contrast * walsh_hadamard(rows)
+        return np.stack([1 + tilt, 1 - tilt], axis=-1).reshape(*tilt.shape[:-1], -1) / self.outputs
+
+    def matrix(self) -> FloatArray:
+        """Return the whole channel, a row per true value."""
+        return self.push(np.eye(self.cells))
+
+    def invert(self, proportions: FloatArray) -> FloatArray:
+        """Undo `push`: the inverse transform of the coefficients."""
+        return walsh_hadamard(self._signed(proportions, -1))[..., : self.cells] / self._contrast
+
+    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+        """Pull the score of the outputs back to the cells, up to multiples of ones, which contrasts do not see."""
+        gain, values = self._contrast / self.outputs, np.arange(self.cells)
+        pulled = walsh_hadamard(self._signed(weights, -1))[..., : self.cells]
+        seen = walsh_hadamard(self._signed(precision, 1))
+        return gain * pulled, information_of(gain**2 * seen[..., values[:, None] ^ values])
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw everybody's column, then who of those with the same sign there keeps it."""
+        people = np.zeros((*true_counts.shape[:-1], self.order), dtype=np.int64)
+        people[..., : self.cells] = true_counts
+        signs = random_columns(people, rng, positive=False)
+        kept = rng.binomial(signs, self.truth)
+        sent: NDArray[np.int64] = kept + (signs - kept)[..., ::-1]
+        return sent.reshape(*true_counts.shape[:-1], self.outputs)
+
+    def bounds(self) -> None:
+        """Give none: an estimate mixes the counts of all outputs."""
+        return
+
+    def spread(self, mean: FloatArray) -> FloatArray:
+        """Return the covariance matrix of one report's estimate: c² I - f fᵀ."""
+        expected = self.invert(mean)
+        return np.eye(self.cells) / self._contrast**2 - expected[..., :, None] * expected[..., None, :]
+
+    def merged(self, _classes: NDArray[np.int64], /) -> None:
+        """Give none: classes of values have no row of their own."""
+        return
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the channel as plain values."""
+        return {"kind": "hadamard-coefficients", "cells": self.cells, "truth": self.truth}
+
+
+def order(cells: int) -> int:
+    """Return the smallest power of two that is not below the number of values."""
+    return 1 << (cells - 1).bit_length()

@@ -1,0 +1,352 @@
+"""Revealed bits: values are encoded as bits, and a report randomizes those that chance alone chose to reveal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray, FloatArray, as_array, at_least
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.noise.cohorts import information_of
+from ldpstats.noise.information import Information, solve_or_shortest
+from ldpstats.noise.level import log_ratio
+
+# the smallest pivot of a Gram matrix of zeros and ones, against the largest, that is not rounding alone
+_SMALLEST_PIVOT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class RevealedBits:
+    """Every bit that a report reveals was randomized on its own; which ones those are says nothing about the value.
+
+    The slots (bits) come in `cohorts` groups of equal size. A report reveals slots of one group only, chosen
+    uniformly, and there all of them or a uniformly random set of `revealed`. So plain unary encoding has one
+    cohort and the identity as its encoding, dBitFlip the same with a few bits revealed, a sketch or RAPPOR has
+    many cohorts. Two numbers say all about it: the chance ρ that a slot is revealed, and the chance ρ' that two
+    given slots of a group are. Slots of different groups never are.
+
+    A tally holds, group by group, how often each slot was sent as set, and then how often as not set. With ones
+    and zeros for these counts, a slot's share of respondents whose value sets it is estimated by
+
+        t = (ones (1 - flip) - zeros flip) / (n ρ (keep - flip)),
+
+    and the frequencies from all t by least squares, (BᵀB)⁻¹ Bᵀ t. For the identity that is t itself. (For dBitFlip
+    Wang et al. 2020 print e^(ε/2) in their Eq. 54 where e^(ε/2) + 1 belongs, and sum over a count.)
+
+    Parameters
+    ----------
+    encoding : array of 0 and 1, shape (slots, cells)
+        The bits of each value, a column per value: the matrix B.
+    keep, flip : float
+        The probability that a revealed bit is sent as set if it is set, and if it is not.
+    cohorts : int
+        The number of groups, of consecutive slots.
+    revealed : int, optional
+        How many slots of its group a report reveals; None for all of them.
+
+    Examples
+    --------
+    >>> noise = RevealedBits(np.eye(3, dtype=int), keep=0.75, flip=0.25, revealed=2)
+    >>> noise.mean(np.array([1.0, 0.0, 0.0])).round(3)
+    array([0.5  , 0.167, 0.167, 0.167, 0.5  , 0.5  ])
+    """
+
+    encoding: NDArray[Any]
+    keep: float
+    flip: float
+    cohorts: int = 1
+    revealed: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "encoding", _checked_encoding(self.encoding))
+        object.__setattr__(self, "cohorts", at_least(self.cohorts, 1, "cohorts"))
+        slots = len(self.encoding)
+        if slots % self.cohorts:
+            raise LdpstatsError(f"{slots} slots in {self.cohorts} cohorts", "cohorts of equal size")
+        shown = self._width if self.revealed is None else at_least(self.revealed, 1, "revealed")
+        object.__setattr__(self, "revealed", shown)
+        if shown > self._width:
+            raise LdpstatsError(f"revealed = {shown}", f"at most the {self._width} slots of a cohort")
+        # written so that a NaN fails
+        if not 0 < self.flip < self.keep < 1:
+            raise LdpstatsError(f"keep = {self.keep!r} and flip = {self.flip!r}", "0 < flip < keep < 1")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RevealedBits):
+            return NotImplemented
+        return self._numbers == other._numbers and np.array_equal(self.encoding, other.encoding)
+
+    def __hash__(self) -> int:
+        return hash(self._numbers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # what is cached here can be made again, and an array does not stay read-only by itself
+        return RevealedBits, (self.encoding, self.keep, self.flip, self.cohorts, self.revealed)
+
+    @property
+    def _numbers(self) -> tuple[float | None, ...]:
+        return (*self.encoding.shape, self.keep, self.flip, self.cohorts, self.revealed)
+
+    @property
+    def _width(self) -> int:
+        """The slots of a cohort."""
+        return len(self.encoding) // self.cohorts
+
+    @property
+    def _delta(self) -> float:
+        """How much more often a bit is sent as set if it is."""
+        return self.keep - self.flip
+
+    @property
+    def _share(self) -> float:
+        """The chance ρ that a slot is revealed."""
+        return self.size / len(self.encoding)
+
+    @property
+    def _share_of_pairs(self) -> float:
+        """The chance ρ' that two given slots of a cohort are revealed."""
+        return self._share * (self.size - 1) / max(self._width - 1, 1)
+
+    @cached_property
+    def _bits(self) -> FloatArray:
+        """The encoding, by cohorts: shape (cohorts, slots of a cohort, cells)."""
+        return self.encoding.astype(float).reshape(self.cohorts, self._width, self.cells)
+
+    @property
+    def _flat(self) -> FloatArray:
+        return self._bits.reshape(self.encoding.shape)
+
+    @cached_property
+    def _inverse_gram(self) -> FloatArray:
+        """The matrix (BᵀB)⁻¹."""
+        if not identifies(self.encoding):
+            raise NotIdentifiedError(
+                f"an encoding of {self.cells} values as {len(self.encoding)} bits that are linearly dependent",
+                "encodings in which no value's bits are a combination of the others'",
+                "Take more cohorts, more bits or fewer values; or combine the reports with others in one table.",
+            )
+        inverse: FloatArray = np.linalg.inv(self._flat.T @ self._flat)
+        return inverse
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The level: the sum over the revealed bits in which two values differ, at worst."""
+        set_first, set_second = log_ratio(self.keep, self.flip), log_ratio(1 - self.flip, 1 - self.keep)
+        pairs = differing_bits(self.encoding, self.cohorts, self.size)
+        return max(first * set_first + second * set_second for first, second in pairs)
+
+    @property
+    def has_likelihood(self) -> bool:
+        """No: the bits of a report depend on each other through its value, which their counts do not show."""
+        return False
+
+    @property
+    def cells(self) -> int:
+        """The number of true values."""
+        return int(self.encoding.shape[1])
+
+    @property
+    def outputs(self) -> int:
+        """The number of entries of a tally: two per slot."""
+        return 2 * len(self.encoding)
+
+    @property
+    def size(self) -> int:
+        """The entries of a tally that every report counts for: one per revealed slot."""
+        assert self.revealed is not None  # set in __post_init__
+        return self.revealed
+
+    @property
+    def largest(self) -> int:
+        """The most that one report adds to an entry: one."""
+        return 1
+
+    def mean(self, frequencies: FloatArray) -> FloatArray:
+        """Return how often each slot is expected to be sent as set and as not set, per report."""
+        return self._paired(self._share * (self.flip + self._delta * (frequencies @ self._flat.T)), self._share)
+
+    def design(self) -> tuple[FloatArray, FloatArray]:
+        """Return ρ (keep - flip) B with both signs, and the offset."""
+        none = self.mean(np.zeros(self.cells))
+        return (self.mean(np.eye(self.cells)) - none).T, none
+
+    def report_covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return the covariance matrix of what one report adds to the tally; a dense one."""
+        mean, block = self.mean(frequencies), 2 * self._width
+        covariance: FloatArray = -mean[..., :, None] * mean[..., None, :]
+        of_blocks = covariance.reshape(*mean.shape[:-1], self.cohorts, block, self.cohorts, block)
+        moments = self._second_moments(frequencies)
+        for cohort in range(self.cohorts):
+            of_blocks[..., cohort, :, cohort, :] += moments[..., cohort, :, :]
+        return covariance
+
+    def slot_estimates(self, proportions: FloatArray) -> FloatArray:
+        """Return t: an unbiased estimate, for each slot, of the share of respondents whose value sets it."""
+        sent, unset = self._unpaired(proportions)
+        flat: FloatArray = ((1 - self.flip) * sent - self.flip * unset) / (self._share * self._delta)
+        return flat
+
+    def debias(self, proportions: FloatArray) -> FloatArray:
+        """Return the unbiased estimate of the frequencies, by least squares from the slots."""
+        return (self.slot_estimates(proportions) @ self._flat) @ self._inverse_gram
+
+    def bounds(self) -> None:
+        """Give none: an estimate mixes the counts of several outputs."""
+        return
+
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the covariance matrix of the debiased estimate.
+
+        One report's slot estimates have the second moments ρ'/ρ² (Bf)_st for two slots s and t of a cohort, where
+        (Bf)_st is the share of respondents whose value sets both, and none for slots of different cohorts.
+        """
+        weight = self._share_of_pairs / self._share**2
+        own = self._squares(frequencies @ self._flat.T) - weight * (frequencies @ self._flat.T)
+        both = weight * (self._bits * frequencies[..., None, None, :]) @ np.swapaxes(self._bits, -1, -2)
+        spread = (both @ self._bits).reshape(*frequencies.shape[:-1], *self.encoding.shape)
+        middle = self._flat.T @ (spread + own[..., None] * self._flat)
+        outer = frequencies[..., :, None] * frequencies[..., None, :]
+        return self._inverse_gram @ middle @ self._inverse_gram - outer
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw who joins which cohort and who reveals which slots; what they send is binomial for every slot."""
+        joined = np.swapaxes(rng.multinomial(true_counts, np.full(self.cohorts, 1 / self.cohorts)), -1, -2)
+        whole = self._bits.astype(np.int64)
+        if self.size == self._width:
+            shown = np.broadcast_to(joined.sum(axis=-1)[..., None], (*joined.shape[:-1], self._width))
+            shown_set = (whole @ joined[..., None])[..., 0]
+        else:
+            of_values = revealed_counts(joined, self._width, self.size, rng)
+            shown = of_values.sum(axis=-2)
+            shown_set = (of_values * np.swapaxes(whole, -1, -2)).sum(axis=-2)
+        sent = rng.binomial(shown_set, self.keep) + rng.binomial(shown - shown_set, self.flip)
+        return np.stack([sent, shown - sent], axis=-2).reshape(*true_counts.shape[:-1], self.outputs)
+
+    def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw `size` tallies of `n` random respondents each."""
+        return self.simulate(rng.multinomial(n, frequencies, size=size), rng)
+
+    def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
+        """Return the generalized-least-squares score of the tally, and its information: for tables with few cells.
+
+        The covariance of a tally is M - μμᵀ, and as every report counts for `revealed` entries, M⁻¹ is a
+        generalized inverse of it, which comes cohort by cohort. Where all slots of a cohort are revealed together,
+        M is singular along known directions that the frequencies do not move; there it is completed.
+        """
+        moments = self._second_moments(frequencies)
+        if self.size == self._width:
+            moments += self._share * np.kron(np.ones((2, 2)), np.eye(self._width) - 1 / self._width)
+        design = np.concatenate([self._bits, -self._bits], axis=-2) * self._share * self._delta
+        solved = solve_or_shortest(moments, np.broadcast_to(design, (*moments.shape[:-1], self.cells)))
+        deviation = counts - n * self.mean(frequencies)
+        by_cohort = deviation.reshape(*deviation.shape[:-1], self.cohorts, 2 * self._width, 1)
+        score = (np.swapaxes(solved, -1, -2) @ by_cohort)[..., 0].sum(axis=-2)
+        return score, information_of(n * (np.swapaxes(design, -1, -2) @ solved).sum(axis=-3))
+
+    def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
+        """Return ln P(report | value) up to a constant: a bit that the value sets tells how it was sent."""
+        sent, unset = self._unpaired(tallies)
+        evidence = log_ratio(self.keep, self.flip) * sent - log_ratio(1 - self.flip, 1 - self.keep) * unset
+        likelihoods: FloatArray = evidence @ self._flat
+        return likelihoods
+
+    def supports(self, frequencies: FloatArray) -> BoolArray:
+        """Say for each table whether every slot is sent as set, and as not set, with a positive probability."""
+        proper: BoolArray = np.all(self.mean(frequencies) > 0, axis=-1)
+        return proper
+
+    def merged(self, _classes: NDArray[np.int64], /) -> None:
+        """Give none: sums of slots are not slots of a class."""
+        return
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model as plain values."""
+        numbers = {"keep": self.keep, "flip": self.flip, "cohorts": self.cohorts, "revealed": self.revealed}
+        return {"kind": "revealed bits", "encoding": self.encoding.tolist(), **numbers}
+
+    def _paired(self, sent: FloatArray, total: float) -> FloatArray:
+        """Return a tally from what the slots send as set."""
+        by_cohort = sent.reshape(*sent.shape[:-1], self.cohorts, self._width)
+        return np.stack([by_cohort, total - by_cohort], axis=-2).reshape(*sent.shape[:-1], self.outputs)
+
+    def _unpaired(self, tallies: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return what the slots of a tally sent as set, and as not set."""
+        by_cohort = tallies.reshape(*tallies.shape[:-1], self.cohorts, 2, self._width)
+        flat = (*tallies.shape[:-1], len(self.encoding))
+        return by_cohort[..., 0, :].reshape(flat), by_cohort[..., 1, :].reshape(flat)
+
+    def _squares(self, true: FloatArray) -> FloatArray:
+        """Return the second moments of one report's slot estimates, given how many respondents' values set them."""
+        noise = self.flip * (1 - self.flip) + self._delta * (1 - 2 * self.flip) * true
+        return noise / (self._share * self._delta**2)
+
+    def _second_moments(self, frequencies: FloatArray) -> FloatArray:
+        """Return the second moments M of one report's tally, by cohorts; those across cohorts are zero."""
+        sent = self.flip + self._delta * self._bits
+        chances = np.concatenate([sent, 1 - sent], axis=-2)
+        together = (chances * frequencies[..., None, None, :]) @ np.swapaxes(chances, -1, -2)
+        same_slot = np.kron(np.ones((2, 2)), np.eye(self._width)) == 1
+        moments: FloatArray = np.where(same_slot, 0.0, self._share_of_pairs * together)
+        diagonal = np.arange(2 * self._width)
+        moments[..., diagonal, diagonal] = self.mean(frequencies).reshape(moments.shape[:-1])
+        return moments
+
+
+def identifies(encoding: NDArray[Any]) -> bool:
+    """Say whether the bits of the values are linearly independent, so that slots tell all frequencies."""
+    bits = encoding.astype(float)
+    try:
+        pivots = np.diagonal(np.linalg.cholesky(bits.T @ bits)) ** 2
+    except np.linalg.LinAlgError:
+        return False
+    return bool(pivots.min() > _SMALLEST_PIVOT * pivots.max())
+
+
+def differing_bits(encoding: NDArray[Any], cohorts: int, revealed: int) -> set[tuple[int, int]]:
+    """Return how two values may differ in the bits of a report: (set for the first alone, for the second alone).
+
+    Of the `revealed` bits as many as possible are such: pairs that others exceed may be among the result.
+    """
+    found = set()
+    for bits in encoding.astype(float).reshape(cohorts, -1, encoding.shape[1]):
+        both = bits.T @ bits
+        alone = (np.diagonal(both)[:, None] - both).astype(np.int64)
+        for code in np.flatnonzero(np.bincount((alone * (len(bits) + 1) + alone.T).ravel())).tolist():
+            first, second = divmod(code, len(bits) + 1)
+            found.add((min(first, revealed), min(second, max(revealed - first, 0))))
+            found.add((min(first, max(revealed - second, 0)), min(second, revealed)))
+    return found
+
+
+def revealed_counts(
+    respondents: NDArray[np.int64], slots: int, revealed: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw how many respondents of each group reveal each slot, everyone a uniformly random set of them.
+
+    The slots are visited one after another; all respondents of a group who still have r slots to reveal are alike.
+    The result has a last axis more, for the slots.
+    """
+    counts = np.empty((*respondents.shape, slots), dtype=np.int64)
+    left = respondents[..., None] * (np.arange(revealed + 1) == revealed)
+    for slot in range(slots):
+        taken = rng.binomial(left, np.minimum(np.arange(revealed + 1) / (slots - slot), 1.0))
+        counts[..., slot] = taken.sum(axis=-1)
+        left -= taken
+        left[..., :-1] += taken[..., 1:]
+    return counts
+
+
+def _checked_encoding(encoding: NDArray[Any]) -> NDArray[np.int8]:
+    matrix = as_array(encoding, "an encoding")
+    if matrix.ndim != 2 or matrix.shape[1] < 2 or not matrix.size or not np.all((matrix == 0) | (matrix == 1)):
+        raise LdpstatsError(
+            f"an encoding of shape {matrix.shape} and dtype {matrix.dtype}",
+            "a matrix of zeros and ones, a row per bit and a column for each of at least two values",
+        )
+    checked = matrix.astype(np.int8)
+    checked.setflags(write=False)
+    return checked

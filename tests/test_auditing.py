@@ -1,0 +1,298 @@
+"""Audits catch leaks, accuse no correct mechanism more often than they say, and claim no more than was shown."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import binom, binomtest
+
+from ldpstats import auditing
+from ldpstats.auditing import audit, level_shown
+from ldpstats.errors import LdpstatsError
+from ldpstats.grid import GRID
+from ldpstats.mechanisms import GRR, OUE, REGISTRY, SS, SUE, Mechanism
+from ldpstats.mechanisms.histogram import SHE
+from ldpstats.noise import DenseChannel, MultinomialNoise
+from ldpstats.randomness import Draws
+
+FALSE_FAILURE_RATE = 1e-6
+SURE = 1 - 1e-8
+"""With this confidence the hundred audits of this file accuse a correct mechanism in at most one of a million runs."""
+
+KINDS = [*REGISTRY, *({SHE} - set(REGISTRY))]
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize(("n", "rival_n"), [(12, 12), (25, 9)])
+def test_the_bound_covers_with_at_least_its_confidence_for_all_probabilities(
+    n: int, rival_n: int, confidence: float
+) -> None:
+    """Exactly: all outcomes enumerated, on a grid of probabilities."""
+    bounds = np.array([[level_shown(i, n, j, rival_n, confidence) for j in range(rival_n + 1)] for i in range(n + 1)])
+    worst = 1.0
+    for p, q in product(np.linspace(0.02, 0.98, 25), repeat=2):
+        law = np.outer(binom.pmf(np.arange(n + 1), n, p), binom.pmf(np.arange(rival_n + 1), rival_n, q))
+        worst = min(worst, float(law[bounds <= max(math.log(p / q), 0.0) + 1e-12].sum()))
+    assert worst >= confidence - 1e-12
+    assert worst < 1
+
+
+def test_the_bound_is_that_of_two_clopper_pearson_intervals() -> None:
+    own = binomtest(300, 1000).proportion_ci(0.99, method="exact")
+    rival = binomtest(100, 900).proportion_ci(0.99, method="exact")
+    assert level_shown(300, 1000, 100, 900, 0.99) == pytest.approx(math.log(own.low / rival.high), rel=1e-9)
+    assert level_shown(900, 900, 0, 900, 0.99) == pytest.approx(math.log(0.005 ** (1 / 900) / (1 - 0.005 ** (1 / 900))))
+    assert level_shown(0, 10, 0, 10, 0.99) == level_shown(10, 10, 10, 10, 0.99) == level_shown(3, 10, 5, 10, 0.99) == 0
+
+
+@each_kind
+def test_a_correct_mechanism_holds_where_it_is_enumerated(kind: type[Mechanism]) -> None:
+    found = audit(kind(k=2, epsilon=1.0), n=20_000, confidence=SURE, rng=1)
+    assert found.verdict.startswith("HOLDS")
+    assert found.exact == found.claimed
+    assert found.asked == 1.0
+    assert found.lower_bound <= found.claimed
+
+
+@each_kind
+def test_a_correct_mechanism_for_many_values_is_not_refuted(kind: type[Mechanism]) -> None:
+    mechanism = kind(k=kind.only_k or 40, epsilon=2.0)
+    found = audit(mechanism, n=10_000, confidence=SURE, rng=2)
+    assert found.verdict.startswith("HOLDS" if kind.only_k else "NOT REFUTED")
+    assert found.lower_bound <= found.claimed
+
+
+@pytest.mark.parametrize("kind", [GRR, OUE, SUE, SS, SHE], ids=lambda kind: kind.name)
+def test_reports_show_nearly_all_of_the_level(kind: type[Mechanism]) -> None:
+    assert 1.6 < audit(kind(k=40, epsilon=2.0), n=100_000, confidence=SURE, rng=2).lower_bound <= 2
+
+
+def test_correct_mechanisms_are_accused_at_most_as_often_as_stated() -> None:
+    """At a confidence of .8, choosing among thousands of events: no more accusations than chance would bring."""
+    audits = 200
+    bounds = [audit(OUE(16, 1.0), n=1000, confidence=0.8, rng=seed).lower_bound for seed in range(audits)]
+    accused = sum(bound > 1.0 for bound in bounds)
+    assert accused <= binom.isf(FALSE_FAILURE_RATE, audits, 0.2)
+    assert np.median(bounds) > 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class LastBitInClear(OUE):
+    """The last bit of the vector is never randomized."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
+        bits = np.unpackbits(OUE.randomize(self, values, draws), axis=1, count=self.k)
+        bits[:, -1] = values == self.k - 1
+        return np.packbits(bits, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class TruthComesLast(SS):
+    """The order of the values in a report, which its likelihood does not look at, gives the truth away."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
+        subset = SS.randomize(self, values, draws)
+        held = subset == values[:, None]
+        return np.take_along_axis(subset, np.argsort(held, axis=1, kind="stable"), axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class OneLieForAllBits(OUE):
+    """The other bits are copies of one draw: each of them is right, and together they give the truth away."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
+        bits = np.repeat(draws.bernoulli(self._flip, (values.size, 1)), self.k, axis=1)
+        bits[np.arange(values.size), values] = draws.bernoulli(GRID // 2, values.shape)
+        return np.packbits(bits, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class MoreThanItSays(GRR):
+    """The sampler has a higher level than everything else believes."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        return GRR(self.k, self.epsilon + 1).randomize(values, draws)
+
+
+@pytest.mark.parametrize("leak", [LastBitInClear, TruthComesLast, OneLieForAllBits, MoreThanItSays])
+@pytest.mark.parametrize("k", [16, 300])
+def test_leaks_that_are_not_enumerated_show_in_the_reports(leak: type[Mechanism], k: int) -> None:
+    found = audit(leak(k=k, epsilon=1.0), n=100_000, rng=3)
+    assert found.exact is None
+    assert found.lower_bound > found.claimed == 1.0
+    assert found.verdict.startswith("FAILS: the reports show at least")
+    assert "in at most 0.01 of all audits" in found.verdict
+
+
+@dataclass(frozen=True, slots=True)
+class RoundedAgainstPrivacy(GRR):
+    """The truth's probability is rounded up, so the channel spends more than was asked for."""
+
+    @property
+    def _truth(self) -> int:
+        return GRR._truth.__get__(self) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimsMore(GRR):
+    """The claimed ratio is smaller than the channel's, by less than doubles show."""
+
+    def likelihood_ratio(self) -> Fraction:
+        return GRR.likelihood_ratio(self) * (1 - Fraction(1, GRID))
+
+
+@dataclass(frozen=True, slots=True)
+class SentTwice(GRR):
+    """A respondent sends two reports, and only one is counted against the level asked for."""
+
+    def lifetime_ratio(self) -> Fraction:
+        return GRR.likelihood_ratio(self) ** 2
+
+
+@pytest.mark.parametrize(
+    ("leak", "reason"),
+    [
+        (LastBitInClear, "enumeration gives infinite for one report, which is more than is claimed;"),
+        (ClaimsMore, "enumeration gives 1 for one report, which is more than is claimed by 5.4e-20"),
+        (RoundedAgainstPrivacy, "a level of 1 is more than was asked for by 2.2e-16"),
+        (SentTwice, "a level of 2 is more than was asked for by 1"),
+    ],
+)
+def test_enumeration_and_claims_leave_no_tolerance(leak: type[Mechanism], reason: str) -> None:
+    found = audit(leak(k=4, epsilon=1.0), n=1000, confidence=SURE, rng=4)
+    assert found.verdict.startswith("FAILS")
+    assert reason in found.verdict
+
+
+@dataclass(frozen=True, slots=True)
+class TwoReports(GRR):
+    """A respondent sends two reports at half of the level each."""
+
+    @property
+    def _truth(self) -> int:
+        return GRR._truth.__get__(GRR(self.k, self.epsilon / 2))
+
+    def lifetime_ratio(self) -> Fraction:
+        return GRR.likelihood_ratio(self) ** 2
+
+
+def test_what_holds_for_one_report_is_not_said_of_a_lifetime() -> None:
+    found = audit(TwoReports(4, 1.0), n=1000, rng=5)
+    assert (found.claimed, found.exact) == (0.5, 0.5)
+    assert found.lifetime == pytest.approx(1.0)
+    assert (
+        found.verdict
+        == "HOLDS for one report, by enumeration; for a lifetime it rests on the implemented probabilities."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Honest(GRR):
+    """The truth, and nothing but the truth."""
+
+    @property
+    def noise(self) -> MultinomialNoise:
+        return MultinomialNoise(DenseChannel(tuple(map(tuple, np.eye(self.k).tolist()))))
+
+    def likelihood_ratio(self) -> None:
+        return None
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        del draws
+        return values
+
+
+@pytest.mark.parametrize("k", [4, 40])
+def test_a_mechanism_without_any_privacy_is_said_to_have_none(k: int) -> None:
+    found = audit(Honest(k, 1.0), n=2000, rng=6)
+    assert found.claimed == math.inf
+    assert found.exact == (math.inf if k == 4 else None)
+    assert found.verdict == "FAILS: a level of infinite is more than was asked for."
+    assert found.lower_bound > 4
+
+
+def test_the_level_shown_does_not_depend_on_how_many_reports_are_looked_at_once(monkeypatch: Any) -> None:
+    whole = [audit(kind(12, 1.0), n=3000, rng=7) for kind in (GRR, SUE, SS)]
+    monkeypatch.setattr(auditing, "_CHUNK_CELLS", 100)
+    assert [audit(kind(12, 1.0), n=3000, rng=7) for kind in (GRR, SUE, SS)] == whole
+
+
+def test_a_seed_reproduces_an_audit_and_the_default_is_secure() -> None:
+    seeded = [audit(OUE(12, 1.0), n=2000, rng=seed) for seed in (8, 8, 9)]
+    assert seeded[0] == seeded[1] != seeded[2]
+    assert all(one.simulated for one in seeded)
+    secure = []
+    for seed in (1, 1, 2):
+        with patch("os.urandom", np.random.default_rng(seed).bytes):
+            secure.append(audit(OUE(12, 1.0), n=2000))
+    assert secure[0] == secure[1] != secure[2]
+    assert not secure[0].simulated
+
+
+def test_the_two_halves_of_an_audit_are_different_draws() -> None:
+    sent: list[NDArray[Any]] = []
+
+    @dataclass(frozen=True, slots=True)
+    class Recorded(GRR):
+        def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+            sent.append(GRR.randomize(self, np.zeros_like(values), draws))
+            return sent[-1]
+
+    found = audit(Recorded(12, 1.0), n=1001, rng=10)
+    assert [half.size for half in sent] == [500, 501]
+    assert not np.array_equal(sent[0], sent[1][:500])
+    assert found.n == 1001
+
+
+def test_the_summary_says_how_each_number_is_known() -> None:
+    lines = audit(OUE(4, 1.0), n=20_000, confidence=0.95, rng=11).summary().splitlines()
+    assert lines[0] == "Audit of OUE(k=4, epsilon=1.0), which was asked for epsilon = 1."
+    assert lines[1].startswith("Claimed, from the implemented probabilities: 1 for one report, 1 for all")
+    assert lines[2] == "Exact: 1 for one report, by enumerating every possible course of the sampler."
+    assert lines[3].startswith("Shown by 20,000 simulated reports: at least 0.8")
+    assert "with 95 % confidence" in lines[3]
+    assert "of 5,000 reports of the value" in lines[3]
+    assert lines[4].startswith("Verdict: HOLDS")
+    many = audit(OUE(17, 1.0), n=1000).summary()
+    assert "Exact: not known" in many
+    assert "Shown by 1,000 securely drawn reports" in many
+
+
+def test_a_lower_bound_is_never_rounded_up() -> None:
+    found = audit(SUE(12, 1.0), n=20_000, rng=12)
+    said = found.summary().split("at least ")[1].split(" for one report")[0]
+    assert found.lower_bound - 0.001 <= float(said) <= found.lower_bound
+
+
+def test_an_audit_can_be_written_down() -> None:
+    found = audit(SS(12, 1.0), n=1000, rng=13)
+    plain = json.loads(json.dumps(found.to_dict()))
+    assert plain["mechanism"] == {"name": "ss", "k": 12, "epsilon": 1.0, "omega": found.mechanism.to_dict()["omega"]}
+    assert plain["verdict"] == found.verdict
+    assert (plain["exact"], plain["lower_bound"], plain["confidence"]) == (None, found.lower_bound, 0.99)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options"),
+    [
+        (GRR(4, 1.0), {"n": 999}),
+        (GRR(4, 1.0), {"n": 1e5}),
+        (GRR(4, 1.0), {"confidence": 1.0}),
+        (GRR(4, 1.0), {"confidence": 0}),
+        (GRR(4, 1.0), {"rng": "seed"}),
+        (GRR(4097, 1.0), {}),
+    ],
+)
+def test_audits_that_cannot_be_made_are_refused(mechanism: Mechanism, options: dict[str, Any]) -> None:
+    with pytest.raises(LdpstatsError, match="Allowed"):
+        audit(mechanism, **options)
