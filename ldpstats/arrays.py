@@ -66,14 +66,14 @@ def at_least(value: object, least: int, what: str) -> int:
     return int(value)
 
 
-def positive_epsilon(value: object) -> float:
+def positive_epsilon(value: object, what: str = "epsilon") -> float:
     """Return a finite, positive privacy level."""
     try:
         number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
     except OverflowError:
         number = math.inf
     if not 0 < number < math.inf:
-        raise LdpstatsError(f"epsilon = {value!r}", "a finite number above 0", "Common choices lie between 0.5 and 4.")
+        raise LdpstatsError(f"{what} = {value!r}", "a finite number above 0", "Common choices lie between 0.5 and 4.")
     return number
 
 

@@ -174,21 +174,29 @@ class _ByteDraws:
         return rows
 
     def subsets(self, values: NDArray[np.int64], k: int, size: int, holds: BoolArray) -> NDArray[Any]:
-        """Fill bit rows nearly full at random, complete them value by value, and list their members."""
+        """Fill bit rows nearly full at random, complete them value by value, and list their members.
+
+        Where most values are members, it is those left out that are drawn.
+        """
         from ldpstats import kernels
 
         members = np.empty((values.size, size), dtype=np.min_scalar_type(k - 1))
-        sixteenths = 16 * (size - 1) // k
+        leaving_out = 2 * size > k
+        drawn = k - size if leaving_out else size
+        sixteenths = 16 * (drawn - 1) // k
         digits = np.array([int(digit) for digit in f"{sixteenths:04b}".rstrip("0")[::-1]], dtype=np.int64)
-        enough = digits.size * -(-k // 64) + size - sixteenths * k // 16 + 4  # a shortage costs a redraw, no more
+        enough = digits.size * -(-k // 64) + drawn - sixteenths * k // 16 + 4  # a shortage costs a redraw, no more
         step = max(1, 8 * _CHUNK // k)
         for start in range(0, values.size, step):
             own, holding = values[start : start + step], holds[start : start + step]
+            others = drawn - (~holding if leaving_out else holding)
             rows = np.zeros((own.size, -(-k // 64)), dtype=np.uint64)
             filled = 0
             while filled < own.size:
                 words = self._integers(np.uint64, (own.size - filled) * enough)
-                filled = kernels.fill_subsets(own, size - holding, k, digits, words, rows, filled)
+                filled = kernels.fill_subsets(own, others, k, digits, words, rows, filled)
+            if leaving_out:
+                rows = _complement(rows, own, k)
             inside = np.flatnonzero(holding)
             rows[inside, own[inside] >> 6] |= np.uint64(1) << (own[inside] & 63).astype(np.uint64)
             kernels.list_members(rows.view("<u1"), members[start : start + step])
@@ -247,6 +255,14 @@ def _bytewise(numerator: int) -> _Bytewise:
     table = np.repeat(np.arange(256, dtype=np.uint8), whole)
     starts = np.array([upper >> _REST_BITS for upper in uppers], dtype=np.int64)
     return _Bytewise(table, table.size, tuple(uppers), starts)
+
+
+def _complement(rows: NDArray[np.uint64], own: NDArray[np.int64], k: int) -> NDArray[np.uint64]:
+    """Return the sets of all values but the rows' members and own ones."""
+    turned = ~rows
+    turned[:, -1] &= np.uint64((1 << (k - 1) % 64 + 1) - 1)
+    turned[np.arange(own.size), own >> 6] &= ~(np.uint64(1) << (own & 63).astype(np.uint64))
+    return turned
 
 
 def permutation(draws: Draws, count: int) -> NDArray[np.int64]:

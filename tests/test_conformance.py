@@ -13,18 +13,62 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ldpstats.conformance import CHECKS, ConformanceError, certify, exact_channel
+from ldpstats.conformance import CHECKS, ConformanceError, certify, checks_of, exact_channel
 from ldpstats.estimation import Estimate
 from ldpstats.grid import GRID
-from ldpstats.mechanisms import GRR, OUE, REGISTRY, SS, Mechanism, ReportFormat, Reports
+from ldpstats.mechanisms import (
+    GRR,
+    HR,
+    LGRR,
+    LH,
+    LOSUE,
+    LUE,
+    OUE,
+    REGISTRY,
+    SS,
+    DBitFlip,
+    DBitFlipPM,
+    Mechanism,
+    ReportFormat,
+    Reports,
+    SHist,
+)
+from ldpstats.mechanisms.hadamard import published_blocks
 from ldpstats.noise import Information, SupportNoise
 from ldpstats.randomness import Draws
 
-VARIANTS = [*REGISTRY, pytest.param(lambda k, epsilon: SS(k, epsilon, omega=max(1, k // 2)), id="SS with omega = k/2")]
+
+def share_of(epsilon: Any, share: float) -> Any:
+    """Return a first level; the bad levels that the suite tries go on as they are."""
+    return min(share * epsilon, 30.0) if isinstance(epsilon, float) else epsilon
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("make", VARIANTS)
+OPTIONS = {
+    "SS with omega = k/2": lambda k, epsilon: SS(k, epsilon, omega=max(1, k // 2)),
+    "LH with 3 symbols": lambda k, epsilon: LH(k, epsilon, symbols=3),
+    "HR with the paper's blocks": lambda k, epsilon: HR(k, epsilon, published_blocks(k, epsilon)),
+    "HR with k/3 blocks": lambda k, epsilon: HR(k, epsilon, blocks=max(1, k // 3)),
+    "HR with k blocks": lambda k, epsilon: HR(k, epsilon, blocks=k),
+    "SHist with k + 1 rows": lambda k, epsilon: SHist(k, epsilon, rows=k + 1, seed=5),
+    "DBitFlip with one bit": lambda k, epsilon: DBitFlip(k, epsilon, d=1),
+    "DBitFlip with all bits but one": lambda k, epsilon: DBitFlip(k, epsilon, d=max(1, k - 1)),
+    "DBitFlip with all bits": lambda k, epsilon: DBitFlip(k, epsilon, d=k),
+    "DBitFlipPM with one bit": lambda k, epsilon: DBitFlipPM(k, epsilon, d=1),
+    "LGRR with a high first level": lambda k, epsilon: LGRR(k, epsilon, share_of(epsilon, 0.9)),
+    "LOSUE with a low first level": lambda k, epsilon: LOSUE(k, epsilon, share_of(epsilon, 0.1)),
+    "LUE with other options": lambda k, epsilon: LUE(k, epsilon, 0.7, share_of(epsilon, 0.6), show=0.9),
+}
+CERTIFIED = {**{kind.__name__: kind for kind in REGISTRY}, **OPTIONS}
+
+
+@pytest.mark.parametrize(
+    ("make", "check"),
+    [
+        pytest.param(make, check, id=f"{name}-{check.__name__}")
+        for name, make in CERTIFIED.items()
+        for check in checks_of(make)
+    ],
+)
 def test_every_registered_mechanism_is_certified(make: Callable[..., Mechanism], check: Callable[..., None]) -> None:
     assert check(make) is None
 

@@ -1,6 +1,8 @@
 """The conformance suite: certifies any mechanism, registered or your own, without new test code."""
 
-from ldpstats.conformance.checks import CHECKS, ConformanceError, Factory, certify
+from ldpstats.conformance.certification import certify, checks_of
+from ldpstats.conformance.checks import CHECKS, ConformanceError, Factory
 from ldpstats.conformance.enumeration import exact_channel
+from ldpstats.conformance.memory import MEMO_CHECKS
 
-__all__ = ["CHECKS", "ConformanceError", "Factory", "certify", "exact_channel"]
+__all__ = ["CHECKS", "MEMO_CHECKS", "ConformanceError", "Factory", "certify", "checks_of", "exact_channel"]

@@ -94,9 +94,10 @@ class ScriptedDraws:
     def next_script(self) -> list[int] | None:
         """Return the script of the next run in depth-first order; None after the last."""
         for place in reversed(range(len(self.taken))):
-            later = [i for i in range(self.taken[place] + 1, len(self.choices[place])) if self.choices[place][i] > 0]
-            if later:
-                return [*self.taken[:place], later[0]]
+            weights, following = self.choices[place], self.taken[place] + 1
+            later = next((i for i in range(following, len(weights)) if weights[i] > 0), None)
+            if later is not None:
+                return [*self.taken[:place], later]
         return None
 
     def _follow(self, weights: list[Fraction], shape: Shape) -> NDArray[np.int64]:
@@ -134,10 +135,34 @@ def report_law(mechanism: Mechanism, values: list[int]) -> Law:
     return dict(law)
 
 
-@lru_cache(maxsize=64)
 def exact_channel(mechanism: Mechanism) -> list[Law]:
-    """Return the exact law of one report for each of the k values, as the sampler implements it."""
-    return [report_law(mechanism, [value]) for value in range(mechanism.k)]
+    """Return the exact law of one report for each of the k values, as the sampler implements it.
+
+    Reports that name a hash function stand for all functions that send the values to the same symbols.
+    """
+    channel = _channel(mechanism)
+    if channel is None:
+        raise TooManyCoursesError
+    return channel
+
+
+@lru_cache(maxsize=64)
+def _channel(mechanism: Mechanism) -> list[Law] | None:
+    try:
+        return [report_law(mechanism, [value]) for value in range(mechanism.k)]
+    except TooManyCoursesError:
+        return None
+
+
+def representatives(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[Any]:
+    """Return reports that an enumeration knows: hash functions give way to those that stand for the same map."""
+    symbols = mechanism.hash_symbols
+    if symbols is None:
+        return reports
+    seeds, number = np.ascontiguousarray(reports[:, :2]), np.zeros(len(reports), dtype=np.int64)
+    for value in range(mechanism.k):
+        number = number * symbols + symbols_of(seeds, np.full(len(reports), value), symbols)
+    return np.column_stack([seeds_of_all_maps(mechanism.k, symbols)[number], reports[:, 2:]])
 
 
 @lru_cache(maxsize=32)

@@ -1,16 +1,45 @@
 """Mechanisms: one file per way of encoding, all certified by the conformance suite."""
 
 from ldpstats.mechanisms.base import GRID_LEVEL, Mechanism, ReportFormat, Reports
+from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
 from ldpstats.mechanisms.grr import GRR, RR
+from ldpstats.mechanisms.hadamard import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
-from ldpstats.mechanisms.registry import REGISTRY, mechanism, mechanisms, recommend
+from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
+from ldpstats.mechanisms.longitudinal import Longitudinal
+from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
+from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSOUE, LSUE, LUE
+from ldpstats.mechanisms.memo import Memo
+from ldpstats.mechanisms.open_alphabet import ORAPPOR, ORR, OpenRAPPOR, OpenRR
+from ldpstats.mechanisms.projection import SHist
+from ldpstats.mechanisms.rappor import RAPPOR
+from ldpstats.mechanisms.registry import REGISTRY, best_name, mechanism, mechanisms, recommend
+from ldpstats.mechanisms.sketch import CMS, HCMS
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
 
 __all__ = [
+    "BLH",
+    "CMS",
     "GRID_LEVEL",
     "GRR",
+    "HCMS",
+    "HR",
+    "HRR",
+    "LBLH",
+    "LGRR",
+    "LH",
+    "LOLH",
+    "LOSUE",
+    "LOUE",
+    "LSOUE",
+    "LSUE",
+    "LUE",
+    "OLH",
+    "ORAPPOR",
+    "ORR",
     "OUE",
+    "RAPPOR",
     "REGISTRY",
     "RR",
     "SHE",
@@ -18,10 +47,18 @@ __all__ = [
     "SUE",
     "THE",
     "UE",
+    "DBitFlip",
+    "DBitFlipPM",
+    "Longitudinal",
     "Mechanism",
+    "Memo",
     "OneHotCMS",
+    "OpenRAPPOR",
+    "OpenRR",
     "ReportFormat",
     "Reports",
+    "SHist",
+    "best_name",
     "mechanism",
     "mechanisms",
     "recommend",

@@ -55,7 +55,7 @@ class Mechanism(Protocol):
 
     def __hash__(self) -> int:
         """Mechanisms with the same parameters are the same."""
-        ...
+        return hash(tuple(self.to_dict().items()))
 
     @property
     def k(self) -> int:
@@ -81,6 +81,11 @@ class Mechanism(Protocol):
     def report_bits(self) -> int:
         """The communication cost: how many bits a report needs; as stored, unless the mechanism says less."""
         return self.report_format.bits
+
+    @property
+    def hash_symbols(self) -> int | None:
+        """The number of symbols, if a report begins with the two words of a hash function; None otherwise."""
+        return None
 
     @abstractmethod
     def likelihood_ratio(self) -> Fraction | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,44 @@ import pandas as pd
 
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.mechanisms.base import Mechanism
+from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
 from ldpstats.mechanisms.grr import GRR, RR
+from ldpstats.mechanisms.hadamard import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
+from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
+from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
+from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSOUE, LSUE, LUE
+from ldpstats.mechanisms.projection import SHist
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
 
-REGISTRY: tuple[type[Mechanism], ...] = (RR, GRR, SUE, OUE, UE, OneHotCMS, SHE, THE, SS)
+REGISTRY: tuple[type[Mechanism], ...] = (
+    RR,
+    GRR,
+    SUE,
+    OUE,
+    UE,
+    SHE,
+    THE,
+    BLH,
+    OLH,
+    LH,
+    SS,
+    HR,
+    HRR,
+    SHist,
+    OneHotCMS,
+    DBitFlip,
+    LGRR,
+    LSUE,
+    LOUE,
+    LSOUE,
+    LOSUE,
+    LUE,
+    LBLH,
+    LOLH,
+    DBitFlipPM,
+)
 
 
 def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
@@ -101,6 +134,12 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
     ranked = ranked.iloc[np.lexsort((ranked["bits per report"], ratio))].reset_index(drop=True)
     ranked["why"] = [_why(row, ranked.iloc[0]) for _, row in ranked.iterrows()]
     return ranked
+
+
+@lru_cache(maxsize=1024)
+def best_name(k: int, epsilon: float) -> str:
+    """Return the name of the mechanism that `recommend` puts first."""
+    return str(recommend(k, epsilon)["name"].iloc[0])
 
 
 def _why(row: pd.Series[Any], best: pd.Series[Any]) -> str:

@@ -154,6 +154,7 @@ class UE(UnaryEncoding):
     name: ClassVar[str] = "ue"
     aliases: ClassVar[tuple[str, ...]] = ("unary encoding",)
     source: ClassVar[str] = "Wang, Blocki, Li & Jha 2017, in Wang et al. 2020"
+    purpose: ClassVar[str] = "parameters of your own"
 
     def __post_init__(self) -> None:
         if isinstance(self.keep, bool) or not isinstance(self.keep, (int, float)) or not 0 < self.keep < 1:
@@ -188,6 +189,7 @@ class OneHotCMS(SUE):
     name: ClassVar[str] = "cms-one-hot"
     aliases: ClassVar[tuple[str, ...]] = ("one-hot cms",)
     source: ClassVar[str] = "Le & Zia 2020"
+    purpose: ClassVar[str] = "comparison with the paper"
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,10 @@ def pulled_back(matrix: FloatArray, weights: FloatArray, precision: FloatArray) 
 
 def multinomial_covariance(mean: FloatArray) -> FloatArray:
     """Return the covariance matrix of an indicator vector with this mean."""
-    return mean[..., None] * np.eye(mean.shape[-1]) - mean[..., :, None] * mean[..., None, :]
+    covariance: FloatArray = -mean[..., :, None] * mean[..., None, :]
+    diagonal = np.arange(mean.shape[-1])
+    covariance[..., diagonal, diagonal] += mean
+    return covariance
 
 
 def proper(distribution: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ from ldpstats.blocks import Block
 from ldpstats.columns import listed
 from ldpstats.domain import Domain, read_json
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.mechanisms import Mechanism, Reports, mechanism, recommend
+from ldpstats.mechanisms import Mechanism, Reports, best_name, mechanism
 from ldpstats.noise import Tally
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.wire import any_simulated, from_wire, refuse_foreign_rows, to_wire
@@ -279,4 +279,4 @@ def _named_groups(domain: Domain, groups: Sequence[Sequence[str]]) -> tuple[tupl
 
 
 def _mechanism_for(name: str, k: int, epsilon: float) -> Mechanism:
-    return mechanism(recommend(k, epsilon)["name"].iloc[0] if name == "auto" else name, k=k, epsilon=epsilon)
+    return mechanism(best_name(k, epsilon) if name == "auto" else name, k=k, epsilon=epsilon)

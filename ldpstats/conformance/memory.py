@@ -1,0 +1,180 @@
+"""The checks of longitudinal mechanisms: what is kept is kept, and all reports together tell no more than that."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import product
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.conformance.checks import require
+from ldpstats.conformance.enumeration import Law, decoded, exact_channel, outcomes
+from ldpstats.grid import exp_below
+from ldpstats.mechanisms import GRID_LEVEL, Longitudinal, Mechanism, Memo
+from ldpstats.privacy import worst_ratio
+
+Factory = Callable[[int, float], Longitudinal]
+
+_CASES = ((2, 1.0), (3, 0.5), (3, 2.0))
+
+
+def permanent_answers_are_exact(make: Factory) -> None:
+    """The permanent answer's exact worst-case ratio is the one claimed for a lifetime, and a report's law follows."""
+    for mechanism in _longitudinal(make, *_CASES):
+        permanent = [permanent_law(mechanism, value) for value in range(mechanism.k)]
+        exact = worst_ratio(permanent)
+        require(
+            exact == mechanism.lifetime_ratio(),
+            f"{mechanism}: the permanent answer's ratio is {exact}, claimed {mechanism.lifetime_ratio()}",
+        )
+        enough = exact is not None and exact <= exp_below(mechanism.epsilon) * (1 + Fraction(1, 10**90))
+        require(enough, f"{mechanism}: the permanent answer exceeds e^ε")
+        for value, law in enumerate(permanent):
+            require(
+                joint_law(mechanism, law, 1) == exact_channel(mechanism)[value],
+                f"{mechanism}: a single report about {value} is not one of a permanent answer",
+            )
+
+
+def reports_of_one_memo_share_their_permanent_answer(make: Factory, memo: type[Memo] = Memo) -> None:
+    """Two reports from one memo are independent given one permanent answer, by enumerating the memo itself."""
+    for mechanism in _longitudinal(make, (2, 1.0)):
+        for value in range(mechanism.k):
+            found: Law = defaultdict(Fraction)
+            for pair, probability in outcomes(_two_reports(mechanism, value, memo)):
+                found[pair.tobytes()] += probability
+            expected = joint_law(mechanism, permanent_law(mechanism, value), 2)
+            require(dict(found) == expected, f"{mechanism}: reports about {value} do not share a permanent answer")
+
+
+def all_reports_tell_at_most_the_permanent_answer(make: Factory) -> None:
+    """The exact ratio of one, two and three reports of a permanent answer rises, and never above the lifetime's."""
+    for mechanism in _longitudinal(make, (2, 1.0), (3, 2.0)):
+        permanent = [permanent_law(mechanism, value) for value in range(mechanism.k)]
+        most = 3 if mechanism.k == 2 else 2
+        ratios = [
+            worst_ratio([joint_law(mechanism, law, number) for law in permanent]) for number in range(1, most + 1)
+        ]
+        lifetime = mechanism.lifetime_ratio()
+        levels = [float("inf") if ratio is None else ratio for ratio in (*ratios, lifetime)]
+        require(ratios[0] == mechanism.likelihood_ratio(), f"{mechanism}: the first report has the ratio {ratios[0]}")
+        require(levels == sorted(levels), f"{mechanism}: the ratios of more and more reports are {levels}")
+
+
+def first_reports_keep_their_level(make: Factory) -> None:
+    """One report's strict level is at most the first level asked for, and within 1e-9 of it."""
+    for k, epsilon in product((2, 3, 17, 1000), (0.01, 0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 40.0)):
+        mechanism = make(k, epsilon)
+        asked, strict = getattr(mechanism, "first_epsilon", None), mechanism.first_report_epsilon()
+        if asked is not None:
+            require(strict <= asked, f"{mechanism}: one report has the level {strict}")
+            require(strict > asked - 1e-9 or asked > GRID_LEVEL, f"{mechanism}: the level {strict} wastes budget")
+
+
+def values_of_one_class_share_a_permanent_answer_rightly(make: Factory) -> None:
+    """Further answers have the law of first ones and keep what is kept; a class's values have one law of answers."""
+    for mechanism in _longitudinal(make, (2, 1.0), (3, 0.5)):
+        laws = [permanent_law(mechanism, value) for value in range(mechanism.k)]
+        for first, second in product(range(mechanism.k), repeat=2):
+            for answer, probability in laws[first].items():
+                shared = _classes(mechanism, answer)[first] == _classes(mechanism, answer)[second]
+                require(
+                    not shared or laws[second][answer] == probability,
+                    f"{mechanism}: {first} and {second} share answers that have another probability for each",
+                )
+            found: Law = defaultdict(Fraction)
+            for (earlier, another), probability in outcomes(_two_answers(mechanism, first, second)):
+                found[another] += probability
+                same = np.array_equal(_classes(mechanism, earlier), _classes(mechanism, another))
+                require(same, f"{mechanism}: a respondent's further answer belongs to other classes of values")
+            require(dict(found) == laws[second], f"{mechanism}: answers about {second} after one about {first}")
+
+
+def values_that_return_find_their_answer(make: Factory, memo: type[Memo] = Memo) -> None:
+    """A memo changes only where a respondent needs a new answer, and a restored one goes on as if never saved."""
+    for mechanism in _longitudinal(make, (2, 1.0), (5, 1.0)):
+        users, values = np.arange(40), np.arange(40) % mechanism.k
+        kept = memo(mechanism)
+        kept.reports(users, values, rng=1)
+        kept.reports(users[::-1], values, rng=2)
+        text = kept.to_json()
+        again = [kept.reports(users, values, rng=3), kept.reports(users[::-1], values, rng=3)]
+        require(kept.to_json() == text, f"{mechanism}: known values change the memo")
+        restored = memo.from_json(text, mechanism)
+        require(restored.to_json() == text, f"{mechanism}: a restored memo is another one")
+        for before, order in zip(again, (users, users[::-1]), strict=True):
+            after = restored.reports(order, values, rng=3)
+            require(np.array_equal(before.data, after.data), f"{mechanism}: a restored memo reports otherwise")
+
+
+def _longitudinal(make: Factory, *cases: tuple[int, float]) -> Iterator[Longitudinal]:
+    """Yield the mechanisms of these cases that have something to remember."""
+    mechanisms = (make(k, epsilon) for k, epsilon in cases)
+    return (mechanism for mechanism in mechanisms if hasattr(mechanism, "remember"))
+
+
+def _bytes(mechanism: Mechanism, rows: NDArray[Any]) -> bytes:
+    return np.ascontiguousarray(rows.astype(mechanism.report_format.dtype)).tobytes()
+
+
+def permanent_law(mechanism: Longitudinal, value: int) -> Law:
+    """Return the exact law of the permanent answer about a value."""
+    law: Law = defaultdict(Fraction)
+    for answer, probability in outcomes(lambda draws: mechanism.remember(np.array([value]), draws)):
+        law[_bytes(mechanism, answer)] += probability
+    return dict(law)
+
+
+def joint_law(mechanism: Longitudinal, permanent: Law, number: int) -> Law:
+    """Return the joint law of several reports that are independent given one permanent answer."""
+    law: Law = defaultdict(Fraction)
+    for answer, probability in permanent.items():
+        rows = decoded(mechanism, answer)
+        one: Law = defaultdict(Fraction)
+        for report, chance in outcomes(lambda draws, rows=rows: mechanism.report(rows, draws)):  # type: ignore[misc]
+            one[_bytes(mechanism, report)] += chance
+        for reports in product(one.items(), repeat=number):
+            joint = probability
+            for _, chance in reports:
+                joint *= chance
+            law[b"".join(report for report, _ in reports)] += joint
+    return dict(law)
+
+
+def _two_reports(mechanism: Longitudinal, value: int, memo: type[Memo]) -> Callable[[Any], NDArray[Any]]:
+    def sampler(draws: Any) -> NDArray[Any]:
+        with patch("ldpstats.mechanisms.memo.client_draws", lambda _: draws):
+            kept = memo(mechanism)
+            return np.concatenate([kept.reports([7], [value]).data for _ in range(2)])
+
+    return sampler
+
+
+def _two_answers(mechanism: Longitudinal, first: int, second: int) -> Callable[[Any], Any]:
+    def sampler(draws: Any) -> tuple[bytes, bytes]:
+        earlier = mechanism.remember(np.array([first]), draws).astype(mechanism.report_format.dtype)
+        another = mechanism.remember_another(earlier, np.array([second]), draws)
+        return _bytes(mechanism, earlier), _bytes(mechanism, another)
+
+    return sampler
+
+
+def _classes(mechanism: Longitudinal, answer: bytes) -> NDArray[np.int64]:
+    """Return the class of every value for the respondent who gave this permanent answer."""
+    rows = np.repeat(decoded(mechanism, answer), mechanism.k, axis=0)
+    return mechanism.classes(rows, np.arange(mechanism.k))
+
+
+MEMO_CHECKS: tuple[Callable[..., None], ...] = (
+    permanent_answers_are_exact,
+    reports_of_one_memo_share_their_permanent_answer,
+    all_reports_tell_at_most_the_permanent_answer,
+    first_reports_keep_their_level,
+    values_of_one_class_share_a_permanent_answer_rightly,
+    values_that_return_find_their_answer,
+)

@@ -1,0 +1,120 @@
+"""Longitudinal mechanisms: respondents keep a permanent answer, and every report is made of it afresh."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import positive_epsilon
+from ldpstats.errors import LdpstatsError
+from ldpstats.grid import exp_below
+from ldpstats.mechanisms.base import Mechanism
+from ldpstats.privacy import PrivacyStatement, strict_epsilon
+from ldpstats.randomness import Draws
+
+
+class Longitudinal(Mechanism, Protocol):
+    """A mechanism for being asked again: what it draws about a value is drawn once, and kept in a `Memo`.
+
+    `epsilon` is the level of the permanent answer, which is all that a respondent's reports about one value can
+    ever tell together. Permanent answers are stored as reports are: an array with a row per respondent.
+    """
+
+    purpose: ClassVar[str] = "repeated answers"
+
+    @abstractmethod
+    def remember(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        """Draw the permanent answers of respondents who have none yet."""
+
+    @abstractmethod
+    def report(self, permanent: NDArray[Any], draws: Draws) -> NDArray[Any]:
+        """Draw one report from each permanent answer."""
+
+    def remember_another(self, earlier: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        """Draw permanent answers about further values of respondents, given an `earlier` one of each.
+
+        Mechanisms with something that a respondent keeps for all values (a hash function) take it from there.
+        """
+        del earlier
+        return self.remember(values, draws)
+
+    def classes(self, permanent: NDArray[Any], values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Number, from 0 to k, the permanent answer that each respondent needs for a value, given any one of hers.
+
+        Values with the same number share a permanent answer; here every value has one of its own.
+        """
+        del permanent
+        return values
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        """Report once, from a permanent answer that nobody keeps; with a `Memo` it is kept."""
+        return self.report(self.remember(values, draws), draws)
+
+    def first_report_epsilon(self) -> float:
+        """Return the exact privacy level of one report, rounded up to a double."""
+        return strict_epsilon(self.likelihood_ratio())
+
+    def privacy(self) -> PrivacyStatement:
+        """Return the guarantee for everything that a respondent ever sends about one value."""
+        return PrivacyStatement(self.strict_epsilon(), "all reports about one value")
+
+
+class TwoRounds(Longitudinal, Protocol):
+    """A longitudinal mechanism that randomizes the permanent answer once more, for every report.
+
+    The second round is the least noisy one for which the chain of both rounds keeps one report within
+    `first_epsilon`: half of `epsilon` if none is given, as in the experiments of Arcolezi et al. (2023).
+    """
+
+    @property
+    def first_epsilon(self) -> float | None:
+        """The privacy level of one report that was asked for; the implemented one is never above it."""
+        ...
+
+    @property
+    def _first(self) -> float:
+        assert self.first_epsilon is not None  # set in __post_init__
+        return self.first_epsilon
+
+    def __post_init__(self) -> None:
+        """Check the levels."""
+        Mechanism.__post_init__(self)
+        first = (
+            self.epsilon / 2 if self.first_epsilon is None else positive_epsilon(self.first_epsilon, "first_epsilon")
+        )
+        if first >= self.epsilon:
+            raise LdpstatsError(
+                f"first_epsilon = {first!r} with epsilon = {self.epsilon!r}",
+                "a level of one report below that of all reports",
+                "A mechanism for a single collection needs no second round.",
+            )
+        object.__setattr__(self, "first_epsilon", first)
+
+
+def least_noise(ratio: Callable[[int], Fraction], most: int, epsilon: float) -> int:
+    """Return the least noise of a second round for which one report's exact ratio is at most e^epsilon.
+
+    `ratio` falls as the noise grows from 0 to `most` GRID-ths, where a report tells nothing. So no formula for
+    the parameters of a second round is trusted: they are searched by bisection, in rational numbers.
+    """
+    bound = exp_below(epsilon)
+    if ratio(0) <= bound:
+        raise LdpstatsError(
+            f"first_epsilon = {epsilon!r}",
+            f"levels below about {strict_epsilon(ratio(0)):.4g}, that of a report with the least noise that a second "
+            "round of this kind can add",
+            "Ask for a lower first_epsilon, a higher epsilon, or another kind of second round.",
+        )
+    too_little, enough = 0, most
+    while enough - too_little > 1:
+        middle = (too_little + enough) // 2
+        if ratio(middle) <= bound:
+            enough = middle
+        else:
+            too_little = middle
+    return enough

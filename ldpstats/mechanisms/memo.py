@@ -1,0 +1,207 @@
+"""The memo: permanent answers of many respondents, drawn once and kept for every later report."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from ldpstats.arrays import as_array, integers_below
+from ldpstats.domain import read_json
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.mechanisms.base import Reports
+from ldpstats.mechanisms.longitudinal import Longitudinal
+from ldpstats.randomness import Draws, Rng, client_draws
+
+_FORMAT = "ldpstats memo 1"
+_INT64 = np.iinfo(np.int64)
+
+
+class Memo:
+    """Reports of the same respondents time after time, all made of the permanent answers kept here.
+
+    A permanent answer is drawn when a respondent first has a value, and reused whenever she has it again. So all
+    reports about one value together tell no more than the permanent answer does, which is what the level of a
+    longitudinal mechanism is about. Without a memo, reports that are averaged give the value away. A respondent
+    whose value changes spends one such level for each permanent answer that she uses.
+
+    The memo itself is as secret as the values: it says who had which. It stays with the respondents, or in a
+    simulation. Once it holds answers that were drawn from a seed, all its reports say that they are simulated.
+
+    Parameters
+    ----------
+    mechanism : Longitudinal
+        The mechanism of all reports.
+
+    Examples
+    --------
+    >>> from ldpstats.mechanisms.longitudinal_unary import LSUE
+    >>> memo = Memo(LSUE(3, epsilon=2.0))
+    >>> january = memo.reports(["ann", "bob"], [0, 2], rng=1)
+    >>> february = memo.reports(["bob", "eve"], [2, 1], rng=2)
+    >>> len(memo), january.data.shape, february.simulated
+    (3, (2, 1), True)
+    >>> len(Memo.from_json(memo.to_json(), LSUE(3, epsilon=2.0)))
+    3
+    """
+
+    def __init__(self, mechanism: Longitudinal) -> None:
+        if not hasattr(mechanism, "remember"):
+            raise LdpstatsError(
+                f"a memo of {mechanism!r}", "a longitudinal mechanism", "Others have no permanent answers."
+            )
+        self.mechanism = mechanism
+        self.simulated = False
+        self._users: pd.Index[Any] = pd.Index([], dtype=np.int64)
+        # of each permanent answer: whose it is, times k + 1, plus the class of values that it is for
+        self._keys: pd.Index[Any] = pd.Index([], dtype=np.int64)
+        self._answers = np.empty(mechanism.report_format.shape(0), mechanism.report_format.dtype)
+        # of each user: the place of her first permanent answer
+        self._first = np.empty(0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        """How many permanent answers there are, of all respondents."""
+        return len(self._answers)
+
+    def __repr__(self) -> str:
+        simulated = ", simulated" if self.simulated else ""
+        return f"<Memo of {self.mechanism}: {len(self._users)} respondents, {len(self)} answers{simulated}>"
+
+    def reports(self, users: ArrayLike, values: ArrayLike, rng: Rng = None) -> Reports:
+        """Return one report of each user about her value: one round.
+
+        Parameters
+        ----------
+        users : array of int or str
+            Who reports, each once. The same names must be used in all rounds.
+        values : array of int
+            Their values in [0, k).
+        rng : int or Generator, optional
+            For a reproducible simulation; without it, randomness is the operating system's.
+        """
+        mechanism = self.mechanism
+        checked = integers_below(values, mechanism.k, "values")
+        names = self._checked_users(users, checked.size)
+        draws = client_draws(rng)
+        places = self._places(names, checked, draws)
+        simulated = self.simulated or draws.simulated
+        return Reports(mechanism, mechanism.report(self._answers[places], draws), simulated)
+
+    def _places(self, names: pd.Index[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[np.intp]:
+        """Return where the permanent answers stand, after drawing those that are missing."""
+        unknown = np.flatnonzero(self._users.get_indexer(names) < 0)
+        self._enrol(names[unknown], values[unknown], draws)
+        users = self._users.get_indexer(names)
+        keys = self._keys_of(users, self._answers[self._first[users]], values)
+        missing = np.flatnonzero(self._keys.get_indexer(keys) < 0)
+        earlier = self._answers[self._first[users[missing]]]
+        self._keep(keys[missing], self.mechanism.remember_another(earlier, values[missing], draws), draws)
+        return self._keys.get_indexer(keys)
+
+    def _enrol(self, names: pd.Index[Any], values: NDArray[np.int64], draws: Draws) -> None:
+        permanent = self.mechanism.remember(values, draws)
+        users = len(self._users) + np.arange(len(names))
+        self._first = np.concatenate([self._first, len(self) + np.arange(len(names))])
+        self._users = names if not len(self._users) else self._users.append(names)
+        self._keep(self._keys_of(users, permanent, values), permanent, draws)
+
+    def _keep(self, keys: pd.Index[Any], permanent: NDArray[Any], draws: Draws) -> None:
+        if len(keys):
+            self._keys = self._keys.append(keys)
+            self._answers = np.concatenate([self._answers, permanent.astype(self._answers.dtype)])
+            self.simulated |= draws.simulated
+
+    def _keys_of(
+        self, users: NDArray[np.integer[Any]], permanent: NDArray[Any], values: NDArray[np.int64]
+    ) -> pd.Index[Any]:
+        keys: pd.Index[Any] = pd.Index(users * (self.mechanism.k + 1) + self.mechanism.classes(permanent, values))
+        return keys
+
+    def _checked_users(self, users: ArrayLike, expected: int) -> pd.Index[Any]:
+        names = _named(users)
+        if len(names) != expected:
+            raise LdpstatsError(f"{len(names)} users with {expected} values", "one value for each user")
+        if names.has_duplicates:
+            repeated = names[names.duplicated()].unique().tolist()
+            raise LdpstatsError(
+                f"the users {one_line(repeated)} more than once in a round", "each user once", "Start another round."
+            )
+        if len(self._users) and len(names) and names.dtype != self._users.dtype:
+            raise LdpstatsError(
+                f"users like {one_line(names[:1].tolist())}",
+                f"names of the same kind as {one_line(self._users[:1].tolist())}, which the memo knows",
+            )
+        return names
+
+    def to_json(self) -> str:
+        """Return everything as JSON, for the respondents' side; `from_json` restores it exactly."""
+        plain = {
+            "format": _FORMAT,
+            "mechanism": self.mechanism.to_dict(),
+            "simulated": self.simulated,
+            "users": self._users.tolist(),
+            "keys": _encoded(self._keys.to_numpy()),
+            "answers": _encoded(self._answers),
+        }
+        return json.dumps(plain, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str, mechanism: Longitudinal) -> Memo:
+        """Read a memo of this mechanism that `to_json` wrote; those of others and damaged ones are refused."""
+        memo = cls(mechanism)
+        try:
+            plain = read_json(text)
+            if plain["format"] != _FORMAT:
+                raise ValueError(f"format {plain['format']!r}")
+            if plain["mechanism"] != mechanism.to_dict():
+                raise ValueError(f"made for {plain['mechanism']}, not for {mechanism}")
+            memo._restore(plain)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+            raise LdpstatsError(
+                f"text that is not a saved memo of {mechanism} ({error})",
+                f"a whole file written by Memo.to_json ({_FORMAT}), of the same mechanism",
+            ) from error
+        return memo
+
+    def _restore(self, plain: dict[str, Any]) -> None:
+        mechanism = self.mechanism
+        users, keys = _named(plain["users"]), _decoded(plain["keys"], np.dtype(np.int64))
+        flat = _decoded(plain["answers"], mechanism.report_format.dtype)
+        answers = Reports(mechanism, flat.reshape(mechanism.report_format.shape(keys.size))).data
+        owners, first = np.unique(keys // (mechanism.k + 1), return_index=True)
+        whole = np.array_equal(owners, np.arange(len(users))) and np.unique(keys).size == keys.size
+        if not whole or users.has_duplicates or not isinstance(plain["simulated"], bool):
+            raise ValueError("users and answers do not belong together")
+        self.simulated, self._users, self._keys = plain["simulated"], users, pd.Index(keys)
+        self._answers, self._first = answers, first
+
+
+def _named(users: ArrayLike) -> pd.Index[Any]:
+    """Return users as an index of whole numbers, or of texts."""
+    # as objects, for a list with missing texts would become an array with the text "nan"
+    array = as_array(users, "users") if hasattr(users, "dtype") else np.asarray(users, dtype=object)
+    kind = pd.api.types.infer_dtype(array.ravel(), skipna=False)
+    if array.ndim == 1 and kind == "string":
+        texts: pd.Index[Any] = pd.Index(array.astype(object))
+        return texts
+    whole = kind == "integer" and _INT64.min <= array.min() <= array.max() <= _INT64.max
+    if array.ndim == 1 and (whole or not array.size):
+        numbers: pd.Index[Any] = pd.Index(array.astype(np.int64))
+        return numbers
+    missing = " with missing ones" if pd.isna(array).any() else ""
+    raise LdpstatsError(
+        f"users of kind {kind!r} and shape {array.shape}{missing}", "a flat array of whole numbers, or of texts"
+    )
+
+
+def _encoded(array: NDArray[Any]) -> str:
+    little_endian = array.astype(array.dtype.newbyteorder("<"))
+    return base64.b64encode(little_endian.tobytes()).decode()
+
+
+def _decoded(text: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+    return np.frombuffer(base64.b64decode(text, validate=True), dtype.newbyteorder("<")).astype(dtype)

@@ -1,0 +1,543 @@
+"""O-RR and O-RAPPOR: cohorts of hash functions for strings that nobody enumerated, and of permutations for k values."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from hashlib import blake2b
+from statistics import NormalDist
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from pandas.api.types import infer_dtype
+
+from ldpstats.arrays import FloatArray, positive_epsilon
+from ldpstats.errors import LdpstatsError, ReportError, shortened
+from ldpstats.estimation import Estimate, ProcessedEstimate, refuse_empty
+from ldpstats.grid import GRID, probability
+from ldpstats.mechanisms.base import Mechanism, Reports
+from ldpstats.mechanisms.local_hashing import best_symbols
+from ldpstats.mechanisms.rappor import (
+    RAPPOR,
+    Codes,
+    CohortAnswers,
+    CohortBits,
+    Family,
+    answered,
+    flip_numerator,
+    flipped,
+    header_bytes,
+    most_differing,
+    permuted,
+    public_codes,
+    refuse_too_many,
+    settled,
+    truth_numerator,
+    usual_cohorts,
+    usual_width,
+)
+from ldpstats.privacy import PrivacyStatement, strict_epsilon
+from ldpstats.randomness import Draws, Rng, client_draws
+
+_CONTRASTS = 1 << 12
+"""How many contrasts the slots of an open alphabet usually tell: enough to know a thousand candidates apart."""
+_LARGE = 100.0
+_RIDGE = 1e-4
+_FALSE_FINDS = 0.05
+_WORD = 4
+_MOST_HASHES = 64 // _WORD
+"""What one digest has room for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ORR(CohortAnswers):
+    """O-RR for k known values: a random cohort permutes them, takes places modulo `symbols`, and randomizes these.
+
+    With one cohort and k symbols this is GRR, but for the names of the outputs. With all permutations for cohorts
+    it would be subset selection of k / symbols values; so the usual number of symbols is k over the size that is
+    best there, and there are so many cohorts that they tell four times as many contrasts as there are values.
+    The permutations are public and follow from `seed`; if they do not tell all k frequencies, those of the next
+    seed are taken. Frequencies are decoded by least squares, which is unbiased given the permutations.
+
+    (In Eq. 16 the channel is called a kC by S matrix; as it is used, p on its left, it is S by kC.)
+
+    Examples
+    --------
+    >>> orr = ORR(100, epsilon=1.0)
+    >>> orr.symbols, orr.cohorts, orr.report_bits
+    (4, 132, 10)
+    >>> ORR(3, epsilon=1.0).symbols
+    3
+    """
+
+    k: int
+    epsilon: float
+    symbols: int | None = None
+    cohorts: int | None = None
+    seed: int = 0
+
+    name: ClassVar[str] = "o-rr"
+    aliases: ClassVar[tuple[str, ...]] = ("orr",)
+    source: ClassVar[str] = "Kairouz, Bonawitz & Ramage 2016"
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        symbols = settled(self, "symbols", 2, _usual_symbols(self.k, self.epsilon))
+        cohorts = settled(self, "cohorts", 1, 1 if symbols >= self.k else -(-4 * (self.k - 1) // (symbols - 1)))
+        truth_numerator(self.epsilon, symbols)
+        public_codes(permuted, self.k, cohorts, 1, symbols, settled(self, "seed", 0))
+
+    @property
+    def codes(self) -> Codes:
+        """The permutations modulo the number of symbols."""
+        assert self.symbols is not None
+        assert self.cohorts is not None  # both are set in __post_init__
+        return public_codes(permuted, self.k, self.cohorts, 1, self.symbols, self.seed)
+
+
+def _usual_symbols(k: int, epsilon: float) -> int:
+    best_size = max(1, round(k / (math.exp(min(epsilon, _LARGE)) + 1)))
+    return max(2, round(k / best_size))
+
+
+@dataclass(frozen=True, slots=True)
+class ORAPPOR(RAPPOR):
+    """O-RAPPOR for k known values: a random cohort permutes them, and a filter holds their places modulo `bits`.
+
+    With one cohort, one permutation per filter and k bits this is SUE (k-RAPPOR), but for the order of the bits;
+    for up to 16 values that is also the usual choice. For more there are at least 4 √k bits, and so many cohorts
+    that there are four times as many bits in all as values. All else is as in RAPPOR.
+
+    Examples
+    --------
+    >>> ORAPPOR(100, epsilon=1.0).report_bits
+    67
+    """
+
+    k: int
+    epsilon: float
+    bits: int | None = None
+    hashes: int = 1
+    cohorts: int | None = None
+    seed: int = 0
+
+    name: ClassVar[str] = "o-rappor"
+    aliases: ClassVar[tuple[str, ...]] = ("orappor",)
+    source: ClassVar[str] = "Kairouz, Bonawitz & Ramage 2016"
+
+    @property
+    def _family(self) -> Family:
+        return permuted
+
+    @property
+    def _usual_bits(self) -> int:
+        return min(self.k, usual_width(self.k))
+
+    def _usual_cohorts(self, bits: int) -> int:
+        return 1 if bits >= self.k and self.hashes == 1 else usual_cohorts(self.k, bits)
+
+
+class OpenAlphabet(Protocol):
+    """Frequencies of strings that nobody listed beforehand; candidates for them are named when all is collected.
+
+    Every report joins a random cohort, whose public hash functions (keyed BLAKE2, from `seed`) reduce the string
+    to a few symbols, and randomizes these. Reports are decoded for any list of candidates, as often as you like.
+
+    Respondents whose string is no candidate stay in the data. Their strings share slots with candidates as chance
+    will have it: least squares gives each of k candidates about 1 / (k + w - 1) of their share, where w is the
+    number of symbols or bits (for one hash function). So list all strings that may be frequent.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy level that was asked for, of a report about any string."""
+        ...
+
+    @property
+    def cohorts(self) -> int | None:
+        """The number of cohorts."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """What the public hash functions follow from."""
+        ...
+
+    @property
+    @abstractmethod
+    def _width(self) -> int:
+        """The number of symbols or bits in a cohort."""
+
+    @property
+    @abstractmethod
+    def _functions(self) -> int:
+        """The hash functions of a cohort."""
+
+    @abstractmethod
+    def likelihood_ratio(self) -> Fraction:
+        """Return the exact worst-case ratio P(report | a string) / P(report | another), over all strings."""
+
+    @abstractmethod
+    def over(self, candidates: Iterable[str]) -> CandidateAnswers | CandidateFilters:
+        """Return the mechanism for these strings alone, numbered as listed: to plan, simulate or decode with."""
+
+    @abstractmethod
+    def _sent(self, cohorts: NDArray[np.int64], places: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        """Randomize hashed strings, a row of symbols each, for given cohorts."""
+
+    @property
+    def _cohorts(self) -> int:
+        assert self.cohorts is not None  # set in __post_init__
+        return self.cohorts
+
+    def strict_epsilon(self) -> float:
+        """Return the exact privacy level of a report, over all strings."""
+        return strict_epsilon(self.likelihood_ratio())
+
+    def privacy(self) -> PrivacyStatement:
+        """Return the guarantee of one report."""
+        return PrivacyStatement(self.strict_epsilon(), "the one string that a respondent reports")
+
+    def privatize(self, strings: Iterable[str], rng: Rng = None) -> OpenReports:
+        """Randomize strings, whichever they are; with `rng` the result is a reproducible simulation and says so."""
+        draws = client_draws(rng)
+        return OpenReports(self, self.randomize(strings, draws), draws.simulated)
+
+    def randomize(self, strings: Iterable[str], draws: Draws) -> NDArray[Any]:
+        """Join cohorts, hash the strings there, and randomize the symbols."""
+        distinct, which = _distinct(strings)
+        cohorts = draws.uniform(self._cohorts, which.size)
+        pairs, place = np.unique(which * self._cohorts + cohorts, return_inverse=True)
+        asked = (distinct[pair // self._cohorts] for pair in pairs.tolist())
+        hashed = _hashed(asked, (pairs % self._cohorts).tolist(), self._functions, self._width, self.seed)
+        return self._sent(cohorts, hashed[place], draws)
+
+    def estimate(
+        self, reports: OpenReports | ArrayLike, candidates: Iterable[str], method: str = "least-squares"
+    ) -> Estimate | ProcessedEstimate:
+        """Estimate the frequencies of candidate strings, in the order in which they are listed.
+
+        Parameters
+        ----------
+        reports : OpenReports or array
+            What privatize returned, or such reports as they came over a wire.
+        candidates : strings
+            At least two, all different.
+        method : str
+            "least-squares" (the default) is unbiased if every string that occurs is a candidate, and comes with
+            its covariance and intervals. "simplex", the paper's choice, is its projection on proper frequencies;
+            other names of `estimation.METHODS` work, too. "sparse" is for long lists of candidates that hardly anyone
+            holds, even longer than least squares could tell apart: a nonnegative lasso selects some, and
+            nonnegative least squares finds their frequencies. Beside the candidates there is a rest, which stands
+            for all other strings and fills all slots evenly; so the frequencies sum to less than one where there
+            are such. In reports about very many other strings, a candidate would be selected one time in twenty.
+        """
+        mechanism = self.over(candidates)
+        collected = self._checked(reports, mechanism)
+        if method == "sparse":
+            found = _sparse(mechanism, collected)
+            return ProcessedEstimate(found, method, len(collected), self.privacy(), collected.simulated)
+        refuse_too_many(mechanism.k, self._cohorts, self._functions, self._width)
+        estimate = mechanism.estimate(collected, "unbiased" if method == "least-squares" else method)
+        return replace(estimate, privacy=self.privacy())
+
+    def _checked(self, reports: OpenReports | ArrayLike, mechanism: Mechanism) -> Reports:
+        if not isinstance(reports, OpenReports):
+            return Reports(mechanism, np.asarray(reports))
+        if reports.alphabet != self:
+            raise ReportError(f"reports of {reports.alphabet}", f"reports of {self}", "Use what made them.")
+        return Reports(mechanism, reports.data, reports.simulated)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenReports:
+    """Reports about strings of an open alphabet; they are checked when they are decoded."""
+
+    alphabet: OpenAlphabet
+    data: NDArray[Any]
+    simulated: bool = False
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRR(OpenAlphabet):
+    """O-RR for any strings: a random cohort hashes them to `symbols`, and the symbol is sent by randomized response.
+
+    The usual number of symbols is that of OLH, about e^ε + 1; the usual number of cohorts lets 1000 candidates be
+    decoded with a third more variance than a few.
+
+    Examples
+    --------
+    >>> alphabet = OpenRR(epsilon=2.0)
+    >>> reports = alphabet.privatize(["ada", "bob", "ada", "eve"] * 5000, rng=1)
+    >>> estimate = alphabet.estimate(reports, ["ada", "bob", "eve", "zoe"])
+    >>> estimate.estimate.round(2)
+    array([0.51, 0.26, 0.25, 0.  ])
+    """
+
+    epsilon: float
+    symbols: int | None = None
+    cohorts: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+        symbols = settled(self, "symbols", 2, best_symbols(self.epsilon))
+        settled(self, "cohorts", 1, -(-_CONTRASTS // (symbols - 1)))
+        settled(self, "seed", 0)
+        truth_numerator(self.epsilon, symbols)
+
+    @property
+    def _width(self) -> int:
+        assert self.symbols is not None  # set in __post_init__
+        return self.symbols
+
+    @property
+    def _functions(self) -> int:
+        return 1
+
+    def likelihood_ratio(self) -> Fraction:
+        """Return P(symbol | a string that has it) / P(symbol | another string)."""
+        truth = truth_numerator(self.epsilon, self._width)
+        return Fraction(truth * (self._width - 1), GRID - truth)
+
+    def over(self, candidates: Iterable[str]) -> CandidateAnswers:
+        """Return the mechanism for these strings alone, numbered as listed: to plan, simulate or decode with."""
+        listed = _candidates(candidates)
+        return CandidateAnswers(
+            len(listed),
+            self.epsilon,
+            candidates=listed,
+            symbols=self._width,
+            cohorts=self._cohorts,
+            seed=self.seed,
+        )
+
+    def _sent(self, cohorts: NDArray[np.int64], places: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        numbers = answered(cohorts, places[:, 0], self._width, truth_numerator(self.epsilon, self._width), draws)
+        return numbers.astype(np.min_scalar_type(self._cohorts * self._width - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRAPPOR(OpenAlphabet):
+    """O-RAPPOR for any strings: a random cohort hashes them into a Bloom filter, and every bit is flipped at random.
+
+    The probability is 1 / (e^(ε / (2 hashes)) + 1), as the filters of two strings may differ in 2 · hashes bits.
+
+    Examples
+    --------
+    >>> alphabet = OpenRAPPOR(epsilon=2.0)
+    >>> reports = alphabet.privatize(["ada", "bob", "ada", "eve"] * 5000, rng=1)
+    >>> alphabet.estimate(reports, ["ada", "bob", "eve", "zoe"], method="simplex").estimate.round(2)
+    array([0.49, 0.24, 0.26, 0.  ])
+    """
+
+    epsilon: float
+    bits: int = 128
+    hashes: int = 1
+    cohorts: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+        bits, hashes = settled(self, "bits", 2), settled(self, "hashes", 1)
+        if hashes > _MOST_HASHES:
+            raise LdpstatsError(f"hashes = {hashes}", f"up to {_MOST_HASHES}", "One hash function decodes best.")
+        settled(self, "cohorts", 1, -(-_CONTRASTS // (bits - 1)))
+        settled(self, "seed", 0)
+        flip_numerator(self.epsilon, 2 * hashes)
+
+    @property
+    def _width(self) -> int:
+        return self.bits
+
+    @property
+    def _functions(self) -> int:
+        return self.hashes
+
+    @property
+    def flip(self) -> int:
+        """How often a bit is flipped, in GRID-ths."""
+        return flip_numerator(self.epsilon, 2 * self.hashes)
+
+    def likelihood_ratio(self) -> Fraction:
+        """Return the ratio for two strings whose filters differ in as many bits as they can."""
+        return Fraction(GRID - self.flip, self.flip) ** min(2 * self.hashes, self.bits)
+
+    def over(self, candidates: Iterable[str]) -> CandidateFilters:
+        """Return the mechanism for these strings alone, numbered as listed: to plan, simulate or decode with."""
+        listed = _candidates(candidates)
+        return CandidateFilters(
+            len(listed),
+            self.epsilon,
+            candidates=listed,
+            bits=self.bits,
+            hashes=self.hashes,
+            cohorts=self._cohorts,
+            seed=self.seed,
+        )
+
+    def _sent(self, cohorts: NDArray[np.int64], places: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        return flipped(cohorts, places, self.bits, self.flip, header_bytes(self._cohorts), draws)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateAnswers(CohortAnswers):
+    """O-RR where every string is one of k candidates; `OpenRR.over` makes it."""
+
+    k: int
+    epsilon: float
+    _: KW_ONLY
+    candidates: tuple[str, ...]
+    symbols: int
+    cohorts: int
+    seed: int
+
+    name: ClassVar[str] = "o-rr over candidates"
+    source: ClassVar[str] = "Kairouz, Bonawitz & Ramage 2016"
+
+    @property
+    def codes(self) -> Codes:
+        """The symbols of the candidates."""
+        return _string_codes(self.candidates, self.cohorts, 1, self.symbols, self.seed)
+
+    def slot_noise(self) -> tuple[float, float]:
+        """Return how often a slot is named by those not in it, and how much more often by those in it."""
+        lie = Fraction(GRID - self.truth, GRID * (self.symbols - 1))
+        return float(lie), float(Fraction(self.truth, GRID) - lie)
+
+    def slot_estimates(self, proportions: FloatArray) -> FloatArray:
+        """Return unbiased estimates of the share of respondents in every slot."""
+        lie, gain = self.slot_noise()
+        return (self.cohorts * proportions - lie) / gain
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateFilters(CohortBits):
+    """O-RAPPOR where every string is one of k candidates; `OpenRAPPOR.over` makes it."""
+
+    k: int
+    epsilon: float
+    _: KW_ONLY
+    candidates: tuple[str, ...]
+    bits: int
+    hashes: int
+    cohorts: int
+    seed: int
+
+    name: ClassVar[str] = "o-rappor over candidates"
+    source: ClassVar[str] = "Kairouz, Bonawitz & Ramage 2016"
+
+    @property
+    def codes(self) -> Codes:
+        """The bits of the candidates."""
+        return _string_codes(self.candidates, self.cohorts, self.hashes, self.bits, self.seed)
+
+    @property
+    def flip(self) -> int:
+        """How often a bit is flipped, in GRID-ths."""
+        return flip_numerator(self.epsilon, 2 * self.hashes)
+
+    @property
+    def slack_reason(self) -> str:
+        """Candidates may differ in fewer bits than other strings."""
+        if most_differing(self.codes) < 2 * self.hashes:
+            return "no two candidates' filters differ in as many bits as those of other strings might"
+        return str(Mechanism.slack_reason.__get__(self))
+
+    def slot_noise(self) -> tuple[float, float]:
+        """Return how often a bit is sent as set that is not, and how much more often one that is."""
+        return probability(self.flip), probability(GRID - 2 * self.flip)
+
+    def slot_estimates(self, proportions: FloatArray) -> FloatArray:
+        """Return unbiased estimates of the share of respondents whose string sets a bit."""
+        return self.noise.slot_estimates(proportions)
+
+
+@lru_cache(maxsize=16)
+def _string_codes(candidates: tuple[str, ...], cohorts: int, hashes: int, width: int, seed: int) -> Codes:
+    numbers = [cohort for cohort in range(cohorts) for _ in candidates]
+    symbols = _hashed(list(map(_encoded, candidates)) * cohorts, numbers, hashes, width, seed)
+    return Codes(np.swapaxes(symbols.reshape(cohorts, len(candidates), hashes), 1, 2), width)
+
+
+def _hashed(strings: Iterable[bytes], cohorts: Iterable[int], hashes: int, width: int, seed: int) -> NDArray[np.int64]:
+    """Return a row of symbols for each string in its cohort."""
+    key = blake2b(str(seed).encode(), digest_size=32).digest()
+    words = b"".join(
+        blake2b(string, digest_size=_WORD * hashes, key=key, salt=cohort.to_bytes(16, "big")).digest()
+        for string, cohort in zip(strings, cohorts, strict=True)
+    )
+    numbers = np.frombuffer(words, dtype="<u4").astype(np.uint64)
+    return (numbers * np.uint64(width) >> np.uint64(8 * _WORD)).astype(np.int64).reshape(-1, hashes)
+
+
+def _encoded(string: str) -> bytes:
+    return string.encode("utf-8", "surrogatepass")
+
+
+def _distinct(strings: Iterable[str]) -> tuple[list[bytes], NDArray[np.int64]]:
+    """Return the different strings, encoded, and which of them stands where."""
+    if isinstance(strings, (str, bytes)):
+        raise LdpstatsError(f"the single string {shortened(strings)}", "a list of strings")
+    listed = list(strings)
+    if infer_dtype(listed, skipna=False) not in ("string", "empty"):
+        place, value = next((i, value) for i, value in enumerate(listed) if not isinstance(value, str))
+        raise LdpstatsError(
+            f"{shortened(value)} of type {type(value).__name__} at position {place}",
+            "strings",
+            "Convert numbers with str; drop missing answers, or give them a string of their own.",
+        )
+    which, distinct = pd.factorize(np.array(listed, dtype=object))
+    return list(map(_encoded, distinct)), which.astype(np.int64)
+
+
+def _candidates(strings: Iterable[str]) -> tuple[str, ...]:
+    """Return candidates as plain strings; refuse repeated or too few ones."""
+    listed = strings if isinstance(strings, str) else list(strings)
+    _, which = _distinct(listed)
+    repeated = np.flatnonzero(which != np.arange(which.size))
+    if repeated.size:
+        first, again = which[repeated[0]], repeated[0]
+        raise LdpstatsError(f"the candidate {shortened(listed[again])} at the positions {first} and {again}", "it once")
+    if which.size < 2:
+        raise LdpstatsError(f"{which.size} candidates", "at least two different strings")
+    return tuple(map(str, listed))
+
+
+def _sparse(mechanism: CandidateAnswers | CandidateFilters, reports: Reports) -> FloatArray:
+    """Return the nonnegative frequencies of a few candidates: selected by a lasso, and fitted without its penalty.
+
+    The penalty of a candidate is the number of its bits times so many standard errors of their average estimate
+    that noise alone rarely exceeds it for any candidate. The rest is a column that fills all slots evenly.
+    """
+    from scipy.optimize import nnls
+
+    tally = mechanism.count(reports)
+    refuse_empty(tally.n)
+    slots, filters = mechanism.slot_estimates(tally.proportions), mechanism.codes.filters()
+    other, gain = mechanism.slot_noise()
+    hashes = mechanism.codes.symbols.shape[1]
+    rest = np.full((len(slots), 1), hashes / mechanism.codes.width)
+    sent = other + gain * rest[0, 0]
+    deviation = np.sqrt(sent * (1 - sent) / (hashes * tally.n)) / gain
+    penalties = -NormalDist().inv_cdf(_FALSE_FINDS / mechanism.k) * deviation * filters.sum(axis=0)
+    # one more row makes nonnegative least squares a lasso: (small · penalties · f + 1 / small)² / 2 is the penalty,
+    # up to a constant and to a square that is too small to matter
+    small = _RIDGE / max(float(penalties.max()), _RIDGE)
+    row = np.append(small * penalties, 0.0)
+    design = np.hstack([filters, rest])
+    chosen = np.flatnonzero(nnls(np.vstack([design, row]), np.append(slots, -1 / small))[0][:-1])
+    found = np.zeros(mechanism.k)
+    found[chosen] = nnls(design[:, [*chosen, -1]], slots)[0][:-1]
+    return found

@@ -1,0 +1,183 @@
+"""Sketches: values are hashed to a few columns, by one of several public functions per respondent (CMS, HCMS)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray
+from ldpstats.errors import LdpstatsError, ReportError
+from ldpstats.estimation import refuse_empty
+from ldpstats.grid import GRID
+from ldpstats.mechanisms.base import Mechanism
+from ldpstats.mechanisms.rappor import (
+    Codes,
+    CohortAnswers,
+    CohortBits,
+    flip_numerator,
+    hashed,
+    public_codes,
+    settled,
+    truth_numerator,
+    usual_cohorts,
+    usual_width,
+)
+from ldpstats.noise import Tally
+from ldpstats.noise.hadamard import odd, walsh_hadamard
+
+
+class Sketch(Mechanism, Protocol):
+    """What both sketches share: the hash functions, and the estimator that is deployed with them."""
+
+    @property
+    @abstractmethod
+    def functions(self) -> Codes:
+        """The column of every value, by every hash function."""
+
+    @abstractmethod
+    def rows(self, proportions: FloatArray) -> FloatArray:
+        """Return unbiased estimates of the share of respondents in every column: a row per hash function."""
+
+    def deployed_estimate(self, tally: Tally) -> FloatArray:
+        """Return the frequencies as Apple's servers estimate them: a value's columns, averaged over the rows.
+
+        With f the average, the estimate is (width f - 1) / (width - 1), for any other value shares a column with
+        probability 1 / width. So it is unbiased over the random choice of hash functions, but not given them: each
+        respondent of another value adds to a value the more, the more of the functions let these two collide.
+        `estimate` is unbiased given the functions, and comes with its covariance.
+        """
+        if not isinstance(tally, Tally) or tally.noise != self.noise:
+            raise ReportError(f"{type(tally).__name__} that {self} did not make", "what count or simulate returned")
+        refuse_empty(tally.n)
+        codes = self.functions
+        rows = self.rows(tally.proportions)
+        columns = np.broadcast_to(codes.single, (*rows.shape[:-2], *codes.single.shape))
+        average: FloatArray = np.take_along_axis(rows, columns, axis=-1).mean(axis=-2)
+        return (codes.width * average - 1) / (codes.width - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class CMS(CohortBits, Sketch):
+    """The count mean sketch: a one-hot row of `width` bits, by one of `hashes` hash functions, each bit flipped.
+
+    Bits are flipped with probability 1 / (e^(ε/2) + 1). `estimate` is least squares given the hash functions,
+    `deployed_estimate` what Apple describes. The functions are public and follow from `seed`; if they do not tell
+    all k frequencies, those of the next seed are taken.
+
+    The usual width is a power of two of at least 4 √k, but hardly above k, and there are so many rows, four at
+    least, that the sketch has four times as many cells as there are values. Then collisions add about a third to
+    the variance at ε = 1, and half as much if there are twice as many rows.
+
+    Examples
+    --------
+    >>> cms = CMS(1000, epsilon=2.0)
+    >>> cms.width, cms.hashes, cms.report_bits
+    (128, 32, 133)
+    """
+
+    k: int
+    epsilon: float
+    hashes: int | None = None
+    width: int | None = None
+    seed: int = 0
+
+    name: ClassVar[str] = "cms"
+    aliases: ClassVar[tuple[str, ...]] = ("count mean sketch", "private count mean sketch")
+    source: ClassVar[str] = "Apple Differential Privacy Team 2017"
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        _settle_sketch(self)
+        flip_numerator(self.epsilon, 2)
+
+    @property
+    def functions(self) -> Codes:
+        """The column of every value, by every hash function."""
+        return _functions(self.k, self.hashes, self.width, self.seed)
+
+    @property
+    def codes(self) -> Codes:
+        """The hash functions: a cohort each."""
+        return self.functions
+
+    @property
+    def flip(self) -> int:
+        """How often a bit is flipped, in GRID-ths."""
+        return flip_numerator(self.epsilon, 2)
+
+    def rows(self, proportions: FloatArray) -> FloatArray:
+        """Return the debiased bits, by rows."""
+        slots = self.noise.slot_estimates(proportions)
+        return slots.reshape(*slots.shape[:-1], self.functions.cohorts, self.functions.width)
+
+
+@dataclass(frozen=True, slots=True)
+class HCMS(CohortAnswers, Sketch):
+    """The Hadamard count mean sketch: one bit, a random coefficient of the Hadamard transform of a one-hot row.
+
+    Its sign is kept with probability e^ε / (e^ε + 1); which coefficient of which row it is, chance decides without
+    regard to the value. `width` is a power of two. All else is as in CMS.
+
+    Examples
+    --------
+    >>> HCMS(1000, epsilon=2.0).report_bits
+    13
+    """
+
+    k: int
+    epsilon: float
+    hashes: int | None = None
+    width: int | None = None
+    seed: int = 0
+
+    name: ClassVar[str] = "hcms"
+    aliases: ClassVar[tuple[str, ...]] = ("hadamard count mean sketch", "private hadamard count mean sketch")
+    source: ClassVar[str] = "Apple Differential Privacy Team 2017"
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        _settle_sketch(self)
+        if self.functions.width.bit_count() != 1:
+            raise LdpstatsError(f"width = {self.width}", "a power of two, for there to be a Hadamard matrix")
+        truth_numerator(self.epsilon, 2)
+
+    @property
+    def functions(self) -> Codes:
+        """The column of every value, by every hash function."""
+        return _functions(self.k, self.hashes, self.width, self.seed)
+
+    @property
+    def codes(self) -> Codes:
+        """The signs of all coefficients of all rows: a cohort each, the symbol 1 where the sign is negative."""
+        return _coefficients(self.functions)
+
+    def rows(self, proportions: FloatArray) -> FloatArray:
+        """Return the columns' shares behind the debiased coefficients: the transform, divided by the width."""
+        signs = (proportions[..., 0::2] - proportions[..., 1::2]) / float(2 * Fraction(self.truth, GRID) - 1)
+        by_row = signs.reshape(*signs.shape[:-1], -1, self.functions.width)
+        # a coefficient is asked for by one respondent in rows · width
+        return walsh_hadamard(self.functions.cohorts * by_row)
+
+
+def _settle_sketch(sketch: CMS | HCMS) -> None:
+    """Give a sketch its usual size, and refuse one that does not tell all frequencies."""
+    width = settled(sketch, "width", 2, usual_width(sketch.k))
+    hashes = settled(sketch, "hashes", 1, usual_cohorts(sketch.k, width))
+    _functions(sketch.k, hashes, width, settled(sketch, "seed", 0))
+
+
+def _functions(k: int, hashes: int | None, width: int | None, seed: int) -> Codes:
+    assert hashes is not None
+    assert width is not None  # both are set in __post_init__
+    return public_codes(hashed, k, hashes, 1, width, seed)
+
+
+@lru_cache(maxsize=8)
+def _coefficients(functions: Codes) -> Codes:
+    signs = odd(np.arange(functions.width)[:, None], functions.symbols)
+    return Codes(signs.reshape(functions.cohorts * functions.width, 1, -1), 2)

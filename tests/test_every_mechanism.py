@@ -1,0 +1,91 @@
+"""Every registered mechanism goes the whole way: protocol, wire, tables, files, tests, estimators."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpstats as ldp
+from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
+from ldpstats.noise import noise_from_dict
+
+KINDS = [kind for kind in REGISTRY if kind.only_k is None]
+DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q"]})
+
+
+def respondents(n: int) -> pd.DataFrame:
+    rng = np.random.default_rng(11)
+    same = rng.random(n) < 0.9
+    a = rng.integers(0, 2, n)
+    return DOMAIN.decode(np.column_stack([a, np.where(same, a, 1 - a)]))
+
+
+def shares(people: pd.DataFrame) -> np.ndarray:
+    codes = DOMAIN.encode(people)
+    return np.bincount(codes[:, 0] * 2 + codes[:, 1], minlength=4) / len(people)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_it_carries_a_survey_from_answers_to_a_verdict(kind: type[Mechanism]) -> None:
+    people = respondents(6000)
+    protocol = ldp.SampledGroups(DOMAIN, groups=[("a", "b")], epsilon=4.0, mechanism=kind.name)
+    assert ldp.SampledGroups.from_json(protocol.to_json()) == protocol
+    over_the_wire = protocol.tables(protocol.reports(people, rng=1))
+    for tables in (over_the_wire, protocol.collect(people, rng=2), protocol.simulate(people, rng=3)):
+        table = tables["a", "b"]
+        deviation = table.estimate.ravel() - shares(people)
+        # 6 standard errors of four cells: below 1e-7
+        assert np.all(np.abs(deviation) < 6 * np.sqrt(np.diagonal(table.covariance)) + 1e-9)
+        assert ldp.independence_test(table).pvalue < 1e-3
+        again = ldp.TableSet.from_json(tables.to_json())["a", "b"]
+        assert np.array_equal(again.estimate, table.estimate)
+        assert again.blocks[0].noise == table.blocks[0].noise
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("k", [2, 7, 40])
+def test_it_can_be_saved_and_made_again(kind: type[Mechanism], k: int) -> None:
+    made = kind(k=k, epsilon=1.0)
+    plain = json.loads(json.dumps(made.to_dict()))
+    assert mechanism(plain.pop("name"), **plain) == made
+    assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301  # our own
+    assert noise_from_dict(json.loads(json.dumps(made.noise.to_dict()))) == made.noise
+    assert pickle.loads(pickle.dumps(made.noise)) == made.noise  # noqa: S301
+    assert hash(made) == hash(kind(k=k, epsilon=1.0))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_all_its_names_find_it(kind: type[Mechanism]) -> None:
+    for name in (kind.name, *kind.aliases, kind.name.upper()):
+        assert type(mechanism(name, k=5, epsilon=1.0)) is kind
+
+
+def test_no_two_mechanisms_share_a_name() -> None:
+    names = [name for kind in REGISTRY for name in (kind.name, *kind.aliases)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_the_most_likely_frequencies_are_proper_and_beat_the_projection_on_likelihood(kind: type[Mechanism]) -> None:
+    made = kind(k=6, epsilon=1.0)
+    values = np.repeat(np.arange(6), [200, 100, 50, 30, 15, 5])
+    reports = made.privatize(values, rng=5)
+    best, projected = (made.estimate(reports, method).estimate for method in ("mle", "simplex"))
+    assert best.min() >= 0
+    assert best.sum() == pytest.approx(1)
+    logarithms = made.noise.log_likelihoods(made.contributions(reports.data))
+    chances = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+    assert np.log(chances @ best).sum() >= np.log(chances @ projected).sum() - 1e-6
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_its_figures_are_sensible(kind: type[Mechanism]) -> None:
+    for k, epsilon in ((2, 0.5), (9, 1.0), (100, 3.0)):
+        made = kind(k=k, epsilon=epsilon)
+        assert 0 < made.strict_epsilon() <= epsilon
+        assert 1 <= made.report_bits <= made.report_format.bits
+        assert made.variance(1 / k, 100) > (1 / k) * (1 - 1 / k) / 100

@@ -1,0 +1,385 @@
+"""Longitudinal mechanisms keep both levels exactly, and all reports tell no more than the permanent answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import count, product
+from math import exp, log
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ldpstats.conformance import CHECKS, MEMO_CHECKS, ConformanceError
+from ldpstats.conformance.enumeration import Law
+from ldpstats.conformance.memory import (
+    joint_law,
+    permanent_law,
+    reports_of_one_memo_share_their_permanent_answer,
+    values_that_return_find_their_answer,
+)
+from ldpstats.errors import LdpstatsError
+from ldpstats.mechanisms import GRR, OUE, SUE, Mechanism, Reports
+from ldpstats.mechanisms.dbitflip import DBitFlipPM
+from ldpstats.mechanisms.local_hashing import OLH
+from ldpstats.mechanisms.longitudinal import Longitudinal
+from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
+from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSOUE, LSUE, LUE
+from ldpstats.mechanisms.memo import Memo
+from ldpstats.noise import MultinomialNoise, SupportNoise, TruthOrFake
+from ldpstats.randomness import Draws
+
+Factory = Callable[[int, float], Any]
+
+TWO_ROUNDS = (LGRR, LSUE, LOSUE, LOUE, LSOUE, LUE, LBLH, LOLH)
+ALL = (*TWO_ROUNDS, DBitFlipPM)
+
+
+# What the suite must catch.
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedChannel(TruthOrFake):
+    """Subtracts the printed q* from proportions of reports: all frequencies are too large by the same."""
+
+    subtracted: float
+
+    def invert(self, proportions: Any) -> Any:
+        return (proportions - self.subtracted) / self.truth
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedEstimator(LGRR):
+    """L-GRR with p* and q* as printed, without the (k-2) q1 q2 of two different lies (their difference is right)."""
+
+    @property
+    def noise(self) -> MultinomialNoise:
+        p, q = _printed_chain(self)
+        return MultinomialNoise(PrintedChannel(float(p - q), (1 / self.k,) * self.k, float(q)))
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedLevel(LGRR):
+    """L-GRR with the level of one report as printed."""
+
+    def likelihood_ratio(self) -> Fraction:
+        p, q = _printed_chain(self)
+        return p / q
+
+
+def _printed_chain(mechanism: LGRR) -> tuple[Fraction, Fraction]:
+    """Return p1 p2 + q1 q2 and p1 q2 + q1 p2, with the rounds of the mechanism."""
+    grid, others = Fraction(1, 1 << 64), mechanism.k - 1
+    p1, p2 = mechanism._truth * grid, mechanism._second_truth * grid
+    q1, q2 = (1 - p1) / others, (1 - p2) / others
+    return p1 * p2 + q1 * q2, p1 * q2 + q1 * p2
+
+
+class VarianceOfRareValues(SupportNoise):
+    """The covariance is right for a value that nobody has."""
+
+    def covariance(self, frequencies: Any) -> Any:
+        return super().covariance(np.zeros_like(frequencies))
+
+
+@dataclass(frozen=True, slots=True)
+class RareVariance(LSUE):
+    """L-SUE with a variance formula that is right only at frequency 0."""
+
+    @property
+    def noise(self) -> SupportNoise:
+        honest = LSUE.noise.__get__(self)
+        return VarianceOfRareValues(honest.cells, honest.p, honest.q, honest.r1, honest.r2)
+
+
+@dataclass(frozen=True, slots=True)
+class SetBitsInClear(LUE):
+    """RAPPOR whose instantaneous round adds bits but never takes one away."""
+
+    def report(self, permanent: NDArray[Any], draws: Draws) -> NDArray[np.uint8]:
+        return permanent | draws.bits(self._pretend, len(permanent), self.k)
+
+
+@dataclass(frozen=True, slots=True)
+class RedrawsInTheReport(LSUE):
+    """A single report is not made of a permanent answer: the permanent round is drawn with half of the flips."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
+        return draws.bits(self._flip // 2, values.size, self.k)
+
+
+_ticks = count()
+
+
+@dataclass(frozen=True, slots=True)
+class FindsNothingAgain(LGRR):
+    """The memo never finds a permanent answer, and so draws it again for every report."""
+
+    def classes(self, permanent: NDArray[Any], values: NDArray[np.int64]) -> NDArray[np.int64]:
+        del permanent
+        return (values + next(_ticks)) % (self.k + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class NewFunctionForEveryValue(LBLH):
+    """A respondent draws another hash function for another value."""
+
+    def remember_another(self, earlier: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        del earlier
+        return self.remember(values, draws)
+
+
+@dataclass(frozen=True, slots=True)
+class NewBitsForEveryValue(DBitFlipPM):
+    """A respondent answers for other values when her own changes."""
+
+    def remember_another(self, earlier: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        del earlier
+        return self.remember(values, draws)
+
+
+@dataclass(frozen=True, slots=True)
+class OneAnswerForAll(LGRR):
+    """All values share the permanent answer of the first."""
+
+    def classes(self, permanent: NDArray[Any], values: NDArray[np.int64]) -> NDArray[np.int64]:
+        del permanent
+        return np.zeros_like(values)
+
+
+@dataclass(frozen=True, slots=True)
+class PromisesOneReportOnly(LGRR):
+    """The lifetime ratio is that of one report."""
+
+    def lifetime_ratio(self) -> Fraction:
+        return self.likelihood_ratio()
+
+
+@dataclass(frozen=True, slots=True)
+class TimidSecondRound(LGRR):
+    """The second round adds more noise than the first level asks for."""
+
+    @property
+    def _second_truth(self) -> int:
+        return LGRR._second_truth.__get__(self) * 99 // 100
+
+
+PLANTED: dict[type[Mechanism], str] = {
+    PrintedEstimator: "estimates_are_unbiased",
+    PrintedLevel: "privacy_is_exact",
+    RareVariance: "noise_model_is_exact",
+    SetBitsInClear: "privacy_is_exact",
+    RedrawsInTheReport: "permanent_answers_are_exact",
+    FindsNothingAgain: "reports_of_one_memo_share_their_permanent_answer",
+    NewFunctionForEveryValue: "values_of_one_class_share_a_permanent_answer_rightly",
+    NewBitsForEveryValue: "values_of_one_class_share_a_permanent_answer_rightly",
+    OneAnswerForAll: "values_of_one_class_share_a_permanent_answer_rightly",
+    PromisesOneReportOnly: "permanent_answers_are_exact",
+    TimidSecondRound: "first_reports_keep_their_level",
+}
+
+
+@pytest.mark.parametrize("broken", PLANTED, ids=lambda kind: kind.__name__)
+def test_the_checks_catch_planted_mistakes(broken: type[Mechanism]) -> None:
+    check = next(check for check in (*CHECKS, *MEMO_CHECKS) if check.__name__ == PLANTED[broken])
+    with pytest.raises(ConformanceError):
+        check(broken)
+
+
+class ForgetfulMemo(Memo):
+    """Permanent answers are drawn again on every call."""
+
+    def reports(self, users: Any, values: Any, rng: Any = None) -> Reports:
+        self.__init__(self.mechanism)  # type: ignore[misc]
+        return super().reports(users, values, rng)
+
+
+@pytest.mark.parametrize("make", [LGRR, LSUE, LBLH, DBitFlipPM])
+def test_a_memo_that_draws_permanent_answers_again_is_caught(make: Factory) -> None:
+    with pytest.raises(ConformanceError, match="share a permanent answer"):
+        reports_of_one_memo_share_their_permanent_answer(make, ForgetfulMemo)
+    with pytest.raises(ConformanceError, match="known values change the memo"):
+        values_that_return_find_their_answer(make, ForgetfulMemo)
+
+
+def test_averaging_many_rounds_finds_the_permanent_answer_and_no_more() -> None:
+    """The most frequent of 200 reports is the value as often as the permanent answer is: binomial, within 1e-7."""
+    users, values = np.arange(2000), np.arange(2000) % 5
+    lgrr = LGRR(5, 2.0, 1.0)
+    found = {}
+    for kind in (Memo, ForgetfulMemo):
+        memo = kind(lgrr)
+        rng = np.random.default_rng(4)
+        rounds = np.stack([memo.reports(users, values, rng).data for _ in range(200)])
+        frequency = (rounds[..., None] == np.arange(5)).sum(axis=0)
+        found[kind] = float(np.mean(frequency.argmax(axis=1) == values))
+    truth = exp(2) / (exp(2) + 4)
+    assert abs(found[Memo] - truth) < 5.5 * np.sqrt(truth * (1 - truth) / 2000)
+    assert found[ForgetfulMemo] > 0.98
+
+
+def test_the_ratio_of_many_reports_approaches_that_of_the_permanent_answer() -> None:
+    lgrr = LGRR(3, 2.0, 1.0)
+    first, second = ([[law.get(bytes([y]), Fraction(0)) for y in range(3)] for law in rows] for rows in _rounds(lgrr))
+    ratios = []
+    for number in range(1, 13):
+        worst = Fraction(1)
+        for ones in product(range(number + 1), repeat=2):
+            counts = (*ones, number - sum(ones))
+            if counts[2] >= 0:
+                given = [_power(second[y], counts) for y in range(3)]
+                joint = [sum((p * g for p, g in zip(row, given, strict=True)), Fraction(0)) for row in first]
+                worst = max(worst, max(joint) / min(joint))
+        ratios.append(worst)
+    assert ratios[0] == lgrr.likelihood_ratio()
+    assert all(one < other for one, other in zip(ratios, [*ratios[1:], lgrr.lifetime_ratio()], strict=True))
+    assert ratios[-1] > lgrr.lifetime_ratio() * Fraction(99, 100)
+
+
+def _rounds(mechanism: Longitudinal) -> tuple[list[Law], list[Law]]:
+    first = [permanent_law(mechanism, value) for value in range(mechanism.k)]
+    return first, [joint_law(mechanism, {bytes([y]): Fraction(1)}, 1) for y in range(mechanism.k)]
+
+
+def _power(row: list[Fraction], counts: tuple[int, ...]) -> Fraction:
+    result = Fraction(1)
+    for chance, number in zip(row, counts, strict=True):
+        result *= chance**number
+    return result
+
+
+# The formulas of the papers, where they hold and where they do not.
+
+
+@pytest.mark.parametrize("k", [2, 3, 16, 100])
+@pytest.mark.parametrize(("level", "first"), [(2.0, 1.0), (1.0, 0.9), (6.0, 0.5)])
+def test_the_second_round_of_l_grr_is_the_solution_of_the_whole_chain(k: int, level: float, first: float) -> None:
+    lgrr = LGRR(k, level, first)
+    p1, once = exp(level) / (exp(level) + k - 1), exp(first) / (exp(first) + k - 1)
+    assert lgrr._second_truth / 2**64 == pytest.approx((once * (k - 1) - (1 - p1)) / (k * p1 - 1), rel=1e-12)
+    assert lgrr.noise.mean(np.eye(k)[0])[0] == pytest.approx(once, rel=1e-12)
+    assert lgrr.strict_epsilon() == pytest.approx(level, abs=1e-9)
+    assert lgrr.privacy().unit == "all reports about one value"
+
+
+def printed_second_truth(k: int, level: float, first: float) -> float:
+    """Return p2 as Arcolezi et al. print it for L-LH: with the exponent that is missing where they print L-GRR."""
+    a, b = exp(level), exp(first)
+    return (a * b - 1) / (-k * b + (k - 1) * a + b + a * b - 1)
+
+
+@pytest.mark.parametrize(("k", "true_level"), [(2, 1.0), (3, 0.948001), (16, 0.573233)])
+def test_the_printed_second_round_of_l_grr_misses_its_level_except_for_two_values(k: int, true_level: float) -> None:
+    p1, p2 = exp(2) / (exp(2) + k - 1), printed_second_truth(k, 2.0, 1.0)
+    q1, q2 = (1 - p1) / (k - 1), (1 - p2) / (k - 1)
+    p, q = p1 * p2 + (k - 1) * q1 * q2, p1 * q2 + q1 * p2 + (k - 2) * q1 * q2
+    assert p + (k - 1) * q == pytest.approx(1, rel=1e-12)
+    assert log(p / q) == pytest.approx(true_level, abs=1e-6)
+    # the printed chain believes that it is 1, but is no distribution
+    p, q = p1 * p2 + q1 * q2, p1 * q2 + q1 * p2
+    assert log(p / q) == pytest.approx(1, abs=1e-9)
+    assert (p + (k - 1) * q == pytest.approx(1)) == (k == 2)
+
+
+def test_the_printed_second_round_of_l_osue_is_right() -> None:
+    a, b = exp(2), exp(1)
+    losue = LOSUE(7, 2.0, 1.0)
+    assert losue._show / 2**64 == pytest.approx((a * b - 1) / (a - b + a * b - 1), rel=1e-12)
+    assert losue.noise.p == 0.5
+    assert losue.noise.q == pytest.approx(1 / (b + 1), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit"),
+    [
+        (LOUE, log((2 * exp(2) + 1) / 3)),
+        (LSOUE, log(exp(1) * (2 * exp(1) + 1) / (exp(1) + 2))),
+    ],
+)
+def test_an_optimized_second_round_cannot_reach_every_level(kind: Any, limit: float) -> None:
+    assert kind(5, 2.0, limit - 1e-6).first_report_epsilon() == pytest.approx(limit - 1e-6, abs=1e-9)
+    with pytest.raises(LdpstatsError, match=rf"levels below about {limit:.4g}"):
+        kind(5, 2.0, limit + 1e-6)
+
+
+@pytest.mark.parametrize(("f", "p", "q"), [(0.5, 0.5, 0.75), (0.25, 0.35, 0.65), (0.9, 0.01, 0.99)])
+def test_rappor_has_the_levels_of_its_paper(f: float, p: float, q: float) -> None:
+    rappor = LUE.from_rappor(6, f, p, q)
+    set_bit, other = f * (p + q) / 2 + (1 - f) * q, f * (p + q) / 2 + (1 - f) * p
+    assert rappor.strict_epsilon() == pytest.approx(2 * log((1 - f / 2) / (f / 2)), abs=1e-9)
+    assert rappor.first_report_epsilon() == pytest.approx(
+        log(set_bit * (1 - other) / (other * (1 - set_bit))), abs=1e-9
+    )
+    assert (rappor.noise.p, rappor.noise.q) == pytest.approx((set_bit, other), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("f", "p", "q"), [(0.5, 0.75, 0.5), (0, 0.5, 0.75), (1, 0.5, 0.75), (0.5, 0, 1), (0.5, 0.2, 1)]
+)
+def test_rappor_without_two_noisy_rounds_is_refused(f: float, p: float, q: float) -> None:
+    with pytest.raises(LdpstatsError, match="q belongs to the set bits"):
+        LUE.from_rappor(6, f, p, q)
+
+
+@pytest.mark.parametrize("first", [0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("level", [4.5, 8.0])
+def test_a_report_does_not_depend_on_the_permanent_level(first: float, level: float) -> None:
+    pairs = ((LGRR, GRR), (LSUE, SUE), (LOSUE, OUE), (LOLH, OLH))
+    for twice, once in pairs:
+        chained, single = twice(20, level, first_epsilon=first), once(20, first)
+        assert chained.variance(0.1, 100) == pytest.approx(single.variance(0.1, 100), rel=1e-9)
+
+
+@pytest.mark.parametrize(("level", "first"), [(1.0, 0.5), (2.0, 1.0), (4.0, 2.0), (8.0, 4.0), (5.0, 4.5), (4.0, 1.0)])
+def test_l_olh_takes_the_number_of_symbols_of_least_variance(level: float, first: float) -> None:
+    def rare_variance(symbols: int, truth: float) -> float:
+        return (1 - 1 / symbols) / symbols / (truth - 1 / symbols) ** 2
+
+    likelihood, chosen = exp(first), LOLH(1000, level, first)._symbols
+    searched = min(range(2, 500), key=lambda g: rare_variance(g, likelihood / (likelihood + g - 1)))
+    assert chosen == searched
+    a, b = exp(level), exp(first)
+    root = a**4 - 14 * a**2 + 12 * a * b * (1 - a * b) + 12 * a**3 * b + 1
+    printed = 1 + max(1, int((1 - a**2 + np.sqrt(root)) / (6 * (a - b))))
+    p1, p2 = a / (a + printed - 1), printed_second_truth(printed, level, first)
+    of_printed = rare_variance(printed, p1 * p2 + (1 - p1) * (1 - p2) / (printed - 1))
+    assert rare_variance(chosen, likelihood / (likelihood + chosen - 1)) < of_printed
+
+
+def test_real_hash_functions_give_reports_the_claimed_law() -> None:
+    """Supports of single values and of pairs, in 200,000 reports about one value, within 5.5 standard errors."""
+    for mechanism in (LBLH(4, 2.0), LOLH(4, 4.0)):
+        reports = mechanism.privatize(np.zeros(200_000, dtype=int), rng=11)
+        supported = mechanism.contributions(reports.data).astype(float)
+        truth = np.array([1.0, 0, 0, 0])
+        mean, covariance = mechanism.noise.mean(truth), mechanism.noise.report_covariance(truth)
+        errors = np.sqrt(np.diagonal(covariance) / 200_000)
+        assert np.all(np.abs(supported.mean(axis=0) - mean) < 5.5 * errors)
+        found = np.cov(supported.T, bias=True)
+        assert np.all(np.abs(found - covariance) < 5.5 * np.sqrt(0.25 / 200_000))
+
+
+@pytest.mark.parametrize("make", TWO_ROUNDS, ids=lambda kind: kind.__name__)
+def test_levels_that_make_no_sense_are_refused(make: Any) -> None:
+    for first in (2.0, 3.0, 0.0, -1.0, float("nan"), "1", True, 1e-30):
+        with pytest.raises(LdpstatsError):
+            make(4, 2.0, first_epsilon=first)
+    with pytest.raises(LdpstatsError, match="below that of all reports"):
+        make(4, 2.0, first_epsilon=2.0)
+
+
+def test_options_of_a_longitudinal_unary_encoding_are_checked() -> None:
+    for show in (0, 1, 1.5, True, "0.7"):
+        with pytest.raises(LdpstatsError, match="show ="):
+            LUE(4, 2.0, show=show)  # type: ignore[arg-type]
+    with pytest.raises(LdpstatsError, match="keep ="):
+        LUE(4, 2.0, keep=0)
+
+
+def test_half_of_the_lifetime_level_is_the_default_of_one_report() -> None:
+    assert LGRR(4, 2.0) == LGRR(4, 2.0, 1.0)
+    assert LGRR(4, 2.0) != LGRR(4, 2.0, 0.5)
+    assert LOSUE(4, 3.0).to_dict() == {"name": "l-osue", "k": 4, "epsilon": 3.0, "first_epsilon": 1.5}
