@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ class TooManyCoursesError(Exception):
 class ScriptedDraws:
     """Draws that follow a script of outcomes and take the first possible outcome where it ends.
 
-    The sampler under test cannot tell it from chance: it asks for the same two operations.
+    The sampler under test cannot tell it from chance: it asks for the same operations.
     """
 
     simulated = True
@@ -38,33 +39,31 @@ class ScriptedDraws:
     def __init__(self, script: list[int]) -> None:
         self._script = script
         self.taken: list[int] = []
-        self.choices: list[list[Fraction]] = []
+        # of each draw: the weights of its outcomes, which are whole numbers, and their sum
+        self.choices: list[tuple[Sequence[int], int]] = []
 
     @property
     def probability(self) -> Fraction:
         """The exact probability of this run."""
-        product = Fraction(1)
-        for outcome, weights in zip(self.taken, self.choices, strict=True):
-            product *= weights[outcome]
-        return product
+        weight = prod(weights[outcome] for outcome, (weights, _) in zip(self.taken, self.choices, strict=True))
+        return Fraction(weight, prod(total for _, total in self.choices))
 
     def bernoulli(self, numerator: int, shape: Shape) -> BoolArray:
         """Follow the script for independent booleans."""
-        chance = Fraction(numerator, GRID)
-        return self._follow([1 - chance, chance], shape).astype(np.bool_)
+        return self._follow((GRID - numerator, numerator), GRID, shape).astype(np.bool_)
 
     def uniform(self, bound: int, shape: Shape) -> NDArray[np.int64]:
         """Follow the script for uniform integers."""
-        return self._follow([Fraction(1, bound)] * bound, shape)
+        return self._follow((1,) * bound, bound, shape)
 
     def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[np.int64]:
         """Follow the script for integers with given weights."""
-        return self._follow([Fraction(weight, GRID) for weight in weights], shape)
+        return self._follow(weights, GRID, shape)
 
     def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[np.int64]:
         """Follow the script for randomized responses: outcome 0 is the truth, the others are lies."""
-        lie = Fraction(GRID - truth, GRID * (k - 1))
-        moves = self._follow([Fraction(truth, GRID), *[lie] * (k - 1)], values.shape)
+        lies = k - 1
+        moves = self._follow((truth * lies, *(GRID - truth,) * lies), GRID * lies, values.shape)
         others = moves - 1
         others += others >= values
         return np.where(moves == 0, values, others)
@@ -79,7 +78,7 @@ class ScriptedDraws:
         for value, held in zip(values.tolist(), holds.tolist(), strict=True):
             others = [other for other in range(k) if other != value]
             sets = list(combinations(others, size - held))
-            chosen = sets[int(self._follow([Fraction(1, len(sets))] * len(sets), 1)[0])]
+            chosen = sets[int(self.uniform(len(sets), 1)[0])]
             rows.append(sorted([*chosen, *[value] * held]))
         return np.array(rows, dtype=np.int64).reshape(-1, size)
 
@@ -89,27 +88,25 @@ class ScriptedDraws:
         So the law is that of ideal hashing, in which all maps are equally likely.
         """
         seeds = seeds_of_all_maps(k, symbols)
-        return seeds[self._follow([Fraction(1, len(seeds))] * len(seeds), count)]
+        return seeds[self.uniform(len(seeds), count)]
 
     def next_script(self) -> list[int] | None:
         """Return the script of the next run in depth-first order; None after the last."""
         for place in reversed(range(len(self.taken))):
-            weights, following = self.choices[place], self.taken[place] + 1
+            (weights, _), following = self.choices[place], self.taken[place] + 1
             later = next((i for i in range(following, len(weights)) if weights[i] > 0), None)
             if later is not None:
                 return [*self.taken[:place], later]
         return None
 
-    def _follow(self, weights: list[Fraction], shape: Shape) -> NDArray[np.int64]:
-        outcomes = np.empty(shape, dtype=np.int64)
-        for index in range(outcomes.size):
-            place = len(self.taken)
-            first = next(i for i, weight in enumerate(weights) if weight > 0)
-            outcome = self._script[place] if place < len(self._script) else first
-            self.taken.append(outcome)
-            self.choices.append(weights)
-            outcomes.flat[index] = outcome
-        return outcomes
+    def _follow(self, weights: Sequence[int], total: int, shape: Shape) -> NDArray[np.int64]:
+        number = int(np.prod(shape, dtype=np.int64))
+        written = self._script[len(self.taken) : len(self.taken) + number]
+        first = next(i for i, weight in enumerate(weights) if weight)
+        taken = [*written, *[first] * (number - len(written))]
+        self.taken += taken
+        self.choices += [(weights, total)] * number
+        return np.array(taken, dtype=np.int64).reshape(shape)
 
 
 def outcomes(sampler: Callable[[ScriptedDraws], NDArray[Any]]) -> Iterator[tuple[NDArray[Any], Fraction]]:
