@@ -1,6 +1,7 @@
 """Mechanisms: one file per way of encoding, all certified by the conformance suite."""
 
 from ldpstats.mechanisms.base import GRID_LEVEL, Mechanism, ReportFormat, Reports
+from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
 from ldpstats.mechanisms.grr import GRR, RR
 from ldpstats.mechanisms.hadamard import HR, HRR
@@ -10,7 +11,7 @@ from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
 from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo
-from ldpstats.mechanisms.open_alphabet import ORAPPOR, ORR, OpenRAPPOR, OpenRR
+from ldpstats.mechanisms.open_alphabet import OpenRAPPOR, OpenRR
 from ldpstats.mechanisms.projection import SHist
 from ldpstats.mechanisms.rappor import RAPPOR
 from ldpstats.mechanisms.registry import REGISTRY, best_name, mechanism, mechanisms, recommend

@@ -19,6 +19,8 @@ from ldpstats.randomness import Draws, Rng, client_draws, generator
 
 _CHUNK_BYTES = 1 << 26
 """How many bytes of reports are made at once."""
+_CHUNK_ENTRIES = 1 << 22
+"""How many entries the tallies of single reports have that are made at once."""
 GRID_LEVEL = 20.0
 """Up to here the rounding of probabilities to the grid costs less than 1e-9, for up to a million values."""
 
@@ -169,10 +171,20 @@ class Mechanism(Protocol):
         if wanted == "unbiased":
             return unbiased
         if wanted == "mle" and not self.noise.has_likelihood and isinstance(reports_or_counts, Reports):
-            logarithms = self.noise.log_likelihoods(self.contributions(reports_or_counts.data))
-            fitted = mixture_em(np.exp(logarithms - logarithms.max(axis=1, keepdims=True)))
+            fitted = mixture_em(self._likelihoods(reports_or_counts.data))
             return ProcessedEstimate(fitted.frequencies, wanted, tally.n, unbiased.privacy, tally.simulated, fitted)
         return processed(tally, unbiased, wanted)
+
+    def _likelihoods(self, reports: NDArray[Any]) -> FloatArray:
+        """Return P(report | value), a row per report, up to a factor per row."""
+        step = max(1, _CHUNK_ENTRIES // self.noise.outputs)
+        parts = [
+            self.noise.log_likelihoods(self.contributions(reports[start : start + step]))
+            for start in range(0, len(reports), step)
+        ]
+        logarithms = np.concatenate(parts)
+        likelihoods: FloatArray = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+        return likelihoods
 
     def simulate(self, true_counts: ArrayLike, size: int | None = None, rng: Rng = None) -> Tally:
         """Draw the tally of respondents with these true counts, exactly, without visiting them one by one.
@@ -251,6 +263,10 @@ def _own_reports(mechanism: Mechanism, data: NDArray[Any], *, simulated: bool) -
 
 def _checked_reports(mechanism: Mechanism, data: NDArray[Any]) -> NDArray[Any]:
     expected = mechanism.report_format
+    if data.ndim == 0:
+        raise ReportError(
+            f"{data.item()!r} as reports", f"an array of reports ({expected.dtype}) or what privatize returned"
+        )
     if data.size == 0:
         data = data.reshape(expected.shape(0)).astype(expected.dtype)
     if data.dtype.kind not in "iu" or data.shape != expected.shape(len(data)):

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.mechanisms.base import Mechanism
+from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
 from ldpstats.mechanisms.grr import GRR, RR
 from ldpstats.mechanisms.hadamard import HR, HRR
@@ -19,6 +20,8 @@ from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
 from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
 from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.projection import SHist
+from ldpstats.mechanisms.rappor import RAPPOR
+from ldpstats.mechanisms.sketch import CMS, HCMS
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
 
@@ -37,7 +40,12 @@ REGISTRY: tuple[type[Mechanism], ...] = (
     HR,
     HRR,
     SHist,
+    CMS,
+    HCMS,
     OneHotCMS,
+    RAPPOR,
+    ORR,
+    ORAPPOR,
     DBitFlip,
     LGRR,
     LSUE,

@@ -15,18 +15,8 @@ from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.estimation import refuse_empty
 from ldpstats.grid import GRID
 from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.rappor import (
-    Codes,
-    CohortAnswers,
-    CohortBits,
-    flip_numerator,
-    hashed,
-    public_codes,
-    settled,
-    truth_numerator,
-    usual_cohorts,
-    usual_width,
-)
+from ldpstats.mechanisms.codes import Codes, hashed, public_codes, settled, usual_cohorts, usual_width
+from ldpstats.mechanisms.cohorts import CohortAnswers, CohortBits, flip_numerator, truth_numerator
 from ldpstats.noise import Tally
 from ldpstats.noise.hadamard import odd, walsh_hadamard
 

@@ -1,0 +1,113 @@
+"""O-RR and O-RAPPOR for values that are known: permutations in place of hash functions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ldpstats.mechanisms.base import Mechanism
+from ldpstats.mechanisms.codes import (
+    Codes,
+    Family,
+    permuted,
+    public_codes,
+    settled,
+    usual_cohorts,
+    usual_width,
+)
+from ldpstats.mechanisms.cohorts import (
+    CohortAnswers,
+    truth_numerator,
+)
+from ldpstats.mechanisms.rappor import RAPPOR
+
+_LARGEST_EXPONENT = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class ORR(CohortAnswers):
+    """O-RR for k known values: a random cohort permutes them, takes places modulo `symbols`, and randomizes these.
+
+    With one cohort and k symbols this is GRR, but for the names of the outputs. With all permutations for cohorts
+    it would be subset selection of k / symbols values; so the usual number of symbols is k over the size that is
+    best there, and there are so many cohorts that they tell four times as many contrasts as there are values.
+    The permutations are public and follow from `seed`; if they do not tell all k frequencies, those of the next
+    seed are taken. Frequencies are decoded by least squares, which is unbiased given the permutations.
+
+    (In Eq. 16 the channel is called a kC by S matrix; as it is used, p on its left, it is S by kC.)
+
+    Examples
+    --------
+    >>> orr = ORR(100, epsilon=1.0)
+    >>> orr.symbols, orr.cohorts, orr.report_bits
+    (4, 132, 10)
+    >>> ORR(3, epsilon=1.0).symbols
+    3
+    """
+
+    k: int
+    epsilon: float
+    symbols: int | None = None
+    cohorts: int | None = None
+    seed: int = 0
+
+    name: ClassVar[str] = "o-rr"
+    aliases: ClassVar[tuple[str, ...]] = ("orr",)
+    source: ClassVar[str] = "Kairouz, Bonawitz & Ramage 2016"
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        symbols = settled(self, "symbols", 2, _usual_symbols(self.k, self.epsilon))
+        cohorts = settled(self, "cohorts", 1, 1 if symbols >= self.k else -(-4 * (self.k - 1) // (symbols - 1)))
+        truth_numerator(self.epsilon, symbols)
+        public_codes(permuted, self.k, cohorts, 1, symbols, settled(self, "seed", 0))
+
+    @property
+    def codes(self) -> Codes:
+        """The permutations modulo the number of symbols."""
+        assert self.symbols is not None
+        assert self.cohorts is not None  # both are set in __post_init__
+        return public_codes(permuted, self.k, self.cohorts, 1, self.symbols, self.seed)
+
+
+def _usual_symbols(k: int, epsilon: float) -> int:
+    best_size = max(1, round(k / (math.exp(min(epsilon, _LARGEST_EXPONENT)) + 1)))
+    return max(2, round(k / best_size))
+
+
+@dataclass(frozen=True, slots=True)
+class ORAPPOR(RAPPOR):
+    """O-RAPPOR for k known values: a random cohort permutes them, and a filter holds their places modulo `bits`.
+
+    With one cohort, one permutation per filter and k bits this is SUE (k-RAPPOR), but for the order of the bits;
+    for up to 16 values that is also the usual choice. For more there are at least 4 √k bits, and so many cohorts
+    that there are four times as many bits in all as values. All else is as in RAPPOR.
+
+    Examples
+    --------
+    >>> ORAPPOR(100, epsilon=1.0).report_bits
+    67
+    """
+
+    k: int
+    epsilon: float
+    bits: int | None = None
+    hashes: int = 1
+    cohorts: int | None = None
+    seed: int = 0
+
+    name: ClassVar[str] = "o-rappor"
+    aliases: ClassVar[tuple[str, ...]] = ("orappor",)
+    source: ClassVar[str] = "Kairouz, Bonawitz & Ramage 2016"
+
+    @property
+    def _family(self) -> Family:
+        return permuted
+
+    @property
+    def _usual_bits(self) -> int:
+        return min(self.k, usual_width(self.k))
+
+    def _usual_cohorts(self, bits: int) -> int:
+        return 1 if bits >= self.k and self.hashes == 1 else usual_cohorts(self.k, bits)

@@ -1,0 +1,135 @@
+"""Codes: the symbols or bits that stand for a value in a cohort, by public hash functions or permutations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import at_least
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.hashing import symbols_of
+from ldpstats.noise.revealed import differing_bits, identifies
+
+Family: TypeAlias = Callable[[int, int, int, int], NDArray[np.int64]]
+"""Public maps from k values to symbols: family(k, how many maps, symbols, seed) has a row per map."""
+
+_SEEDS_TRIED = 100
+_LARGEST_CODE = 1 << 25
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Codes:
+    """Which of `width` symbols, or bits, stand for a value in a cohort; everybody knows that.
+
+    Parameters
+    ----------
+    symbols : array of int, shape (cohorts, hashes, values)
+        The values of the public hash functions, of which every cohort has the same number.
+    width : int
+        The number of symbols.
+    """
+
+    symbols: NDArray[np.int64]
+    width: int
+
+    def __post_init__(self) -> None:
+        self.symbols.setflags(write=False)
+
+    @property
+    def cohorts(self) -> int:
+        """The number of cohorts."""
+        return len(self.symbols)
+
+    @property
+    def single(self) -> NDArray[np.int64]:
+        """The one symbol of every value in every cohort, by the first function."""
+        return self.symbols[:, 0]
+
+    def filters(self) -> NDArray[np.int8]:
+        """Return the bits of every cohort in turn, those at a value's symbols set: shape (slots, values)."""
+        cohorts, hashes, values = self.symbols.shape
+        bits = np.zeros((cohorts, self.width, values), dtype=np.int8)
+        for function in range(hashes):
+            bits[np.arange(cohorts)[:, None], self.symbols[:, function], np.arange(values)] = 1
+        return bits.reshape(-1, values)
+
+
+def hashed(k: int, maps: int, symbols: int, seed: int) -> NDArray[np.int64]:
+    """Return hash functions of the family in `ldpstats.hashing`, a row of values each."""
+    functions = np.repeat(_functions(seed, maps), k, axis=0)
+    return symbols_of(functions, np.tile(np.arange(k), maps), symbols).reshape(maps, k)
+
+
+def permuted(k: int, maps: int, symbols: int, seed: int) -> NDArray[np.int64]:
+    """Return pseudo-random orders of the values modulo `symbols`, which makes all symbols nearly equally frequent."""
+    order: NDArray[np.int64] = np.argsort(hashed(k, maps, 1 << 32, seed), axis=1, kind="stable") % symbols
+    return order
+
+
+def _functions(seed: int, count: int) -> NDArray[np.uint64]:
+    """Return the seeds of public functions: digests, so that clients and servers of any kind find the same ones."""
+    words = b"".join(blake2b(f"{seed} {number}".encode(), digest_size=16).digest() for number in range(count))
+    return np.frombuffer(words, dtype="<u8").reshape(count, 2).astype(np.uint64)
+
+
+@lru_cache(maxsize=16)
+def public_codes(family: Family, k: int, cohorts: int, hashes: int, width: int, seed: int) -> Codes:
+    """Return the codes of the first seed, from this one on, that lets reports tell all k frequencies."""
+    refuse_too_many(k, cohorts, hashes, width)
+    for shift in range(_SEEDS_TRIED):
+        codes = Codes(family(k, cohorts * hashes, width, seed + shift).reshape(cohorts, hashes, k), width)
+        if identifies(codes.filters()):
+            return codes
+    raise LdpstatsError(
+        f"{cohorts} cohorts of {width} symbols, in which {_SEEDS_TRIED} seeds do not tell {k} values apart",
+        "more cohorts or symbols, or fewer hash functions",
+    )
+
+
+def refuse_too_many(k: int, cohorts: int, hashes: int, width: int) -> None:
+    """Refuse more values than any functions could tell apart, or than a computer could."""
+    # with one function per cohort its bits sum to one, so that each cohort after the first tells one number less
+    most = cohorts * (width - 1) + 1 if hashes == 1 else cohorts * width
+    if k > most:
+        raise NotIdentifiedError(
+            f"{k} values in {cohorts} cohorts of {width} symbols", f"at most {most} values", "Take more cohorts."
+        )
+    if cohorts * width * k > _LARGEST_CODE:
+        raise LdpstatsError(
+            f"{cohorts} cohorts of {width} symbols for {k} values",
+            f"up to {_LARGEST_CODE} combinations of them",
+            "OLH hashes alphabets of any size.",
+        )
+
+
+def usual_width(k: int) -> int:
+    """Return a power of two that makes collisions rare enough: at least 4 √k, but no more than twice k."""
+    return 1 << (min(k + 1, math.ceil(4 * math.sqrt(k))) - 1).bit_length()
+
+
+def usual_cohorts(k: int, width: int) -> int:
+    """Return how many cohorts have four times as many slots in all as there are values; at least four."""
+    return max(4, -(-4 * k // width))
+
+
+def settled(frozen: object, name: str, least: int, usual: int | None = None) -> int:
+    """Check a field, which has its usual value where none is given, and return it."""
+    given = getattr(frozen, name)
+    value = at_least(usual if given is None else given, least, name)
+    object.__setattr__(frozen, name, value)
+    return value
+
+
+@lru_cache(maxsize=16)
+def most_differing(codes: Codes) -> int:
+    """Return in how many bits the filters of two values in a cohort differ at most."""
+    if codes.symbols.shape[1] == 1:
+        return 2 if np.any(codes.single != codes.single[:, :1]) else 0
+    return max(map(sum, differing_bits(codes.filters(), codes.cohorts, codes.width)))

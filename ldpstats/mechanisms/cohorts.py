@@ -1,0 +1,204 @@
+"""Cohorts: a report joins a random cohort and randomizes the symbol, or the bits, that its value has there."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray
+from ldpstats.errors import LdpstatsError
+from ldpstats.grid import GRID, exp_below, numerator_at_least, numerator_at_most, probability
+from ldpstats.mechanisms.base import Mechanism, ReportFormat
+from ldpstats.mechanisms.bits import bit_counts, clean_padding, set_bits
+from ldpstats.mechanisms.codes import Codes, most_differing
+from ldpstats.noise import CohortChannel, MultinomialNoise, RevealedBits
+from ldpstats.randomness import Draws
+
+
+class CohortAnswers(Mechanism, Protocol):
+    """Mechanisms that send a random cohort, and by randomized response the symbol that it gives to the value."""
+
+    purpose: ClassVar[str] = "short reports"
+
+    @property
+    @abstractmethod
+    def codes(self) -> Codes:
+        """Which symbol each value has in each cohort."""
+
+    @property
+    def truth(self) -> int:
+        """How often the symbol is sent as it is, in GRID-ths."""
+        return truth_numerator(self.epsilon, self.codes.width)
+
+    @property
+    def noise(self) -> MultinomialNoise:
+        """Randomized response in every cohort."""
+        return _answers_noise(self)
+
+    @property
+    def report_format(self) -> ReportFormat:
+        """One number per report: cohort · symbols + symbol."""
+        return ReportFormat(np.min_scalar_type(self._outputs - 1))
+
+    @property
+    def report_bits(self) -> int:
+        """The bits of that number."""
+        return (self._outputs - 1).bit_length()
+
+    @property
+    def _outputs(self) -> int:
+        return self.codes.cohorts * self.codes.width
+
+    def likelihood_ratio(self) -> Fraction:
+        """Return P(symbol | a value that has it) / P(symbol | another value)."""
+        if np.all(self.codes.single == self.codes.single[:, :1]):
+            return Fraction(1)
+        return Fraction(self.truth * (self.codes.width - 1), GRID - self.truth)
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
+        """Join a cohort and keep the value's symbol there, or replace it by a uniformly drawn other one."""
+        cohorts = draws.uniform(self.codes.cohorts, values.shape)
+        return answered(cohorts, self.codes.single[cohorts, values], self.codes.width, self.truth, draws)
+
+    def possible(self, reports: NDArray[Any]) -> BoolArray:
+        """Any symbol of any cohort."""
+        return reports < self._outputs
+
+    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """Count each symbol of each cohort."""
+        return np.bincount(reports, minlength=self._outputs)
+
+
+def answered(
+    cohorts: NDArray[np.int64], symbols: NDArray[np.int64], width: int, truth: int, draws: Draws
+) -> NDArray[np.int64]:
+    """Randomize symbols of given cohorts, and number them together with these."""
+    answers: NDArray[np.int64] = draws.respond(symbols, width, truth)
+    return cohorts * width + answers
+
+
+def truth_numerator(epsilon: float, symbols: int) -> int:
+    """Return how often randomized response tells the truth, in GRID-ths; refuse levels at which it says nothing."""
+    likelihood = exp_below(epsilon)
+    truth = numerator_at_most(likelihood / (likelihood + symbols - 1))
+    if truth * symbols <= GRID:
+        raise LdpstatsError(f"epsilon = {epsilon!r} for {symbols} symbols", "levels that show on a grid of 2^-64")
+    return truth
+
+
+@lru_cache(maxsize=4)
+def _answers_noise(mechanism: CohortAnswers) -> MultinomialNoise:
+    codes = mechanism.codes
+    return MultinomialNoise(CohortChannel(codes.single, codes.width, probability(mechanism.truth)))
+
+
+class CohortBits(Mechanism, Protocol):
+    """Mechanisms that send a random cohort, and the filter that it gives to the value with bits flipped at random."""
+
+    purpose: ClassVar[str] = "short reports"
+
+    @property
+    @abstractmethod
+    def codes(self) -> Codes:
+        """Which bits each value sets in each cohort."""
+
+    @property
+    @abstractmethod
+    def flip(self) -> int:
+        """How often a bit is flipped, in GRID-ths."""
+
+    @property
+    def noise(self) -> RevealedBits:
+        """Independent bits of one cohort."""
+        return _bits_noise(self)
+
+    @property
+    def report_format(self) -> ReportFormat:
+        """A row of bytes per report: the cohort's number, highest byte first, and packed bits."""
+        return ReportFormat(np.dtype(np.uint8), header_bytes(self.codes.cohorts) + (self.codes.width + 7) // 8)
+
+    @property
+    def report_bits(self) -> int:
+        """The bits of the cohort's number, and the filter."""
+        return (self.codes.cohorts - 1).bit_length() + self.codes.width
+
+    def likelihood_ratio(self) -> Fraction:
+        """Return ((1 - flip) / flip)^d, where d is the most bits in which the filters of two values differ."""
+        return Fraction(GRID - self.flip, self.flip) ** most_differing(self.codes)
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
+        """Join a cohort and flip the bits of the value's filter there."""
+        codes, cohorts = self.codes, draws.uniform(self.codes.cohorts, values.shape)
+        return flipped(
+            cohorts, codes.symbols[cohorts, :, values], codes.width, self.flip, header_bytes(codes.cohorts), draws
+        )
+
+    def possible(self, reports: NDArray[Any]) -> BoolArray:
+        """Any bits of any cohort, but nothing in the padding of the last byte."""
+        cohorts, rows = self._split(reports)
+        known: BoolArray = (cohorts < self.codes.cohorts) & clean_padding(rows, self.codes.width)
+        return known
+
+    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """Count each bit of each cohort, as set and as not set."""
+        cohorts, rows = self._split(reports)
+        sizes = np.bincount(cohorts, minlength=self.codes.cohorts)
+        groups = np.split(rows[np.argsort(cohorts, kind="stable")], np.cumsum(sizes)[:-1])
+        sent = np.stack([bit_counts(group, self.codes.width) for group in groups])
+        return np.stack([sent, sizes[:, None] - sent], axis=1).ravel()
+
+    def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """Return what each report adds to the tally: the bits of its cohort, and their complements."""
+        cohorts, rows = self._split(reports)
+        bits = np.unpackbits(rows, axis=1, count=self.codes.width)
+        tallies = np.zeros((len(reports), self.codes.cohorts, 2, self.codes.width), dtype=np.int64)
+        tallies[np.arange(len(reports)), cohorts] = np.stack([bits, 1 - bits], axis=1)
+        return tallies.reshape(len(reports), -1)
+
+    def _split(self, reports: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Return the cohorts of reports, and their packed bits."""
+        header = header_bytes(self.codes.cohorts)
+        places = 256 ** np.arange(header)[::-1]
+        return reports[:, :header].astype(np.int64) @ places, reports[:, header:]
+
+
+def header_bytes(cohorts: int) -> int:
+    """Return the bytes of a cohort's number; none where there is only one."""
+    return ((cohorts - 1).bit_length() + 7) // 8
+
+
+def flipped(
+    cohorts: NDArray[np.int64], places: NDArray[np.int64], width: int, flip: int, header: int, draws: Draws
+) -> NDArray[np.uint8]:
+    """Flip bits of filters in which these places are set, and put the cohorts' numbers before them."""
+    filters = np.zeros((cohorts.size, -(-width // 8)), dtype=np.uint8)
+    for place in places.T:
+        set_bits(filters, place, np.ones(cohorts.size, dtype=np.bool_))
+    numbers = cohorts.astype(">u8").view(np.uint8).reshape(-1, 8)[:, 8 - header :]
+    return np.hstack([numbers, filters ^ draws.bits(flip, cohorts.size, width)])
+
+
+def flip_numerator(epsilon: float, differing: int) -> int:
+    """Return how often bits are flipped where at most `differing` tell two values apart: 1 / (e^(ε/d) + 1), rounded.
+
+    It is in GRID-ths; levels at which bits would be fair coins are refused.
+    """
+    share = epsilon / differing
+    if Fraction(share) * differing > Fraction(epsilon):
+        share = math.nextafter(share, 0.0)
+    flip = numerator_at_least(1 / (exp_below(share) + 1))
+    if not 0 < 2 * flip < GRID:
+        raise LdpstatsError(f"epsilon = {epsilon!r}", "levels large enough to show on a grid of 2^-64")
+    return flip
+
+
+@lru_cache(maxsize=4)
+def _bits_noise(mechanism: CohortBits) -> RevealedBits:
+    codes, flip = mechanism.codes, mechanism.flip
+    return RevealedBits(codes.filters(), probability(GRID - flip), probability(flip), codes.cohorts)
