@@ -71,9 +71,13 @@ def mechanisms(k: int, epsilon: float) -> None:
     listed["name"] += [f" (k = {own})" if own != k else "" for own in listed["k"]]
     listed["epsilon"] = listed["epsilon"].map("{:.4f}".format)
     listed["variance"] = listed["variance"].map("{:.3f}".format)
-    shown = listed[["name", "epsilon", "bits", "variance", "aliases", "source"]]
+    shown = listed[["name", "epsilon", "bits", "variance", "purpose", "aliases", "source"]]
     click.echo(f"Mechanisms for {k} values at epsilon = {epsilon:g}")
-    click.echo(_columns(shown.rename(columns={"variance": "n x variance", "aliases": "also known as"}).astype(str)))
+    click.echo(
+        _columns(
+            shown.rename(columns={"variance": "n x variance", "purpose": "for", "aliases": "also known as"}).astype(str)
+        )
+    )
     click.echo(
         "\nepsilon: strict, for all that a respondent sends about one value; bits: per report; "
         "\nn x variance: of the unbiased frequency of a value that one respondent in k has."
