@@ -3,13 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint types bench clean
+.PHONY: demo test lint types bench studies clean
 
 demo: .venv/.installed  ## install and run the main job
 	$(BIN)/ldpstats demo
 
 test: .venv/.tested  ## install and pass the test suite
-	$(BIN)/python -m pytest
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 lint: .venv/.developed  ## style, and the layers of the architecture
 	$(BIN)/ruff check .
@@ -22,6 +22,9 @@ types: .venv/.developed  ## static types
 bench: .venv/.tested .venv/.peers  ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/monte_carlo.py
 	$(BIN)/python benchmarks/oracles.py .venv/peers/bin/python
+
+studies: .venv/.tested  ## published figures, measured anew (some minutes)
+	$(BIN)/python benchmarks/ibu_gains.py
 
 .venv/.created:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ldpstats needs Python 3.11 or newer; try: make PYTHON=python3.12")'

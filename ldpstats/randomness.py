@@ -19,7 +19,7 @@ Shape: TypeAlias = int | tuple[int, ...]
 Rng: TypeAlias = int | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None
 RandomBytes: TypeAlias = Callable[[int], "bytes | NDArray[np.uint8]"]
 
-_CHUNK = 1 << 17
+_CHUNK = 1 << 16
 """How many answers are drawn at once, so that their random words stay in the cache."""
 
 

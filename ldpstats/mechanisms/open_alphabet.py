@@ -247,7 +247,7 @@ class OpenRAPPOR(OpenAlphabet):
     >>> alphabet = OpenRAPPOR(epsilon=2.0)
     >>> reports = alphabet.privatize(["ada", "bob", "ada", "eve"] * 5000, rng=1)
     >>> alphabet.estimate(reports, ["ada", "bob", "eve", "zoe"], method="simplex").estimate.round(2)
-    array([0.49, 0.24, 0.26, 0.  ])
+    array([0.5 , 0.25, 0.25, 0.  ])
     """
 
     epsilon: float
