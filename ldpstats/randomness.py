@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from os import urandom
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -60,7 +60,7 @@ class Draws(Protocol):
 def client_draws(rng: Rng = None) -> Draws:
     """Return the operating system's secure randomness, or a reproducible simulation if `rng` is given."""
     if rng is None:
-        return _ByteDraws(os.urandom, simulated=False)
+        return _ByteDraws(urandom, simulated=False)
     return _ByteDraws(_bytes_of(generator(rng)), simulated=True)
 
 
@@ -83,6 +83,7 @@ def _bytes_of(source: np.random.Generator) -> RandomBytes:
 
     def random_bytes(count: int) -> NDArray[np.uint8]:
         words = source.integers(0, GRID - 1, size=-(-count // 8), dtype=np.uint64, endpoint=True)
+        words.setflags(write=False)  # as the system's bytes are: kernels are compiled once for both
         return words.view(np.uint8)[:count]
 
     return random_bytes

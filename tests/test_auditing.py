@@ -233,7 +233,7 @@ def test_a_seed_reproduces_an_audit_and_the_default_is_secure() -> None:
     assert all(one.simulated for one in seeded)
     secure = []
     for seed in (1, 1, 2):
-        with patch("os.urandom", np.random.default_rng(seed).bytes):
+        with patch("ldpstats.randomness.urandom", np.random.default_rng(seed).bytes):
             secure.append(audit(OUE(12, 1.0), n=2000))
     assert secure[0] == secure[1] != secure[2]
     assert not secure[0].simulated

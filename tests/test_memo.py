@@ -120,7 +120,7 @@ def test_reports_are_secure_unless_a_seed_is_given_and_a_seed_leaves_its_mark() 
 def test_secure_reports_and_permanent_answers_come_from_the_operating_system() -> None:
     drawn = []
     for seed in (1, 1, 2):
-        with patch("os.urandom", np.random.default_rng(seed).bytes):
+        with patch("ldpstats.randomness.urandom", np.random.default_rng(seed).bytes):
             memo = Memo(LSUE(10, 1.0))
             drawn.append([memo.reports(range(20), [3] * 20).data.tobytes() for _ in range(2)])
     assert drawn[0] == drawn[1] != drawn[2]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from ldpstats import randomness
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, exp_below, natural_log_above, numerator_at_least, numerator_at_most
 from ldpstats.randomness import _ByteDraws, client_draws, generator, permutation
@@ -143,7 +144,8 @@ def test_permutations_of_four_are_equally_likely() -> None:
 
 def test_randomness_is_the_operating_systems_unless_a_seed_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(os, "urandom", lambda count: asked.append(count) or b"\0" * count)
+    assert randomness.urandom is os.urandom
+    monkeypatch.setattr(randomness, "urandom", lambda count: asked.append(count) or b"\0" * count)
     secure = client_draws()
     assert not secure.simulated
     assert secure.uniform(10, 5).tolist() == [0] * 5

@@ -322,7 +322,7 @@ def default_randomness_is_secure(make: Factory) -> None:
     require(not np.array_equal(first.data, second.data), f"{mechanism}: two secure runs are equal")
     scripted = []
     for seed in (1, 1, 2):
-        with patch("os.urandom", np.random.default_rng(seed).bytes):
+        with patch("ldpstats.randomness.urandom", np.random.default_rng(seed).bytes):
             scripted.append(mechanism.privatize(values).data)
     require(np.array_equal(scripted[0], scripted[1]), f"{mechanism}: reports depend on more than secure bytes")
     require(not np.array_equal(scripted[0], scripted[2]), f"{mechanism}: reports do not depend on the secure bytes")

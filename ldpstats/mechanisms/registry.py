@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ldpstats.arrays import at_least
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.mechanisms.base import Mechanism
 from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
@@ -88,7 +89,8 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
     """Return all mechanisms, a row each, with their exact figures for `k` values at the level `epsilon`.
 
     "epsilon" is the strict level of everything a respondent sends about one value, "bits" the cost of a report
-    and "variance" the exact n-fold variance of the estimated frequency of a value that one respondent in k has.
+    and "variance" the exact n-fold variance of the estimated frequency of a value that one respondent in k has (the
+    mean over the values, where public hash functions make them differ).
 
     Examples
     --------
@@ -111,7 +113,7 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
                 "k": one.k,
                 "epsilon": one.strict_epsilon(),
                 "bits": one.report_bits,
-                "variance": one.variance(1 / one.k, 1),
+                "variance": _mean_variance(one),
             }
         )
     return pd.DataFrame(rows)
@@ -128,12 +130,13 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
     >>> recommend(k=16, epsilon=1.0).iloc[0][["name", "why"]].tolist()
     ['ss', 'least variance']
     """
+    respondents = at_least(n, 1, "n")
     kinds = [kind for kind in REGISTRY if kind.purpose == "one answer" and kind.only_k in (None, k)]
     candidates = [mechanism(kind.name, k=k, epsilon=epsilon) for kind in kinds]
     ranked = pd.DataFrame(
         {
             "name": [one.name for one in candidates],
-            "std_err": [float(np.sqrt(one.variance(1 / k, n))) for one in candidates],
+            "std_err": [float(np.sqrt(_mean_variance(one) / respondents)) for one in candidates],
             "bits per report": [one.report_bits for one in candidates],
             "epsilon per report": [one.strict_epsilon() for one in candidates],
         }
@@ -148,6 +151,11 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
 def best_name(k: int, epsilon: float) -> str:
     """Return the name of the mechanism that `recommend` puts first."""
     return str(recommend(k, epsilon)["name"].iloc[0])
+
+
+def _mean_variance(mechanism: Mechanism) -> float:
+    """Return the mean over all values of the n-fold variance, where they are equally frequent."""
+    return float(np.mean(mechanism.variance(np.full(mechanism.k, 1 / mechanism.k), 1)))
 
 
 def _why(row: pd.Series[Any], best: pd.Series[Any]) -> str:
