@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+
+def compiled(kernel: Callable[..., Any]) -> Any:
+    """Compile a kernel, and keep that for later runs where there is a place to write it to."""
+    try:
+        return njit(cache=True)(kernel)
+    except RuntimeError:  # numba found no such place
+        return njit(kernel)
+
 
 _BLOCK = 1 << 12
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
@@ -16,7 +26,7 @@ _NUMBER = _BITS.sum(axis=1, dtype=np.uint8)
 """For every byte, how many bits are set."""
 
 
-@njit(cache=True)
+@compiled
 def respond(
     values: NDArray[np.int64],
     coins: NDArray[np.uint16],
@@ -46,7 +56,7 @@ def respond(
     return found
 
 
-@njit(cache=True)
+@compiled
 def _respond_at_once(
     values: NDArray[np.int64],
     coins: NDArray[np.uint16],
@@ -68,7 +78,7 @@ def _respond_at_once(
     return int(doubtful)
 
 
-@njit(cache=True)
+@compiled
 def look_up(
     draws: NDArray[np.uint16],
     table: NDArray[np.uint8],
@@ -87,7 +97,7 @@ def look_up(
     return found
 
 
-@njit(cache=True)
+@compiled
 def fill_subsets(
     values: NDArray[np.int64],
     sizes: NDArray[np.int64],
@@ -114,7 +124,7 @@ def fill_subsets(
     return values.size
 
 
-@njit(cache=True)
+@compiled
 def _scatter(
     row: NDArray[np.uint64], k: int, own: int, digits: NDArray[np.int64], words: NDArray[np.uint64], used: int
 ) -> tuple[int, int]:
@@ -134,7 +144,7 @@ def _scatter(
     return used, ones
 
 
-@njit(cache=True)
+@compiled
 def _complete(row: NDArray[np.uint64], k: int, own: int, missing: int, words: NDArray[np.uint64], used: int) -> int:
     """Put `missing` random values in, or take them out if it is negative; return the next word, -1 if none is left.
 
@@ -158,7 +168,7 @@ def _complete(row: NDArray[np.uint64], k: int, own: int, missing: int, words: ND
     return (halves + 1) >> 1
 
 
-@njit(cache=True)
+@compiled
 def _ones(bits: np.uint64) -> int:
     bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
     bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -166,7 +176,7 @@ def _ones(bits: np.uint64) -> int:
     return int((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True)
+@compiled
 def list_members(rows: NDArray[np.uint8], out: NDArray[Any]) -> None:
     """Write the places of each row's bits in increasing order; every row has as many as `out` has columns."""
     members = np.empty(out.shape[1] + 8, dtype=out.dtype)  # a byte writes eight places, however many count
@@ -181,7 +191,7 @@ def list_members(rows: NDArray[np.uint8], out: NDArray[Any]) -> None:
             out[i, j] = members[j]
 
 
-@njit(cache=True)
+@compiled
 def count_bits(rows: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
     """Add how often each bit of a row is set: in eight bit planes that hold the counts of 255 rows."""
     width = rows.shape[1]
@@ -203,7 +213,7 @@ def count_bits(rows: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
                     counts[64 * w + bit] += np.int64((bits >> np.uint64(bit)) & np.uint64(1)) << plane
 
 
-@njit(cache=True)
+@compiled
 def count_hashed(
     seeds: NDArray[np.uint64], lowest: NDArray[np.uint32], widths: NDArray[np.uint32], counts: NDArray[np.int64]
 ) -> None:
@@ -214,14 +224,14 @@ def count_hashed(
             counts[value] += np.uint32(hash_value(factor, offset, value) - low) < span
 
 
-@njit(cache=True)
+@compiled
 def hash_values(seeds: NDArray[np.uint64], values: NDArray[np.int64], out: NDArray[np.uint32]) -> None:
     """Hash each row's value by the row's function."""
     for i in range(values.size):
         out[i] = hash_value(seeds[i, 0], seeds[i, 1], values[i])
 
 
-@njit(cache=True)
+@compiled
 def hash_value(factor: np.uint64, offset: np.uint64, value: int) -> np.uint32:
     """Return 32 hash bits: the upper half of an affine map modulo 2^64, then a bijection that scatters them.
 

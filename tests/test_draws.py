@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from itertools import combinations
 from math import comb
@@ -196,3 +198,14 @@ def test_no_respondents_take_no_draws() -> None:
     assert draws.bits(9, 0, 12).shape == (0, 2)
     assert draws.subsets(nobody, 6, 2, nobody > 0).shape == (0, 2)
     assert draws.hash_seeds(0, 6, 2).shape == (0, 2)
+
+
+def test_kernels_work_where_nothing_can_be_written() -> None:
+    nowhere = """
+from numba.core import caching
+caching.CompileResultCacheImpl._locator_classes = []
+from ldpstats.mechanisms import GRR
+assert GRR(4, 60.0).privatize([0, 1, 2, 3], rng=1).data.tolist() == [0, 1, 2, 3]
+"""
+    done = subprocess.run([sys.executable, "-c", nowhere], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

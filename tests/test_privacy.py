@@ -60,7 +60,7 @@ def rrba(p: Fraction, fake: list[Fraction]) -> Channel:
     return [{y: p * (x == y) + (1 - p) * t for y, t in enumerate(fake)} for x in range(len(fake))]
 
 
-# THEORY.md, section 1: strict level of RRBA with uniform fakes
+# strict level of RRBA with uniform fakes: ln(1 + p m / (1 - p))
 @pytest.mark.parametrize(
     ("p", "levels"),
     [
