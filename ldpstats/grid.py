@@ -52,5 +52,10 @@ def natural_log_above(ratio: Fraction) -> float:
 
 
 def probability(numerator: int) -> float:
-    """Return the double nearest to numerator / GRID."""
-    return float(Fraction(numerator, GRID))
+    """Return the double for numerator / GRID."""
+    return double(Fraction(numerator, GRID))
+
+
+def double(chance: Fraction) -> float:
+    """Return the nearest double, but one below 1 unless the chance is 1: what may fail must not become certain."""
+    return 1.0 if chance == 1 else min(float(chance), float(np.nextafter(1.0, 0.0)))

@@ -13,6 +13,7 @@ import ldpstats as ldp
 from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
 from ldpstats.noise import noise_from_dict
 
+LASTING = "repeated answers"
 KINDS = [kind for kind in REGISTRY if kind.only_k is None]
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q"]})
 
@@ -89,3 +90,22 @@ def test_its_figures_are_sensible(kind: type[Mechanism]) -> None:
         assert 0 < made.strict_epsilon() <= epsilon
         assert 1 <= made.report_bits <= made.report_format.bits
         assert made.variance(1 / k, 100) > (1 / k) * (1 - 1 / k) / 100
+
+
+EXTREME = [(kind, epsilon) for kind in KINDS for epsilon in (50.0, 100.0) if epsilon == 50 or kind.purpose != LASTING]
+
+
+@pytest.mark.parametrize(("kind", "epsilon"), EXTREME, ids=str)
+def test_levels_beyond_what_doubles_tell_still_give_the_truth(kind: type[Mechanism], epsilon: float) -> None:
+    """Probabilities are 0 and 1 there but for rounding; warnings are errors."""
+    made = kind(k=4, epsilon=epsilon)
+    reports = made.privatize(np.repeat([0, 1], [600, 300]), rng=6)
+    for method in ("unbiased", "mle", "simplex"):
+        estimate = made.estimate(reports, method).estimate
+        # a cohort or a revealed bit is chance even without noise: 6 standard deviations of 900 reports
+        assert estimate == pytest.approx([2 / 3, 1 / 3, 0, 0], abs=6 * np.sqrt(made.variance(0.5, 900)) + 1e-9)
+
+
+def test_two_rounds_that_do_not_both_fit_on_the_grid_are_refused() -> None:
+    with pytest.raises(ldp.LdpstatsError, match=r"first_epsilon = 50.*levels below about 45"):
+        ldp.LGRR(4, 100.0)

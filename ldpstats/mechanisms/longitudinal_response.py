@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID
+from ldpstats.grid import GRID, double
 from ldpstats.hashing import symbols_of
 from ldpstats.mechanisms.grr import GRR
 from ldpstats.mechanisms.local_hashing import BLH, OLH, LocalHashing, best_symbols
@@ -144,7 +144,7 @@ class LongitudinalHashing(TwoRounds, LocalHashing, Protocol):
     @property
     def noise(self) -> SupportNoise:
         """Independent supports, as one report per respondent shows them."""
-        return SupportNoise.independent(self.k, float(self._honest), 1 / self._symbols)
+        return SupportNoise.independent(self.k, double(self._honest), 1 / self._symbols)
 
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of one report, which is that of L-GRR over the symbols."""

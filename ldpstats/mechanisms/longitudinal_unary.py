@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, numerator_at_most
+from ldpstats.grid import GRID, double, numerator_at_most
 from ldpstats.mechanisms.longitudinal import TwoRounds, least_noise
 from ldpstats.mechanisms.unary import OUE, SUE, UE, UnaryEncoding
 from ldpstats.noise import SupportNoise
@@ -60,7 +60,7 @@ class LongitudinalUnary(TwoRounds, UnaryEncoding, Protocol):
     def noise(self) -> SupportNoise:
         """Independent bits, as one report per respondent shows them."""
         true, other = (_shown(bit, self._show, self._pretend) for bit in (self._keep, self._flip))
-        return SupportNoise.independent(self.k, float(true), float(other))
+        return SupportNoise.independent(self.k, double(true), double(other))
 
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of one report: p* (1-q*) / ((1-p*) q*)."""

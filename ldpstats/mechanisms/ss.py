@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, exp_below, numerator_at_most
+from ldpstats.grid import GRID, double, exp_below, numerator_at_most, probability
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.noise import MultinomialNoise, NoiseModel, SupportNoise, TruthOrFake
 from ldpstats.randomness import Draws
@@ -67,7 +67,7 @@ class SS(Mechanism):
         holds = Fraction(self._holds_truth, GRID)
         if self._size == 1:
             return MultinomialNoise(TruthOrFake.uniform(self.k, holds))
-        return SupportNoise.subset(self.k, float(holds), self._size)
+        return SupportNoise.subset(self.k, double(holds), self._size)
 
     @property
     def report_format(self) -> ReportFormat:
@@ -112,6 +112,6 @@ def _best_size(k: int, epsilon: float) -> int:
 
 
 def _variance_at_uniform(k: int, epsilon: float, size: int) -> float:
-    noise = SupportNoise.subset(k, float(Fraction(_truth_numerator(k, epsilon, size), GRID)), size)
+    noise = SupportNoise.subset(k, probability(_truth_numerator(k, epsilon, size)), size)
     mean = noise.q + noise.delta / k
     return mean * (1 - mean) / noise.delta**2
