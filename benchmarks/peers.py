@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import json
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_IBU, GRR_Aggregator_MI, GRR_Client
+from multi_freq_ldpy.pure_frequency_oracles.LH import LH_Aggregator_MI, LH_Client
+from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Client
+from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Client
+from pure_ldp.frequency_oracles.direct_encoding import DEClient, DEServer
+from pure_ldp.frequency_oracles.local_hashing import FastLHClient, FastLHServer, LHClient, LHServer
+from pure_ldp.frequency_oracles.unary_encoding import UEClient, UEServer
 from timing import best_time
-
-warnings.simplefilter("ignore")
-
-from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_IBU, GRR_Aggregator_MI, GRR_Client  # noqa: E402
-from multi_freq_ldpy.pure_frequency_oracles.LH import LH_Aggregator_MI, LH_Client  # noqa: E402
-from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Client  # noqa: E402
-from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Client  # noqa: E402
-from pure_ldp.frequency_oracles.direct_encoding import DEClient, DEServer  # noqa: E402
-from pure_ldp.frequency_oracles.local_hashing import FastLHClient, FastLHServer, LHClient, LHServer  # noqa: E402
-from pure_ldp.frequency_oracles.unary_encoding import UEClient, UEServer  # noqa: E402
 
 EPSILON = 1.0
 MULTI, PURE, HEURISTIC = "multi-freq-ldpy", "pure-ldp", "pure-ldp, few hash functions"

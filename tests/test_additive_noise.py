@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.signal import fftconvolve
 from scipy.special import chdtrc
+from shared import close, on_contrasts, some_frequencies
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import invert
@@ -32,19 +32,6 @@ def report_law(noise: AdditiveNoise) -> tuple[NDArray[np.int64], NDArray[np.floa
     own = other[::-1]
     entries = [np.where(np.eye(noise.cells)[value], own[rows], other[rows]) for value in range(noise.cells)]
     return rows, np.stack([chances.prod(axis=1) for chances in entries], axis=1)
-
-
-def some_frequencies(cells: int, tables: int = 3) -> NDArray[np.float64]:
-    return np.random.default_rng(cells).dirichlet(np.full(cells, 2.0), tables)
-
-
-def close(found: Any, expected: Any) -> bool:
-    return bool(np.abs(np.asarray(found) - expected).max() <= 1e-12 * max(1.0, np.abs(expected).max()))
-
-
-def on_contrasts(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    centre = np.eye(matrix.shape[-1]) - 1 / matrix.shape[-1]
-    return centre @ matrix @ centre
 
 
 @each_noise

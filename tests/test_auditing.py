@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, binomtest
+from shared import LastBitInClear, RoundedAgainstPrivacy, TruthComesLast
 
 from ldpstats import auditing
 from ldpstats.auditing import audit, level_shown
@@ -87,26 +88,6 @@ def test_correct_mechanisms_are_accused_at_most_as_often_as_stated() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class LastBitInClear(OUE):
-    """The last bit of the vector is never randomized."""
-
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
-        bits = np.unpackbits(OUE.randomize(self, values, draws), axis=1, count=self.k)
-        bits[:, -1] = values == self.k - 1
-        return np.packbits(bits, axis=1)
-
-
-@dataclass(frozen=True, slots=True)
-class TruthComesLast(SS):
-    """The order of the values in a report, which its likelihood does not look at, gives the truth away."""
-
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
-        subset = SS.randomize(self, values, draws)
-        held = subset == values[:, None]
-        return np.take_along_axis(subset, np.argsort(held, axis=1, kind="stable"), axis=1)
-
-
-@dataclass(frozen=True, slots=True)
 class OneLieForAllBits(OUE):
     """The other bits are copies of one draw: each of them is right, and together they give the truth away."""
 
@@ -132,15 +113,6 @@ def test_leaks_that_are_not_enumerated_show_in_the_reports(leak: type[Mechanism]
     assert found.lower_bound > found.claimed == 1.0
     assert found.verdict.startswith("FAILS: the reports show at least")
     assert "in at most 0.01 of all audits" in found.verdict
-
-
-@dataclass(frozen=True, slots=True)
-class RoundedAgainstPrivacy(GRR):
-    """The truth's probability is rounded up, so the channel spends more than was asked for."""
-
-    @property
-    def _truth(self) -> int:
-        return GRR._truth.__get__(self) + 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy.special import chdtrc
+from shared import Script
 
 from ldpstats import kernels
 from ldpstats.errors import LdpstatsError
@@ -23,18 +23,6 @@ from ldpstats.randomness import _FRACTION_BITS, _REST_BITS, _ByteDraws, _bytewis
 
 FALSE_FAILURE_RATE = 1e-6
 NUMERATORS = [0, 1, GRID // 2, GRID // 3, (1 << 48) + 1, GRID - 1, 0x44D86A5A1B2C3D4E]
-
-
-class Script:
-    """Bytes that were written down beforehand."""
-
-    def __init__(self, *parts: NDArray[np.unsignedinteger] | bytes) -> None:
-        self.left = b"".join(part if isinstance(part, bytes) else part.tobytes() for part in parts)
-
-    def __call__(self, count: int) -> bytes:
-        assert len(self.left) >= count, "more bytes were asked for than the draw needs"
-        taken, self.left = self.left[:count], self.left[count:]
-        return taken
 
 
 def uniform_pvalue(seen: list[int]) -> float:

@@ -164,9 +164,9 @@ def test_intervals_are_normal_and_not_cut() -> None:
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, 2, np.nan, "0.05", None, True])
-def test_levels_that_are_no_levels_are_refused(alpha: object) -> None:
+def test_levels_that_are_no_levels_are_refused(alpha: Any) -> None:
     with pytest.raises(LdpstatsError, match="alpha = "):
-        Estimate(np.ones(1), np.ones((1, 1)), 3).conf_int(alpha)  # type: ignore[arg-type]
+        Estimate(np.ones(1), np.ones((1, 1)), 3).conf_int(alpha)
 
 
 @pytest.mark.parametrize("mechanism", [GRR(3, 1.0), OUE(3, 1.0), SS(3, 1.0, omega=2)], ids=str)

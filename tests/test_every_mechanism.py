@@ -55,7 +55,7 @@ def test_it_can_be_saved_and_made_again(kind: type[Mechanism], k: int) -> None:
     assert mechanism(plain.pop("name"), **plain) == made
     assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301  # our own
     assert noise_from_dict(json.loads(json.dumps(made.noise.to_dict()))) == made.noise
-    assert pickle.loads(pickle.dumps(made.noise)) == made.noise  # noqa: S301
+    assert pickle.loads(pickle.dumps(made.noise)) == made.noise  # noqa: S301  # our own
     assert hash(made) == hash(kind(k=k, epsilon=1.0))
 
 

@@ -203,7 +203,7 @@ def test_nobody_may_report_and_only_some_may() -> None:
 
 def test_mechanisms_without_permanent_answers_have_no_memo() -> None:
     with pytest.raises(LdpstatsError, match="a longitudinal mechanism"):
-        Memo(GRR(5, 1.0))  # type: ignore[arg-type]
+        Memo(GRR(5, 1.0))  # type: ignore[arg-type]  # this is what is refused
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import chdtrc
+from shared import close, on_contrasts, some_frequencies
 
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.noise import (
@@ -44,19 +45,6 @@ def report_law(noise: NoiseModel) -> tuple[NDArray[np.int64], NDArray[np.float64
         return rows, np.stack([np.where(rows, bits[x], 1 - bits[x]).prod(axis=1) for x in values], axis=1)
     rows = np.array([[int(v in chosen) for v in values] for chosen in combinations(values, noise.size)])
     return rows, np.where(rows == 1, noise.p / rows.sum(axis=0), (1 - noise.p) / (1 - rows).sum(axis=0))
-
-
-def some_frequencies(cells: int, tables: int = 3) -> NDArray[np.float64]:
-    return np.random.default_rng(cells).dirichlet(np.full(cells, 2.0), tables)
-
-
-def close(found: Any, expected: Any) -> bool:
-    return bool(np.abs(np.asarray(found) - expected).max() <= 1e-12 * max(1.0, np.abs(expected).max()))
-
-
-def on_contrasts(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    centre = np.eye(matrix.shape[-1]) - 1 / matrix.shape[-1]
-    return centre @ matrix @ centre
 
 
 @pytest.mark.parametrize("noise", [*SUBSETS, *BITS], ids=str)

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ldpstats.arrays import at_least
-from ldpstats.conformance import CHECKS, ConformanceError, exact_channel
+from ldpstats.conformance import CHECKS, ConformanceError, check_named, exact_channel
 from ldpstats.conformance.enumeration import Law, outcomes
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.grid import GRID
@@ -26,8 +26,6 @@ from ldpstats.mechanisms.open_alphabet import OpenAlphabet, OpenRAPPOR, OpenRepo
 from ldpstats.noise import CohortChannel, MultinomialNoise
 from ldpstats.privacy import worst_ratio
 from ldpstats.randomness import Draws
-
-check_named = {check.__name__: check for check in CHECKS}.__getitem__
 
 
 def names(count: Any) -> list[str]:

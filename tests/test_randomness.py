@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import chdtrc
+from shared import Script
 
 from ldpstats import randomness
 from ldpstats.errors import LdpstatsError
@@ -25,18 +26,6 @@ FALSE_FAILURE_RATE = 1e-6
 TAIL = (1 << 48) - 1
 THRESHOLDS = [base + step for base in (1, 1 << 48, 1 << 49, GRID // 2, 0xFFFF << 48, GRID - 2) for step in (-1, 0, 1)]
 FINER = Context(prec=200, Emax=999_999, Emin=-999_999)
-
-
-class Script:
-    """Bytes that were written down beforehand."""
-
-    def __init__(self, *parts: NDArray[Any]) -> None:
-        self.left = b"".join(part.tobytes() for part in parts)
-
-    def __call__(self, count: int) -> bytes:
-        assert len(self.left) >= count, "more bytes were asked for than the draw needs"
-        taken, self.left = self.left[:count], self.left[count:]
-        return taken
 
 
 def bernoulli_of_words(words: list[int], numerator: int, junk: int = 0, shape: Any = None) -> NDArray[np.bool_]:

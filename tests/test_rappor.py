@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from shared import RightOnlyAtZero
 
-from ldpstats.conformance import CHECKS, ConformanceError, certify, exact_channel
+from ldpstats.conformance import CHECKS, ConformanceError, certify, check_named, exact_channel
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.grid import GRID
 from ldpstats.mechanisms import SUE, Mechanism
@@ -23,8 +24,6 @@ from ldpstats.mechanisms.rappor import RAPPOR
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.randomness import Draws
-
-check_named = {check.__name__: check for check in CHECKS}.__getitem__
 
 
 def three_hashes(k: int, epsilon: float) -> RAPPOR:
@@ -212,13 +211,6 @@ class _WithCodes(RAPPOR):
     def codes(self) -> Codes:
         honest = RAPPOR.codes.__get__(self)
         return Codes(honest.symbols % (honest.width - 1), honest.width)
-
-
-class RightOnlyAtZero(RevealedBits):
-    """The covariance takes every bit for one that is not set: right for a value that nobody holds."""
-
-    def covariance(self, frequencies: Any) -> Any:
-        return RevealedBits.covariance(self, np.zeros_like(frequencies))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.linalg import hadamard
+from shared import RightOnlyAtZero
 
 from ldpstats.arrays import FloatArray
-from ldpstats.conformance import CHECKS, ConformanceError, exact_channel
+from ldpstats.conformance import CHECKS, ConformanceError, check_named, exact_channel
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.estimation import Estimate
 from ldpstats.mechanisms import SUE, Mechanism, Reports
@@ -22,8 +23,6 @@ from ldpstats.mechanisms.sketch import CMS, HCMS
 from ldpstats.noise import Tally
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.randomness import Draws
-
-check_named = {check.__name__: check for check in CHECKS}.__getitem__
 
 VARIANTS = [
     pytest.param(lambda k, epsilon: CMS(k, epsilon, hashes=k, width=3, seed=3), id="CMS of three columns"),
@@ -245,13 +244,6 @@ class DeployedAsUnbiased(CMS):
         tally = self.count(reports_or_counts) if isinstance(reports_or_counts, Reports) else reports_or_counts
         estimate = CMS.estimate(self, tally)
         return Estimate(self.deployed_estimate(tally), estimate.covariance, estimate.n)
-
-
-class RightOnlyAtZero(RevealedBits):
-    """The covariance takes every bit for one that is not set: right for a value that nobody holds."""
-
-    def covariance(self, frequencies: FloatArray) -> FloatArray:
-        return RevealedBits.covariance(self, np.zeros_like(frequencies))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,11 @@ def checks_of(make: Factory) -> tuple[Callable[[Any], None], ...]:
     return (*CHECKS, *MEMO_CHECKS) if hasattr(make(2, 1.0), "remember") else CHECKS
 
 
+def check_named(name: str) -> Callable[[Any], None]:
+    """Return one check: a function of a function of k and ε."""
+    return next(check for check in (*CHECKS, *MEMO_CHECKS) if check.__name__ == name)
+
+
 def certify(make: Factory) -> None:
     """Run all checks on a mechanism, given as a function of k and ε; raise at the first that fails.
 

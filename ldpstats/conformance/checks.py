@@ -13,7 +13,6 @@ from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc
 
 from ldpstats.arrays import FloatArray
 from ldpstats.conformance.enumeration import (
@@ -24,6 +23,7 @@ from ldpstats.conformance.enumeration import (
     report_law,
     representatives,
 )
+from ldpstats.conformance.laws import counted, doubles, fit_pvalue, law_of_tally
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import GRID_LEVEL, Mechanism, Reports
 from ldpstats.privacy import strict_epsilon, worst_ratio
@@ -175,7 +175,7 @@ def public_sampler_follows_the_channel(make: Factory) -> None:
         values = np.arange(200_000 * mechanism.k) % mechanism.k
         reports = representatives(mechanism, mechanism.privatize(values, rng=20_000).data)
         for value, law in enumerate(channel):
-            _fits(_counted(reports[values == value]), _doubles(law), f"{mechanism}: privatize, at the value {value}")
+            _fits(counted(reports[values == value]), doubles(law), f"{mechanism}: privatize, at the value {value}")
 
 
 def neighbours_in_a_batch_are_independent(make: Factory) -> None:
@@ -189,17 +189,17 @@ def neighbours_in_a_batch_are_independent(make: Factory) -> None:
             one + other: float(p * q)
             for (one, p), (other, q) in product(channel[first].items(), channel[second].items())
         }
-        _fits(_counted(pairs), expected, f"{mechanism}: neighbours with the values {first} and {second}")
+        _fits(counted(pairs), expected, f"{mechanism}: neighbours with the values {first} and {second}")
 
 
 def batches_of_every_size_follow_the_channel(make: Factory) -> None:
     """Small batches of every size up to 32 have the law of single reports (χ² test, seed fixed)."""
     mechanism, rng = _made(make, 2, 1.0), np.random.default_rng(50_000)
-    law = _doubles(exact_channel(mechanism)[0])
+    law = doubles(exact_channel(mechanism)[0])
     for size in range(1, 33):
         enough = max(200, 20 * len(law) // size)
         batches = [mechanism.privatize(np.zeros(size, dtype=int), rng).data for _ in range(enough)]
-        _fits(_counted(representatives(mechanism, np.concatenate(batches))), law, f"{mechanism}: batches of {size}")
+        _fits(counted(representatives(mechanism, np.concatenate(batches))), law, f"{mechanism}: batches of {size}")
 
 
 def large_alphabets_follow_the_noise_model(make: Factory) -> None:
@@ -265,11 +265,11 @@ def aggregate_simulation_has_the_law_of_the_reports(make: Factory) -> None:
         values = [0, 0, 1][-_respondents(len(single[0])) :]
         true_counts = np.bincount(values, minlength=k)
         tallies = mechanism.simulate(true_counts, size=100_000, rng=31).counts
-        law = _law_of_tally([single[value] for value in values])
-        _fits(_counted(tallies), law, f"{mechanism}: simulate({true_counts.tolist()})")
+        law = law_of_tally([single[value] for value in values])
+        _fits(counted(tallies), law, f"{mechanism}: simulate({true_counts.tolist()})")
         n = min(_respondents(len(anyone)), 2)
         drawn = mechanism.noise.draw(frequencies, n, 100_000, np.random.default_rng(32))
-        _fits(_counted(drawn), _law_of_tally([anyone] * n), f"{mechanism}: draw from {frequencies}")
+        _fits(counted(drawn), law_of_tally([anyone] * n), f"{mechanism}: draw from {frequencies}")
 
 
 def _respondents(outcomes: int) -> int:
@@ -440,40 +440,10 @@ def _moments(tallies: list[list[tuple[FloatArray, float]]], frequencies: FloatAr
     return mean, second
 
 
-def _law_of_tally(respondents: list[list[tuple[FloatArray, float]]]) -> dict[bytes, float]:
-    """Convolve the exact laws of single contributions to the law of their sum."""
-    total: dict[tuple[int, ...], float] = {(0,) * len(respondents[0][0][0]): 1.0}
-    for contributions in respondents:
-        following: dict[tuple[int, ...], float] = defaultdict(float)
-        for (counts, p), (more, q) in product(total.items(), contributions):
-            following[tuple(np.add(counts, more).astype(int).tolist())] += p * q
-        total = following
-    return {np.array(counts, dtype=np.int64).tobytes(): p for counts, p in total.items()}
-
-
-def _doubles(law: Law) -> dict[bytes, float]:
-    return {report: float(probability) for report, probability in law.items()}
-
-
 def _global_generator() -> str:
     return str(np.random.get_state(legacy=False))  # noqa: NPY002  # only read
 
 
-def _counted(rows: NDArray[Any]) -> dict[bytes, int]:
-    distinct, counts = np.unique(rows, axis=0, return_counts=True)
-    return {np.ascontiguousarray(row).tobytes(): int(count) for row, count in zip(distinct, counts, strict=True)}
-
-
 def _fits(seen: dict[bytes, int], law: dict[bytes, float], what: str) -> None:
-    """Pearson's χ² against an exact law; outcomes expected fewer than ten times are taken together."""
-    require(set(seen) <= set(law), f"{what} gives outcomes that are impossible")
-    n = sum(seen.values())
-    common = [key for key, p in law.items() if n * p >= 10]
-    rare = 1 - sum(law[key] for key in common)
-    expected = [n * law[key] for key in common]
-    observed = [seen.get(key, 0) for key in common]
-    if n * rare >= 10:
-        expected, observed = [*expected, n * rare], [*observed, n - sum(observed)]
-    statistic = float(np.sum((np.array(observed) - np.array(expected)) ** 2 / np.array(expected)))
-    pvalue = float(chdtrc(len(expected) - 1, statistic))
-    require(pvalue > FALSE_FAILURE_RATE, f"{what} does not have its exact law: χ² = {statistic:.1f}, p = {pvalue:.2g}")
+    pvalue = fit_pvalue(seen, law)
+    require(pvalue > FALSE_FAILURE_RATE, f"{what} does not have its exact law: p = {pvalue:.2g}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any
 from unittest.mock import patch
@@ -134,9 +135,8 @@ def joint_law(mechanism: Longitudinal, permanent: Law, number: int) -> Law:
     """Return the joint law of several reports that are independent given one permanent answer."""
     law: Law = defaultdict(Fraction)
     for answer, probability in permanent.items():
-        rows = decoded(mechanism, answer)
         one: Law = defaultdict(Fraction)
-        for report, chance in outcomes(lambda draws, rows=rows: mechanism.report(rows, draws)):  # type: ignore[misc]
+        for report, chance in outcomes(partial(mechanism.report, decoded(mechanism, answer))):
             one[_bytes(mechanism, report)] += chance
         for reports in product(one.items(), repeat=number):
             joint = probability
