@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import factorial, inf, prod
+from typing import Any
 
 import numpy as np
 import pytest
