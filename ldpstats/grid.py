@@ -40,6 +40,20 @@ def numerator_at_least(probability: Fraction) -> int:
     return -(-probability.numerator * GRID // probability.denominator)
 
 
+def favoured_numerator(epsilon: float, favoured: int, outcomes: int) -> int:
+    """Return how often, in GRID-ths, one of the favoured outcomes comes up, each e^epsilon times as likely as others.
+
+    It is rounded down; levels that do not show on the grid are refused.
+    """
+    likelihood = favoured * exp_below(epsilon)
+    numerator = numerator_at_most(likelihood / (likelihood + outcomes - favoured))
+    if numerator * outcomes <= GRID * favoured:
+        raise LdpstatsError(
+            f"epsilon = {epsilon!r} for {outcomes} outcomes", "levels large enough to show on a grid of 2^-64"
+        )
+    return numerator
+
+
 def natural_log_above(ratio: Fraction) -> float:
     """Return the smallest double that is surely not below ln(ratio)."""
     if ratio == 1:  # the only rational number whose logarithm is a double: the margin below would not be tight

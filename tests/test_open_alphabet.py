@@ -17,11 +17,11 @@ from ldpstats.arrays import at_least
 from ldpstats.conformance import CHECKS, ConformanceError, check_named, exact_channel
 from ldpstats.conformance.enumeration import Law, outcomes
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
-from ldpstats.grid import GRID
+from ldpstats.grid import GRID, favoured_numerator
 from ldpstats.mechanisms import GRR, SS, SUE, Mechanism
 from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
 from ldpstats.mechanisms.codes import Codes
-from ldpstats.mechanisms.cohorts import flip_numerator, truth_numerator
+from ldpstats.mechanisms.cohorts import flip_numerator
 from ldpstats.mechanisms.open_alphabet import OpenAlphabet, OpenRAPPOR, OpenReports, OpenRR
 from ldpstats.noise import CohortChannel, MultinomialNoise
 from ldpstats.privacy import worst_ratio
@@ -355,7 +355,7 @@ class ServerOfFewerSymbols(ORR):
     @property
     def noise(self) -> MultinomialNoise:
         codes = self.codes
-        truth = truth_numerator(self.epsilon, codes.width) / GRID
+        truth = favoured_numerator(self.epsilon, 1, codes.width) / GRID
         return MultinomialNoise(
             CohortChannel((codes.single + 1) % codes.width * (codes.single > 0), codes.width, truth)
         )

@@ -15,7 +15,8 @@ from scipy.special import chdtrc
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.noise import SupportNoise, Tally, noise_from_dict
-from ldpstats.noise.revealed import RevealedBits, differing_bits, revealed_counts
+from ldpstats.noise.revealed import RevealedBits, differing_bits
+from ldpstats.noise.subsets import uniform_subset_counts
 
 FALSE_FAILURE_RATE = 1e-6
 
@@ -181,12 +182,12 @@ def test_the_test_of_a_law_sees_a_flip_that_is_off_by_a_twentieth() -> None:
 
 
 def test_each_respondent_reveals_a_uniform_set() -> None:
-    sets = revealed_counts(np.ones(60_000, dtype=np.int64), 5, 2, np.random.default_rng(6))
+    sets = uniform_subset_counts(np.ones(60_000, dtype=np.int64), 5, 2, np.random.default_rng(6))
     distinct, counts = np.unique(sets, axis=0, return_counts=True)
     assert len(distinct) == 10
     assert set(sets.sum(axis=1)) == {2}
     assert chdtrc(9, ((counts - 6000) ** 2 / 6000).sum()) > FALSE_FAILURE_RATE
-    crowd = revealed_counts(np.array([10**12, 0]), 4, 4, np.random.default_rng(7))
+    crowd = uniform_subset_counts(np.array([10**12, 0]), 4, 4, np.random.default_rng(7))
     assert crowd.tolist() == [[10**12] * 4, [0] * 4]
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ldpstats.grid import favoured_numerator
 from ldpstats.mechanisms.base import Mechanism
 from ldpstats.mechanisms.codes import (
     Codes,
@@ -18,7 +19,6 @@ from ldpstats.mechanisms.codes import (
 )
 from ldpstats.mechanisms.cohorts import (
     CohortAnswers,
-    truth_numerator,
 )
 from ldpstats.mechanisms.rappor import RAPPOR
 
@@ -60,7 +60,7 @@ class ORR(CohortAnswers):
         Mechanism.__post_init__(self)
         symbols = settled(self, "symbols", 2, _usual_symbols(self.k, self.epsilon))
         cohorts = settled(self, "cohorts", 1, 1 if symbols >= self.k else -(-4 * (self.k - 1) // (symbols - 1)))
-        truth_numerator(self.epsilon, symbols)
+        favoured_numerator(self.epsilon, 1, symbols)
         public_codes(permuted, self.k, cohorts, 1, symbols, settled(self, "seed", 0))
 
     @property

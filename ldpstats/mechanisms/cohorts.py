@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, exp_below, numerator_at_least, numerator_at_most, probability
+from ldpstats.grid import GRID, exp_below, favoured_numerator, numerator_at_least, probability
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.mechanisms.bits import bit_counts, clean_padding, set_bits
 from ldpstats.mechanisms.codes import Codes, most_differing
+from ldpstats.mechanisms.single import SingleOutput
 from ldpstats.noise import CohortChannel, MultinomialNoise, RevealedBits
 from ldpstats.randomness import Draws
 
 
-class CohortAnswers(Mechanism, Protocol):
+class CohortAnswers(SingleOutput, Protocol):
     """Mechanisms that send a random cohort, and by randomized response the symbol that it gives to the value."""
 
     purpose: ClassVar[str] = "short reports"
@@ -34,22 +35,12 @@ class CohortAnswers(Mechanism, Protocol):
     @property
     def truth(self) -> int:
         """How often the symbol is sent as it is, in GRID-ths."""
-        return truth_numerator(self.epsilon, self.codes.width)
+        return favoured_numerator(self.epsilon, 1, self.codes.width)
 
     @property
     def noise(self) -> MultinomialNoise:
         """Randomized response in every cohort."""
         return _answers_noise(self)
-
-    @property
-    def report_format(self) -> ReportFormat:
-        """One number per report: cohort · symbols + symbol."""
-        return ReportFormat(np.min_scalar_type(self._outputs - 1))
-
-    @property
-    def report_bits(self) -> int:
-        """The bits of that number."""
-        return (self._outputs - 1).bit_length()
 
     @property
     def _outputs(self) -> int:
@@ -66,14 +57,6 @@ class CohortAnswers(Mechanism, Protocol):
         cohorts = draws.uniform(self.codes.cohorts, values.shape)
         return answered(cohorts, self.codes.single[cohorts, values], self.codes.width, self.truth, draws)
 
-    def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Any symbol of any cohort."""
-        return reports < self._outputs
-
-    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Count each symbol of each cohort."""
-        return np.bincount(reports, minlength=self._outputs)
-
 
 def answered(
     cohorts: NDArray[np.int64], symbols: NDArray[np.int64], width: int, truth: int, draws: Draws
@@ -81,15 +64,6 @@ def answered(
     """Randomize symbols of given cohorts, and number them together with these."""
     answers: NDArray[np.int64] = draws.respond(symbols, width, truth)
     return cohorts * width + answers
-
-
-def truth_numerator(epsilon: float, symbols: int) -> int:
-    """Return how often randomized response tells the truth, in GRID-ths; refuse levels at which it says nothing."""
-    likelihood = exp_below(epsilon)
-    truth = numerator_at_most(likelihood / (likelihood + symbols - 1))
-    if truth * symbols <= GRID:
-        raise LdpstatsError(f"epsilon = {epsilon!r} for {symbols} symbols", "levels that show on a grid of 2^-64")
-    return truth
 
 
 @lru_cache(maxsize=4)

@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, exp_below, numerator_at_most
-from ldpstats.mechanisms.base import Mechanism, ReportFormat
+from ldpstats.grid import GRID, favoured_numerator
+from ldpstats.mechanisms.base import Mechanism
+from ldpstats.mechanisms.single import SingleOutput
 from ldpstats.noise import MultinomialNoise, TruthOrFake
 from ldpstats.randomness import Draws
 
 
 @dataclass(frozen=True, slots=True)
-class GRR(Mechanism):
+class GRR(SingleOutput):
     """Generalized randomized response (k-RR, direct encoding; Warner's randomized response at k = 2).
 
     A respondent answers truly with probability e^ε / (e^ε + k - 1) and otherwise with one of the other values.
@@ -45,31 +45,20 @@ class GRR(Mechanism):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
-        if self._truth * self.k <= GRID:
-            raise LdpstatsError(
-                f"epsilon = {self.epsilon!r} for {self.k} values",
-                "levels large enough for a truthful answer to be likelier than a given lie on a grid of 2^-64",
-            )
+        favoured_numerator(self.epsilon, 1, self.k)  # refuses levels that are too low
 
     @property
     def _truth(self) -> int:
-        likelihood = exp_below(self.epsilon)
-        return numerator_at_most(likelihood / (likelihood + self.k - 1))
+        return favoured_numerator(self.epsilon, 1, self.k)
+
+    @property
+    def _outputs(self) -> int:
+        return self.k
 
     @property
     def noise(self) -> MultinomialNoise:
         """Truth or a uniform fake."""
         return MultinomialNoise(TruthOrFake.uniform(self.k, Fraction(self._truth, GRID)))
-
-    @property
-    def report_format(self) -> ReportFormat:
-        """One number per report: the value."""
-        return ReportFormat(np.min_scalar_type(self.k - 1))
-
-    @property
-    def report_bits(self) -> int:
-        """The bits of a number below k."""
-        return (self.k - 1).bit_length()
 
     def likelihood_ratio(self) -> Fraction:
         """Return P(v | v) / P(v | another value)."""
@@ -78,14 +67,6 @@ class GRR(Mechanism):
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         """Keep the value or replace it by a uniformly drawn other one."""
         return draws.respond(values, self.k, self._truth)
-
-    def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Any value of the alphabet."""
-        return reports < self.k
-
-    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Count each value."""
-        return np.bincount(reports, minlength=self.k)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray, at_least, positive_epsilon
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, exp_below, numerator_at_most, probability
-from ldpstats.mechanisms.base import Mechanism, ReportFormat
+from ldpstats.grid import GRID, exp_below, favoured_numerator, probability
+from ldpstats.mechanisms.base import Mechanism
+from ldpstats.mechanisms.single import SingleOutput
 from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.hadamard import HadamardCoefficients, HadamardResponse, odd, order, places
 from ldpstats.randomness import Draws
@@ -22,7 +23,7 @@ _LARGEST_TELLING = 64.0
 
 
 @dataclass(frozen=True, slots=True)
-class HR(Mechanism):
+class HR(SingleOutput):
     """Hadamard response: an output of the value's own set is e^ε times likelier than one outside; sets overlap by half.
 
     The K = B b outputs form B blocks of a power of two b. A value has one of the rows of the b-by-b Hadamard
@@ -65,10 +66,7 @@ class HR(Mechanism):
         if not (whole and 1 <= chosen <= 2 * self.k):
             raise LdpstatsError(f"blocks = {chosen!r} for {self.k} values", f"a whole number from 1 to {2 * self.k}")
         object.__setattr__(self, "blocks", int(chosen))
-        if self._inside * self._outputs <= GRID * self._half:
-            raise LdpstatsError(
-                f"epsilon = {self.epsilon!r} for {self.k} values", "levels large enough to show on a grid of 2^-64"
-            )
+        favoured_numerator(self.epsilon, self._half, self._outputs)  # refuses levels that are too low
 
     @property
     def _blocks(self) -> int:
@@ -90,23 +88,12 @@ class HR(Mechanism):
     @property
     def _inside(self) -> int:
         """How often a report is in the set of its value, in GRID-ths."""
-        likelihood = self._half * exp_below(self.epsilon)
-        return numerator_at_most(likelihood / (likelihood + self._outputs - self._half))
+        return favoured_numerator(self.epsilon, self._half, self._outputs)
 
     @property
     def noise(self) -> MultinomialNoise:
         """The channel, with its fast transform."""
         return MultinomialNoise(HadamardResponse(self.k, self._blocks, self._size, probability(self._inside)))
-
-    @property
-    def report_format(self) -> ReportFormat:
-        """One number per report: the output."""
-        return ReportFormat(np.min_scalar_type(self._outputs - 1))
-
-    @property
-    def report_bits(self) -> int:
-        """The bits of an output's number."""
-        return (self._outputs - 1).bit_length()
 
     def likelihood_ratio(self) -> Fraction:
         """Return P(y | y in the set of v) / P(y | not in that of w)."""
@@ -124,17 +111,9 @@ class HR(Mechanism):
         elsewhere += self._size * (elsewhere >= start)
         return np.where(inside | (other < self._half), start + column, elsewhere)
 
-    def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Any output."""
-        return reports < self._outputs
-
-    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Count each output."""
-        return np.bincount(reports, minlength=self._outputs)
-
 
 @dataclass(frozen=True, slots=True)
-class HRR(Mechanism):
+class HRR(SingleOutput):
     """Hadamard randomized response: a random column of a Hadamard matrix, and the sign of the value's entry there.
 
     The sign is kept with probability p = e^ε / (e^ε + 1). The estimate is the inverse transform of the coefficients
@@ -161,13 +140,11 @@ class HRR(Mechanism):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
-        if 2 * self._truth <= GRID:
-            raise LdpstatsError(f"epsilon = {self.epsilon!r}", "levels large enough to show on a grid of 2^-64")
+        favoured_numerator(self.epsilon, 1, 2)  # refuses levels that are too low
 
     @property
     def _truth(self) -> int:
-        likelihood = exp_below(self.epsilon)
-        return numerator_at_most(likelihood / (likelihood + 1))
+        return favoured_numerator(self.epsilon, 1, 2)
 
     @property
     def _outputs(self) -> int:
@@ -178,16 +155,6 @@ class HRR(Mechanism):
         """The channel, with its fast transform."""
         return MultinomialNoise(HadamardCoefficients(self.k, probability(self._truth)))
 
-    @property
-    def report_format(self) -> ReportFormat:
-        """One number per report: twice the column, plus one for a minus."""
-        return ReportFormat(np.min_scalar_type(self._outputs - 1))
-
-    @property
-    def report_bits(self) -> int:
-        """The bits of a column's number, and the sign."""
-        return (self._outputs - 1).bit_length()
-
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of the true sign and the other one."""
         return Fraction(self._truth, GRID - self._truth)
@@ -197,14 +164,6 @@ class HRR(Mechanism):
         columns = draws.uniform(order(self.k), values.shape)
         reports: NDArray[np.int64] = 2 * columns + draws.respond(odd(values, columns), 2, self._truth)
         return reports
-
-    def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Any column and sign."""
-        return reports < self._outputs
-
-    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Count each sign of each column."""
-        return np.bincount(reports, minlength=self._outputs)
 
 
 def published_blocks(k: int, epsilon: float) -> int:

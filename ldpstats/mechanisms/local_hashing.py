@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, exp_below, numerator_at_most, probability
+from ldpstats.grid import GRID, exp_below, favoured_numerator, probability
 from ldpstats.hashing import LARGEST_SYMBOLS, support_counts, symbols_of
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.noise import SupportNoise
@@ -41,15 +41,11 @@ class LocalHashing(Mechanism, Protocol):
     def __post_init__(self) -> None:
         """Check the parameters."""
         Mechanism.__post_init__(self)
-        if self._truth * self._symbols <= GRID:
-            raise LdpstatsError(
-                f"epsilon = {self.epsilon!r} for {self._symbols} symbols",
-                "levels large enough for the true symbol to be likelier than another on a grid of 2^-64",
-            )
+        favoured_numerator(self.epsilon, 1, self._symbols)  # refuses levels that are too low
 
     @property
     def _truth(self) -> int:
-        return _truth_numerator(self.epsilon, self._symbols)
+        return favoured_numerator(self.epsilon, 1, self._symbols)
 
     @property
     def noise(self) -> SupportNoise:
@@ -201,8 +197,3 @@ def best_symbols(epsilon: float) -> int:
     below = int(likelihood)
     better = below + 2 if likelihood**2 > below * (below + 1) else below + 1
     return min(better, LARGEST_SYMBOLS)
-
-
-def _truth_numerator(epsilon: float, symbols: int) -> int:
-    likelihood = exp_below(epsilon)
-    return numerator_at_most(likelihood / (likelihood + symbols - 1))

@@ -19,7 +19,7 @@ from pandas.api.types import infer_dtype
 from ldpstats.arrays import FloatArray, positive_epsilon
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.estimation import Estimate, ProcessedEstimate, refuse_empty
-from ldpstats.grid import GRID, probability
+from ldpstats.grid import GRID, favoured_numerator, probability
 from ldpstats.mechanisms.base import Mechanism, Reports
 from ldpstats.mechanisms.codes import (
     Codes,
@@ -34,7 +34,6 @@ from ldpstats.mechanisms.cohorts import (
     flip_numerator,
     flipped,
     header_bytes,
-    truth_numerator,
 )
 from ldpstats.mechanisms.local_hashing import best_symbols
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
@@ -203,7 +202,7 @@ class OpenRR(OpenAlphabet):
         symbols = settled(self, "symbols", 2, best_symbols(self.epsilon))
         settled(self, "cohorts", 1, -(-_CONTRASTS // (symbols - 1)))
         settled(self, "seed", 0)
-        truth_numerator(self.epsilon, symbols)
+        favoured_numerator(self.epsilon, 1, symbols)
 
     @property
     def _width(self) -> int:
@@ -216,7 +215,7 @@ class OpenRR(OpenAlphabet):
 
     def likelihood_ratio(self) -> Fraction:
         """Return P(symbol | a string that has it) / P(symbol | another string)."""
-        truth = truth_numerator(self.epsilon, self._width)
+        truth = favoured_numerator(self.epsilon, 1, self._width)
         return Fraction(truth * (self._width - 1), GRID - truth)
 
     def over(self, candidates: Iterable[str]) -> CandidateAnswers:
@@ -232,7 +231,7 @@ class OpenRR(OpenAlphabet):
         )
 
     def _sent(self, cohorts: NDArray[np.int64], places: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
-        numbers = answered(cohorts, places[:, 0], self._width, truth_numerator(self.epsilon, self._width), draws)
+        numbers = answered(cohorts, places[:, 0], self._width, favoured_numerator(self.epsilon, 1, self._width), draws)
         return numbers.astype(np.min_scalar_type(self._cohorts * self._width - 1))
 
 

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import count
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray, at_least
+from ldpstats.arrays import FloatArray, at_least
 from ldpstats.errors import LdpstatsError, ReportError
-from ldpstats.grid import GRID, exp_below, numerator_at_most, probability
-from ldpstats.mechanisms.base import Mechanism, ReportFormat
+from ldpstats.grid import GRID, favoured_numerator, probability
+from ldpstats.mechanisms.base import Mechanism
+from ldpstats.mechanisms.single import SingleOutput
 from ldpstats.noise import MultinomialNoise, Tally
 from ldpstats.noise.cohorts import CohortChannel
 from ldpstats.randomness import Draws
@@ -24,7 +25,7 @@ _LARGEST_MATRIX = 1 << 25
 
 
 @dataclass(frozen=True, slots=True)
-class SHist(Mechanism):
+class SHist(SingleOutput):
     """Succinct histogram: the entry of a public random matrix of signs in a random row and the value's column.
 
     The sign is kept with probability p = e^ε / (e^ε + 1). The matrix has `rows` rows, 4k if none are given: at least
@@ -68,8 +69,7 @@ class SHist(Mechanism):
             )
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "seed", at_least(self.seed, 0, "seed"))
-        if 2 * self._truth <= GRID:
-            raise LdpstatsError(f"epsilon = {self.epsilon!r}", "levels large enough to show on a grid of 2^-64")
+        favoured_numerator(self.epsilon, 1, 2)  # refuses levels that are too low
 
     @property
     def _rows(self) -> int:
@@ -78,8 +78,11 @@ class SHist(Mechanism):
 
     @property
     def _truth(self) -> int:
-        likelihood = exp_below(self.epsilon)
-        return numerator_at_most(likelihood / (likelihood + 1))
+        return favoured_numerator(self.epsilon, 1, 2)
+
+    @property
+    def _outputs(self) -> int:
+        return 2 * self._rows
 
     @property
     def _channel(self) -> CohortChannel:
@@ -89,16 +92,6 @@ class SHist(Mechanism):
     def noise(self) -> MultinomialNoise:
         """A cohort for every row, with two symbols."""
         return MultinomialNoise(self._channel)
-
-    @property
-    def report_format(self) -> ReportFormat:
-        """One number per report: twice the row, plus one for a minus."""
-        return ReportFormat(np.min_scalar_type(2 * self._rows - 1))
-
-    @property
-    def report_bits(self) -> int:
-        """The bits of a row's number and the sign."""
-        return (2 * self._rows - 1).bit_length()
 
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of the true sign and the other one."""
@@ -110,14 +103,6 @@ class SHist(Mechanism):
         signs = self._channel.codes[rows, values].astype(np.int64)
         reports: NDArray[np.int64] = 2 * rows + draws.respond(signs, 2, self._truth)
         return reports
-
-    def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Any row and sign."""
-        return reports < 2 * self._rows
-
-    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Count each sign of each row."""
-        return np.bincount(reports, minlength=2 * self._rows)
 
     def projected(self, tally: Tally) -> FloatArray:
         """Return the paper's estimate, which is biased given the matrix: the mean of z Φ[j, v] over the reports."""

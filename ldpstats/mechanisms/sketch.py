@@ -13,10 +13,10 @@ import numpy as np
 from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.estimation import refuse_empty
-from ldpstats.grid import GRID
+from ldpstats.grid import GRID, favoured_numerator
 from ldpstats.mechanisms.base import Mechanism
 from ldpstats.mechanisms.codes import Codes, hashed, public_codes, settled, usual_cohorts, usual_width
-from ldpstats.mechanisms.cohorts import CohortAnswers, CohortBits, flip_numerator, truth_numerator
+from ldpstats.mechanisms.cohorts import CohortAnswers, CohortBits, flip_numerator
 from ldpstats.noise import Tally
 from ldpstats.noise.hadamard import odd, walsh_hadamard
 
@@ -134,7 +134,7 @@ class HCMS(CohortAnswers, Sketch):
         _settle_sketch(self)
         if self.functions.width.bit_count() != 1:
             raise LdpstatsError(f"width = {self.width}", "a power of two, for there to be a Hadamard matrix")
-        truth_numerator(self.epsilon, 2)
+        favoured_numerator(self.epsilon, 1, 2)
 
     @property
     def functions(self) -> Codes:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, double, exp_below, numerator_at_most, probability
+from ldpstats.grid import GRID, double, exp_below, favoured_numerator, probability
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.noise import MultinomialNoise, NoiseModel, SupportNoise, TruthOrFake
 from ldpstats.randomness import Draws
@@ -47,10 +47,7 @@ class SS(Mechanism):
         if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)) or not 1 <= chosen < self.k:
             raise LdpstatsError(f"omega = {chosen!r} for {self.k} values", f"a whole number from 1 to {self.k - 1}")
         object.__setattr__(self, "omega", int(chosen))
-        if self._holds_truth * self.k <= GRID * self._size:
-            raise LdpstatsError(
-                f"epsilon = {self.epsilon!r} for {self.k} values", "levels large enough to show on a grid of 2^-64"
-            )
+        favoured_numerator(self.epsilon, self._size, self.k)  # refuses levels that are too low
 
     @property
     def _size(self) -> int:
@@ -59,7 +56,7 @@ class SS(Mechanism):
 
     @property
     def _holds_truth(self) -> int:
-        return _truth_numerator(self.k, self.epsilon, self._size)
+        return favoured_numerator(self.epsilon, self._size, self.k)
 
     @property
     def noise(self) -> NoiseModel:
@@ -98,11 +95,6 @@ class SS(Mechanism):
         return np.bincount(reports.ravel(), minlength=self.k)
 
 
-def _truth_numerator(k: int, epsilon: float, size: int) -> int:
-    likelihood = exp_below(epsilon)
-    return numerator_at_most(size * likelihood / (size * likelihood + k - size))
-
-
 def _best_size(k: int, epsilon: float) -> int:
     ideal = Fraction(k) / (exp_below(epsilon) + 1)
     lower = int(ideal)
@@ -112,6 +104,6 @@ def _best_size(k: int, epsilon: float) -> int:
 
 
 def _variance_at_uniform(k: int, epsilon: float, size: int) -> float:
-    noise = SupportNoise.subset(k, probability(_truth_numerator(k, epsilon, size)), size)
+    noise = SupportNoise.subset(k, probability(favoured_numerator(epsilon, size, k)), size)
     mean = noise.q + noise.delta / k
     return mean * (1 - mean) / noise.delta**2

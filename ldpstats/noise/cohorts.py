@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray, IntArray, as_array
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.noise.information import Information
+from ldpstats.noise.information import Information, information_of
 from ldpstats.noise.level import log_ratio
 
 
@@ -189,9 +189,3 @@ class CohortChannel:
     def to_dict(self) -> dict[str, Any]:
         """Return the channel as plain values."""
         return {"kind": "cohorts", "codes": self.codes.tolist(), "symbols": self.symbols, "truth": self.truth}
-
-
-def information_of(matrix: FloatArray) -> Information:
-    """Return the information that is this matrix: a core between all the cells."""
-    left = np.broadcast_to(np.eye(matrix.shape[-1]), matrix.shape)
-    return Information(np.zeros(matrix.shape[:-1]), left, matrix)

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.errors import LdpstatsError
-from ldpstats.noise.cohorts import information_of
-from ldpstats.noise.information import Information
+from ldpstats.noise.information import Information, information_of
 from ldpstats.noise.level import log_ratio
 
 _PLUS, _MINUS = 0, 1

@@ -89,3 +89,9 @@ def solve_or_shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
         return np.linalg.solve(matrix, columns)
     except np.linalg.LinAlgError:
         return np.linalg.pinv(matrix, rcond=1e-10) @ columns
+
+
+def information_of(matrix: FloatArray) -> Information:
+    """Return the information that is this matrix: a core between all the cells."""
+    left = np.broadcast_to(np.eye(matrix.shape[-1]), matrix.shape)
+    return Information(np.zeros(matrix.shape[:-1]), left, matrix)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray, FloatArray, as_array, at_least
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.noise.cohorts import information_of
-from ldpstats.noise.information import Information, solve_or_shortest
+from ldpstats.noise.information import Information, information_of, solve_or_shortest
 from ldpstats.noise.level import log_ratio
+from ldpstats.noise.subsets import uniform_subset_counts
 
 # the smallest pivot of a Gram matrix of zeros and ones, against the largest, that is not rounding alone
 _SMALLEST_PIVOT = 1e-9
@@ -220,7 +220,7 @@ class RevealedBits:
             shown = np.broadcast_to(joined.sum(axis=-1)[..., None], (*joined.shape[:-1], self._width))
             shown_set = (whole @ joined[..., None])[..., 0]
         else:
-            of_values = revealed_counts(joined, self._width, self.size, rng)
+            of_values = uniform_subset_counts(joined, self._width, self.size, rng)
             shown = of_values.sum(axis=-2)
             shown_set = (of_values * np.swapaxes(whole, -1, -2)).sum(axis=-2)
         sent = rng.binomial(shown_set, self.keep) + rng.binomial(shown - shown_set, self.flip)
@@ -320,24 +320,6 @@ def differing_bits(encoding: NDArray[Any], cohorts: int, revealed: int) -> set[t
             found.add((min(first, revealed), min(second, max(revealed - first, 0))))
             found.add((min(first, max(revealed - second, 0)), min(second, revealed)))
     return found
-
-
-def revealed_counts(
-    respondents: NDArray[np.int64], slots: int, revealed: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Draw how many respondents of each group reveal each slot, everyone a uniformly random set of them.
-
-    The slots are visited one after another; all respondents of a group who still have r slots to reveal are alike.
-    The result has a last axis more, for the slots.
-    """
-    counts = np.empty((*respondents.shape, slots), dtype=np.int64)
-    left = respondents[..., None] * (np.arange(revealed + 1) == revealed)
-    for slot in range(slots):
-        taken = rng.binomial(left, np.minimum(np.arange(revealed + 1) / (slots - slot), 1.0))
-        counts[..., slot] = taken.sum(axis=-1)
-        left -= taken
-        left[..., :-1] += taken[..., 1:]
-    return counts
 
 
 def _checked_encoding(encoding: NDArray[Any]) -> NDArray[np.int8]:

@@ -48,6 +48,13 @@ def subset_draws(frequencies: FloatArray, n: int, p: float, size: int, tables: i
     return _visit(values, size, n - holders, holders, lambda v, waiting: rng.binomial(waiting, turn[v]), rng)
 
 
+def uniform_subset_counts(subsets: Counts, values: int, size: int, rng: np.random.Generator) -> Counts:
+    """Draw how many of so many uniformly random subsets hold each value; the result has a last axis for these."""
+    free = subsets[..., None] * (np.arange(size + 1) == size)
+    placed = [_place(free, values - value, size - value, rng) for value in range(values)]
+    return np.stack(placed, axis=-1)
+
+
 def _visit(
     values: int,
     size: int,
