@@ -54,9 +54,9 @@ from ldpstats.mechanisms import (
     recommend,
 )
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.protocols import SampledGroups
+from ldpstats.protocols import RRBA, CentralLaplace, PerAttribute, ProductDomain, SampledGroups, WholeView
 from ldpstats.tables import Table, TableSet
-from ldpstats.views import views
+from ldpstats.views import ViewsCertificate, certify_views, views
 
 __version__ = "0.1.0"
 
@@ -82,6 +82,7 @@ __all__ = [
     "OUE",
     "RAPPOR",
     "RR",
+    "RRBA",
     "SHE",
     "SS",
     "SUE",
@@ -89,6 +90,7 @@ __all__ = [
     "UE",
     "Association",
     "Audit",
+    "CentralLaplace",
     "DBitFlip",
     "DBitFlipPM",
     "Domain",
@@ -101,14 +103,19 @@ __all__ = [
     "OneHotCMS",
     "OpenRAPPOR",
     "OpenRR",
+    "PerAttribute",
     "PrivacyStatement",
+    "ProductDomain",
     "ReportError",
     "SHist",
     "SampledGroups",
     "Table",
     "TableSet",
+    "ViewsCertificate",
+    "WholeView",
     "association",
     "audit",
+    "certify_views",
     "independence_test",
     "independence_tests",
     "mechanism",

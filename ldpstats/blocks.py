@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,9 +84,10 @@ class Block:
         """Add the reports of other respondents to the same question through the same noise."""
         return replace(self, tally=self.tally + other.tally)
 
-    def alike(self, other: Block) -> bool:
-        """Say whether the two blocks' tallies may be added."""
-        return self.question == other.question and self.noise == other.noise
+    @property
+    def asked(self) -> Hashable:
+        """What was asked and through which noise; the tallies of blocks that agree in it may be added."""
+        return self.question, self.noise
 
     def to_dict(self) -> dict[str, Any]:
         """Return the block as plain values."""

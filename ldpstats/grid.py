@@ -65,6 +65,12 @@ def natural_log_above(ratio: Fraction) -> float:
     return nearest if Decimal(nearest) >= bound else float(np.nextafter(nearest, np.inf))
 
 
+def double_above(number: Fraction) -> float:
+    """Return the smallest double that is not below the number."""
+    nearest = float(number)
+    return nearest if Fraction(nearest) >= number else float(np.nextafter(nearest, np.inf))
+
+
 def probability(numerator: int) -> float:
     """Return the double for numerator / GRID."""
     return double(Fraction(numerator, GRID))

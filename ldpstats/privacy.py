@@ -14,6 +14,8 @@ from typing import Any
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import natural_log_above
 
+_INFINITE = "infinite"
+
 
 def strict_epsilon(worst_ratio: Fraction | None) -> float:
     """Return the privacy level of an exact worst-case likelihood ratio, rounded up to a double.
@@ -63,6 +65,8 @@ class PrivacyStatement:
         The strict level of a report about each group of attributes.
     nominal_epsilon, delta_at_nominal : float, optional
         A paper's own accounting where it differs, and the delta at which the channel really meets it.
+    provably_true : float, optional
+        The share of the reports that are true for sure, where the level is infinite.
     """
 
     epsilon: float
@@ -70,6 +74,7 @@ class PrivacyStatement:
     per_group: Mapping[str, float] = field(default_factory=dict)
     nominal_epsilon: float | None = None
     delta_at_nominal: float | None = None
+    provably_true: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", _level(self.epsilon, "epsilon"))
@@ -80,7 +85,7 @@ class PrivacyStatement:
             )
         levels = {str(group): _level(level, f"the level of {group!r}") for group, level in self.per_group.items()}
         object.__setattr__(self, "per_group", MappingProxyType(levels))
-        for name in ("nominal_epsilon", "delta_at_nominal"):
+        for name in ("nominal_epsilon", "delta_at_nominal", "provably_true"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, _level(getattr(self, name), name))
 
@@ -89,19 +94,22 @@ class PrivacyStatement:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # a mapping proxy cannot be pickled, and statements travel with tables to worker processes
-        levels = (self.nominal_epsilon, self.delta_at_nominal)
+        levels = (self.nominal_epsilon, self.delta_at_nominal, self.provably_true)
         return PrivacyStatement, (self.epsilon, self.unit, dict(self.per_group), *levels)
 
     def __str__(self) -> str:
-        text = f"epsilon = {_rounded_up(self.epsilon)} (strict; unit: {self.unit})"
-        if self.nominal_epsilon is None:
-            return text
-        text = f"{text}; nominal epsilon of the paper = {_rounded_up(self.nominal_epsilon)}"
-        return (
-            text
-            if self.delta_at_nominal is None
-            else f"{text} (holds with delta = {_rounded_up(self.delta_at_nominal)})"
-        )
+        return "; ".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """Return the statement in lines: the strict level, a paper's own accounting, and what is given away."""
+        parts = [f"epsilon = {_rounded_up(self.epsilon)} (strict; unit: {self.unit})"]
+        if self.nominal_epsilon is not None:
+            delta = self.delta_at_nominal
+            holds = "" if delta is None else f" (holds with delta = {_rounded_up(delta)})"
+            parts.append(f"nominal epsilon of the paper = {_rounded_up(self.nominal_epsilon)}{holds}")
+        if self.provably_true is not None:
+            parts.append(f"{_rounded_up(100 * self.provably_true)} % of the reports are provably true")
+        return parts
 
     def for_group(self, group: str) -> PrivacyStatement:
         """Return the statement for the table of one group: the respondents' guarantee, and the group's own level."""
@@ -110,7 +118,8 @@ class PrivacyStatement:
     def joined(self, other: PrivacyStatement) -> PrivacyStatement:
         """Return the statement for two different sets of respondents: the weaker guarantee holds for all.
 
-        A paper's own accounting survives only where both sets have one.
+        A paper's own accounting survives only where both sets have one. Of the shares that are provably true the
+        larger is stated.
         """
         if self.unit != other.unit:
             raise LdpstatsError(
@@ -129,15 +138,22 @@ class PrivacyStatement:
             groups,
             _larger(self.nominal_epsilon, other.nominal_epsilon) if both else None,
             _larger(self.delta_at_nominal, other.delta_at_nominal) if both else None,
+            max((one for one in (self.provably_true, other.provably_true) if one is not None), default=None),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the statement as plain values."""
-        plain = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {**plain, "per_group": dict(self.per_group)}
+        """Return the statement as plain values; an infinite level as a word, because JSON has no number for it."""
+        plain = {one.name: _plain_level(getattr(self, one.name)) for one in fields(self)}
+        return {**plain, "per_group": {group: _plain_level(level) for group, level in self.per_group.items()}}
+
+
+def _plain_level(value: Any) -> Any:
+    return _INFINITE if value == math.inf else value
 
 
 def _level(value: object, what: str) -> float:
+    if value == _INFINITE:
+        return math.inf
     if isinstance(value, bool) or not isinstance(value, Real) or not float(value) >= 0:
         raise LdpstatsError(f"{what} = {value!r}", "a level of at least 0")
     return float(value)

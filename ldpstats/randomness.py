@@ -18,6 +18,8 @@ from ldpstats.grid import GRID
 Shape: TypeAlias = int | tuple[int, ...]
 Rng: TypeAlias = int | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None
 RandomBytes: TypeAlias = Callable[[int], "bytes | NDArray[np.uint8]"]
+Word: TypeAlias = Callable[[], int]
+"""A source of uniform numbers below GRID, for a client that answers once."""
 
 _CHUNK = 1 << 16
 """How many answers are drawn at once, so that their random words stay in the cache."""
@@ -62,6 +64,14 @@ def client_draws(rng: Rng = None) -> Draws:
     if rng is None:
         return _ByteDraws(urandom, simulated=False)
     return _ByteDraws(_bytes_of(generator(rng)), simulated=True)
+
+
+def client_words(rng: Rng = None) -> Word:
+    """Return the operating system's secure randomness in words, or simulated ones if `rng` is given."""
+    if rng is None:
+        return lambda: int.from_bytes(urandom(8), "little")
+    source = generator(rng)
+    return lambda: int(source.integers(0, GRID - 1, dtype=np.uint64, endpoint=True))
 
 
 def generator(rng: Rng = None) -> np.random.Generator:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from ldpstats.blocks import Block
 from ldpstats.columns import listed
 from ldpstats.domain import Domain, read_json
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.estimation import Estimate, LinearPooling, invert, over_degrees_of_freedom, refuse_empty
+from ldpstats.estimation import TABLE_METHODS, Estimate, refuse_empty
 from ldpstats.noise import Tally
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.questions import Question
@@ -44,14 +44,19 @@ class Table:
         What the respondents were promised.
     derived : Estimate, optional
         The estimate of a table without blocks.
+    method : str
+        How the blocks are estimated together; see `estimated_by`.
     """
 
     domain: Domain
     blocks: tuple[Block, ...]
     privacy: PrivacyStatement
     derived: Estimate | None = None
+    method: str = "unbiased"
 
     def __post_init__(self) -> None:
+        if self.method not in list(TABLE_METHODS):
+            raise LdpstatsError(f"method = {self.method!r}", one_line(list(TABLE_METHODS)))
         for question in (block.question for block in self.blocks):
             if (question.attributes, question.shape) != (self.attributes, self.shape):
                 raise LdpstatsError(
@@ -92,22 +97,12 @@ class Table:
             return self.derived
         answered = [block for block in self.blocks if block.n > 0]
         refuse_empty(len(answered), f"the table of {' and '.join(self.attributes)}")
-        if len(answered) == 1 and answered[0].question.is_bijection:
-            answers, classes = invert(answered[0].tally, self.privacy), answered[0].classes
-            return replace(
-                answers,
-                estimate=answers.estimate[classes],
-                covariance=answers.covariance[np.ix_(classes, classes)],
-                bounds=None if answers.bounds is None else answers.bounds[:, classes],
-            )
-        pooling = LinearPooling(answered)
-        estimate = pooling.estimate([block.tally.counts for block in answered])
-        covariance = over_degrees_of_freedom(self.n * pooling.covariance(estimate), self.n)
-        return Estimate(estimate, covariance, self.n, self.privacy, self.simulated)
+        found = TABLE_METHODS[self.method].estimated(answered)
+        return replace(found, privacy=self.privacy, simulated=self.simulated)
 
     @property
     def estimate(self) -> FloatArray:
-        """Unbiased proportions in the table's shape; some may be negative."""
+        """Proportions in the table's shape; by every method but "mle" some may be negative."""
         return self.cells.estimate.reshape(self.shape)
 
     @property
@@ -124,6 +119,34 @@ class Table:
         """Return pointwise intervals for the population proportions, shape (*shape, 2); see Estimate.conf_int."""
         return self.cells.conf_int(alpha).reshape(*self.shape, 2)
 
+    def estimated_by(self, method: str) -> Table:
+        """Return the same table, estimated otherwise.
+
+        Parameters
+        ----------
+        method : {"unbiased", "gls", "mle", "closed form", "two blocks"}
+            "unbiased" inverts a single block and pools several with weights that depend on their designs only.
+            "gls" weighs by estimated covariances, "mle" finds the most likely proper proportions (for reports that
+            are one output of a channel). For truth-or-fake blocks that ask for the cells there are "closed form",
+            unbiased also when the fakes were adapted, and "two blocks", the average of the last two inversions.
+
+        Examples
+        --------
+        >>> from ldpstats import SampledGroups
+        >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> tables = SampledGroups(domain, epsilon=1.0, mechanism="grr").simulate(np.array([90, 5, 5, 0]), rng=7)
+        >>> table = tables["sex", "car"]
+        >>> bool(table.estimate.min() < 0), bool(table.estimated_by("mle").estimate.min() >= 0)
+        (True, True)
+        """
+        if method != self.method and self.derived is not None:
+            raise LdpstatsError(
+                f"method = {method!r} for a derived table, which has no reports of its own",
+                f"its own method, {self.method!r}",
+                "Estimate the table that it was derived from by this method, and derive it again.",
+            )
+        return self if method == self.method else replace(self, method=method)
+
     def reordered(self, attributes: str | Iterable[str]) -> Table:
         """Return the same table with its axes in another order."""
         names = listed(attributes)
@@ -133,26 +156,31 @@ class Table:
             return self
         blocks = tuple(block.reordered(names) for block in self.blocks)
         derived = self.derived and _added_up(self.derived, self.domain, names)
-        return Table(self.domain.project(names), blocks, self.privacy, derived)
+        return Table(self.domain.project(names), blocks, self.privacy, derived, self.method)
 
     def marginal(self, attributes: str | Iterable[str]) -> Table:
         """Add the table up to some of its attributes.
 
         Where the noise of the added-up counts is again a noise model (randomized response), the marginal keeps
-        its reports and every test applies; otherwise it carries its estimate and covariance only.
+        its reports and every test applies; otherwise it carries its estimate and covariance only. Where it keeps
+        them it is estimated anew, by the table's method; for "gls" and "mle" that is not the sum of the cells.
         """
         kept = self.domain.project(attributes)
         if set(kept.names) == set(self.attributes):
             return self.reordered(kept.names)
         blocks = tuple(block for block in (_merged_block(block, self.domain, kept) for block in self.blocks) if block)
         if blocks and len(blocks) == len(self.blocks):
-            return Table(kept, blocks, self.privacy)
-        return Table(kept, (), self.privacy, _added_up(self.cells, self.domain, kept.names))
+            return Table(kept, blocks, self.privacy, method=self.method)
+        return Table(kept, (), self.privacy, _added_up(self.cells, self.domain, kept.names), self.method)
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return a row per cell, labelled by category: estimate, std_err and pointwise interval."""
+        """Return a row per cell, labelled by category: estimate, std_err and pointwise interval.
+
+        The columns together are named after the method of estimation.
+        """
         index = self.domain.index()
-        return self.cells.to_frame(index if len(self.shape) > 1 else index.get_level_values(0), alpha)
+        frame = self.cells.to_frame(index if len(self.shape) > 1 else index.get_level_values(0), alpha)
+        return frame.rename_axis(columns=self.method)
 
     def summary(self, alpha: float = 0.05) -> Summary:
         """Return a table to read aloud: cells with standard errors and intervals, and the privacy promised."""
@@ -169,11 +197,12 @@ class Table:
         summary = Summary()
         title = f"Estimated table of {' and '.join(self.attributes)}{' (simulated)' if self.simulated else ''}"
         summary.tables.append(SimpleTable(rows, headers=headers, title=title))
+        promised = self.privacy.lines()
         summary.add_extra_txt(
             [
-                f"{self.n:,} reports; {self.privacy}.",
+                *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
                 f"Intervals: pointwise {level} ({kind}), for the population, randomization and sampling included.",
-                "Unbiased estimates: cells may be negative when the noise exceeds them.",
+                TABLE_METHODS[self.method].words,
             ]
         )
         return summary
@@ -219,6 +248,10 @@ class TableSet:
         names = (attributes,) if isinstance(attributes, str) else attributes
         return isinstance(names, Iterable) and frozenset(names) in self._tables
 
+    def estimated_by(self, method: str) -> TableSet:
+        """Return the same tables, all estimated by this method; see `Table.estimated_by`."""
+        return TableSet(self.domain, [table.estimated_by(method) for table in self], self.privacy)
+
     @property
     def n(self) -> int:
         """The number of reports behind all tables."""
@@ -244,7 +277,7 @@ class TableSet:
         return self if other == 0 else NotImplemented
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per table: its attributes, cells, reports, strict level of a report, mean standard error."""
+        """Return a row per table: attributes, cells, reports, strict level of a report, mean standard error, method."""
         rows = [
             {
                 "attributes": " × ".join(table.attributes),
@@ -252,6 +285,7 @@ class TableSet:
                 "reports": table.n,
                 "epsilon per report": max(table.privacy.per_group.values(), default=table.privacy.epsilon),
                 "mean std_err": _mean_std_err(table),
+                "method": table.method,
             }
             for table in self
         ]
@@ -260,10 +294,12 @@ class TableSet:
     def summary(self) -> str:
         """Return what these tables are and what was promised, in words, with a line per table."""
         kind = "simulated reports" if self.simulated else "reports"
-        return (
-            f"{len(self)} tables over {len(self.domain)} attributes from {self.n:,} {kind}\n"
-            f"privacy: {self.privacy}\n{self.to_frame().to_string(index=False)}"
-        )
+        lines = [
+            f"{len(self)} tables over {len(self.domain)} attributes from {self.n:,} {kind}",
+            *(f"privacy: {line}" for line in self.privacy.lines()),
+            self.to_frame().to_string(index=False),
+        ]
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"<TableSet: {len(self)} tables, n = {self.n}{', simulated' if self.simulated else ''}>"
@@ -279,6 +315,7 @@ class TableSet:
                 "privacy": table.privacy.to_dict(),
                 "attributes": list(table.attributes),
                 "blocks": [b.to_dict() for b in table.blocks],
+                "method": table.method,
             }
             for table in self
         ]
@@ -308,7 +345,9 @@ class TableSet:
 
 def _table_from_dict(domain: Domain, plain: Mapping[str, Any]) -> Table:
     blocks = tuple(Block.from_dict(block) for block in plain["blocks"])
-    return Table(domain.project(plain["attributes"]), blocks, PrivacyStatement(**plain["privacy"]))
+    # files from before there were methods name none
+    method = plain.get("method", "unbiased")
+    return Table(domain.project(plain["attributes"]), blocks, PrivacyStatement(**plain["privacy"]), method=method)
 
 
 def _merged_tables(one: Table | None, other: Table | None) -> Table:
@@ -316,16 +355,31 @@ def _merged_tables(one: Table | None, other: Table | None) -> Table:
         found = one or other
         assert found is not None  # the group came from one of the two sets
         return found
-    blocks = list(one.blocks)
-    for block in other.reordered(one.attributes).blocks:
-        twin = next((i for i, known in enumerate(blocks) if known.alike(block)), None)
-        if twin is None:
-            blocks.append(block)
-        else:
-            blocks[twin] = blocks[twin].merged_with(block)
     if one.derived is not None or other.derived is not None:
         raise LdpstatsError(f"two tables of {one.attributes}, one derived", "tables that still have their reports")
-    return Table(one.domain, tuple(blocks), one.privacy.joined(other.privacy))
+    if one.method != other.method:
+        raise LdpstatsError(
+            f"two tables of {one.attributes}, estimated by {one.method!r} and {other.method!r}",
+            "tables estimated by the same method",
+            f"Take estimated_by({one.method!r}) of both sets first.",
+        )
+    blocks = _merged_blocks(one.blocks, other.reordered(one.attributes).blocks)
+    return Table(one.domain, blocks, one.privacy.joined(other.privacy), method=one.method)
+
+
+def _merged_blocks(known: tuple[Block, ...], added: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Add each block's reports to the first one that asked the same through the same noise, or append it."""
+    blocks = list(known)
+    places: dict[Hashable, int] = {}
+    for place, block in enumerate(known):
+        places.setdefault(block.asked, place)
+    for block in added:
+        place = places.setdefault(block.asked, len(blocks))
+        if place == len(blocks):
+            blocks.append(block)
+        else:
+            blocks[place] = blocks[place].merged_with(block)
+    return tuple(blocks)
 
 
 def _merged_block(block: Block, domain: Domain, kept: Domain) -> Block | None:

@@ -131,7 +131,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no groups": ({"groups": []}, "at least one group"),
     "an empty group": ({"groups": [()]}, "at least one"),
     "groups of another type": ({"groups": 5}, "different names out of"),
-    "triples without names": ({"k": 3}, "k = 1 or k = 2"),
+    "groups larger than the domain": ({"k": 4}, "groups of 4 out of 3 attributes"),
     "a bool k": ({"k": True}, "k = True"),
     "no epsilon": ({"epsilon": 0}, "epsilon = 0"),
     "negative epsilon": ({"epsilon": -1.0}, "epsilon = -1.0"),

@@ -1,25 +1,46 @@
 """Estimation over noise models: unbiased, most likely, or post-processed."""
 
 from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom, refuse_empty
-from ldpstats.estimation.likelihood import Fitted, expectation_maximization, iterative_bayesian_update, mixture_em
+from ldpstats.estimation.likelihood import (
+    Fitted,
+    expectation_maximization,
+    iterative_bayesian_update,
+    mixture_em,
+    most_likely,
+)
 from ldpstats.estimation.methods import METHODS, ProcessedEstimate, known_method, processed
 from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance
+from ldpstats.estimation.several import (
+    TABLE_METHODS,
+    closed_form,
+    generalized_least_squares,
+    maximum_likelihood,
+    two_blocks,
+    unbiased,
+)
 
 __all__ = [
     "METHODS",
     "POST_PROCESSING",
+    "TABLE_METHODS",
     "Estimate",
     "Fitted",
     "LinearPooling",
     "NoiseVariance",
     "ProcessedEstimate",
+    "closed_form",
     "expectation_maximization",
+    "generalized_least_squares",
     "invert",
     "iterative_bayesian_update",
     "known_method",
+    "maximum_likelihood",
     "mixture_em",
+    "most_likely",
     "over_degrees_of_freedom",
     "processed",
     "refuse_empty",
+    "two_blocks",
+    "unbiased",
 ]

@@ -21,9 +21,10 @@ class Estimate:
     Parameters
     ----------
     estimate : array, shape (..., cells)
-        Unbiased frequencies. They may be negative or exceed one: clipping would bias everything made of them.
+        Frequencies: unbiased ones, unless the method that made them says otherwise. They may be negative or exceed
+        one: clipping would bias everything made of them.
     covariance : array, shape (..., cells, cells)
-        Unbiased estimate of their covariance: noise of the mechanism plus sampling of the respondents.
+        Estimate of their covariance: noise of the mechanism plus sampling of the respondents.
     n : int
         The reports behind them.
     bounds : array, shape (2, cells), optional
@@ -83,8 +84,8 @@ class Estimate:
 def invert(tally: Tally, privacy: PrivacyStatement | None = None) -> Estimate:
     """Estimate the frequencies behind a tally by inverting its expectation, which is unbiased.
 
-    The plug-in covariance has expectation (n-1)/n times the true one for every noise model, because it is
-    quadratic in the estimate only through the product of two means; hence the division by n - 1.
+    For reports that are independent of each other the plug-in covariance has expectation (n-1)/n times the true
+    one, because it is quadratic in the estimate only through the product of two means; hence the division by n - 1.
     """
     refuse_empty(tally.n)
     estimate = tally.noise.debias(tally.proportions)

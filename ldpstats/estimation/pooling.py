@@ -34,7 +34,8 @@ class LinearPooling:
     """Weighted least squares with weights that depend on the designs only, so that the estimate stays unbiased.
 
     Each output is weighted by its inverse variance under uniform frequencies; for a single invertible
-    block this is the plain inversion.
+    block this is the plain inversion. Designs that were chosen after earlier reports (adapted fakes) make the
+    weights depend on those reports, and leave a bias of smaller order than the standard error.
     """
 
     def __init__(self, measurements: Sequence[Measurement]) -> None:

@@ -47,7 +47,9 @@ def association(table: Table) -> Association:
 
     With E the product of the estimated margins, g the deviations from it and V their covariance,
     φ² = Σ g²/E − Σ V_vv/E, and Cramér's V is the root of max(φ², 0) / (min(r, c) − 1), at most 1. Where noise
-    alone would show a V of .3 or more, V is called not estimable.
+    alone would show a V of .3 or more, V is called not estimable. It always starts from the table's "unbiased"
+    estimate, whatever its method: what is taken off is the excess of a linear, unbiased estimate (a derived table
+    has no other than its own).
 
     Examples
     --------
@@ -59,8 +61,9 @@ def association(table: Table) -> Association:
     0.6
     """
     two_way_shape(table)
+    linear = table if table.derived is not None else table.estimated_by("unbiased")
     try:
-        estimate, covariance = table.estimate, table.covariance
+        estimate, covariance = linear.estimate, linear.covariance
     except NotIdentifiedError as error:
         return _not_estimable(error.came)
     row, column = estimate.sum(axis=1), estimate.sum(axis=0)

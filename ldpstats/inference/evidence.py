@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.blocks import Block
-from ldpstats.noise import Information
+from ldpstats.noise import Information, NoiseModel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,11 +59,21 @@ class Evidence:
 
     def rarest_expected_report(self, frequencies: FloatArray) -> float:
         """Return the smallest expected count of a report, or of its absence, if the cells have these frequencies."""
-        expected = []
-        for block in self.blocks:
-            mean = block.noise.mean(block.question.answer_frequencies(frequencies))
-            expected.append(block.n * float(np.minimum(mean, block.noise.largest - mean).min()))
-        return min(expected)
+        answers = ((block, block.question.answer_frequencies(frequencies)) for block in self.blocks)
+        return min(_least_count(block.noise, asked, block.n) for block, asked in answers)
+
+
+def _least_count(noise: NoiseModel, frequencies: FloatArray, n: int) -> float:
+    """Return the least expected count; where counts have no bounds, the Poisson count that is as far from normal.
+
+    As far by its excess kurtosis: 1 / λ for a Poisson count, and at most 3 for unbounded noise, which is that of
+    Laplace noise. With the mean nf of a count and the variance s of its noise, λ = (nf + s)² / (nf + 3 s²).
+    """
+    mean = noise.mean(frequencies)
+    if np.isfinite(noise.largest):
+        return n * float(np.minimum(mean, noise.largest - mean).min())
+    spread = n * (np.diagonal(noise.report_covariance(frequencies)) - mean * (1 - mean))
+    return float(((n * mean + spread) ** 2 / (n * mean + 3 * spread**2)).min())
 
 
 def identified_contrasts(evidence: Evidence, frequencies: FloatArray) -> FloatArray:

@@ -52,7 +52,7 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
         where it exists, else least squares.
     pvalue : {"auto", "asymptotic"} or MonteCarlo
         The χ² approximation, or tables drawn under the fitted hypothesis. "auto" is the approximation, unless
-        some report is expected fewer than 5 times under independence.
+        some report is expected fewer than 5 times under independence (or the noise of a count is as far from normal).
 
     Returns
     -------
@@ -190,7 +190,9 @@ def _monte_carlo(pvalue: PValue, evidence: Evidence, rarest: float) -> tuple[Mon
     if pvalue == "asymptotic" or rarest >= _SMALL_COUNT:
         return None, ""
     seed = zlib.crc32(b"".join(counts.tobytes() for counts in evidence.counts))
-    return MonteCarlo(rng=seed, enough=_ENOUGH), f", because a report is expected only {rarest:.1f} times"
+    return MonteCarlo(
+        rng=seed, enough=_ENOUGH
+    ), f", because the least count is worth only {rarest:.1f} expected reports"
 
 
 def _tail(df: int, statistic: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,7 +96,7 @@ class IndependenceResult:
             ["Method", self.method],
             ["Effect", str(self.effect)],
             ["Reports", f"{self.n:,}{' (simulated)' if self.simulated else ''}"],
-            ["Privacy", str(self.privacy)],
+            *([heading, line] for heading, line in zip_longest(["Privacy"], self.privacy.lines(), fillvalue="")),
         ]
         summary = Summary()
         summary.tables.append(

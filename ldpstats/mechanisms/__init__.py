@@ -1,8 +1,9 @@
 """Mechanisms: one file per way of encoding, all certified by the conformance suite."""
 
-from ldpstats.mechanisms.base import GRID_LEVEL, Mechanism, ReportFormat, Reports
+from ldpstats.mechanisms.base import GRID_LEVEL, Mechanism, ReportFormat, Reports, joint_ratio
 from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
+from ldpstats.mechanisms.fakes import FakeResponse, fake_numerators
 from ldpstats.mechanisms.grr import GRR, RR
 from ldpstats.mechanisms.hadamard import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
@@ -50,6 +51,7 @@ __all__ = [
     "UE",
     "DBitFlip",
     "DBitFlipPM",
+    "FakeResponse",
     "Longitudinal",
     "Mechanism",
     "Memo",
@@ -60,6 +62,8 @@ __all__ = [
     "Reports",
     "SHist",
     "best_name",
+    "fake_numerators",
+    "joint_ratio",
     "mechanism",
     "mechanisms",
     "recommend",

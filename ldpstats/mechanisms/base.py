@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol, overload
@@ -236,6 +237,17 @@ class Mechanism(Protocol):
         """Return the name and the parameters as plain values."""
         parameters = {field.name: getattr(self, field.name) for field in fields(self)}
         return {"name": self.name, **parameters}
+
+
+def joint_ratio(mechanisms: Iterable[Mechanism]) -> Fraction | None:
+    """Return the exact worst-case ratio of independent reports of one respondent together: the product of theirs."""
+    product = Fraction(1)
+    for one in mechanisms:
+        ratio = one.lifetime_ratio()
+        if ratio is None:
+            return None
+        product *= ratio
+    return product
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,6 +13,7 @@ from ldpstats.noise.hadamard import HadamardCoefficients, HadamardResponse
 from ldpstats.noise.information import Information, solve_or_shortest
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.multinomial import MultinomialNoise
+from ldpstats.noise.noisy_counts import DiscreteLaplace, NoisyCounts
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.noise.support import SupportNoise
 from ldpstats.noise.tally import Tally
@@ -21,11 +22,13 @@ __all__ = [
     "AdditiveNoise",
     "CohortChannel",
     "DenseChannel",
+    "DiscreteLaplace",
     "HadamardCoefficients",
     "HadamardResponse",
     "Information",
     "MultinomialNoise",
     "NoiseModel",
+    "NoisyCounts",
     "RevealedBits",
     "SupportNoise",
     "Tally",
@@ -38,6 +41,7 @@ _READERS: Mapping[str, Callable[..., NoiseModel]] = {
     "support": SupportNoise,
     "revealed bits": RevealedBits,
     "additive": lambda cells, weights: AdditiveNoise(cells, tuple(weights)),
+    "discrete laplace": lambda scale, cells, n: NoisyCounts(cells, n, DiscreteLaplace(scale)),
     "truth-or-fake": lambda truth, fake: MultinomialNoise(TruthOrFake(truth, tuple(fake))),
     "channel": lambda rows: MultinomialNoise(DenseChannel(tuple(map(tuple, rows)))),
     "cohorts": lambda **parameters: MultinomialNoise(CohortChannel(**parameters)),

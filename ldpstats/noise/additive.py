@@ -125,18 +125,8 @@ class AdditiveNoise:
         return self.simulate(rng.multinomial(n, frequencies, size=size), rng)
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
-        """Return the generalized-least-squares score of the debiased estimate, and its information.
-
-        With s = spread / shift² the covariance is diag(d) - f fᵀ for d = s + f, so its inverse is diag(1/d) plus
-        (f/d)(f/d)ᵀ / (1 - Σ f²/d). Since frequencies sum to one, that denominator is s Σ f/d: no digits cancel.
-        """
-        noise = self.spread / self.shift**2
-        precision = n / (noise + frequencies)
-        left = precision * frequencies
-        core = 1 / (noise * left.sum(axis=-1))
-        information = Information(precision, left[..., None], core[..., None, None])
-        deviation = self.debias(counts / n) - frequencies
-        return information.times(deviation[..., None])[..., 0], information
+        """Return the generalized-least-squares score of the debiased estimate, and its information."""
+        return gls_score(frequencies, self.debias(counts / n), self.spread / self.shift**2, n)
 
     def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
         """Return what each value's own entry says for it, against being another value's."""
@@ -161,6 +151,23 @@ class AdditiveNoise:
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""
         return {"kind": "additive", **asdict(self), "weights": list(self.weights)}
+
+
+def gls_score(frequencies: FloatArray, estimate: FloatArray, noise: float, n: int) -> tuple[FloatArray, Information]:
+    """Return the generalized-least-squares score of an unbiased estimate whose cells share only their sampling.
+
+    Its n-fold covariance is noise · I plus that of the respondents' sampling: diag(d) - f fᵀ for d = noise + f. So
+    the inverse is diag(1/d) + (f/d)(f/d)ᵀ / (1 - Σ f²/d). Frequencies sum to one, hence 1 - Σ f²/d = noise · Σ f/d;
+    and f/d = 1 - noise/d, of which contrasts see only the second part. So no digits cancel, however small the
+    noise: the information is n times diag(1/d) + noise (1/d)(1/d)ᵀ / Σ f/d, and the score weighs the deviations
+    from their mean, itself weighted by f/d.
+    """
+    precision = n / (noise + frequencies)
+    weights = precision * frequencies
+    total = weights.sum(axis=-1, keepdims=True)
+    deviation = estimate - frequencies
+    score = precision * (deviation - (weights * deviation).sum(axis=-1, keepdims=True) / total)
+    return score, Information(precision, precision[..., None], noise / total[..., None])
 
 
 def _sums(number: NDArray[np.int64], law: FloatArray, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -44,8 +44,8 @@ class NoiseModel(Protocol):
         ...
 
     @property
-    def largest(self) -> int:
-        """The most that one report adds to an entry of a tally."""
+    def largest(self) -> float:
+        """The most that one report adds to an entry of a tally; infinite where entries may even be negative."""
         ...
 
     def mean(self, frequencies: FloatArray) -> FloatArray:

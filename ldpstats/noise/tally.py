@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ldpstats.arrays import at_least, counts_array
+from ldpstats.arrays import as_array, at_least, counts_array
 from ldpstats.errors import ReportError
 from ldpstats.noise.model import NoiseModel
 
@@ -27,8 +28,9 @@ class Tally:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", at_least(self.n, 0, "the number of reports of a tally"))
-        counts = counts_array(self.counts, self.noise.outputs, "a tally")
         largest = self.noise.largest
+        count = counts_array if largest < math.inf else _signed_counts
+        counts = count(self.counts, self.noise.outputs, "a tally")
         if np.any(counts > largest * self.n):
             raise ReportError(
                 f"a count of {counts.max()} from {self.n} reports", f"at most {largest} per report and output"
@@ -67,3 +69,11 @@ class Tally:
     def __radd__(self, other: object) -> Tally:
         # sum() starts from 0
         return self if other == 0 else NotImplemented
+
+
+def _signed_counts(values: ArrayLike, cells: int, what: str) -> NDArray[np.int64]:
+    """Return whole counts that may be negative."""
+    array = as_array(values, what)
+    sizes = np.abs(array) if array.dtype.kind in "if" else array
+    checked = counts_array(sizes, cells, f"{what}, signs aside,")
+    return np.where(array < 0, -checked, checked)

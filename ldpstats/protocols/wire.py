@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ldpstats.arrays import BoolArray
 from ldpstats.errors import ReportError, one_line, shortened
-from ldpstats.mechanisms import Mechanism, ReportFormat
+from ldpstats.mechanisms import ReportFormat
 
 
 def to_wire(data: NDArray[Any]) -> list[str]:
@@ -19,7 +20,20 @@ def to_wire(data: NDArray[Any]) -> list[str]:
     return [json.dumps(report) for report in data.tolist()]
 
 
-def from_wire(column: pd.Series[str], mechanism: Mechanism) -> NDArray[np.integer[Any]]:
+class Sendable(Protocol):
+    """What can be sent: reports of one form, of which some are possible. A mechanism is such."""
+
+    @property
+    def report_format(self) -> ReportFormat:
+        """How the reports are stored."""
+        ...
+
+    def possible(self, reports: NDArray[Any], /) -> BoolArray:
+        """Say which reports, already of the right form, can have been sent."""
+        ...
+
+
+def from_wire(column: pd.Series[str], mechanism: Sendable) -> NDArray[np.integer[Any]]:
     """Read reports written by `to_wire`, naming the row of one that cannot be read or sent."""
     expected = mechanism.report_format
     parsed = [_parsed(row, text, expected) for row, text in column.items()]
@@ -60,6 +74,31 @@ def refuse_foreign_rows(reports: pd.DataFrame, fingerprint: str, labels: Sequenc
 def any_simulated(reports: pd.DataFrame) -> bool:
     """Say whether any row is simulated, also where a file reader left the words as text."""
     return bool((reports["simulated"].astype(str) == "True").any())
+
+
+def refuse_impossible_cells(reports: pd.DataFrame, cells: Mapping[str, int]) -> None:
+    """Refuse rows whose report is no cell of their group's table, or whose block is no whole number."""
+    for column in ("report", "block"):
+        if list(reports.columns).count(column) != 1 or reports[column].dtype.kind not in "iu":
+            raise ReportError(f"reports without a column {column!r} of whole numbers", "the rows as they were sent")
+    limits = reports["group"].map(cells)
+    wrong = np.flatnonzero((reports["report"] < 0) | (reports["report"] >= limits) | (reports["block"] < 0))
+    if wrong.size:
+        row = reports.iloc[wrong[0]]
+        raise ReportError(
+            f"the report {row['report']} in block {row['block']} in {_row(reports, wrong)}",
+            f"cells of {row['group']!r} below {limits.iloc[wrong[0]]}, in blocks numbered from 0",
+            "Check that client and server use the same protocol.",
+        )
+
+
+def block_counts(rows: pd.DataFrame, cells: int) -> NDArray[np.int64]:
+    """Count reported cells, a row for every block up to the last."""
+    blocks = int(rows["block"].max()) + 1 if len(rows) else 0
+    if blocks > len(rows):
+        raise ReportError(f"{len(rows)} rows in {blocks} blocks", "no empty block", "Rows are missing.")
+    flat = np.bincount(rows["block"] * cells + rows["report"], minlength=blocks * cells)
+    return flat.reshape(blocks, cells)
 
 
 def _row(rows: pd.DataFrame | pd.Series[Any], positions: NDArray[np.intp]) -> str:

@@ -1,0 +1,248 @@
+"""One table from several blocks of reports: unbiased, by least squares, most likely, or as the RRBA paper has it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom
+from ldpstats.estimation.fakes import AskedBlock, FakedAnswers, is_faked, stacked
+from ldpstats.estimation.likelihood import most_likely
+from ldpstats.estimation.pooling import LinearPooling
+
+
+def unbiased(blocks: Sequence[AskedBlock]) -> Estimate:
+    """Invert a single block that asks for the cells; pool anything else with weights from the designs alone.
+
+    Examples
+    --------
+    Four answers of which half are true, the others "a" or "b" at random:
+
+    >>> from ldpstats.blocks import Block
+    >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
+    >>> from ldpstats.questions import Question
+    >>> noise = MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
+    >>> unbiased([Block(Question(("letter",), (2,), (0, 1)), Tally(noise, [3, 1], 4))]).estimate
+    array([1., 0.])
+    """
+    if len(blocks) == 1 and blocks[0].question.is_bijection:
+        return _inverted(blocks[0])
+    pooling, n = LinearPooling(blocks), _reports(blocks)
+    estimate = pooling.estimate([block.tally.counts for block in blocks])
+    return Estimate(estimate, over_degrees_of_freedom(n * pooling.covariance(estimate), n), n)
+
+
+def generalized_least_squares(blocks: Sequence[AskedBlock]) -> Estimate:
+    """Weigh every block by the inverse covariance of its reports, as estimated; frequencies sum to one.
+
+    The covariances are those at a first, unbiased estimate; given them, one solution is exact:
+    π = π₀ + M⁻ s with the score s and the information M of all blocks at π₀, inverted over the contrasts.
+    For truth-or-fake blocks, with the distribution μ_b of the reports of block b,
+
+        π_v = (Σ_b w_bv π̂_bv − λ) / Σ_b w_bv,    w_bv = n_b p_b² / μ_bv,
+
+    where π̂_b inverts block b and λ makes the sum one. These weights are the full multinomial covariance;
+    n_b p_b² / (μ_bv (1 − μ_bv)), its diagonal alone, would not use that the counts of a block have a known sum.
+    As the weights are estimated, the result has a bias of smaller order than its standard error. It may be negative.
+
+    The covariance is M⁻ times n / (n - 1): what an inversion divides by, so that one block gives the same.
+
+    Examples
+    --------
+    >>> from ldpstats.blocks import Block
+    >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
+    >>> from ldpstats.questions import Question
+    >>> asked, rough = Question(("letter",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
+    >>> exact = MultinomialNoise(TruthOrFake(1.0, (0.5, 0.5)))
+    >>> both = [Block(asked, Tally(rough, [60, 40], 100)), Block(asked, Tally(exact, [50, 50], 100))]
+    >>> generalized_least_squares(both).estimate.round(2)
+    array([0.54, 0.46])
+    """
+    n = _reports(blocks)
+    start = _above_zero(LinearPooling(blocks).estimate([block.tally.counts for block in blocks]), n)
+    score, information = _total_score(blocks, start)
+    inverse = _inverse_on_contrasts(information)
+    return Estimate(start + inverse @ score, over_degrees_of_freedom(n * inverse, n), n)
+
+
+def maximum_likelihood(blocks: Sequence[AskedBlock]) -> Estimate:
+    """Find the proper frequencies under which the reports of all blocks together are most likely.
+
+    The covariance is the inverse of the expected information over the contrasts, times n / (n - 1) like every
+    other. It describes the estimate where all frequencies are well above zero. Where some are estimated as zero or
+    nearly so it is an approximation only: there the estimate is biased, and its errors are not normal.
+
+    Examples
+    --------
+    >>> from ldpstats.blocks import Block
+    >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
+    >>> from ldpstats.questions import Question
+    >>> noise = MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
+    >>> block = Block(Question(("letter",), (2,), (0, 1)), Tally(noise, [4, 0], 4))
+    >>> unbiased([block]).estimate, maximum_likelihood([block]).estimate.round(6)
+    (array([ 1.5, -0.5]), array([1., 0.]))
+    """
+    n, fitted = _reports(blocks), most_likely(blocks)
+    LinearPooling(blocks)  # refuses blocks that leave a contrast open, of which many frequencies were most likely
+    if not fitted.converged:
+        warnings.warn(
+            f"after {fitted.iterations} iterations the log-likelihood may still rise by {n * fitted.gap:.2g}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    _, information = _total_score(blocks, _above_zero(fitted.frequencies, n))
+    return Estimate(fitted.frequencies, over_degrees_of_freedom(n * _inverse_on_contrasts(information), n), n)
+
+
+def closed_form(blocks: Sequence[AskedBlock]) -> Estimate:
+    """Take the fakes that were to be expected from all the reports: (Σ o_b − Σ n_b (1−p_b) T_b) / Σ n_b p_b.
+
+    The weights n_b p_b do not depend on any report, so this stays exactly unbiased when every T_b is made of the
+    blocks before: the errors of the blocks are martingale differences. For the same reason the covariance is, on
+    average, Σ n_b (diag μ_b − μ_b μ_bᵀ) / (Σ n_b p_b)². Its estimate is divided by 1 − Σ n_b p_b² / (Σ n_b p_b)²
+    (for one block: multiplied by n / (n - 1)), which makes it unbiased where the T_b were fixed beforehand.
+
+    Examples
+    --------
+    >>> from ldpstats.blocks import Block
+    >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
+    >>> from ldpstats.questions import Question
+    >>> first, second = (MultinomialNoise(TruthOrFake(0.5, fake)) for fake in ((0.5, 0.5), (0.75, 0.25)))
+    >>> asked = Question(("letter",), (2,), (0, 1))
+    >>> closed_form([Block(asked, Tally(first, [5, 3], 8)), Block(asked, Tally(second, [6, 2], 8))]).estimate
+    array([0.75, 0.25])
+    """
+    stack = _about_the_cells(blocks, "closed form")
+    told, n = float((stack.n * stack.truth).sum()), _reports(blocks)
+    estimate = (stack.counts - stack.n * stack.fakes).sum(axis=0) / told
+    mean = stack.truth * estimate + stack.fakes
+    spread = np.diag((stack.n * mean).sum(axis=0)) - (stack.n * mean).T @ mean
+    effective = told**2 / float((stack.n * stack.truth**2).sum())
+    free = told**2 * (1 - 1 / effective) if n > 1 else 0.0
+    return Estimate(estimate, spread / free if free else np.full_like(spread, np.inf), n)
+
+
+def two_blocks(blocks: Sequence[AskedBlock]) -> Estimate:
+    """Average what the last two blocks say, each inverted by itself (Imran & Meo 2024, Section 5 and Eq. 4).
+
+    It is the paper's estimate, for comparison. It is unbiased but does not converge: the blocks before count for
+    nothing, so that its variance stays what two blocks have, however many there are. A last block with fewer
+    reports than any other is still open, and left out.
+
+    Examples
+    --------
+    >>> from ldpstats.blocks import Block
+    >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
+    >>> from ldpstats.questions import Question
+    >>> asked, noise = Question(("letter",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
+    >>> found = two_blocks([Block(asked, Tally(noise, counts, 8)) for counts in ([8, 0], [5, 3], [4, 4])])
+    >>> found.estimate, found.n
+    (array([0.625, 0.375]), 16)
+    """
+    _about_the_cells(blocks, "two blocks")
+    if len(blocks) < 2:
+        raise NotIdentifiedError(
+            f"method = 'two blocks' for {len(blocks)} block with reports",
+            "at least two blocks with reports",
+            "'closed form' takes any number of them.",
+        )
+    full = blocks[:-1] if len(blocks) > 2 and blocks[-1].n < min(block.n for block in blocks[:-1]) else blocks
+    one, other = map(_inverted, full[-2:])
+    return Estimate((one.estimate + other.estimate) / 2, (one.covariance + other.covariance) / 4, one.n + other.n)
+
+
+@dataclass(frozen=True, slots=True)
+class TableMethod:
+    """How a table may be estimated, and what readers of the estimate must know."""
+
+    estimated: Callable[[Sequence[AskedBlock]], Estimate]
+    words: str
+
+
+TABLE_METHODS: Mapping[str, TableMethod] = {
+    "unbiased": TableMethod(unbiased, "Unbiased estimates: cells may be negative when the noise exceeds them."),
+    "gls": TableMethod(
+        generalized_least_squares,
+        "Generalized least squares (gls), with estimated weights: cells may be negative when the noise exceeds them.",
+    ),
+    "mle": TableMethod(
+        maximum_likelihood,
+        "Maximum likelihood (mle): proper proportions; near zero they are biased, and their intervals rough.",
+    ),
+    "closed form": TableMethod(
+        closed_form,
+        "Unbiased estimates (closed form over all blocks): cells may be negative when the noise exceeds them.",
+    ),
+    "two blocks": TableMethod(
+        two_blocks,
+        "Unbiased estimates (average of the last two blocks; does not converge): cells may be negative.",
+    ),
+}
+
+
+def _inverted(block: AskedBlock) -> Estimate:
+    """Invert a block that has an answer of its own for every cell."""
+    answers, classes = invert(block.tally), np.asarray(block.question.classes)
+    return replace(
+        answers,
+        estimate=answers.estimate[classes],
+        covariance=answers.covariance[np.ix_(classes, classes)],
+        bounds=None if answers.bounds is None else answers.bounds[:, classes],
+    )
+
+
+def _reports(blocks: Sequence[AskedBlock]) -> int:
+    return sum(block.n for block in blocks)
+
+
+def _about_the_cells(blocks: Sequence[AskedBlock], method: str) -> FakedAnswers:
+    if not all(is_faked(block) and block.question.is_bijection for block in blocks):
+        raise LdpstatsError(
+            f"method = {method!r} for blocks that do not all report a cell, the true one or a fake",
+            "truth-or-fake blocks (randomized response) that ask for the cells themselves",
+            "'gls' and 'unbiased' take any blocks.",
+        )
+    return FakedAnswers.of(blocks)
+
+
+def _above_zero(frequencies: FloatArray, n: int) -> FloatArray:
+    """Cut frequencies at half a respondent and make them sum to one.
+
+    A block that never fakes an answer would have no variance there at a frequency of zero, hence infinite weight;
+    at half a respondent it weighs much, but other blocks still count.
+    """
+    cut = np.maximum(frequencies, 1 / (2 * n))
+    positive: FloatArray = cut / cut.sum()
+    return positive
+
+
+def _total_score(blocks: Sequence[AskedBlock], frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the score of the cells, up to a multiple of ones, and its information over all blocks."""
+    stacks, others = stacked(blocks)
+    score, information = np.zeros_like(frequencies), np.zeros((frequencies.size, frequencies.size))
+    for stack in stacks:
+        more, added = stack.score(frequencies)
+        score, information = score + more, information + added
+    for block in others:
+        more, low_rank = block.score(frequencies, block.tally.counts)
+        score, information = score + more, information + low_rank.dense()
+    return score, information
+
+
+def _inverse_on_contrasts(information: FloatArray) -> FloatArray:
+    """Invert an information matrix over the vectors that sum to zero; along the ones it tells nothing.
+
+    This is the leading part of the inverse of the matrix, bordered by ones: the equations of a minimum whose
+    variables have a given sum. Scaling the diagonal to one first keeps digits where some cells are rare.
+    """
+    scale = 1 / np.sqrt(np.diagonal(information))
+    border = scale / np.linalg.norm(scale)
+    bordered = np.block([[information * np.outer(scale, scale), border[:, None]], [border, np.zeros(1)]])
+    inverse = np.linalg.inv(bordered)[:-1, :-1] * np.outer(scale, scale)
+    symmetric: FloatArray = (inverse + inverse.T) / 2
+    return symmetric

@@ -1,0 +1,150 @@
+"""Truth or fake: the value with one probability, else a draw from a public distribution (RRBA's randomizer)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray, at_least
+from ldpstats.errors import LdpstatsError
+from ldpstats.grid import GRID, exp_below, numerator_at_most, probability
+from ldpstats.mechanisms.single import SingleOutput
+from ldpstats.noise import MultinomialNoise, TruthOrFake
+from ldpstats.privacy import strict_epsilon
+from ldpstats.randomness import Draws, Word
+
+
+@dataclass(frozen=True, slots=True)
+class FakeResponse(SingleOutput):
+    """Tell the truth with one probability, else draw a fake (Imran & Meo 2024, Algorithm 1).
+
+    The worst case is the rarest fake, reported by someone for whom it is true: with the probability p of telling
+    the truth the strict level is ln(1 + p / ((1-p) min T)). The paper's ln(1 / (1-p)) weighs the truth with its
+    frequency in the population, and so is no guarantee to the respondent who holds it.
+
+    Parameters
+    ----------
+    truth : int
+        The probability of telling the truth, in GRID-ths.
+    fake : tuple of int
+        The probability of each fake, in GRID-ths; they add up to GRID. Where one is zero, who reports it tells the
+        truth for sure, and the level is infinite.
+
+    Examples
+    --------
+    >>> quarter = np.full(4, 0.25)
+    >>> round(FakeResponse.telling(0.5, fake_numerators(quarter)).strict_epsilon(), 4)  # ln 5
+    1.6094
+    >>> FakeResponse.at_level(1.0, fake_numerators(np.array([0.7, 0.2, 0.1]))).strict_epsilon()
+    1.0
+    """
+
+    truth: int
+    fake: tuple[int, ...]
+
+    name: ClassVar[str] = "truth or fake"
+    source: ClassVar[str] = "Imran & Meo 2024"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "truth", at_least(self.truth, 1, "truth"))
+        proper = len(self.fake) >= 2 and all(type(one) is int for one in self.fake) and min(self.fake) >= 0
+        if not proper or sum(self.fake) != GRID or self.truth > GRID:
+            raise LdpstatsError(
+                f"truth = {self.truth} with {len(self.fake)} fakes",
+                "whole GRID-ths, the fakes adding up to all of them",
+            )
+
+    @classmethod
+    def telling(cls, p: float, fake: tuple[int, ...]) -> Self:
+        """Tell the truth with probability p."""
+        return cls(numerator_at_most(Fraction(p)), fake)
+
+    @classmethod
+    def at_level(cls, epsilon: float, fake: tuple[int, ...]) -> Self:
+        """Tell the truth as often as these fakes allow at a strict level: p = Eτ / (1 + Eτ), E = e^ε - 1, τ = min T."""
+        odds = (exp_below(epsilon) - 1) * Fraction(min(fake), GRID)
+        truth = numerator_at_most(odds / (1 + odds))
+        if truth < 1:
+            raise LdpstatsError(
+                f"epsilon = {epsilon!r} with a fake of probability {min(fake) / GRID:.3g}",
+                "a level and fakes that leave room for the truth on a grid of 2^-64",
+                "Mix the fakes with uniform ones: a larger floor.",
+            )
+        return cls(truth, fake)
+
+    @property
+    def k(self) -> int:
+        """The number of values."""
+        return len(self.fake)
+
+    @property
+    def epsilon(self) -> float:
+        """The level: what the probabilities give."""
+        return self.strict_epsilon()
+
+    @property
+    def p(self) -> Fraction:
+        """The probability of telling the truth."""
+        return Fraction(self.truth, GRID)
+
+    @property
+    def rarest(self) -> Fraction:
+        """The probability of the rarest fake."""
+        return Fraction(min(self.fake), GRID)
+
+    @property
+    def nominal_epsilon(self) -> float:
+        """The paper's ln(1 / (1-p)), which does not depend on the fakes (its Theorem 4.1)."""
+        return strict_epsilon(None if self.p == 1 else 1 / (1 - self.p))
+
+    @property
+    def delta_at_nominal(self) -> Fraction:
+        """The δ with which the channel meets the paper's level: p (1 - min T)."""
+        return self.p * (1 - self.rarest)
+
+    @property
+    def _outputs(self) -> int:
+        return self.k
+
+    @property
+    def noise(self) -> MultinomialNoise:
+        """Truth or a fake."""
+        return MultinomialNoise(TruthOrFake(probability(self.truth), tuple(one / GRID for one in self.fake)))
+
+    def likelihood_ratio(self) -> Fraction | None:
+        """Return P(v | v) / P(v | another value) for the rarest fake v."""
+        faked = (GRID - self.truth) * min(self.fake)
+        return None if faked == 0 else Fraction(self.truth * GRID + faked, faked)
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        """Draw who tells the truth, and a fake for everyone."""
+        told = draws.bernoulli(self.truth, values.size)
+        return np.where(told, values, draws.pick(self.fake, values.size))
+
+    def randomize_one(self, value: int, word: Word) -> int:
+        """Do the same for one value, from 64-bit words, without the cost of arrays."""
+        return value if word() < self.truth else bisect_right(_uppers(self.fake), word())
+
+
+@lru_cache(maxsize=4096)
+def _uppers(fake: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(accumulate(fake))
+
+
+def fake_numerators(frequencies: FloatArray | Sequence[float], floor: float = 0.0) -> tuple[int, ...]:
+    """Return proper frequencies as whole GRID-ths, mixed with uniform ones in the proportion `floor`.
+
+    What rounding down leaves over goes to the most frequent value; zeros stay zero unless there is a floor.
+    """
+    mixed = (1 - floor) * np.asarray(frequencies, dtype=float) + floor / len(frequencies)
+    numerators = [int(one * GRID) for one in mixed.tolist()]
+    numerators[int(np.argmax(mixed))] += GRID - sum(numerators)
+    return tuple(numerators)

@@ -1,0 +1,205 @@
+"""Noisy counts: a curator counts true answers and releases each table once, with whole-number noise in every cell."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray, at_least
+from ldpstats.errors import LdpstatsError
+from ldpstats.noise.additive import gls_score
+from ldpstats.noise.channels import multinomial_covariance, proper
+from ldpstats.noise.information import Information
+
+_LEAST_SCALE = 0.01
+"""Less noise than this is never seen: a cell would be wrong once in 10^43 releases."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplace:
+    """The two-sided geometric law on whole numbers: P(z) is proportional to e^(-|z| / scale).
+
+    Its variance 2 e^(-1/scale) / (1 - e^(-1/scale))² is about 2 scale² - 1/6: from a scale of 2 on it is within
+    2.1 % of that of the continuous Laplace law with the same scale.
+
+    Parameters
+    ----------
+    scale : float
+
+    Examples
+    --------
+    >>> round(DiscreteLaplace(2.0).variance, 2)
+    7.84
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        # written so that a NaN fails
+        if not _LEAST_SCALE <= self.scale < math.inf:
+            raise LdpstatsError(f"noise of scale {self.scale!r}", f"finite scales from {_LEAST_SCALE}")
+
+    @property
+    def variance(self) -> float:
+        """The variance of one draw."""
+        return 2 * math.exp(-1 / self.scale) / math.expm1(-1 / self.scale) ** 2
+
+    @property
+    def epsilon(self) -> float:
+        """The level of one histogram: another record moves one count down and one up."""
+        return 2 / self.scale
+
+    def sums(self, number: int, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw sums of so many independent draws: a draw is the difference of two geometric ones."""
+        success = -math.expm1(-1 / self.scale)
+        drawn: NDArray[np.int64] = rng.negative_binomial(number, success, shape)
+        return drawn - rng.negative_binomial(number, success, shape)
+
+    def log_weight(self, noise: NDArray[Any]) -> FloatArray:
+        """Return ln P(noise), up to a constant."""
+        weight: FloatArray = -np.abs(noise) / self.scale
+        return weight
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the law as plain values."""
+        return {"kind": "discrete laplace", "scale": self.scale}
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyCounts:
+    """True counts plus independent noise per cell, which every release of a table brings once, however many answered.
+
+    A tally of so many respondents is one release; releases of as many respondents each add up, their noise with
+    them. Counts may be negative, and may exceed the number of respondents.
+
+    Parameters
+    ----------
+    cells : int
+        The number of values.
+    n : int
+        The respondents of one release.
+    law : DiscreteLaplace
+        The law of the noise in a cell.
+
+    Examples
+    --------
+    >>> noise = NoisyCounts(2, 100, DiscreteLaplace(2.0))
+    >>> noise.simulate(np.array([60, 40]), np.random.default_rng(1))
+    array([59, 48])
+    >>> noise.report_covariance(np.array([0.6, 0.4])).round(3)
+    array([[ 0.318, -0.24 ],
+           [-0.24 ,  0.318]])
+    """
+
+    cells: int
+    n: int
+    law: DiscreteLaplace
+
+    def __post_init__(self) -> None:
+        at_least(self.cells, 2, "cells")
+        at_least(self.n, 0, "the number of respondents of a release")
+
+    @property
+    def epsilon(self) -> float:
+        """The level of one release, for another record in place of any one."""
+        return self.law.epsilon
+
+    @property
+    def has_likelihood(self) -> bool:
+        """No: the counts are sums of a multinomial draw and noise."""
+        return False
+
+    @property
+    def outputs(self) -> int:
+        """The number of entries of a tally: one per value."""
+        return self.cells
+
+    @property
+    def size(self) -> None:
+        """Nothing: the noise does not add up to zero."""
+        return
+
+    @property
+    def largest(self) -> float:
+        """Infinite: noise has no bounds, up or down."""
+        return math.inf
+
+    @property
+    def spread(self) -> float:
+        """The variance of the noise in a cell, shared out among the respondents."""
+        return self.law.variance / self.n
+
+    def mean(self, frequencies: FloatArray) -> FloatArray:
+        """Return the frequencies: noise has the mean zero."""
+        return frequencies
+
+    def design(self) -> tuple[FloatArray, FloatArray]:
+        """Return the identity and no offset."""
+        return np.eye(self.cells), np.zeros(self.cells)
+
+    def report_covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return the sampling covariance of a respondent, and her share of the noise."""
+        return multinomial_covariance(frequencies) + self.spread * np.eye(self.cells)
+
+    def debias(self, proportions: FloatArray) -> FloatArray:
+        """Return the proportions, which are unbiased."""
+        return proportions
+
+    def bounds(self) -> None:
+        """Give none: a noisy count is not a number of respondents."""
+        return
+
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the covariance matrix of the estimate.
+
+        Improper frequencies are cut at zero and scaled to sum to one first, lest a cell that shows less than nothing
+        be given less than the variance of its noise.
+        """
+        # not zero: if all are cut, they are equal
+        return self.report_covariance(proper(np.maximum(frequencies, np.finfo(float).tiny)))
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Release the true counts of n respondents once."""
+        totals = true_counts.sum(axis=-1)
+        if np.any(totals != self.n):
+            raise LdpstatsError(
+                f"true counts that add up to {totals[totals != self.n].flat[0]}", f"those of {self.n} respondents"
+            )
+        return true_counts + self.law.sums(1, true_counts.shape, rng)
+
+    def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw `size` tallies of `n` random respondents each, in releases of as many as this noise is for."""
+        releases, rest = divmod(n, self.n)
+        if rest or not releases:
+            raise LdpstatsError(f"a tally of {n} respondents", f"releases of {self.n} respondents each")
+        counts = rng.multinomial(n, proper(frequencies), size=size)
+        return counts + self.law.sums(releases, counts.shape, rng)
+
+    def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
+        """Return the generalized-least-squares score of the proportions, and its information."""
+        return gls_score(frequencies, counts / n, self.spread, n)
+
+    def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
+        """Return what the release of a single respondent's table says for each value."""
+        return self.law.log_weight(tallies - 1) - self.law.log_weight(tallies)
+
+    def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
+        """Say for each table whether the covariance of the counts is positive definite there."""
+        diagonal = self.spread + frequencies
+        positive = np.all(diagonal > 0, axis=-1)
+        # 1 - Σ f²/d, the other condition, is spread · Σ f/d
+        shares = np.divide(frequencies, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0).sum(axis=-1)
+        definite: NDArray[np.bool_] = positive & (shares > 0)
+        return definite
+
+    def merged(self, _classes: NDArray[np.int64], /) -> None:
+        """Give none: a sum of cells has more noise, the more cells it has."""
+        return
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model as plain values."""
+        return {**self.law.to_dict(), "cells": self.cells, "n": self.n}

@@ -1,0 +1,175 @@
+"""Assigned questions: every respondent answers one unit of groups out of a balanced public schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ldpstats.blocks import Block
+from ldpstats.columns import listed
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.mechanisms import Mechanism, Reports, best_name, joint_ratio, mechanism
+from ldpstats.noise import Tally
+from ldpstats.privacy import PrivacyStatement, strict_epsilon
+from ldpstats.protocols.groups import Group, label, refuse_shared_labels
+from ldpstats.protocols.population import Population, people_of
+from ldpstats.protocols.saved import SavedProtocol
+from ldpstats.protocols.wire import any_simulated, from_wire, refuse_foreign_rows, to_wire
+from ldpstats.questions import Question
+from ldpstats.randomness import Rng, client_draws, generator, permutation
+from ldpstats.tables import Table, TableSet
+
+RECORD = "a respondent's whole record"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A group that is asked for, and the mechanism that randomizes the answer."""
+
+    group: Group
+    question: Question
+    mechanism: Mechanism
+
+    @classmethod
+    def about(cls, domain: Domain, group: Group, name: str, epsilon: float) -> Asked:
+        """Ask for a group through a mechanism of the registry; "auto" takes the one with the least variance."""
+        question = Question.of(domain, group)
+        chosen = best_name(question.answers, epsilon) if name == "auto" else name
+        return cls(group, question, mechanism(chosen, k=question.answers, epsilon=epsilon))
+
+
+Unit = tuple[Asked, ...]
+"""What one respondent is asked; her reports are randomized independently of each other."""
+
+
+class AssignedQuestions(SavedProtocol):
+    """A protocol with a fixed set of units, of which every respondent answers exactly one.
+
+    The respondents of one call are assigned at random: the schedule begins at a random unit and goes round,
+    so that every unit is answered equally often (up to one), and a single respondent draws hers uniformly.
+    Which unit was answered is public and does not depend on the record.
+    """
+
+    _units: tuple[Unit, ...]
+
+    def _settle(self, units: Iterable[Iterable[Asked]], **values: Any) -> None:
+        """Set the fields of a frozen protocol, after a check of its groups."""
+        settled = tuple(tuple(unit) for unit in units)
+        refuse_shared_labels([asked.group for unit in settled for asked in unit])
+        for name, value in {**values, "_units": settled}.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def _asked(self) -> tuple[Asked, ...]:
+        return tuple(asked for unit in self._units for asked in unit)
+
+    def mechanism_for(self, group: str | Iterable[str]) -> Mechanism:
+        """Return the mechanism that randomizes the answers about a group."""
+        wanted = listed(group)
+        for asked in self._asked:
+            if set(asked.group) == set(wanted):
+                return asked.mechanism
+        raise LdpstatsError(f"the group {wanted!r}", one_line([asked.group for asked in self._asked]))
+
+    def privacy(self) -> PrivacyStatement:
+        """Return what every respondent is promised: the levels of the reports that she sends add up."""
+        per_group = {label(asked.group): asked.mechanism.strict_epsilon() for asked in self._asked}
+        levels = [strict_epsilon(joint_ratio(asked.mechanism for asked in unit)) for unit in self._units]
+        return PrivacyStatement(max(levels), RECORD, per_group)
+
+    def reports(self, frame: pd.DataFrame, rng: Rng = None) -> pd.DataFrame:
+        """Return the rows that travel: one per respondent and group, with the randomized answer.
+
+        The respondents come in random order, because the order of the frame may tell something about them. A
+        seed or Generator as `rng` makes a simulation, and the rows say so; without one, the operating
+        system's secure randomness is used.
+        """
+        parts = []
+        for places, answers in self._answers(frame, rng):
+            for asked, reports in answers:
+                rows = {
+                    "protocol": self.fingerprint(),
+                    "group": label(asked.group),
+                    "report": to_wire(reports.data),
+                    "simulated": reports.simulated,
+                }
+                parts.append(pd.DataFrame(rows, index=pd.Index(places)))
+        return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
+
+    def tables(self, reports: pd.DataFrame) -> TableSet:
+        """Count rows that travelled; a row that this protocol cannot have produced is refused, naming it."""
+        refuse_foreign_rows(reports, self.fingerprint(), [label(asked.group) for asked in self._asked])
+        tallies = []
+        for asked in self._asked:
+            rows = reports[reports["group"] == label(asked.group)]
+            data = from_wire(rows["report"], asked.mechanism)
+            tallies.append(asked.mechanism.count(Reports(asked.mechanism, data, any_simulated(rows))))
+        return self._table_set(tallies)
+
+    def collect(self, frame: pd.DataFrame, rng: Rng = None) -> TableSet:
+        """Ask every respondent, one by one, and count the reports."""
+        collected = [reports for _, answers in self._answers(frame, rng) for _, reports in answers]
+        return self._table_set([reports.mechanism.count(reports) for reports in collected])
+
+    def simulate(self, population: Population, rng: Rng = None) -> TableSet:
+        """Draw tables with the law of `collect`, at the level of counts.
+
+        `population` is a data frame, or an array of joint counts in domain order (flat or in the domain's shape).
+        """
+        numbers = generator(rng)
+        people = people_of(self.domain, population, numbers)
+        places = scheduled(people.n, len(self._units), int(numbers.integers(len(self._units))))
+        tallies = []
+        for unit, part in zip(self._units, people.divided([len(own) for own in places], numbers), strict=True):
+            true_counts = part.block_counts([asked.question for asked in unit], max(part.n, 1), numbers)
+            for asked, counts in zip(unit, true_counts, strict=True):
+                tallies.append(asked.mechanism.simulate(counts.sum(axis=0), rng=numbers))
+        return self._table_set(tallies)
+
+    def _agreed(self) -> object:
+        return [[(asked.group, asked.mechanism) for asked in unit] for unit in self._units]
+
+    def _answers(self, frame: pd.DataFrame, rng: Rng) -> list[tuple[range, list[tuple[Asked, Reports]]]]:
+        codes = self.domain.encode(frame)
+        # one Generator for all groups, or a seed would give each of them the same numbers
+        source = None if rng is None else generator(rng)
+        draws = client_draws(source)
+        order = permutation(draws, len(codes))
+        all_places = scheduled(len(codes), len(self._units), int(draws.uniform(len(self._units), 1)[0]))
+        answers = []
+        for places, unit in zip(all_places, self._units, strict=True):
+            own = codes[order[places]]
+            answers.append((places, [(asked, _privatized(self.domain, asked, own, source)) for asked in unit]))
+        return answers
+
+    def _table_set(self, tallies: Sequence[Tally]) -> TableSet:
+        privacy = self.privacy()
+        tables = [
+            Table(
+                self.domain.project(asked.group), (Block(asked.question, tally),), privacy.for_group(label(asked.group))
+            )
+            for asked, tally in zip(self._asked, tallies, strict=True)
+        ]
+        return TableSet(self.domain, tables, privacy)
+
+
+def scheduled(n: int, units: int, first: int) -> list[range]:
+    """Return each unit's places in a random order of n respondents, when the schedule begins at unit `first`."""
+    return [range((position - first) % units, n, units) for position in range(units)]
+
+
+def equal_shares(epsilon: float, parts: int) -> float:
+    """Return the largest double of which so many add up to no more than epsilon."""
+    share = epsilon / parts
+    return share if Fraction(share) * parts <= Fraction(epsilon) else float(np.nextafter(share, 0))
+
+
+def _privatized(domain: Domain, asked: Asked, codes: NDArray[np.int64], source: Rng) -> Reports:
+    return asked.mechanism.privatize(asked.question.answer(domain, codes), source)

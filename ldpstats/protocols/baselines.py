@@ -1,0 +1,135 @@
+"""Baselines: a whole view on a split budget, and the whole record in one answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ldpstats.arrays import positive_epsilon
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError
+from ldpstats.protocols.assigned import Asked, AssignedQuestions, Unit, equal_shares
+from ldpstats.protocols.groups import Group, NamedGroups, NamedViews, Views, checked_domain, views_of
+
+_LARGEST_PRODUCT = 1 << 20
+
+
+@dataclass(frozen=True, init=False)
+class WholeView(AssignedQuestions):
+    """A balanced schedule of views: every respondent answers all the disjoint groups of one, each at a share of ε.
+
+    At equal ε of a respondent this is far less exact than `SampledGroups`, which gives every answer the whole
+    budget: measured mean squared errors were 3 to 37 times larger.
+
+    Parameters
+    ----------
+    domain : Domain
+    k : int
+        The size of the groups, if `groups` is not given.
+    epsilon : float
+        The level of a respondent; the groups of her view share it equally.
+    mechanism : str
+        A name out of `mechanisms()`; "auto" takes the one with the smallest variance for each group's size.
+    groups : sequence of sequences of str, optional
+        The groups to ask for; they are packed into few views.
+    views : sequence of sequences of groups, optional
+        The views, if they are decided already.
+
+    Examples
+    --------
+    >>> domain = Domain({name: ["yes", "no"] for name in "abcd"})
+    >>> protocol = WholeView(domain, epsilon=2.0)
+    >>> protocol.views[0]
+    (('a', 'b'), ('c', 'd'))
+    >>> print(protocol.privacy())
+    epsilon = 2 (strict; unit: a respondent's whole record)
+    """
+
+    kind: ClassVar[str] = "whole view"
+
+    domain: Domain
+    k: int
+    epsilon: float
+    mechanism: str
+    views: Views
+    _units: tuple[Unit, ...] = field(repr=False, compare=False)
+
+    def __init__(
+        self,
+        domain: Domain,
+        k: int = 2,
+        epsilon: float = 1.0,
+        mechanism: str = "auto",
+        groups: NamedGroups = None,
+        views: NamedViews = None,
+    ) -> None:
+        chosen, level = views_of(checked_domain(domain), k, groups, views), positive_epsilon(epsilon)
+        self._settle(
+            [
+                [Asked.about(domain, group, mechanism, equal_shares(level, len(view))) for group in view]
+                for view in chosen
+            ],
+            domain=domain,
+            k=max(len(group) for view in chosen for group in view),
+            epsilon=level,
+            mechanism=mechanism,
+            views=chosen,
+        )
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of all views."""
+        return tuple(group for view in self.views for group in view)
+
+    def _plain(self) -> dict[str, Any]:
+        views = [[list(group) for group in view] for view in self.views]
+        return {"epsilon": self.epsilon, "mechanism": self.mechanism, "views": views}
+
+
+@dataclass(frozen=True, init=False)
+class ProductDomain(AssignedQuestions):
+    """The whole record as one answer: a single table over all attributes, which has every smaller one as a marginal.
+
+    Its cells are many, and so is the noise in sums of them.
+
+    Parameters
+    ----------
+    domain : Domain
+    epsilon : float
+        The level of every respondent.
+    mechanism : str
+        A name out of `mechanisms()`; "auto" takes the one with the smallest variance.
+
+    Examples
+    --------
+    >>> domain = Domain({"sex": ["F", "M"], "travel": ["car", "train", "other"]})
+    >>> ProductDomain(domain, epsilon=1.0).groups
+    (('sex', 'travel'),)
+    """
+
+    kind: ClassVar[str] = "product domain"
+
+    domain: Domain
+    epsilon: float
+    mechanism: str
+    _units: tuple[Unit, ...] = field(repr=False, compare=False)
+
+    def __init__(self, domain: Domain, epsilon: float = 1.0, mechanism: str = "auto") -> None:
+        cells = checked_domain(domain).size()
+        if cells > _LARGEST_PRODUCT:
+            raise LdpstatsError(
+                f"a product of {len(domain)} attributes with {cells:,} cells",
+                f"at most {_LARGEST_PRODUCT:,} cells",
+                "Project the domain to fewer attributes, or ask for groups: SampledGroups.",
+            )
+        level = positive_epsilon(epsilon)
+        whole = Asked.about(domain, domain.names, mechanism, level)
+        self._settle([[whole]], domain=domain, epsilon=level, mechanism=mechanism)
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The one group: all attributes."""
+        return (self.domain.names,)
+
+    def _plain(self) -> dict[str, Any]:
+        return {"epsilon": self.epsilon, "mechanism": self.mechanism}

@@ -1,0 +1,149 @@
+"""Central comparators: what a trusted curator, who sees every record, would release with Laplace noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import positive_epsilon
+from ldpstats.blocks import Block
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.grid import double_above
+from ldpstats.noise import DiscreteLaplace, NoisyCounts, Tally
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.protocols.assigned import RECORD
+from ldpstats.protocols.groups import Group, NamedGroups, checked_domain, groups_of, label, refuse_shared_labels
+from ldpstats.protocols.population import People, Population, Records, people_of
+from ldpstats.protocols.saved import SavedProtocol
+from ldpstats.questions import Question
+from ldpstats.randomness import Rng, generator
+from ldpstats.tables import Table, TableSet
+
+Scale = Literal["sound", "paper"]
+_SCALES = ("sound", "paper")
+
+
+@dataclass(frozen=True, init=False)
+class CentralLaplace(SavedProtocol):
+    """A curator counts the tables of all groups from everyone's true records, and adds noise to every cell.
+
+    Nothing here is local: the curator is trusted with the records, and only what she releases is private. If one
+    respondent's record is replaced, a table loses a count in one cell and gains one in another. So noise of
+    scale b (P(z) proportional to e^(-|z|/b)) gives a table the level 2/b, and tables of the same respondents add
+    their levels up.
+
+    With the scale "sound", b = 2G/ε for all G tables, and the release has the level ε. With "paper", b = 2m/ε for
+    a table of m cells, however many tables there are (RRBA paper, Section 7.4). As printed that is m times too
+    much noise for one table, and too little for a release of more tables than they have cells: the strict level
+    of the release is the sum of ε/m over the tables, and ε is its nominal one.
+
+    The paper draws continuous noise; here it is the two-sided geometric law, so that counts stay whole numbers.
+    Its variance, 2 e^(-1/b) / (1 - e^(-1/b))², is practically that of the continuous law (2b²) for b ≥ 2.
+
+    This is a comparator, not for release: the noise comes from a numpy Generator, whose draws are not exact, and
+    the stated levels are those of the law that it stands for. So all results are marked as simulated, also those
+    from real records.
+
+    Parameters
+    ----------
+    domain : Domain
+    k : int
+        The size of the groups, if `groups` is not given: all pairs, in the order of `views`. With `groups`,
+        the size of the largest one takes its place.
+    epsilon : float
+        The level of the whole release ("sound"), or the one that the paper claims for each table ("paper").
+    scale : {"sound", "paper"}
+    groups : sequence of sequences of str, optional
+        The groups whose tables are released.
+
+    Examples
+    --------
+    >>> domain = Domain({"sex": ["F", "M"], "age": ["young", "old"], "car": ["yes", "no"]})
+    >>> print(CentralLaplace(domain, epsilon=1.5).privacy())
+    epsilon = 1.5 (strict; unit: a respondent's whole record, with a trusted curator)
+    >>> central = CentralLaplace(domain, epsilon=1.5, groups=[("sex", "age")])
+    >>> central.simulate(np.full(8, 100), rng=1)["sex", "age"].blocks[0].tally.counts
+    array([201, 205, 197, 201])
+    """
+
+    kind: ClassVar[str] = "central laplace"
+
+    domain: Domain
+    k: int
+    epsilon: float
+    scale: Scale
+    groups: tuple[Group, ...]
+
+    def __init__(
+        self,
+        domain: Domain,
+        k: int = 2,
+        epsilon: float = 1.0,
+        scale: Scale = "sound",
+        groups: NamedGroups = None,
+    ) -> None:
+        if scale not in _SCALES:
+            raise LdpstatsError(f"scale = {scale!r}", one_line(_SCALES))
+        chosen = groups_of(checked_domain(domain), k, groups)
+        refuse_shared_labels(chosen)
+        settled = {"domain": domain, "k": max(map(len, chosen)), "epsilon": positive_epsilon(epsilon), "scale": scale}
+        for name, value in {**settled, "groups": chosen}.items():
+            object.__setattr__(self, name, value)
+        for group in chosen:
+            self.law(group)  # refuses levels that leave no noise
+
+    def law(self, group: Group) -> DiscreteLaplace:
+        """Return the law of the noise in the cells of a group's table."""
+        parts = len(self.groups) if self.scale == "sound" else self.domain.size(group)
+        return DiscreteLaplace(_least_scale(parts, self.epsilon))
+
+    def privacy(self) -> PrivacyStatement:
+        """Return what the whole release costs a respondent: the levels of its tables add up."""
+        levels = {label(group): 2 / Fraction(self.law(group).scale) for group in self.groups}
+        per_group = {name: double_above(level) for name, level in levels.items()}
+        nominal = None if self.scale == "sound" else self.epsilon
+        return PrivacyStatement(
+            double_above(sum(levels.values(), Fraction(0))), f"{RECORD}, with a trusted curator", per_group, nominal
+        )
+
+    def collect(self, frame: pd.DataFrame, rng: Rng = None) -> TableSet:
+        """Count true records and add noise; the result counts as simulated, since its noise is not for release."""
+        return self._released(Records(self.domain, self.domain.encode(frame)), generator(rng))
+
+    def simulate(self, population: Population, rng: Rng = None) -> TableSet:
+        """Draw tables with the law of `collect`.
+
+        `population` is a data frame, or an array of joint counts in domain order (flat or in the domain's shape).
+        """
+        numbers = generator(rng)
+        return self._released(people_of(self.domain, population, numbers), numbers)
+
+    def _plain(self) -> dict[str, Any]:
+        groups = [list(group) for group in self.groups]
+        return {"epsilon": self.epsilon, "scale": self.scale, "groups": groups}
+
+    def _agreed(self) -> object:
+        return [(group, self.law(group)) for group in self.groups]
+
+    def _released(self, people: People, numbers: np.random.Generator) -> TableSet:
+        privacy = self.privacy()
+        questions = [Question.of(self.domain, group) for group in self.groups]
+        tables = []
+        for question, counted in zip(questions, people.block_counts(questions, max(people.n, 1), numbers), strict=True):
+            group = question.attributes
+            noise = NoisyCounts(question.answers, people.n, self.law(group))
+            counts = noise.simulate(counted.sum(axis=0), numbers)
+            block = Block(question, Tally(noise, counts, people.n, simulated=True))
+            tables.append(Table(self.domain.project(group), (block,), privacy.for_group(label(group))))
+        return TableSet(self.domain, tables, privacy)
+
+
+def _least_scale(parts: int, epsilon: float) -> float:
+    """Return the least double b for which 2/b is at most a part of epsilon."""
+    scale = 2 * parts / epsilon
+    return scale if Fraction(scale) * Fraction(epsilon) >= 2 * parts else float(np.nextafter(scale, np.inf))

@@ -1,0 +1,144 @@
+"""Populations: the respondents of a simulation, record by record or as joint counts, divided at random."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from ldpstats.arrays import as_array, counts_array
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError
+from ldpstats.questions import Question
+
+Population: TypeAlias = pd.DataFrame | ArrayLike
+_LARGEST_POPULATION = 10**9 - 1
+
+
+class People(Protocol):
+    """Respondents whose true answers are known."""
+
+    @property
+    def n(self) -> int:
+        """How many they are."""
+        ...
+
+    def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> list[People]:
+        """Divide them at random into parts of these sizes, which add up to all of them."""
+        ...
+
+    def block_counts(
+        self, questions: Sequence[Question], size: int, rng: np.random.Generator
+    ) -> list[NDArray[np.int64]]:
+        """Divide them at random into blocks of `size` (the last may be smaller), and count their true answers.
+
+        The result has an array for every question, with a row for every block: the same respondents answer
+        all questions of a block.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Records:
+    """Respondents as rows of codes, in random order."""
+
+    domain: Domain
+    codes: NDArray[np.int64]
+
+    @property
+    def n(self) -> int:
+        """How many they are."""
+        return len(self.codes)
+
+    def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> list[People]:
+        """Take one part behind the other: the order is random already."""
+        del rng
+        ends = np.cumsum(sizes)
+        return [Records(self.domain, self.codes[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+
+    def block_counts(
+        self, questions: Sequence[Question], size: int, rng: np.random.Generator
+    ) -> list[NDArray[np.int64]]:
+        """Count the answers of one block behind the other."""
+        del rng
+        blocks = -(-self.n // size)
+        places = np.arange(self.n) // size
+        counted = []
+        for question in questions:
+            answers = question.answer(self.domain, self.codes)
+            flat = np.bincount(places * question.answers + answers, minlength=blocks * question.answers)
+            counted.append(flat.reshape(blocks, question.answers))
+        return counted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointCounts:
+    """Respondents as the number of them in every cell of the whole domain."""
+
+    domain: Domain
+    counts: NDArray[np.int64]
+
+    @property
+    def n(self) -> int:
+        """How many they are."""
+        return int(self.counts.sum())
+
+    def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> list[People]:
+        """Draw every part without replacement from those that are left."""
+        return [JointCounts(self.domain, part) for part in _dealt(self.counts, sizes, rng)]
+
+    def block_counts(
+        self, questions: Sequence[Question], size: int, rng: np.random.Generator
+    ) -> list[NDArray[np.int64]]:
+        """Draw every block without replacement, and add its cells up by their answers."""
+        n = self.n
+        blocks = _dealt(self.counts, [min(size, n - start) for start in range(0, n, size)], rng)
+        positions = np.stack(np.unravel_index(np.arange(self.counts.size), self.domain.shape), axis=1)
+        counted = []
+        for question in questions:
+            answers = np.zeros((len(blocks), question.answers), dtype=np.int64)
+            np.add.at(answers.T, question.answer(self.domain, positions), blocks.T)
+            counted.append(answers)
+        return counted
+
+
+def people_of(domain: Domain, population: Population, rng: np.random.Generator) -> People:
+    """Return a population as people: a data frame, or joint counts in domain order (flat or in the domain's shape)."""
+    if isinstance(population, pd.DataFrame):
+        codes = domain.encode(population)
+        return Records(domain, codes[rng.permutation(len(codes))])
+    return JointCounts(domain, _joint_counts(domain, population))
+
+
+def _dealt(left: NDArray[np.int64], sizes: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Deal cells' respondents out at random, a row for every part."""
+    parts = np.empty((len(sizes), left.size), dtype=np.int64)
+    for part, size in zip(parts, sizes, strict=True):
+        part[:] = rng.multivariate_hypergeometric(left, size, method="marginals")
+        left = left - part
+    return parts
+
+
+def _joint_counts(domain: Domain, population: ArrayLike) -> NDArray[np.int64]:
+    joint = as_array(population, "the joint counts of the population")
+    allowed = ((domain.size(),), domain.shape)
+    # a Series of counts, such as value_counts makes, is labelled and rarely in domain order
+    if isinstance(population, pd.Series) or joint.shape not in allowed:
+        raise LdpstatsError(
+            f"joint counts as {type(population).__name__} of shape {joint.shape}",
+            f"a data frame of respondents, or an array of shape {allowed[0]} or {allowed[1]}",
+            "A Series of counts: counts.reindex(domain.index(), fill_value=0).to_numpy().",
+        )
+    counts = counts_array(joint.reshape(-1), domain.size(), "the joint counts of the population")
+    total = sum(counts.tolist())
+    if total > _LARGEST_POPULATION:
+        raise LdpstatsError(
+            f"a population of {total:,}",
+            f"at most {_LARGEST_POPULATION:,}",
+            "Simulate it in parts and add the table sets.",
+        )
+    return counts

@@ -1,0 +1,62 @@
+"""Levels: what respondents of some blocks were promised, strictly and by the paper's own accounting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import prod
+
+from ldpstats.grid import double_above
+from ldpstats.mechanisms import FakeResponse, joint_ratio
+from ldpstats.privacy import PrivacyStatement, strict_epsilon
+from ldpstats.protocols.assigned import RECORD
+from ldpstats.protocols.groups import label
+from ldpstats.protocols.rrba.series import Series
+from ldpstats.questions import Question
+
+Randomizers = tuple[FakeResponse, ...]
+"""What randomizes the answers of one respondent, one for each group of her unit."""
+
+
+def statement(
+    units: Sequence[tuple[Question, ...]], sent: Sequence[Sequence[Randomizers]], *, papers: bool
+) -> PrivacyStatement:
+    """State the worst levels of the blocks of every unit, given what their respondents were sent.
+
+    The levels of the groups that one respondent answers add up, and so do those of the paper's accounting, with
+    δ = 1 - Π (1 - δ_i) (Kairouz, Oh & Viswanath 2015, for independent reports).
+    """
+    per_group = {
+        label(question.attributes): _worst_level((randomizers[place],) for randomizers in own)
+        for unit, own in zip(units, sent, strict=True)
+        for place, question in enumerate(unit)
+    }
+    asked = [randomizers for own in sent for randomizers in own]
+    strict = PrivacyStatement(_worst_level(asked), RECORD, per_group)
+    if not papers:
+        return strict
+    nominal = prod((1 / (1 - one.p) for one in max(asked, key=len)), start=Fraction(1))
+    delta = max(1 - prod((1 - one.delta_at_nominal for one in own), start=Fraction(1)) for own in asked)
+    return replace(strict, nominal_epsilon=strict_epsilon(nominal), delta_at_nominal=double_above(delta))
+
+
+def provably_true(series: Sequence[Series], place: int | None = None) -> float | None:
+    """Return the share of reports that are the truth for sure, because no fake can say that; None if none can be."""
+    certain = reports = 0
+    possible = False
+    for block in (block for one in series for block in one.blocks):
+        pairs = list(zip(block.randomizers, block.counts, strict=True))
+        for randomizer, counts in pairs if place is None else [pairs[place]]:
+            never = [cell for cell, fake in enumerate(randomizer.fake) if fake == 0]
+            possible |= bool(never) and block.n > 0
+            certain += sum(counts[cell] for cell in never)
+            reports += block.n
+    return certain / reports if possible else None
+
+
+def _worst_level(asked: Iterable[Randomizers]) -> float:
+    """Return the largest strict level among some sets of reports, each of one respondent."""
+    ratios = [joint_ratio(randomizers) for randomizers in dict.fromkeys(asked)]
+    known = [ratio for ratio in ratios if ratio is not None]
+    return strict_epsilon(max(known) if len(known) == len(ratios) else None)

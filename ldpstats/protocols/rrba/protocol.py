@@ -1,0 +1,312 @@
+"""RRBA, randomized response block aggregation: fakes that follow what earlier blocks of respondents have shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ldpstats.arrays import at_least
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, ReportError
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.protocols.assigned import equal_shares, scheduled
+from ldpstats.protocols.groups import (
+    Group,
+    NamedGroups,
+    NamedViews,
+    Views,
+    checked_domain,
+    label,
+    refuse_shared_labels,
+    views_of,
+)
+from ldpstats.protocols.population import Population, people_of
+from ldpstats.protocols.rrba.aggregator import Aggregator
+from ldpstats.protocols.rrba.journal import Journal
+from ldpstats.protocols.rrba.levels import provably_true, statement
+from ldpstats.protocols.rrba.rules import Rules, advised_block_size, checked_rules
+from ldpstats.protocols.rrba.series import Series
+from ldpstats.protocols.saved import SavedProtocol
+from ldpstats.protocols.wire import any_simulated, block_counts, refuse_foreign_rows, refuse_impossible_cells
+from ldpstats.questions import Question
+from ldpstats.randomness import Draws, Rng, client_draws, generator, permutation
+from ldpstats.tables import Table, TableSet
+
+_ANSWERS = ("group", "view")
+_UPDATES = ("block", "client")
+
+
+@dataclass(frozen=True, init=False)
+class RRBA(SavedProtocol):
+    """Randomized response block aggregation (Imran & Meo 2024): truth or a fake, block by block.
+
+    Respondents answer in blocks. Who does not tell the truth draws a fake from a table T that is uniform for the
+    first block, and thereafter what the block before showed (Eq. 4, cut at zero and scaled), so that fakes look
+    more and more like the population. The tables are estimated from all blocks, each with the T that was sent.
+
+    What that is worth depends on what is held equal. At an equal probability of truth, adapted fakes make errors
+    smaller than uniform ones. At an equal strict ε they never do: any channel of truth or fake is randomized response
+    over all cells (GRR) at that level, followed by further noise. `SampledGroups` is then the better choice.
+
+    Parameters
+    ----------
+    domain : Domain
+    k : int
+        The size of the groups, if `groups` is not given.
+    p : float, optional
+        The probability of telling the truth. This is the paper's protocol, with its own accounting ln(1/(1-p)) marked
+        nominal; without a floor, fakes that never come make the strict level infinite.
+    epsilon : float, optional
+        The strict level of every respondent; p then follows from the rarest fake of each block. 1 is the default,
+        unless p is given.
+    block_size : int, optional
+        The respondents of a block; `advised_block_size` of the largest group by default.
+    floor : float, optional
+        The share of uniform fakes that is mixed into T: one half with a strict level, none with the paper's p.
+    answer : {"group", "view"}
+        Whether a respondent answers one group, or all the groups of a view (then epsilon is shared equally).
+    update : {"block", "client"}
+        Whether T follows from the last full block, or after every respondent from all reports so far (the first
+        version of the paper's protocol, in which blocks have one respondent).
+    groups : sequence of sequences of str, optional
+        The groups to ask for; they are packed into few views.
+    views : sequence of sequences of groups, optional
+        The views, if they are decided already.
+
+    Examples
+    --------
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> print(RRBA(domain, epsilon=1.0).privacy())
+    epsilon = 1 (strict; unit: a respondent's whole record)
+    >>> print(RRBA(domain, p=0.5, block_size=250).privacy())  # doctest: +NORMALIZE_WHITESPACE
+    epsilon = inf (strict; unit: a respondent's whole record); nominal epsilon of the paper = 0.6932
+    (holds with delta = 0.5)
+    """
+
+    kind: ClassVar[str] = "rrba"
+
+    domain: Domain
+    k: int
+    p: float | None
+    epsilon: float | None
+    block_size: int
+    floor: float
+    answer: str
+    update: str
+    views: Views
+    _units: tuple[tuple[Question, ...], ...] = field(repr=False, compare=False)
+
+    def __init__(
+        self,
+        domain: Domain,
+        k: int = 2,
+        p: float | None = None,
+        epsilon: float | None = None,
+        block_size: int | None = None,
+        floor: float | None = None,
+        answer: str = "group",
+        update: str = "block",
+        groups: NamedGroups = None,
+        views: NamedViews = None,
+    ) -> None:
+        chosen = views_of(checked_domain(domain), k, groups, views)
+        refuse_shared_labels([group for view in chosen for group in view])
+        if answer not in _ANSWERS or update not in _UPDATES:
+            raise LdpstatsError(
+                f"answer = {answer!r} with update = {update!r}", f"one of {_ANSWERS} with one of {_UPDATES}"
+            )
+        rules = checked_rules(p, epsilon, floor)
+        values: dict[str, Any] = {
+            "domain": domain,
+            "k": max(len(group) for view in chosen for group in view),
+            "p": rules.p,
+            "epsilon": rules.epsilon,
+            "floor": rules.floor,
+            "answer": answer,
+            "update": update,
+            "views": chosen,
+            "_units": tuple(
+                tuple(Question.of(domain, group) for group in asked)
+                for view in chosen
+                for asked in ([view] if answer == "view" else [[group] for group in view])
+            ),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "block_size", self._checked_size(block_size))
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of all views."""
+        return tuple(group for view in self.views for group in view)
+
+    def privacy(self) -> PrivacyStatement:
+        """Return what every respondent is promised before anything is collected, whatever T becomes."""
+        worst = [tuple(self._rules(unit).worst(question.answers) for question in unit) for unit in self._units]
+        return statement(self._units, [[randomizers] for randomizers in worst], papers=self.p is not None)
+
+    def series(self) -> list[Series]:
+        """Return a series for every unit, each with its first block."""
+        return [Series(unit, self._rules(unit), self.block_size, self.update == "client") for unit in self._units]
+
+    def aggregator(self, journal: str | Path | None = None, rng: Rng = None) -> Aggregator:
+        """Return the collecting side; with a journal it can be killed, and goes on where the journal ends.
+
+        With `rng` the unit that is asked first is reproducible; what clients draw is their own.
+        """
+        first = int(client_draws(rng).uniform(len(self._units), 1)[0])
+        return Aggregator(self, first, None if journal is None else Journal(Path(journal)))
+
+    def collect(self, frame: pd.DataFrame, rng: Rng = None, method: str = "mle") -> TableSet:
+        """Ask every respondent, one by one and in random order, and count the answers."""
+        series = self.series()
+        for _ in self._answers(frame, client_draws(rng), series):
+            pass
+        return self.tables_of(series, method)
+
+    def simulate(self, population: Population, rng: Rng = None, method: str = "mle") -> TableSet:
+        """Draw tables with the law of `collect`, at the level of counts.
+
+        `population` is a data frame, or an array of joint counts in domain order (flat or in the domain's shape).
+        """
+        numbers, series = generator(rng), self.series()
+        people = people_of(self.domain, population, numbers)
+        places = scheduled(people.n, len(series), int(numbers.integers(len(series))))
+        for one, part in zip(series, people.divided([len(own) for own in places], numbers), strict=True):
+            true_counts = part.block_counts(one.questions, self.block_size, numbers)
+            for block in zip(*true_counts, strict=True):
+                asked = zip(one.blocks[-1].randomizers, block, strict=True)
+                one.take_all([used.noise.simulate(truth, numbers) for used, truth in asked], simulated=True)
+        return self.tables_of(series, method)
+
+    def reports(self, frame: pd.DataFrame, rng: Rng = None) -> pd.DataFrame:
+        """Return the rows that travel: one per respondent and group, with the block and the randomized answer.
+
+        Respondents come in random order. A seed or Generator as `rng` makes a simulation, and the rows say so.
+        """
+        draws, parts = client_draws(rng), []
+        for asked in self._answers(frame, draws, self.series()):
+            for question, reported in zip(asked.questions, asked.reported, strict=True):
+                rows = {
+                    "protocol": self.fingerprint(),
+                    "group": label(question.attributes),
+                    "block": asked.block,
+                    "report": reported,
+                    "simulated": draws.simulated,
+                }
+                parts.append(pd.DataFrame(rows, index=pd.Index(asked.places)))
+        return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
+
+    def tables(self, reports: pd.DataFrame, method: str = "mle") -> TableSet:
+        """Count rows that travelled, with the fakes that every block was sent: those that the rows before it gave.
+
+        All rows are needed for that, and a row that is missing from a block is missed.
+        """
+        labels = [label(group) for group in self.groups]
+        refuse_foreign_rows(reports, self.fingerprint(), labels)
+        cells = {label(question.attributes): question.answers for unit in self._units for question in unit}
+        refuse_impossible_cells(reports, cells)
+        series = self.series()
+        for one in series:
+            names = [label(question.attributes) for question in one.questions]
+            counted = [block_counts(reports[reports["group"] == name], cells[name]) for name in names]
+            self._refuse_gaps(counted, names)
+            for block in zip(*counted, strict=True):
+                one.take_all(block, simulated=any_simulated(reports))
+        return self.tables_of(series, method)
+
+    def tables_of(self, series: Sequence[Series], method: str) -> TableSet:
+        """Return the tables of all groups, with what was really spent on them."""
+        sent = [[block.randomizers for block in one.blocks if block.n or block is one.blocks[0]] for one in series]
+        whole = statement(self._units, sent, papers=self.p is not None)
+        tables = []
+        for one in series:
+            for place, question in enumerate(one.questions):
+                own = replace(whole.for_group(label(question.attributes)), provably_true=provably_true([one], place))
+                attributes = self.domain.project(question.attributes)
+                tables.append(Table(attributes, tuple(one.tallies(place)), own, method=method))
+        return TableSet(self.domain, tables, replace(whole, provably_true=provably_true(series)))
+
+    def summary(self) -> str:
+        """Return the protocol in sentences."""
+        asked = "one group" if self.answer == "group" else "all groups of one view"
+        fakes = "the last full block" if self.update == "block" else "all reports before, after every respondent"
+        chance = f"with probability {self.p:g}" if self.p is not None else "as often as the rarest fake allows,"
+        floor = f", mixed with {100 * self.floor:g} % uniform ones" if self.floor else ""
+        worth = (
+            "At an equal chance of truth adapted fakes make errors smaller; at an equal strict level they never beat "
+            "randomized response over all cells (SampledGroups with 'grr')."
+        )
+        sentences = (
+            f"RRBA over {len(self.groups)} groups in {len(self.views)} views, in blocks of {self.block_size}.",
+            f"Every respondent answers {asked}: {chance} truly, else with a fake out of {fakes}{floor}.",
+            f"Privacy, whatever the fakes become: {self.privacy()}.",
+            worth,
+        )
+        return "\n".join(sentences)
+
+    def _plain(self) -> dict[str, Any]:
+        names = ("p", "epsilon", "block_size", "floor", "answer", "update")
+        views = [[list(group) for group in view] for view in self.views]
+        return {**{name: getattr(self, name) for name in names}, "views": views}
+
+    def _agreed(self) -> object:
+        return self._plain()
+
+    def _rules(self, unit: tuple[Question, ...]) -> Rules:
+        share = None if self.epsilon is None else equal_shares(self.epsilon, len(unit))
+        return Rules(self.p, share, self.floor)
+
+    def _checked_size(self, block_size: int | None) -> int:
+        if self.update == "client":
+            if block_size not in (None, 1):
+                raise LdpstatsError(f"block_size = {block_size!r} with update = 'client'", "blocks of one respondent")
+            return 1
+        if block_size is not None:
+            return at_least(block_size, 1, "block_size")
+        firsts = [(self._rules(unit).first(question.answers)) for unit in self._units for question in unit]
+        return max(advised_block_size(first.k, float(first.p)) for first in firsts)
+
+    def _answers(self, frame: pd.DataFrame, draws: Draws, series: Sequence[Series]) -> Iterator[_AskedBlock]:
+        """Ask respondents in blocks, count what they report, and yield it."""
+        codes = self.domain.encode(frame)
+        order = permutation(draws, len(codes))
+        all_places = scheduled(len(codes), len(series), int(draws.uniform(len(series), 1)[0]))
+        for one, places in zip(series, all_places, strict=True):
+            truths = [question.answer(self.domain, codes[order[places]]) for question in one.questions]
+            for start in range(0, len(places), self.block_size):
+                stop, block = start + self.block_size, len(one.blocks) - 1
+                asked = list(zip(one.blocks[-1].randomizers, truths, strict=True))
+                reported = [used.randomize(truth[start:stop], draws) for used, truth in asked]
+                counts = [used.count_reports(own) for (used, _), own in zip(asked, reported, strict=True)]
+                one.take_all(counts, simulated=draws.simulated)
+                yield _AskedBlock(one.questions, block, places[start:stop], reported)
+
+    def _refuse_gaps(self, counted: Sequence[NDArray[np.int64]], names: Sequence[str]) -> None:
+        """Refuse rows of which some are missing: the fakes of the blocks behind them could not be known."""
+        sizes = [counts.sum(axis=1).tolist() for counts in counted]
+        for name, own in zip(names, sizes, strict=True):
+            wrong = [block for block, size in enumerate(own[:-1]) if size != self.block_size]
+            if wrong or own != sizes[0] or any(size > self.block_size for size in own):
+                block = wrong[0] if wrong else len(own) - 1
+                raise ReportError(
+                    f"{own[block] if own else 0} rows about {name!r} in block {block}",
+                    f"{self.block_size} rows in every block but the last, and as many about every group of a view",
+                    "Rows are missing or stand twice; the fakes of later blocks depend on them.",
+                )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _AskedBlock:
+    """What respondents of one block reported: an array for every group."""
+
+    questions: tuple[Question, ...]
+    block: int
+    places: range
+    reported: list[NDArray[Any]]

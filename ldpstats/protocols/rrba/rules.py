@@ -1,0 +1,126 @@
+"""Rules: how fakes are made from what the blocks before have shown, and what that costs at most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray, at_least, positive_epsilon
+from ldpstats.errors import LdpstatsError
+from ldpstats.grid import GRID
+from ldpstats.mechanisms import FakeResponse, fake_numerators
+
+_TOLERATED = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How one group's fakes follow its reports.
+
+    Parameters
+    ----------
+    p : float or None
+        The probability of telling the truth, always the same (the paper's way).
+    epsilon : float or None
+        The strict level of every report; p then follows from the rarest fake of each block. One of the two is None.
+    floor : float
+        The share of uniform fakes that is mixed into the adapted ones.
+    """
+
+    p: float | None
+    epsilon: float | None
+    floor: float
+
+    def randomizer(self, frequencies: FloatArray) -> FakeResponse:
+        """Return what randomizes the answers of a block whose fakes are drawn from these frequencies."""
+        fake = fake_numerators(frequencies, self.floor)
+        if self.p is not None:
+            return FakeResponse.telling(self.p, fake)
+        assert self.epsilon is not None  # one of the two is given
+        return FakeResponse.at_level(self.epsilon, fake)
+
+    def first(self, cells: int) -> FakeResponse:
+        """Return the randomizer of the first block: its fakes are uniform."""
+        return self.randomizer(np.full(cells, 1 / cells))
+
+    def worst(self, cells: int) -> FakeResponse:
+        """Return the randomizer that promises least: some fake has no more than the floor."""
+        rarest = int(self.floor / cells * GRID)
+        others = GRID - rarest
+        fake = (rarest, *(others // (cells - 1) for _ in range(cells - 2)))
+        everything = (*fake, GRID - sum(fake))
+        if self.p is not None:
+            return FakeResponse.telling(self.p, everything)
+        assert self.epsilon is not None
+        return FakeResponse.at_level(self.epsilon, everything)
+
+
+def told(randomizer: FakeResponse, counts: Sequence[int], n: int) -> FloatArray:
+    """Return how many respondents told the truth about each cell: the reports less the expected fakes among them.
+
+    Divided by the expected number of truths, n p, this is Eq. 4 of Imran & Meo (2024).
+    """
+    fakes = n * ((GRID - randomizer.truth) / GRID) / GRID
+    expected: FloatArray = np.array(counts) - fakes * np.array(randomizer.fake, dtype=float)
+    return expected
+
+
+def adapted(truths: FloatArray) -> FloatArray:
+    """Return what was told, cut at zero and scaled to sum to one: fakes for the next block.
+
+    Cutting is our choice: the paper does not say what becomes of its negative cells, from which no fake can be drawn.
+    """
+    cut = np.maximum(truths, 0)
+    shares: FloatArray = cut / cut.sum()  # positive, because the truths add up to the expected number of them
+    return shares
+
+
+def advised_block_size(cells: int, p: float, relative_error: float = _TOLERATED) -> int:
+    """Return how many respondents a block needs, so that its table is worth making fakes of.
+
+    With so many, the standard error of Eq. 4 in a cell of average frequency is the `relative_error` times that
+    frequency, when fakes are uniform: B = (m - 1) / (relative_error p)². The RRBA paper finds m respondents sufficient,
+    which is so only for p near one.
+
+    Examples
+    --------
+    >>> advised_block_size(6, p=0.5), advised_block_size(6, p=0.221)
+    (80, 410)
+    """
+    chance, error = _chance(p, "p"), positive_epsilon(relative_error, "relative_error")
+    return math.ceil(Fraction(at_least(cells, 2, "cells") - 1) / (Fraction(error) * Fraction(chance)) ** 2)
+
+
+def checked_rules(p: float | None, epsilon: float | None, floor: float | None) -> Rules:
+    """Return rules with defaults: ε = 1 with a floor of one half; the paper's, without a floor, if p is given."""
+    if p is not None and epsilon is not None:
+        raise LdpstatsError(
+            f"both p = {p!r} and epsilon = {epsilon!r}",
+            "one of them: p for the paper's protocol, epsilon for a strict level",
+            "With epsilon, p follows from the rarest fake of each block.",
+        )
+    if p is not None:
+        return Rules(_chance(p, "p"), None, 0.0 if floor is None else _share(floor))
+    share = _TOLERATED if floor is None else _share(floor)
+    if share == 0:
+        raise LdpstatsError(
+            "floor = 0 with a strict epsilon", "a floor above 0: a fake that never comes leaves nothing to hide behind"
+        )
+    return Rules(None, positive_epsilon(1.0 if epsilon is None else epsilon), share)
+
+
+def _chance(value: float, what: str) -> float:
+    # written so that a NaN fails
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
+        raise LdpstatsError(f"{what} = {value!r}", "a probability strictly between 0 and 1")
+    return float(value)
+
+
+def _share(value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise LdpstatsError(f"floor = {value!r}", "a share from 0 (the adapted fakes alone) to 1 (uniform ones: GRR)")
+    return float(value)

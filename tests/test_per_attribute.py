@@ -1,0 +1,252 @@
+"""Answers attribute by attribute: what they cost, how crossed answers are counted, and what is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from io import StringIO
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ldpstats import GRR, RR, Domain, LdpstatsError, ReportError, TableSet, association, independence_test
+from ldpstats.conformance import exact_channel
+from ldpstats.conformance.enumeration import decoded
+from ldpstats.privacy import strict_epsilon, worst_ratio
+from ldpstats.protocols.per_attribute import PerAttribute
+
+RECORD = "a respondent's whole record"
+MECHANISMS = ["grr", "oue", "ss", "hr", "auto"]
+
+
+def same(one: TableSet, other: TableSet) -> bool:
+    return one.to_json() == other.to_json()
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1, 3.0])
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_split_budget_adds_up_to_no_more_than_the_whole(domain: Domain, mechanism: str, epsilon: float) -> None:
+    protocol = PerAttribute(domain, epsilon=epsilon, mechanism=mechanism)
+    promised = protocol.privacy()
+    assert epsilon - 1e-9 < promised.epsilon <= epsilon
+    assert promised.unit == RECORD
+    assert promised.per_group == {name: protocol.mechanism_for(name).strict_epsilon() for name in domain.names}
+    assert sum(map(Fraction, promised.per_group.values())) >= Fraction(promised.epsilon) - Fraction(1, 10**12)
+    assert max(promised.per_group.values()) <= epsilon / 3
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_sampled_attribute_takes_the_whole_budget(domain: Domain, people: pd.DataFrame, mechanism: str) -> None:
+    protocol = PerAttribute(domain, epsilon=2.0, mechanism=mechanism, sampled=True)
+    promised, tables = protocol.privacy(), protocol.collect(people.head(100), rng=1)
+    assert 2.0 - 1e-9 < promised.epsilon <= 2.0
+    assert promised.epsilon == max(promised.per_group.values())
+    assert sorted(table.n for table in tables) == [33, 33, 34]
+    assert len(protocol.reports(people.head(100), rng=1)) == 100
+    assert [table.n for table in PerAttribute(domain, mechanism=mechanism).collect(people.head(100), rng=1)] == [
+        100
+    ] * 3
+
+
+def test_the_level_is_that_of_the_joint_channel_of_all_attributes_and_of_a_groups() -> None:
+    tiny = Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]})
+    protocol = PerAttribute(tiny, epsilon=2.5, k=2)
+    for names, level in ((tiny.names, protocol.privacy().epsilon), *protocol.privacy().per_group.items()):
+        group = names if isinstance(names, tuple) else tuple(names.split(" × "))
+        channels = [exact_channel(protocol.mechanism_for(name)) for name in group]
+        rows = []
+        for record in product(*channels):
+            chances = product(*(law.items() for law in record))
+            rows.append({tuple(r for r, _ in one): np.prod([p for _, p in one], dtype=object) for one in chances})
+        assert strict_epsilon(worst_ratio(rows)) == level
+    assert sorted(protocol.privacy().per_group) == ["a × b", "a × c", "b × c"]
+    assert protocol.privacy().for_group("a × b").per_group["a × b"] == pytest.approx(2.5 * 2 / 3, abs=1e-9)
+
+
+@pytest.mark.parametrize("groups", [[("age", "sex")], [("car", "age", "sex")], [("sex",), ("car", "age")]])
+def test_the_channel_of_a_table_is_the_product_of_the_attributes_exact_channels(domain: Domain, groups: Any) -> None:
+    protocol = PerAttribute(domain, epsilon=2.0, groups=groups)
+    tables = protocol.simulate(np.ones(12, dtype=int), rng=1)
+    for group in groups:
+        channels = [exact_channel(protocol.mechanism_for(name)) for name in group]
+        found = tables[group].blocks[0].noise.channel.matrix()
+        for i, true in enumerate(product(*(range(len(channel)) for channel in channels))):
+            for j, sent in enumerate(product(*(range(len(channel)) for channel in channels))):
+                parts = [
+                    {int(decoded(protocol.mechanism_for(name), report)[0]): p for report, p in channel[x].items()}[y]
+                    for name, channel, x, y in zip(group, channels, true, sent, strict=True)
+                ]
+                assert found[i, j] == pytest.approx(float(np.prod(parts, dtype=object)), rel=1e-12)
+
+
+def test_only_attributes_whose_tables_are_formed_are_asked_for(domain: Domain, people: pd.DataFrame) -> None:
+    protocol = PerAttribute(domain, epsilon=2.0, groups=[("car", "age")])
+    assert protocol.mechanism_for("age") == GRR(3, 1.0)
+    with pytest.raises(LdpstatsError, match=r"\('age',\), \('car',\)"):
+        protocol.mechanism_for("sex")
+    rows = protocol.reports(people.head(5), rng=1)
+    assert rows["group"].unique().tolist() == ["age × car"]
+    joint = np.arange(12)
+    for population in (people, joint):
+        table = protocol.simulate(population, rng=1)["age", "car"]
+        assert table.n == (3000 if population is people else 66)
+    single = PerAttribute(domain, epsilon=2.0, groups=[["car"]])
+    assert single.mechanism_for("car").epsilon == 2.0
+    assert len(single.collect(people.head(5), rng=1)) == 1
+
+
+def test_every_table_of_crossed_answers_rests_on_all_respondents(domain: Domain, people: pd.DataFrame) -> None:
+    protocol = PerAttribute(domain, epsilon=6.0, k=2)
+    tables = protocol.collect(people, rng=1)
+    assert [table.n for table in tables] == [3000] * 3
+    counts = {table.attributes: table.blocks[0].tally.counts.reshape(table.shape) for table in tables}
+    # the same randomized answers stand behind all tables, so they agree about what they share
+    assert np.array_equal(counts["sex", "car"].sum(axis=1), counts["age", "sex"].sum(axis=0))
+    table = tables["sex", "car"]
+    truth = pd.crosstab(people["sex"], people["car"], normalize=True)[["yes", "no"]].to_numpy()
+    assert np.all(np.abs(table.estimate - truth) < 4.9 * table.std_err)
+    assert independence_test(table).pvalue < 1e-6
+    assert 0.1 < association(table).cramers_v < 0.5  # .31 among these respondents
+
+
+def test_counts_of_large_populations_are_crossed_at_no_more_cost(domain: Domain) -> None:
+    tables = PerAttribute(domain, epsilon=2.0, groups=[("age", "sex", "car"), ("car", "age")]).simulate(
+        np.full(12, 80_000_000), rng=1
+    )
+    # 4.9 standard errors: a false-failure rate of 1e-6 for each cell
+    for table in tables:
+        assert table.n == 960_000_000
+        assert np.all(np.abs(table.estimate - 1 / table.estimate.size) < 4.9 * table.std_err)
+
+
+def test_the_moments_of_crossed_counts_are_those_of_the_reports(domain: Domain, people: pd.DataFrame) -> None:
+    """Means and covariances of both simulations of 800 respondents; five and a half standard errors per entry."""
+    protocol, draws, frame = PerAttribute(domain, epsilon=4.0, groups=[("sex", "car")]), 400, people.head(800)
+    cells = domain.cells(domain.encode(frame), domain.names)
+    joint = np.bincount(cells, minlength=12)
+    true = joint.reshape(3, 4).sum(axis=0)
+    channel = protocol.simulate(joint, rng=1)["sex", "car"].blocks[0].noise.channel.matrix()
+    mean = true @ channel
+    covariance = np.diag(mean) - (channel.T * true) @ channel
+    for population, seed in ((frame, 2), (joint, 3)):
+        rng = np.random.default_rng(seed)
+        seen = np.array([protocol.simulate(population, rng)["sex", "car"].blocks[0].tally.counts for _ in range(draws)])
+        deviation = np.sqrt(np.diagonal(covariance))
+        assert np.abs((seen.mean(axis=0) - mean) / deviation).max() < 5.5 / np.sqrt(draws)
+        centred, correlation = (seen - mean) / deviation, covariance / np.outer(deviation, deviation)
+        error = np.abs(centred.T @ centred / draws - correlation) / np.sqrt((1 + correlation**2) / draws)
+        assert error.max() < 5.5
+
+
+def test_crossed_answers_travel_as_one_row_per_respondent(domain: Domain, people: pd.DataFrame) -> None:
+    protocol = PerAttribute(domain, epsilon=3.0, k=2)
+    rows = protocol.reports(people.head(50), rng=1)
+    assert list(rows.columns) == ["protocol", "group", "report", "simulated"]
+    assert (len(rows), rows["group"].unique().tolist()) == (50, ["age × sex × car"])
+    assert rows["simulated"].all()
+    secret = protocol.reports(people.head(50))
+    assert not secret["simulated"].any()
+    assert not protocol.tables(secret).simulated
+    assert protocol.tables(pd.concat([secret, rows])).simulated
+    read = pd.read_csv(StringIO(rows.to_csv(index=False)))
+    assert same(protocol.tables(read), protocol.collect(people.head(50), rng=1))
+
+
+def test_the_same_crossed_answers_make_tables_of_any_groups(domain: Domain, people: pd.DataFrame) -> None:
+    pairs = PerAttribute(domain, epsilon=3.0, k=2)
+    triple = PerAttribute(domain, epsilon=3.0, groups=[("car", "age", "sex")])
+    single = PerAttribute(domain, epsilon=3.0, mechanism="grr")
+    assert pairs.fingerprint() == triple.fingerprint() != single.fingerprint()
+    rows = pairs.reports(people, rng=1)
+    (whole,) = (table.blocks[0].tally.counts.reshape(table.shape) for table in triple.tables(rows))
+    parts = {table.attributes: table.blocks[0].tally.counts.reshape(table.shape) for table in pairs.tables(rows)}
+    assert np.array_equal(whole.sum(axis=2).T, parts["age", "car"])
+    assert np.array_equal(whole.sum(axis=0), parts["age", "sex"])
+
+
+def test_the_order_of_the_rows_tells_nothing_about_the_order_of_the_frame(people: pd.DataFrame) -> None:
+    domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    protocol = PerAttribute(domain, epsilon=90.0, k=2)
+    rows = protocol.reports(people.sort_values("sex"), rng=1)
+    told = rows["report"].str.startswith("[0").to_numpy()
+    # at this level all answers are true; sorted people would give a single change from F to M
+    assert np.count_nonzero(told[1:] != told[:-1]) > 1000
+
+
+BAD: tuple[Any, ...] = (
+    *("", "x", "0", "[0]", "[0, 1]", "[0, 1, 1, 0]", "[3, 0, 0]", "[0, 2, 0]", "[0, 0, 2]", "[-1, 0, 0]"),
+    *("[0, 0, 300]", "[0, 0, 0.0]", "[0, 0, true]", "[0, 0, null]", "[0, 0, 0", None, f"[0, 0, {'9' * 30}]"),
+)
+
+
+@pytest.mark.parametrize("report", BAD, ids=lambda report: str(report)[:12])
+def test_bad_crossed_answers_are_refused_by_row(domain: Domain, people: pd.DataFrame, report: Any) -> None:
+    protocol = PerAttribute(domain, k=2)
+    rows = protocol.reports(people.head(20), rng=1).astype(object)
+    rows.loc[17, "report"] = report
+    with pytest.raises(ReportError, match=r"in row 17\. Allowed: "):
+        protocol.tables(rows)
+
+
+def test_crossed_rows_of_another_kind_are_refused(domain: Domain, people: pd.DataFrame) -> None:
+    protocol = PerAttribute(domain, k=2)
+    rows = protocol.reports(people.head(20), rng=1)
+    single = PerAttribute(domain, mechanism="grr")
+    cases = {
+        "20 rows of another protocol": rows.assign(protocol=PerAttribute(domain, k=2, epsilon=2.0).fingerprint()),
+        "60 rows of another protocol": single.reports(people.head(20), rng=1),
+        "row 0 answers the group 'age'": rows.assign(group="age"),
+        "does not say whether it is simulated": rows.assign(simulated="yes"),
+        "each once": rows.drop(columns="report"),
+    }
+    for told, bad in cases.items():
+        with pytest.raises(ReportError, match=told):
+            protocol.tables(bad)
+    with pytest.raises(ReportError, match="20 rows of another protocol"):
+        single.tables(rows)
+
+
+def test_names_of_randomized_response_are_taken_for_crossed_answers(domain: Domain) -> None:
+    assert PerAttribute(domain, k=2).mechanism_for("age") == PerAttribute(domain, k=2, mechanism="k-RR").mechanism_for(
+        "age"
+    )
+    binary = Domain({name: [0, 1] for name in "abc"})
+    assert PerAttribute(binary, k=2, epsilon=3.0, mechanism="warner").mechanism_for("a") == RR(2, 1.0)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "another mechanism for pairs": ({"k": 2, "mechanism": "oue"}, "'auto', 'grr' or 'rr'"),
+    "another single output for pairs": ({"k": 2, "mechanism": "hr"}, "'auto', 'grr' or 'rr'"),
+    "randomized response with a memory for pairs": ({"k": 2, "mechanism": "l-grr"}, "'auto', 'grr' or 'rr'"),
+    "sampled pairs": ({"k": 2, "sampled": True}, "SampledGroups"),
+    "sampled named pairs": ({"groups": [("age", "sex")], "sampled": True}, "SampledGroups"),
+    "sampled in words": ({"sampled": "yes"}, "True or False"),
+    "groups of nothing": ({"k": 0}, "k = 0"),
+    "no epsilon": ({"epsilon": 0}, "epsilon = 0"),
+    "unknown attribute": ({"groups": [("age", "height")]}, "different names out of"),
+    "group twice": ({"groups": [("age", "sex"), ("sex", "age")]}, "no group twice"),
+    "unknown mechanism": ({"mechanism": "laplace"}, "'rr', 'grr', 'sue'"),
+    "a frame for a domain": ({"domain": pd.DataFrame({"a": [1, 2]})}, "Domain.from_frame"),
+}
+
+
+@pytest.mark.parametrize(("options", "told"), REFUSED.values(), ids=REFUSED)
+def test_impossible_protocols_are_refused(domain: Domain, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(LdpstatsError, match="Allowed: ") as refusal:
+        PerAttribute(**({"domain": domain} | options))
+    assert told in str(refusal.value)
+
+
+def test_tables_whose_channel_would_be_too_large_are_refused() -> None:
+    wide = Domain({name: list(range(33)) for name in "ab"})
+    with pytest.raises(LdpstatsError, match="a group with 1,089 cells"):
+        PerAttribute(wide, k=2)
+    assert len(PerAttribute(wide).groups) == 2
+
+
+def test_groups_that_share_a_label_are_refused() -> None:
+    shared = Domain({name: [0, 1] for name in ("a", "a × b", "b × c", "c")})
+    with pytest.raises(LdpstatsError, match="one label"):
+        PerAttribute(shared, groups=[("a", "b × c"), ("a × b", "c")])
