@@ -54,7 +54,7 @@ from ldpstats.mechanisms import (
     recommend,
 )
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.protocols import RRBA, CentralLaplace, PerAttribute, ProductDomain, SampledGroups, WholeView
+from ldpstats.protocols import RRBA, CentralLaplace, PerAttribute, ProductDomain, SampledGroups, WholeView, rrba
 from ldpstats.tables import Table, TableSet
 from ldpstats.views import ViewsCertificate, certify_views, views
 
@@ -121,5 +121,6 @@ __all__ = [
     "mechanism",
     "mechanisms",
     "recommend",
+    "rrba",
     "views",
 ]

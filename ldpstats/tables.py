@@ -182,6 +182,12 @@ class Table:
         frame = self.cells.to_frame(index if len(self.shape) > 1 else index.get_level_values(0), alpha)
         return frame.rename_axis(columns=self.method)
 
+    def by_block(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return what every block with reports says by itself, unbiased: a row per block and cell (in RRBA: Eq. 4)."""
+        alone = [replace(self, blocks=(block,), method="unbiased").to_frame(alpha) for block in self.blocks if block.n]
+        refuse_empty(len(alone), f"the table of {' and '.join(self.attributes)}")
+        return pd.concat(alone, keys=range(len(alone)), names=["block"])
+
     def summary(self, alpha: float = 0.05) -> Summary:
         """Return a table to read aloud: cells with standard errors and intervals, and the privacy promised."""
         from statsmodels.iolib.summary import Summary

@@ -14,6 +14,7 @@ from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance
 from ldpstats.estimation.several import (
     TABLE_METHODS,
     closed_form,
+    full_blocks,
     generalized_least_squares,
     maximum_likelihood,
     two_blocks,
@@ -31,6 +32,7 @@ __all__ = [
     "ProcessedEstimate",
     "closed_form",
     "expectation_maximization",
+    "full_blocks",
     "generalized_least_squares",
     "invert",
     "iterative_bayesian_update",

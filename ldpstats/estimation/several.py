@@ -11,7 +11,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom
-from ldpstats.estimation.fakes import AskedBlock, FakedAnswers, is_faked, stacked
+from ldpstats.estimation.fakes import AskedBlock, BlockT, FakedAnswers, is_faked, stacked
 from ldpstats.estimation.likelihood import most_likely
 from ldpstats.estimation.pooling import LinearPooling
 
@@ -151,9 +151,13 @@ def two_blocks(blocks: Sequence[AskedBlock]) -> Estimate:
             "at least two blocks with reports",
             "'closed form' takes any number of them.",
         )
-    full = blocks[:-1] if len(blocks) > 2 and blocks[-1].n < min(block.n for block in blocks[:-1]) else blocks
-    one, other = map(_inverted, full[-2:])
+    one, other = map(_inverted, (full_blocks(blocks) if len(blocks) > 2 else blocks)[-2:])
     return Estimate((one.estimate + other.estimate) / 2, (one.covariance + other.covariance) / 4, one.n + other.n)
+
+
+def full_blocks(blocks: Sequence[BlockT]) -> Sequence[BlockT]:
+    """Leave out a last block with fewer reports than any other: it is still open."""
+    return blocks[:-1] if len(blocks) > 1 and blocks[-1].n < min(block.n for block in blocks[:-1]) else blocks
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from ldpstats.mechanisms.base import GRID_LEVEL, Mechanism, ReportFormat, Reports, joint_ratio
 from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
-from ldpstats.mechanisms.fakes import FakeResponse, fake_numerators
+from ldpstats.mechanisms.fakes import FakeResponse, fake_numerators, least_fake
 from ldpstats.mechanisms.grr import GRR, RR
 from ldpstats.mechanisms.hadamard import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
@@ -64,6 +64,7 @@ __all__ = [
     "best_name",
     "fake_numerators",
     "joint_ratio",
+    "least_fake",
     "mechanism",
     "mechanisms",
     "recommend",

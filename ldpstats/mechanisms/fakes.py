@@ -142,9 +142,17 @@ def _uppers(fake: tuple[int, ...]) -> tuple[int, ...]:
 def fake_numerators(frequencies: FloatArray | Sequence[float], floor: float = 0.0) -> tuple[int, ...]:
     """Return proper frequencies as whole GRID-ths, mixed with uniform ones in the proportion `floor`.
 
-    What rounding down leaves over goes to the most frequent value; zeros stay zero unless there is a floor.
+    What rounding leaves over goes to the most frequent value. Zeros stay zero unless there is a floor; no value has
+    less than `least_fake`.
     """
-    mixed = (1 - floor) * np.asarray(frequencies, dtype=float) + floor / len(frequencies)
-    numerators = [int(one * GRID) for one in mixed.tolist()]
-    numerators[int(np.argmax(mixed))] += GRID - sum(numerators)
+    shares = (1 - floor) * np.asarray(frequencies, dtype=float)
+    least = least_fake(len(shares), floor)
+    numerators = [least + int(share * GRID) for share in shares.tolist()]
+    numerators[int(np.argmax(shares))] += GRID - sum(numerators)
     return tuple(numerators)
+
+
+@lru_cache(maxsize=256)
+def least_fake(cells: int, floor: float) -> int:
+    """Return the share of uniform fakes that every value has, in GRID-ths."""
+    return numerator_at_most(Fraction(floor) / cells)

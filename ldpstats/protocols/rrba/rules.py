@@ -12,7 +12,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, at_least, positive_epsilon
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID
-from ldpstats.mechanisms import FakeResponse, fake_numerators
+from ldpstats.mechanisms import FakeResponse, fake_numerators, least_fake
 
 _TOLERATED = 0.5
 
@@ -37,26 +37,22 @@ class Rules:
 
     def randomizer(self, frequencies: FloatArray) -> FakeResponse:
         """Return what randomizes the answers of a block whose fakes are drawn from these frequencies."""
-        fake = fake_numerators(frequencies, self.floor)
-        if self.p is not None:
-            return FakeResponse.telling(self.p, fake)
-        assert self.epsilon is not None  # one of the two is given
-        return FakeResponse.at_level(self.epsilon, fake)
+        return self._randomizer(fake_numerators(frequencies, self.floor))
 
     def first(self, cells: int) -> FakeResponse:
         """Return the randomizer of the first block: its fakes are uniform."""
         return self.randomizer(np.full(cells, 1 / cells))
 
     def worst(self, cells: int) -> FakeResponse:
-        """Return the randomizer that promises least: some fake has no more than the floor."""
-        rarest = int(self.floor / cells * GRID)
-        others = GRID - rarest
-        fake = (rarest, *(others // (cells - 1) for _ in range(cells - 2)))
-        everything = (*fake, GRID - sum(fake))
+        """Return the randomizer that promises least: all fakes but one have no more than the floor."""
+        least = least_fake(cells, self.floor)
+        return self._randomizer((least,) * (cells - 1) + (GRID - (cells - 1) * least,))
+
+    def _randomizer(self, fake: tuple[int, ...]) -> FakeResponse:
         if self.p is not None:
-            return FakeResponse.telling(self.p, everything)
-        assert self.epsilon is not None
-        return FakeResponse.at_level(self.epsilon, everything)
+            return FakeResponse.telling(self.p, fake)
+        assert self.epsilon is not None  # one of the two is given
+        return FakeResponse.at_level(self.epsilon, fake)
 
 
 def told(randomizer: FakeResponse, counts: Sequence[int], n: int) -> FloatArray:

@@ -1,0 +1,351 @@
+"""Stopping, as the RRBA paper does: when the tables of two blocks in a row differ by less than their noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import BoolArray, FloatArray, IntArray, significance
+from ldpstats.blocks import Block
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.estimation import full_blocks, two_blocks
+from ldpstats.estimation.fakes import FakedAnswers, is_faked
+from ldpstats.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from statsmodels.iolib.summary import Summary
+
+_WIDTHS = {
+    "sound": "the interval of the estimate, from the reports through Eq. 4",
+    "paper": "the paper's interval, which takes the estimate for an observed proportion and omits the factor 1/p",
+}
+_FEW = 5
+"""Up to so many reports the paper does not trust the normal approximation."""
+_HALVINGS = 52
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Convergence:
+    """How far the tables of consecutive blocks lie apart, cell by cell, against the width of an interval.
+
+    Blocks are numbered from 1, cells are flattened, and the first comparison is made at block 2.
+
+    Parameters
+    ----------
+    table : Table
+        What was asked about.
+    blocks : tuple of Block
+        Its full blocks.
+    estimates : array, shape (blocks, cells)
+        What each block says by itself (Eq. 4); some may be negative.
+    limits : array, shape (blocks, cells, 2)
+        The interval of each cell; its width is the paper's δ*.
+    alpha : float
+        One less the confidence of the intervals.
+    width : {"sound", "paper"}
+        Which intervals they are.
+
+    Examples
+    --------
+    >>> from ldpstats import RRBA, Domain
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = RRBA(domain, p=0.5, block_size=250).simulate(np.array([900, 700, 300, 100]), rng=2)
+    >>> found = convergence(tables["sex", "car"])
+    >>> found.stopped_at, found.stays_from
+    (3, 3)
+    >>> found.estimate.round(2)
+    array([[0.44, 0.4 ],
+           [0.14, 0.01]])
+    """
+
+    table: Table
+    blocks: tuple[Block, ...]
+    estimates: FloatArray
+    limits: FloatArray
+    alpha: float
+    width: str
+
+    @property
+    def changes(self) -> FloatArray:
+        """How much each cell moved since the block before, shape (blocks - 1, cells)."""
+        return np.abs(np.diff(self.estimates, axis=0))
+
+    @property
+    def widths(self) -> FloatArray:
+        """The widths of the intervals, from the second block on, shape (blocks - 1, cells)."""
+        sizes: FloatArray = self.limits[1:, :, 1] - self.limits[1:, :, 0]
+        return sizes
+
+    @property
+    def within(self) -> BoolArray:
+        """Whether the condition holds: a change smaller than the width."""
+        smaller: BoolArray = self.changes < self.widths
+        return smaller
+
+    @property
+    def stopped_at(self) -> int | None:
+        """The first block at which the condition holds in all cells: there the paper stops. None if there is none."""
+        held = np.flatnonzero(self.within.all(axis=1))
+        return int(held[0]) + 2 if held.size else None
+
+    @property
+    def stays_from(self) -> int | None:
+        """The first block from which on it holds in all cells until the end (Section 7.1). None if there is none."""
+        start = int(start_of_lasting(np.asarray(self.within.all(axis=1))))
+        return start + 2 if start < len(self.blocks) - 1 else None
+
+    @property
+    def estimate(self) -> FloatArray | None:
+        """The paper's answer: the average of the block where it stopped and the one before; None if it never does."""
+        stop = self.stopped_at
+        return None if stop is None else two_blocks(self.blocks[stop - 2 : stop]).estimate.reshape(self.table.shape)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per block and cell, from block 2: its estimate, the change, the width, and whether it is within.
+
+        They are labelled by the number of the block and the categories.
+        """
+        compared, cells = len(self.within), self.table.domain.index()
+        labels = [np.tile(cells.get_level_values(level).to_numpy(), compared) for level in range(cells.nlevels)]
+        numbers = np.repeat(np.arange(2, compared + 2), len(cells))
+        index = pd.MultiIndex.from_arrays([numbers, *labels], names=["block", *cells.names])
+        columns = {
+            "estimate": self.estimates[1:],
+            "change": self.changes,
+            "width": self.widths,
+            "within": self.within,
+        }
+        return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=index)
+
+    def summary(self) -> Summary:
+        """Return what was asked, where it stopped, and what that means; the estimate from all blocks stands beside."""
+        from statsmodels.iolib.summary import Summary
+        from statsmodels.iolib.table import SimpleTable
+
+        everything, stop = self.table.estimated_by("mle").cells, self.stopped_at
+        columns = {"all blocks": everything.estimate, "std err": everything.std_err}
+        headers = [*self.table.attributes, *columns]
+        if stop is not None:
+            answer = two_blocks(self.blocks[stop - 2 : stop])
+            columns = {"two blocks": answer.estimate, "their std err": answer.std_err} | columns
+            headers = [*self.table.attributes, *columns]
+        rows = [
+            [*map(str, labels), *(f"{value:.4f}" for value in values)]
+            for labels, *values in zip(self.table.domain.index(), *columns.values(), strict=True)
+        ]
+        simulated = " (simulated)" if self.table.simulated else ""
+        title = f"Convergence of the table of {' and '.join(self.table.attributes)}{simulated}"
+        summary = Summary()
+        summary.tables.append(SimpleTable(rows, headers=headers, title=title))
+        summary.add_extra_txt(self._sentences())
+        return summary
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the estimates of the blocks, a line per cell with its intervals as a band; return the axes."""
+        try:
+            from matplotlib import pyplot as plt
+            from matplotlib.ticker import MaxNLocator
+        except ImportError as error:
+            raise LdpstatsError(
+                "no matplotlib to draw with", "an installed matplotlib", "pip install 'ldpstats[plots]'"
+            ) from error
+        axes = plt.subplots(layout="constrained")[1] if ax is None else ax
+        numbers = np.arange(1, len(self.blocks) + 1)
+        for cell, labels in enumerate(self.table.domain.index()):
+            (line,) = axes.plot(numbers, self.estimates[:, cell], marker=".", label=", ".join(map(str, labels)))
+            lower, upper = self.limits[:, cell].T
+            axes.fill_between(numbers, lower, upper, color=line.get_color(), alpha=0.12, linewidth=0)
+        if self.stopped_at is not None:
+            axes.axvline(self.stopped_at, color="black", linestyle=":", linewidth=1, label="stops here")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set(xlabel="block", ylabel="estimate of the block", title=" × ".join(self.table.attributes))
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+        return axes
+
+    def _sentences(self) -> list[str]:
+        truth = float(FakedAnswers.of(self.blocks[-1:]).truth.item()) if self.width == "paper" else 1.0
+        missed = 100 * chance_of_missing(self.alpha, truth)
+        return [
+            "Asked: do two blocks in a row differ, in every cell, by less than the width of an interval?",
+            f"The interval: {100 * (1 - self.alpha):g} %, {_WIDTHS[self.width]}.",
+            *self._findings(),
+            f"By noise alone a cell misses the condition in about {missed:.2g} % of the blocks.",
+            "That two blocks agree says that noise can explain their difference, not that either is near the truth.",
+            f"All blocks: the most likely proportions under all {self.table.n:,} reports; their error does fall.",
+        ]
+
+    def _findings(self) -> list[str]:
+        stop, stays, number = self.stopped_at, self.stays_from, len(self.blocks)
+        if stop is None:
+            return [f"It held in none of {number} blocks, so that the paper gives no answer."]
+        until, own = (sum(block.n for block in blocks) for blocks in (self.blocks[:stop], self.blocks[stop - 2 : stop]))
+        lasting = "it did not hold at the last one" if stays is None else f"it held from block {stays} until the last"
+        return [
+            f"It held first at block {stop} of {number}, after {until:,} reports; {lasting}.",
+            f"The average of two blocks has the error of their {own:,} reports, however many came.",
+        ]
+
+
+def convergence(table: Table, alpha: float = 0.05, width: str = "sound") -> Convergence:
+    """Compare the estimates of consecutive blocks with the width of an interval (Imran & Meo 2024, Section 5).
+
+    The paper stops when, in every cell, |T^k − T^(k−1)| < δ*, the width of a confidence interval, and answers with the
+    average of both blocks. As printed, δ* is 2 z σ with σ² = (v/n)(1 − v/n)/n. This takes the estimate v/n for a
+    proportion that was observed, whereas Eq. 4 divides the spread of the reports by p. So the printed δ* is too small
+    by about that factor: where fakes look like the population, a change stays below it with probability
+    2 Φ(√2 z p) − 1, which is .83 at p = .5 and .22 at p = .1. The sound width, 2 z √(μ(1 − μ)/n) / p with μ the share
+    of the reports, has 2 Φ(√2 z) − 1 = .994 for every p. (It has less where two blocks differ in their fakes and thus
+    in their spread, as they do when a small p lets adapted fakes swing: .93 measured at p = .095 with blocks of 250.)
+
+    The width is that of the block's own estimate, because the true value is unknown. The paper also compares the first
+    block with the uniform table that it starts from, which is no estimate; here the second block is the first compared.
+
+    Neither width makes the rule a sign of accuracy. Both sides shrink with the root of the block size and neither
+    changes with the number of blocks, so that the condition holds by chance, anew in every block.
+
+    Parameters
+    ----------
+    table : Table
+        Collected by RRBA: truth-or-fake blocks in the order in which they were asked. A last block with fewer reports
+        than all before is still open, and not compared.
+    alpha : float
+        One less the confidence of the intervals.
+    width : {"sound", "paper"}
+        "sound" maps the interval of the reported share through Eq. 4; "paper" takes δ* as printed, for the estimate cut
+        to lie from 0 to 1. Where normal intervals do not do, both take the `likelihood_interval`: "sound" where
+        no more than 5 reports name the cell or no more than 5 name another, "paper" where the estimated count v = nT
+        is no more than 5 (as printed, not where n − v is: an estimate of one or above has the width 0).
+
+    Examples
+    --------
+    >>> from ldpstats import RRBA, Domain
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = RRBA(domain, p=0.1, block_size=400).simulate(np.array([900, 700, 300, 100]), rng=1)
+    >>> found = convergence(tables["sex", "car"], width="paper")
+    >>> found.stopped_at, convergence(tables["sex", "car"]).stopped_at
+    (None, 2)
+    """
+    level = significance(alpha)
+    if width not in _WIDTHS:
+        raise LdpstatsError(f"width = {width!r}", one_line(list(_WIDTHS)))
+    blocks = _full_blocks(table)
+    answers, z = FakedAnswers.of(blocks), normal_quantile(level)
+    estimates = (answers.counts / answers.n - answers.fakes) / answers.truth
+    if width == "paper":
+        limits = printed_limits(estimates, answers.n, z)
+    else:
+        limits = sound_limits(answers.counts, answers.n, answers.fakes, answers.truth, z)
+    return Convergence(table, blocks, estimates, limits, level, width)
+
+
+def normal_quantile(alpha: float) -> float:
+    """Return the z that a standard normal variable exceeds, in size, with probability alpha."""
+    return -NormalDist().inv_cdf(alpha / 2)
+
+
+def chance_of_missing(alpha: float, p: float) -> float:
+    """Return how often noise alone makes a cell miss the condition of the printed width.
+
+    A change has √2 times the standard error of one block; the printed width is 2 z p of them, so that the chance is
+    2 Φ(−√2 z p). It is so for cells that are not rare, if fakes look like the population. The sound width has the
+    chance of p = 1.
+
+    Examples
+    --------
+    >>> [round(chance_of_missing(0.05, p), 4) for p in (1.0, 0.5, 0.1)]
+    [0.0056, 0.1658, 0.7816]
+    """
+    return 2 * NormalDist().cdf(-(2**0.5) * normal_quantile(alpha) * p)
+
+
+def start_of_lasting(holds: BoolArray) -> IntArray:
+    """Return from which position of the last axis on all hold; its length if the last does not.
+
+    Examples
+    --------
+    >>> start_of_lasting(np.array([[True, False, True, True], [True, True, True, False]]))
+    array([2, 4])
+    """
+    lasting: IntArray = holds.shape[-1] - np.logical_and.accumulate(holds[..., ::-1], axis=-1).sum(axis=-1)
+    return lasting
+
+
+def printed_limits(estimates: FloatArray, n: IntArray | int, z: float) -> FloatArray:
+    """Return the paper's intervals, shape (..., 2), of estimates that are cut and taken for observed proportions."""
+    shares = np.clip(estimates, 0, 1)
+    return _limits_of_shares(shares, n, n * shares <= _FEW, z)
+
+
+def sound_limits(
+    counts: IntArray, n: IntArray | int, fakes: FloatArray, truth: FloatArray | float, z: float
+) -> FloatArray:
+    """Return intervals of the estimates, shape (..., 2): those of the reported shares, through Eq. 4.
+
+    `fakes` is the share of the reports that is expected to be a fake of the cell, (1 − p) T.
+    """
+    limits = _limits_of_shares(counts / n, n, np.minimum(counts, n - counts) <= _FEW, z)
+    mapped: FloatArray = (limits - np.asarray(fakes)[..., None]) / np.asarray(truth)[..., None]
+    return mapped
+
+
+def likelihood_interval(shares: FloatArray, n: FloatArray | IntArray | int, z: float) -> FloatArray:
+    """Return the likelihood-ratio intervals of binomial proportions, shape (..., 2).
+
+    They hold every π whose log-likelihood, n s ln π + n (1 − s) ln(1 − π), lies less than z²/2 below its maximum at the
+    share s: z² is the quantile of χ² with one degree of freedom. They do not depend on whether π or its log odds is the
+    parameter. So we read the paper, which asks for intervals of maximum likelihood with the log odds; the normal
+    interval of the log odds does not exist for shares of 0 and 1. A share need not come from a whole count.
+
+    Examples
+    --------
+    >>> likelihood_interval(np.array([0.0, 0.5]), 10, 1.96).round(3)
+    array([[0.   , 0.175],
+           [0.218, 0.782]])
+    """
+    reach = np.broadcast_to(z**2 / (2 * np.asarray(n)), shares.shape)
+    limits: FloatArray = np.stack([_lowest_within(shares, reach), 1 - _lowest_within(1 - shares, reach)], axis=-1)
+    return limits
+
+
+def _lowest_within(shares: FloatArray, reach: FloatArray) -> FloatArray:
+    """Halve the way from 0 to the share, to where the Kullback-Leibler divergence from it attains `reach`."""
+    from scipy.special import rel_entr
+
+    low, high = np.zeros_like(shares), shares.astype(float)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        beyond = rel_entr(shares, middle) + rel_entr(1 - shares, 1 - middle) > reach
+        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+    return high
+
+
+def _limits_of_shares(shares: FloatArray, n: IntArray | int, few: BoolArray, z: float) -> FloatArray:
+    """Return normal intervals of proportions, but where reports are few those of the likelihood."""
+    margins = z * np.sqrt(shares * (1 - shares) / n)
+    limits = np.stack([shares - margins, shares + margins], axis=-1)
+    limits[few] = likelihood_interval(shares[few], np.broadcast_to(n, shares.shape)[few], z)
+    return limits
+
+
+def _full_blocks(table: Table) -> tuple[Block, ...]:
+    """Return the blocks to be compared, or say why these cannot be."""
+    about = f"the table of {one_line(table.attributes)}"
+    if not all(is_faked(block) and block.question.is_bijection for block in table.blocks):
+        raise LdpstatsError(
+            f"{about} with blocks that do not all report a cell, the true one or a fake",
+            "truth-or-fake blocks that ask for the cells themselves",
+            "Only the blocks of RRBA are compared with one another.",
+        )
+    answered = tuple(full_blocks([block for block in table.blocks if block.n]))
+    if len(answered) < 2:
+        raise LdpstatsError(
+            f"{about} with {len(answered)} full block{'' if len(answered) == 1 else 's'} of reports",
+            "at least two full blocks, as RRBA collects them",
+            "Collect more respondents, or choose a smaller block_size; a table derived from others has no blocks.",
+        )
+    return answered

@@ -1,0 +1,392 @@
+"""Convergence of RRBA: widths by hand and by brute force, the rule on made blocks, and a slice of the study."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.stats import binom, norm
+
+from ldpstats import RRBA, Domain, LdpstatsError, PrivacyStatement, SampledGroups, Table
+from ldpstats.blocks import Block
+from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
+from ldpstats.protocols.rrba.stopping import (
+    chance_of_missing,
+    convergence,
+    likelihood_interval,
+    printed_limits,
+    sound_limits,
+    start_of_lasting,
+)
+from ldpstats.questions import Question
+
+Z = float(norm.ppf(0.975))
+ANYTHING = PrivacyStatement(math.inf, "a test")
+LETTER = Domain({"letter": ["a", "b"]})
+PAIR = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+
+
+def of_letters(counts: Sequence[Sequence[int]], truth: float = 0.5, fake: Sequence[float] = (0.5, 0.5)) -> Table:
+    """Make a table of blocks with the same fakes."""
+    noise, asked = MultinomialNoise(TruthOrFake(truth, tuple(fake))), Question(("letter",), (2,), (0, 1))
+    return Table(LETTER, tuple(Block(asked, Tally(noise, one, sum(one))) for one in counts), ANYTHING)
+
+
+def of_hundred(*named: int) -> Table:
+    """Make blocks of 100 reports, so many of them "a"; half the answers are true, the fakes uniform."""
+    return of_letters([(one, 100 - one) for one in named])
+
+
+def width(limits: NDArray[np.float64]) -> NDArray[np.float64]:
+    return limits[..., 1] - limits[..., 0]
+
+
+@pytest.mark.parametrize(("count", "n"), [(1, 18), (3, 18), (5, 250), (9, 18), (17, 18), (2, 2000)])
+def test_the_likelihood_interval_ends_where_the_binomial_likelihood_has_fallen_by_half_of_z_squared(
+    count: int, n: int
+) -> None:
+    def beyond(proportion: float) -> float:
+        return float(2 * (binom.logpmf(count, n, count / n) - binom.logpmf(count, n, proportion)) - Z**2)
+
+    lower, upper = brentq(beyond, 1e-12, count / n, xtol=1e-14), brentq(beyond, count / n, 1 - 1e-12, xtol=1e-14)
+    assert np.allclose(likelihood_interval(np.array([count / n]), n, Z), [[lower, upper]], atol=1e-9)
+
+
+def test_the_likelihood_interval_of_a_share_between_counts_is_found_on_a_fine_grid() -> None:
+    share, n, grid = 0.137, 18, np.linspace(1e-7, 1 - 1e-7, 2_000_001)
+    fall = n * (share * np.log(share / grid) + (1 - share) * np.log((1 - share) / (1 - grid)))
+    held = grid[2 * fall <= Z**2]
+    assert np.allclose(likelihood_interval(np.array([share]), n, Z)[0], [held[0], held[-1]], atol=1e-6)
+
+
+def test_the_likelihood_interval_of_no_or_all_reports_has_a_closed_form() -> None:
+    limits = likelihood_interval(np.array([0.0, 1.0]), 18, Z)
+    open_end = math.exp(-(Z**2) / 36)
+    assert np.allclose(limits, [[0, 1 - open_end], [open_end, 1]], atol=1e-12)
+
+
+def test_the_log_odds_give_the_same_likelihood_interval() -> None:
+    share, n = 4 / 18, 18
+
+    def beyond(log_odds: float) -> float:
+        fall = n * (share * math.log(share) + (1 - share) * math.log(1 - share))
+        return 2 * (fall - n * (share * log_odds - math.log1p(math.exp(log_odds)))) - Z**2
+
+    centre = math.log(share / (1 - share))
+    ends = brentq(beyond, -30, centre, xtol=1e-13), brentq(beyond, centre, 30, xtol=1e-13)
+    expected = [1 / (1 + math.exp(-end)) for end in ends]
+    assert np.allclose(likelihood_interval(np.array([share]), n, Z)[0], expected, atol=1e-10)
+
+
+def test_the_sound_width_is_the_normal_interval_of_the_reported_share_over_p() -> None:
+    limits = sound_limits(np.array([40]), 100, np.array([0.125]), 0.5, Z)
+    error = math.sqrt(0.4 * 0.6 / 100) / 0.5
+    assert np.allclose(limits, [[0.55 - Z * error, 0.55 + Z * error]])
+
+
+@pytest.mark.parametrize("count", [5, 95])
+def test_the_sound_width_is_the_likelihood_interval_over_p_where_reports_are_few(count: int) -> None:
+    limits = sound_limits(np.array([count]), 100, np.array([0.02]), 0.5, Z)
+    expected = (likelihood_interval(np.array([count / 100]), 100, Z) - 0.02) / 0.5
+    assert np.allclose(limits, expected)
+    one_more = sound_limits(np.array([6]), 100, np.array([0.02]), 0.5, Z)
+    assert np.allclose(width(one_more), 2 * Z * math.sqrt(0.06 * 0.94 / 100) / 0.5)
+
+
+def test_the_printed_width_takes_the_estimate_for_an_observed_proportion() -> None:
+    limits = printed_limits(np.array([0.55, 0.06, 0.05, -0.2, 1.0, 1.3]), 100, Z)
+    normal = [2 * Z * math.sqrt(one * (1 - one) / 100) for one in (0.55, 0.06)]
+    assert np.allclose(width(limits)[:2], normal)
+    few = likelihood_interval(np.array([0.05, 0.0]), 100, Z)
+    assert np.allclose(limits[2:4], few), "five or fewer are few, and what is negative is none"
+    assert width(limits)[4:].tolist() == [0, 0], "as printed: no width at one and above"
+
+
+@pytest.mark.parametrize(("p", "alpha"), [(0.1, 0.05), (0.5, 0.05), (0.5, 0.01), (0.1, 0.2)])
+def test_without_the_factor_the_condition_fails_as_often_as_normal_theory_says(p: float, alpha: float) -> None:
+    n, z = 20_000, float(norm.ppf(1 - alpha / 2))
+    counts = np.arange(n // 2 - 570, n // 2 + 571)  # eight standard deviations to both sides
+    chances = binom.pmf(counts, n, 0.5)
+    assert chances.sum() > 1 - 1e-12
+    fakes = np.full(counts.shape, (1 - p) / 2)
+    estimates = (counts / n - fakes) / p
+    changes = np.abs(estimates[:, None] - estimates)  # the block before in rows
+    for limits, chance in (
+        (printed_limits(estimates, n, z), chance_of_missing(alpha, p)),
+        (sound_limits(counts, n, fakes, p, z), chance_of_missing(alpha, 1.0)),
+    ):
+        missed = chances @ (changes >= width(limits)) @ chances
+        assert abs(missed - chance) < 0.006, "half a step of the lattice of counts"
+    assert np.isclose(chance_of_missing(alpha, p), 2 * norm.sf(math.sqrt(2) * z * p))
+
+
+def test_at_a_small_p_the_printed_condition_mostly_fails_and_the_sound_one_hardly_ever() -> None:
+    assert chance_of_missing(0.05, 0.1) > 0.78
+    assert chance_of_missing(0.05, 1.0) < 0.006
+
+
+@pytest.mark.parametrize(
+    ("named", "stopped", "stays"),
+    [
+        ((50, 52, 50), 2, 2),  # a change of .04 in a width of .39
+        ((50, 75, 50, 52, 50), 4, 4),  # two changes of .5 first
+        ((50, 52, 75, 50, 51), 2, 5),  # within, twice without, within
+        ((50, 52, 75), 2, None),
+        ((50, 75, 50), None, None),
+    ],
+)
+def test_convergence_is_found_at_the_right_block(
+    named: tuple[int, ...], stopped: int | None, stays: int | None
+) -> None:
+    found = convergence(of_hundred(*named))
+    assert (found.stopped_at, found.stays_from) == (stopped, stays)
+    if stopped is None:
+        assert found.estimate is None
+    else:
+        answer = sum((one / 100 - 0.25) / 0.5 for one in named[stopped - 2 : stopped]) / 2
+        assert found.estimate is not None
+        assert np.allclose(found.estimate, [answer, 1 - answer])
+
+
+def test_a_change_between_the_two_widths_is_within_the_sound_one_alone() -> None:
+    table = of_hundred(50, 62)  # a change of .24; widths of .381 and .172
+    sound, printed = convergence(table), convergence(table, width="paper")
+    assert np.allclose(sound.changes, 0.24)
+    assert np.allclose(sound.widths, 2 * Z * math.sqrt(0.62 * 0.38 / 100) / 0.5)
+    assert np.allclose(printed.widths, 2 * Z * math.sqrt(0.74 * 0.26 / 100))
+    assert (sound.stopped_at, printed.stopped_at) == (2, None)
+
+
+def test_a_smaller_alpha_widens_the_intervals() -> None:
+    table = of_hundred(50, 71)  # a change of .42
+    assert convergence(table, alpha=0.05).stopped_at is None
+    assert convergence(table, alpha=0.01).stopped_at == 2
+
+
+def test_all_cells_must_be_within_at_once() -> None:
+    noise, asked = MultinomialNoise(TruthOrFake(1.0, (0.25,) * 4)), Question(("sex", "car"), (2, 2), (0, 1, 2, 3))
+    counts = [[40, 30, 20, 10], [40, 10, 20, 30], [40, 12, 18, 30]]
+    found = convergence(Table(PAIR, tuple(Block(asked, Tally(noise, one, 100)) for one in counts), ANYTHING))
+    assert found.within.tolist() == [[True, False, True, False], [True, True, True, True]]
+    assert found.stopped_at == 3
+
+
+def test_every_block_is_inverted_with_the_fakes_that_it_was_sent() -> None:
+    asked = Question(("letter",), (2,), (0, 1))
+    noises = [MultinomialNoise(TruthOrFake(p, fake)) for p, fake in ((0.5, (0.5, 0.5)), (0.8, (0.1, 0.9)))]
+    blocks = [Block(asked, Tally(noise, (60, 40), 100)) for noise in noises]
+    found = convergence(Table(LETTER, tuple(blocks), ANYTHING))
+    expected = [(0.6 - 0.25) / 0.5, (0.6 - 0.02) / 0.8]
+    assert np.allclose(found.estimates[:, 0], expected)
+    assert np.allclose(found.changes, expected[1] - expected[0])
+
+
+def test_the_order_of_the_attributes_does_not_matter() -> None:
+    people = np.array([900, 700, 300, 100])
+    table = RRBA(PAIR, p=0.5, block_size=100).simulate(people, rng=3)["sex", "car"]
+    one, other = convergence(table), convergence(table.reordered(["car", "sex"]))
+    assert one.stopped_at == other.stopped_at is not None
+    assert one.estimate is not None
+    assert other.estimate is not None
+    assert np.array_equal(one.estimate, other.estimate.T)
+    assert np.array_equal(
+        one.to_frame()["change"],
+        other.to_frame()["change"].reorder_levels(["block", "sex", "car"]).loc[one.to_frame().index],
+    )
+
+
+def test_the_frame_has_a_row_per_block_and_cell_with_their_labels() -> None:
+    frame = convergence(of_hundred(50, 75, 50)).to_frame()
+    assert frame.index.names == ["block", "letter"]
+    assert frame.index.tolist() == [(2, "a"), (2, "b"), (3, "a"), (3, "b")]
+    assert frame.columns.tolist() == ["estimate", "change", "width", "within"]
+    assert np.allclose(frame["estimate"], [1, 0, 0.5, 0.5])
+    assert np.allclose(frame["change"], 0.5)
+    assert frame["within"].tolist() == [False] * 4
+
+
+def test_a_last_block_that_is_still_open_is_not_compared() -> None:
+    full = convergence(of_letters([(50, 50), (52, 48), (30, 10)]))
+    assert len(full.blocks) == 2
+    gap = convergence(of_letters([(50, 50), (0, 0), (52, 48)]))
+    assert len(gap.blocks) == 2, "nor is one without reports"
+    late = convergence(of_letters([(50, 51), (52, 48), (60, 40)]))
+    assert len(late.blocks) == 3, "a late answer to an earlier block makes no later one open"
+
+
+@pytest.mark.parametrize("counts", [[], [(0, 0)], [(50, 50)], [(50, 50), (0, 0)], [(50, 50), (20, 20)]])
+def test_fewer_than_two_full_blocks_are_refused(counts: list[tuple[int, int]]) -> None:
+    with pytest.raises(LdpstatsError, match="at least two full blocks"):
+        convergence(of_letters(counts))
+
+
+def test_other_noise_and_other_questions_are_refused() -> None:
+    people = np.array([90, 70, 30, 10])
+    tables = SampledGroups(PAIR, epsilon=1.0, mechanism="oue").simulate(people, rng=1)
+    with pytest.raises(LdpstatsError, match="the true one or a fake"):
+        convergence(tables["sex", "car"])
+    asked = Question(("sex", "car"), (2, 2), (0, 1, 1, 0))
+    block = Block(asked, Tally(MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5))), (6, 4), 10))
+    with pytest.raises(LdpstatsError, match="ask for the cells themselves"):
+        convergence(Table(PAIR, (block, block), ANYTHING))
+
+
+@pytest.mark.parametrize("arguments", [{"width": "wide"}, {"alpha": 0.0}, {"alpha": 1}, {"alpha": "5 %"}])
+def test_other_arguments_are_refused(arguments: dict[str, object]) -> None:
+    with pytest.raises(LdpstatsError, match="Allowed"):
+        convergence(of_hundred(50, 52), **arguments)  # type: ignore[arg-type]
+
+
+def test_without_fakes_both_widths_are_the_same() -> None:
+    table = of_letters([(60, 40), (30, 70)], truth=1.0)
+    assert np.allclose(convergence(table).widths, convergence(table, width="paper").widths)
+
+
+@pytest.mark.parametrize("kind", ["sound", "paper"])
+def test_blocks_of_one_respondent_and_cells_that_nobody_reports_have_widths(kind: str) -> None:
+    found = convergence(of_letters([(1, 0), (0, 1), (0, 1)]), width=kind)
+    assert np.isfinite(found.widths).all()
+    never = convergence(of_letters([(0, 40), (0, 40)], fake=(0.0, 1.0)), width=kind)
+    assert never.widths[0, 0] > 0
+    assert never.within[0, 0], "a cell that nobody reports does not move"
+
+
+def test_a_marginal_of_the_blocks_converges_by_itself() -> None:
+    table = RRBA(PAIR, p=0.5, block_size=100).simulate(np.array([900, 700, 300, 100]), rng=3)["sex", "car"]
+    whole, part = convergence(table), convergence(table.marginal("sex"))
+    assert np.allclose(part.estimates, whole.estimates.reshape(-1, 2, 2).sum(axis=-1))
+
+
+def test_the_summary_says_where_it_stopped_and_what_that_means() -> None:
+    text = convergence(of_hundred(50, 52, 75, 50, 51)).summary().as_text()
+    assert "held first at block 2 of 5, after 200 reports; it held from block 5 until the last" in text
+    assert "error of their 200 reports, however many came" in text
+    assert "about 0.56 %" in text
+    assert "all 500 reports" in text
+    assert "0.5200" in text, "the answer, (.5 + .54) / 2"
+    printed = convergence(of_hundred(50, 52, 75), width="paper").summary().as_text()
+    assert "about 17 %" in printed
+    assert "it did not hold at the last one" in printed
+    never = convergence(of_hundred(50, 75, 50)).summary().as_text()
+    assert "held in none of 3 blocks" in never
+    assert "two blocks" not in never.split("Asked")[0]
+    assert "0.6667" in never, "the estimate from all blocks"
+
+
+def test_the_plot_has_a_line_and_a_band_per_cell() -> None:
+    ax = Figure().subplots()
+    assert convergence(of_hundred(50, 52, 75)).plot(ax) is ax
+    assert [line.get_label() for line in ax.get_lines()] == ["a", "b", "stops here"]
+    assert np.allclose(ax.get_lines()[0].get_ydata(), [0.5, 0.54, 1.0])
+    assert len(ax.collections) == 2
+    own = convergence(of_hundred(50, 75)).plot()
+    assert [line.get_label() for line in own.get_lines()] == ["a", "b"]
+    plt.close(own.figure)
+
+
+def test_without_matplotlib_the_plot_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(LdpstatsError, match=r"pip install 'ldpstats\[plots\]'"):
+        convergence(of_hundred(50, 52)).plot()
+
+
+def test_what_lasts_until_the_end_begins_where_it_is_said_to() -> None:
+    holds = np.array([[True, True], [False, True], [True, False], [False, False]])
+    assert start_of_lasting(holds).tolist() == [0, 1, 2, 2]
+
+
+@pytest.fixture(scope="module")
+def study() -> ModuleType:
+    """Return the script as a module."""
+    script = Path(__file__).parents[1] / "benchmarks" / "rrba_convergence.py"
+    spec = importlib.util.spec_from_file_location("rrba_convergence", script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["rrba_convergence"] = module  # a dataclass looks up its module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("kind", ["sound", "paper"])
+@pytest.mark.parametrize(("p", "size"), [(0.5, 50), (0.139, 18)])
+def test_the_study_compares_as_the_package_does(study: ModuleType, p: float, size: int, kind: str) -> None:
+    trials = study.collect(p, size, 3, 12, np.random.default_rng(2))
+    held = study.conditions(trials, trials)[kind, "alone"][1]
+    asked = Question(("letter",), (2,), (0, 1))
+    for probability, trial in np.ndindex(held.shape[:2]):
+        counts, fakes = trials.counts[probability, trial], trials.fakes[probability, trial] / (1 - p)
+        blocks = tuple(
+            Block(asked, Tally(MultinomialNoise(TruthOrFake(p, (fake, 1 - fake))), (count, size - count), size))
+            for count, fake in zip(counts.tolist(), fakes.tolist(), strict=True)
+        )
+        found = convergence(Table(LETTER, blocks, ANYTHING), width=kind)
+        assert np.array_equal(found.within[:, 0], held[probability, trial])
+
+
+def test_the_fakes_of_the_study_follow_the_block_before_or_all_of_them(study: ModuleType) -> None:
+    alone = study.collect(0.3, 50, 4, 6, np.random.default_rng(1))
+    assert np.allclose(alone.fakes[..., 0], 0.35)
+    assert np.allclose(alone.fakes[..., 1:], 0.7 * np.clip(alone.alone[..., :-1], 0, 1))
+    together = study.collect(0.3, 50, 4, 6, np.random.default_rng(1), from_all=True)
+    assert np.allclose(together.fakes[..., 1:], 0.7 * np.clip(together.pooled[..., :-1], 0, 1))
+    closed = (together.counts.sum(axis=-1) - 50 * together.fakes.sum(axis=-1)) / (0.3 * 50 * 6)
+    assert np.allclose(together.pooled[..., -1], closed)
+
+
+def test_a_slice_of_the_study_agrees_with_normal_theory(study: ModuleType) -> None:
+    # 40 trials of 49 comparisons for each of 5 cells: a standard error below .006, even if neighbours were the same
+    data = study.study((0.295, 0.5), (250,), blocks=50)
+    for p in (0.295, 0.5):
+        for kind, truth, margin in ((("paper", "alone"), p, 0.035), (("sound", "alone"), 1.0, 0.02)):
+            found = study.agreements(data, kind)[p]
+            assert abs(found - (1 - chance_of_missing(0.05, truth))) < margin
+
+
+def test_a_slice_of_the_study_shows_that_the_answer_does_not_improve(study: ModuleType) -> None:
+    data = study.of_kind(study.study((0.5,), (18, 250), blocks=50), ("paper", "alone"))
+    late = data["rmse_converged"].mean() / data["rmse_stopped"].mean()
+    assert 0.8 < late < 1.4, "some 45 blocks later the error is what it was"
+    assert data["rmse_all_until_converged"].mean() < 0.3 * data["rmse_converged"].mean()
+    assert (data["respondents_converged"] > 40 * data["block_size"]).all(), "near the end of the trial"
+
+
+def test_errors_of_the_study_are_those_of_the_trials_that_converge(study: ModuleType) -> None:
+    trials = study.collect(0.5, 50, 5, 10, np.random.default_rng(8))
+    measured = study.of_kind(study.measure(trials, trials), ("sound", "alone")).set_index("probability")
+    tables, held = study.conditions(trials, trials)["sound", "alone"]
+    place = list(study.PROBABILITIES).index(0.446)
+    ends = [9 - next((i for i, one in enumerate(row[::-1]) if not one), 9) for row in held[place].tolist()]
+    errors = [tables[place, trial, end : end + 2].mean() - 0.446 for trial, end in enumerate(ends) if end < 9]
+    assert errors
+    assert np.isclose(measured.loc[0.446, "rmse_converged"], np.sqrt(np.mean(np.square(errors))))
+    expected = 50 * np.mean([end + 2 for end in ends if end < 9])
+    assert np.isclose(measured.loc[0.446, "respondents_converged"], expected)
+
+
+def test_means_over_no_trials_are_missing(study: ModuleType) -> None:
+    means = study.mean_where(np.array([[1.0, 3.0], [1.0, 3.0]]), np.array([[True, True], [False, False]]))
+    assert means[0] == 2
+    assert np.isnan(means[1])
+
+
+def test_the_study_reports_and_draws_what_it_measured(study: ModuleType) -> None:
+    data = study.study(trials=2, blocks=6)
+    claims = study.claims(data).splitlines()
+    assert len(claims) == 1 + len(study.OF_FIGURE_5) + 2 * len(study.OF_FIGURE_6)
+    assert "by half: p = .221" in study.claims(data)
+    assert "sound" in study.figures(data)
+    assert "rmse_stopped" in study.errors(data)
+    assert "3.65 standard deviations" in study.reasons(data, study.study((0.5,), trials=2, blocks=12))
+    assert len(study.draw_figure_5(data).axes) == 6
+    assert len(study.draw_figure_6(data, "converged", "a title").axes) == 18
