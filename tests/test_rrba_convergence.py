@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
+import rrba_convergence as study
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -305,22 +303,9 @@ def test_what_lasts_until_the_end_begins_where_it_is_said_to() -> None:
     assert start_of_lasting(holds).tolist() == [0, 1, 2, 2]
 
 
-@pytest.fixture(scope="module")
-def study() -> ModuleType:
-    """Return the script as a module."""
-    script = Path(__file__).parents[1] / "benchmarks" / "rrba_convergence.py"
-    spec = importlib.util.spec_from_file_location("rrba_convergence", script)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["rrba_convergence"] = module  # a dataclass looks up its module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("kind", ["sound", "paper"])
 @pytest.mark.parametrize(("p", "size"), [(0.5, 50), (0.139, 18)])
-def test_the_study_compares_as_the_package_does(study: ModuleType, p: float, size: int, kind: str) -> None:
+def test_the_study_compares_as_the_package_does(p: float, size: int, kind: str) -> None:
     trials = study.collect(p, size, 3, 12, np.random.default_rng(2))
     held = study.conditions(trials, trials)[kind, "alone"][1]
     asked = Question(("letter",), (2,), (0, 1))
@@ -334,7 +319,7 @@ def test_the_study_compares_as_the_package_does(study: ModuleType, p: float, siz
         assert np.array_equal(found.within[:, 0], held[probability, trial])
 
 
-def test_the_fakes_of_the_study_follow_the_block_before_or_all_of_them(study: ModuleType) -> None:
+def test_the_fakes_of_the_study_follow_the_block_before_or_all_of_them() -> None:
     alone = study.collect(0.3, 50, 4, 6, np.random.default_rng(1))
     assert np.allclose(alone.fakes[..., 0], 0.35)
     assert np.allclose(alone.fakes[..., 1:], 0.7 * np.clip(alone.alone[..., :-1], 0, 1))
@@ -344,7 +329,7 @@ def test_the_fakes_of_the_study_follow_the_block_before_or_all_of_them(study: Mo
     assert np.allclose(together.pooled[..., -1], closed)
 
 
-def test_a_slice_of_the_study_agrees_with_normal_theory(study: ModuleType) -> None:
+def test_a_slice_of_the_study_agrees_with_normal_theory() -> None:
     # 40 trials of 49 comparisons for each of 5 cells: a standard error below .006, even if neighbours were the same
     data = study.study((0.295, 0.5), (250,), blocks=50)
     for p in (0.295, 0.5):
@@ -353,7 +338,7 @@ def test_a_slice_of_the_study_agrees_with_normal_theory(study: ModuleType) -> No
             assert abs(found - (1 - chance_of_missing(0.05, truth))) < margin
 
 
-def test_a_slice_of_the_study_shows_that_the_answer_does_not_improve(study: ModuleType) -> None:
+def test_a_slice_of_the_study_shows_that_the_answer_does_not_improve() -> None:
     data = study.of_kind(study.study((0.5,), (18, 250), blocks=50), ("paper", "alone"))
     late = data["rmse_converged"].mean() / data["rmse_stopped"].mean()
     assert 0.8 < late < 1.4, "some 45 blocks later the error is what it was"
@@ -361,7 +346,7 @@ def test_a_slice_of_the_study_shows_that_the_answer_does_not_improve(study: Modu
     assert (data["respondents_converged"] > 40 * data["block_size"]).all(), "near the end of the trial"
 
 
-def test_errors_of_the_study_are_those_of_the_trials_that_converge(study: ModuleType) -> None:
+def test_errors_of_the_study_are_those_of_the_trials_that_converge() -> None:
     trials = study.collect(0.5, 50, 5, 10, np.random.default_rng(8))
     measured = study.of_kind(study.measure(trials, trials), ("sound", "alone")).set_index("probability")
     tables, held = study.conditions(trials, trials)["sound", "alone"]
@@ -374,13 +359,13 @@ def test_errors_of_the_study_are_those_of_the_trials_that_converge(study: Module
     assert np.isclose(measured.loc[0.446, "respondents_converged"], expected)
 
 
-def test_means_over_no_trials_are_missing(study: ModuleType) -> None:
+def test_means_over_no_trials_are_missing() -> None:
     means = study.mean_where(np.array([[1.0, 3.0], [1.0, 3.0]]), np.array([[True, True], [False, False]]))
     assert means[0] == 2
     assert np.isnan(means[1])
 
 
-def test_the_study_reports_and_draws_what_it_measured(study: ModuleType) -> None:
+def test_the_study_reports_and_draws_what_it_measured() -> None:
     data = study.study(trials=2, blocks=6)
     claims = study.claims(data).splitlines()
     assert len(claims) == 1 + len(study.OF_FIGURE_5) + 2 * len(study.OF_FIGURE_6)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
 from itertools import permutations, product
 from typing import Any
 
@@ -11,29 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import chi2, norm
+from tiny_protocols import FALSE_FAILURE_RATE, PATHS, THREE, TINY, Law, convolved, drawn, joint_counts, tally_laws
 
 from ldpstats import Domain, LdpstatsError, SampledGroups
-from ldpstats.conformance import exact_channel
-from ldpstats.conformance.enumeration import decoded
+from ldpstats.conformance.laws import fit_pvalue
 
-FALSE_FAILURE_RATE = 1e-6
-"""How often a check would fail correct code, if its seed were not fixed."""
-
-Law = dict[tuple[int, ...], float]
-
-
-def joint_counts(domain: Domain, frame: pd.DataFrame) -> np.ndarray[Any, Any]:
-    cells = domain.cells(domain.encode(frame), domain.names)
-    return np.bincount(cells, minlength=domain.size()).reshape(domain.shape)
-
-
-PATHS: dict[str, tuple[str, Callable[[Domain, pd.DataFrame], Any]]] = {
-    "collect": ("collect", lambda _, frame: frame),
-    "simulate a frame": ("simulate", lambda _, frame: frame),
-    "simulate joint counts": ("simulate", joint_counts),
-}
-TINY = Domain({"a": [0, 1], "b": [0, 1], "c": [0, 1]})
-THREE = pd.DataFrame({"a": [0, 0, 1], "b": [0, 1, 1], "c": [1, 1, 1]})
 SMALL = {
     "grr, two pairs": SampledGroups(TINY, epsilon=3.0, mechanism="grr", groups=[("a", "b"), ("b", "c")]),
     "oue, two singles": SampledGroups(TINY, epsilon=3.0, mechanism="oue", groups=[["a"], ["b"]]),
@@ -42,25 +23,6 @@ SMALL = {
         TINY, epsilon=3.0, mechanism="grr", groups=[["a", "b"], ["a"], ["b"], ["c"]]
     ),
 }
-
-
-def tally_laws(protocol: SampledGroups, group: tuple[str, ...]) -> list[Law]:
-    """Return the exact law of one report's tally, for every value of the group."""
-    used = protocol.mechanism_for(group)
-    laws = []
-    for channel in exact_channel(used):
-        law: Law = defaultdict(float)
-        for report, probability in channel.items():
-            law[tuple(used.count(decoded(used, report)).counts.tolist())] += float(probability)
-        laws.append(law)
-    return laws
-
-
-def convolved(one: Law, other: Law) -> Law:
-    law: Law = defaultdict(float)
-    for (counts, p), (more, q) in product(one.items(), other.items()):
-        law[tuple(np.add(counts, more).tolist())] += p * q
-    return law
 
 
 def exact_law(protocol: SampledGroups, frame: pd.DataFrame) -> Law:
@@ -83,30 +45,13 @@ def exact_law(protocol: SampledGroups, frame: pd.DataFrame) -> Law:
     return total
 
 
-def drawn(protocol: SampledGroups, frame: pd.DataFrame, path: str, draws: int, seed: int) -> Iterator[tuple[int, ...]]:
-    """Yield the tallies of all groups, one behind the other, of repeated collections from the same respondents."""
-    rng, (verb, population_of) = np.random.default_rng(seed), PATHS[path]
-    population = population_of(protocol.domain, frame)
-    for _ in range(draws):
-        tables = getattr(protocol, verb)(population, rng)
-        yield tuple(count for table in tables for count in table.blocks[0].tally.counts.tolist())
-
-
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("small", SMALL)
 def test_three_respondents_have_the_exact_law(small: str, path: str) -> None:
     protocol, n = SMALL[small], 600
     law = exact_law(protocol, THREE)
     assert sum(law.values()) == pytest.approx(1, abs=1e-12)
-    seen = Counter(drawn(protocol, THREE, path, n, seed=2024))
-    assert set(seen) <= set(law)
-    common = [counts for counts, p in law.items() if n * p >= 10]
-    expected = np.array([n * law[counts] for counts in common])
-    observed = np.array([seen[counts] for counts in common])
-    if n - expected.sum() >= 10:  # the rare outcomes together
-        expected, observed = (np.append(one, n - one.sum()) for one in (expected, observed))
-    statistic = ((observed - expected) ** 2 / expected).sum()
-    assert chi2.sf(statistic, len(expected) - 1) > FALSE_FAILURE_RATE
+    assert fit_pvalue(Counter(drawn(protocol, THREE, path, n, seed=2024)), law) > FALSE_FAILURE_RATE
 
 
 def exact_moments(protocol: SampledGroups, frame: pd.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

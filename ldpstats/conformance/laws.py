@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Hashable, Mapping
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from scipy.special import chdtrc
 
 from ldpstats.arrays import FloatArray
 from ldpstats.conformance.enumeration import Law
+
+Outcome = TypeVar("Outcome", bound=Hashable)
 
 _COMMON = 10
 
@@ -38,7 +41,7 @@ def counted(rows: NDArray[Any]) -> dict[bytes, int]:
     return {np.ascontiguousarray(row).tobytes(): int(count) for row, count in zip(distinct, counts, strict=True)}
 
 
-def fit_pvalue(seen: dict[bytes, int], law: dict[bytes, float]) -> float:
+def fit_pvalue(seen: Mapping[Outcome, int], law: Mapping[Outcome, float]) -> float:
     """Return the p-value of Pearson's χ² against an exact law: 0 if something impossible was seen, nan if all is rare.
 
     Outcomes that are expected fewer than ten times are taken together.

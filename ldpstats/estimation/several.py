@@ -19,6 +19,9 @@ from ldpstats.estimation.pooling import LinearPooling
 def unbiased(blocks: Sequence[AskedBlock]) -> Estimate:
     """Invert a single block that asks for the cells; pool anything else with weights from the designs alone.
 
+    Blocks of truth or fake are weighed by n_b p_b², whatever their fakes are: this stays unbiased when fakes follow
+    the reports of earlier blocks, as long as p does not.
+
     Examples
     --------
     Four answers of which half are true, the others "a" or "b" at random:
@@ -32,6 +35,9 @@ def unbiased(blocks: Sequence[AskedBlock]) -> Estimate:
     """
     if len(blocks) == 1 and blocks[0].question.is_bijection:
         return _inverted(blocks[0])
+    if all(is_faked(block) and block.question.is_bijection for block in blocks):
+        stack = FakedAnswers.of(blocks)
+        return _pooled_truths(stack, stack.truth)
     pooling, n = LinearPooling(blocks), _reports(blocks)
     estimate = pooling.estimate([block.tally.counts for block in blocks])
     return Estimate(estimate, over_degrees_of_freedom(n * pooling.covariance(estimate), n), n)
@@ -102,9 +108,10 @@ def maximum_likelihood(blocks: Sequence[AskedBlock]) -> Estimate:
 def closed_form(blocks: Sequence[AskedBlock]) -> Estimate:
     """Take the fakes that were to be expected from all the reports: (Σ o_b − Σ n_b (1−p_b) T_b) / Σ n_b p_b.
 
-    The weights n_b p_b do not depend on any report, so this stays exactly unbiased when every T_b is made of the
-    blocks before: the errors of the blocks are martingale differences. For the same reason the covariance is, on
-    average, Σ n_b (diag μ_b − μ_b μ_bᵀ) / (Σ n_b p_b)². Its estimate is divided by 1 − Σ n_b p_b² / (Σ n_b p_b)²
+    Where p_b does not depend on any report, this stays exactly unbiased when every T_b is made of the blocks before:
+    the errors of the blocks are martingale differences. (At a strict level p_b follows from T_b, and a bias remains
+    that is small beside the standard error.) For the same reason the covariance is, on average,
+    Σ n_b (diag μ_b − μ_b μ_bᵀ) / (Σ n_b p_b)². Its estimate is divided by 1 − Σ n_b p_b² / (Σ n_b p_b)²
     (for one block: multiplied by n / (n - 1)), which makes it unbiased where the T_b were fixed beforehand.
 
     Examples
@@ -118,12 +125,20 @@ def closed_form(blocks: Sequence[AskedBlock]) -> Estimate:
     array([0.75, 0.25])
     """
     stack = _about_the_cells(blocks, "closed form")
-    told, n = float((stack.n * stack.truth).sum()), _reports(blocks)
-    estimate = (stack.counts - stack.n * stack.fakes).sum(axis=0) / told
-    mean = stack.truth * estimate + stack.fakes
-    spread = np.diag((stack.n * mean).sum(axis=0)) - (stack.n * mean).T @ mean
-    effective = told**2 / float((stack.n * stack.truth**2).sum())
-    free = told**2 * (1 - 1 / effective) if n > 1 else 0.0
+    return _pooled_truths(stack, np.ones_like(stack.truth))
+
+
+def _pooled_truths(stack: FakedAnswers, weights: FloatArray) -> Estimate:
+    """Divide the truths that were told, so weighted, by the number that was to be expected.
+
+    The plug-in covariance is too small by the share Σ w² n p² / (Σ w n p)² of itself, because the estimate is in it.
+    """
+    told = float((weights * stack.n * stack.truth).sum())
+    estimate = (weights * (stack.counts - stack.n * stack.fakes)).sum(axis=0) / told
+    mean, often = stack.truth * estimate + stack.fakes, weights**2 * stack.n
+    spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
+    n = int(stack.n.sum())
+    free = told**2 - float((often * stack.truth**2).sum()) if n > 1 else 0.0
     return Estimate(estimate, spread / free if free else np.full_like(spread, np.inf), n)
 
 

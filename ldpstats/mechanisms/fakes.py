@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, at_least
-from ldpstats.errors import LdpstatsError
+from ldpstats.arrays import FloatArray, at_least, positive_epsilon, significance
+from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.grid import GRID, exp_below, numerator_at_most, probability
 from ldpstats.mechanisms.single import SingleOutput
 from ldpstats.noise import MultinomialNoise, TruthOrFake
@@ -65,12 +65,15 @@ class FakeResponse(SingleOutput):
     @classmethod
     def telling(cls, p: float, fake: tuple[int, ...]) -> Self:
         """Tell the truth with probability p."""
-        return cls(numerator_at_most(Fraction(p)), fake)
+        truth = numerator_at_most(Fraction(significance(p, "p")))
+        if truth < 1:
+            raise LdpstatsError(f"p = {p!r}", "a probability of telling the truth from 2^-64 to below 1")
+        return cls(truth, fake)
 
     @classmethod
     def at_level(cls, epsilon: float, fake: tuple[int, ...]) -> Self:
         """Tell the truth as often as these fakes allow at a strict level: p = Eτ / (1 + Eτ), E = e^ε - 1, τ = min T."""
-        odds = (exp_below(epsilon) - 1) * Fraction(min(fake), GRID)
+        odds = (exp_below(positive_epsilon(epsilon)) - 1) * Fraction(min(fake), GRID)
         truth = numerator_at_most(odds / (1 + odds))
         if truth < 1:
             raise LdpstatsError(
@@ -131,7 +134,9 @@ class FakeResponse(SingleOutput):
 
     def randomize_one(self, value: int, word: Word) -> int:
         """Do the same for one value, from 64-bit words, without the cost of arrays."""
-        return value if word() < self.truth else bisect_right(_uppers(self.fake), word())
+        # both are always drawn, or the time it takes would tell the truth from a fake
+        coin, fake = word(), bisect_right(_uppers(self.fake), word())
+        return value if coin < self.truth else fake
 
 
 @lru_cache(maxsize=4096)
@@ -145,7 +150,12 @@ def fake_numerators(frequencies: FloatArray | Sequence[float], floor: float = 0.
     What rounding leaves over goes to the most frequent value. Zeros stay zero unless there is a floor; no value has
     less than `least_fake`.
     """
-    shares = (1 - floor) * np.asarray(frequencies, dtype=float)
+    proper = np.asarray(frequencies, dtype=float)
+    if not (proper.min() >= 0 and abs(proper.sum() - 1) <= 1e-9):  # written so that a NaN fails
+        raise LdpstatsError(
+            f"fakes with the frequencies {shortened(frequencies)}", "nonnegative numbers that add up to one"
+        )
+    shares = (1 - floor) * proper
     least = least_fake(len(shares), floor)
     numerators = [least + int(share * GRID) for share in shares.tolist()]
     numerators[int(np.argmax(shares))] += GRID - sum(numerators)

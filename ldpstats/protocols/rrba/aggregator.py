@@ -7,14 +7,16 @@ import hmac
 import json
 import secrets
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
+from ldpstats.arrays import at_least
 from ldpstats.domain import Domain, read_json
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.mechanisms import FakeResponse
-from ldpstats.protocols.rrba.journal import Journal
+from ldpstats.protocols.rrba.journal import Journal, NoRoomError
 from ldpstats.protocols.rrba.query import Answer, GroupQuery, Query
 from ldpstats.protocols.rrba.series import Series, UnitBlock
 from ldpstats.tables import TableSet
@@ -62,7 +64,11 @@ class Aggregator:
         self._asked = [(0, _group_queries(protocol.domain, series)) for series in self._series]
         self._journal: Journal | None = None
         if journal is not None:
-            self._go_on_from(journal)
+            try:
+                self._go_on_from(journal)
+            except LdpstatsError:
+                journal.close()
+                raise
 
     @property
     def n(self) -> int:
@@ -73,9 +79,9 @@ class Aggregator:
         """Return the question for the next respondent."""
         number = self._made
         if number >= self._reserved:
-            self._reserved = number + _RESERVED
             if self._journal is not None:
-                self._journal.write(["reserve", self._reserved])
+                self._journal.write(["reserve", number + _RESERVED])
+            self._reserved = number + _RESERVED
         self._made += 1
         block, groups = self._open_groups(self._unit(number))
         return Query(self._fingerprint, number, block, self._token(number, block), groups)
@@ -88,7 +94,9 @@ class Aggregator:
         unit = self._unit(answer.number)
         self._count(answer.number, answer.block, answer.cells, simulated=answer.simulated)
         if self._series[unit].is_full:
-            self._open_next(unit)
+            # without room for the line the block stays open, takes more answers, and the next of them tries again
+            with suppress(NoRoomError):
+                self._open_next(unit)
 
     def tables(self, method: str = "mle") -> TableSet:
         """Return the tables that all blocks so far give, the open ones included; see `Table.estimated_by`."""
@@ -142,23 +150,25 @@ class Aggregator:
         return read
 
     def restore(self, state: Mapping[str, Any], *, forgetful: bool = True) -> None:
-        """Take a saved state of the same protocol in the place of this one.
+        """Take a saved state of the same protocol in the place of this one; a state that does not fit changes nothing.
 
         Unless everything that happened since is known too, later queries are `forgetful` of those made since.
         """
         try:
             if state["format"] != _FORMAT or state["protocol"] != json.loads(self.protocol.to_json()):
                 raise ValueError("another format or another protocol")
-            self._keys = [(int(first), bytes.fromhex(key)) for first, key in state["keys"]]
-            self._first, self._made = int(state["first"]), int(state["made"])
-            self._reserved = self._made
-            self._answered = bytearray.fromhex(state["answered"])
-            for series, saved in zip(self._series, state["series"], strict=True):
+            first, made = at_least(state["first"], 0, "first"), at_least(state["made"], 0, "made")
+            keys = [(at_least(since, 0, "a key's first query"), bytes.fromhex(key)) for since, key in state["keys"]]
+            answered, all_series = bytearray.fromhex(state["answered"]), self.protocol.series()
+            for series, saved in zip(all_series, state["series"], strict=True):
                 series.restore([_read_block(block) for block in saved["blocks"]], simulated=bool(saved["simulated"]))
+            if not keys or keys[0][0]:
+                raise ValueError("no key for the first query")
+            _refuse_contradictions(all_series, first, made, answered)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise LdpstatsError(f"a state that does not fit ({error})", f"a state of {self._fingerprint}") from error
-        if forgetful:
-            self._keys.append((self._made, secrets.token_bytes(16)))
+        self._first, self._made, self._reserved, self._answered = first, made, made, answered
+        self._series, self._keys = all_series, [*keys, (made, secrets.token_bytes(16))] if forgetful else keys
 
     def close(self) -> None:
         """Close the journal."""
@@ -190,6 +200,7 @@ class Aggregator:
         return block, groups
 
     def _refuse(self, answer: Answer) -> None:
+        answer.refuse_misfits()
         number, block = answer.number, answer.block
         if answer.protocol != self._fingerprint:
             raise ReportError(f"an answer to the protocol {answer.protocol!r}", f"answers to {self._fingerprint!r}")
@@ -234,10 +245,10 @@ class Aggregator:
         self._series[self._unit(number)].take(block, tuple(cells), simulated=simulated)
 
     def _open_next(self, unit: int) -> None:
-        series = self._series[unit]
-        series.open_next()
+        randomizers = self._series[unit].following()
         if self._journal is not None:
-            self._journal.write(["block", unit, _plain_randomizers(series.blocks[-1])])
+            self._journal.write(["block", unit, _plain_randomizers(randomizers)])
+        self._series[unit].open_next(randomizers)
 
     def _go_on_from(self, journal: Journal) -> None:
         """Begin a journal, or do again what it says, with the fakes that were really sent."""
@@ -246,17 +257,37 @@ class Aggregator:
             journal.write(json.loads(self.to_json()))
         else:
             self.restore(lines[0], forgetful=False)
-        for kind, *values in lines[1:]:
-            if kind == "reserve":
-                self._made = self._reserved = values[0]
-            elif kind == "answer":
-                self._count(values[0], values[1], values[2], simulated=values[3])
-            else:
-                self._series[values[0]].open_next(_read_randomizers(values[1]))
+        for place, line in enumerate(lines[1:], 2):
+            try:
+                self._redo(*line)
+            except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+                raise LdpstatsError(f"line {place} of the journal ({error})", "a journal as it was written") from error
         self._journal = journal
         for unit, series in enumerate(self._series):
             if series.is_full:  # killed between the last answer of a block and the fakes of the next
                 self._open_next(unit)
+
+    def _redo(self, kind: str, first: int, *rest: Any) -> None:
+        """Do again what one line of the journal says."""
+        if kind == "reserve":
+            self._made = self._reserved = at_least(first, self._made, "a reserved number")
+        elif kind == "answer":
+            block, cells, simulated = rest
+            self._refuse(Answer(self._fingerprint, first, block, self._token(first, block), tuple(cells), simulated))
+            self._count(first, block, cells, simulated=simulated)
+        elif kind == "block":
+            self._series[first].open_next(_read_randomizers(rest[0]))
+        else:
+            raise ValueError(f"{kind!r} is no kind of line")
+
+
+def _refuse_contradictions(all_series: list[Series], first: int, made: int, answered: bytearray) -> None:
+    """Refuse a state whose queries, answers and blocks do not belong together."""
+    units = len(all_series)
+    answers = [sum(answered[(unit - first) % units :: units]) for unit in range(units)]
+    counted = [sum(block.n for block in series.blocks) for series in all_series]
+    if not set(answered) <= {0, 1} or len(answered) > made or answers != counted:
+        raise ValueError(f"{answers} answers to {made} queries in blocks of {counted}")
 
 
 def _group_queries(domain: Domain, series: Series) -> tuple[GroupQuery, ...]:
@@ -264,8 +295,8 @@ def _group_queries(domain: Domain, series: Series) -> tuple[GroupQuery, ...]:
     return tuple(GroupQuery.about(domain.project(question.attributes), randomizer) for question, randomizer in pairs)
 
 
-def _plain_randomizers(block: UnitBlock) -> list[list[Any]]:
-    return [[one.truth, list(one.fake)] for one in block.randomizers]
+def _plain_randomizers(randomizers: Iterable[FakeResponse]) -> list[list[Any]]:
+    return [[one.truth, list(one.fake)] for one in randomizers]
 
 
 def _read_randomizers(plain: list[list[Any]]) -> tuple[FakeResponse, ...]:
@@ -273,7 +304,7 @@ def _read_randomizers(plain: list[list[Any]]) -> tuple[FakeResponse, ...]:
 
 
 def _plain_block(block: UnitBlock) -> dict[str, Any]:
-    return {"randomizers": _plain_randomizers(block), "counts": block.counts, "n": block.n}
+    return {"randomizers": _plain_randomizers(block.randomizers), "counts": block.counts, "n": block.n}
 
 
 def _read_block(plain: dict[str, Any]) -> UnitBlock:

@@ -55,8 +55,8 @@ class Client:
         key = (query.protocol, query.number, query.token)
         if key not in self._answers:
             cells = [asked.cell(self._record) for asked in query.groups]
-            self._pay(query)
             word = client_words(rng)
+            self._pay(query)
             reported = tuple(
                 asked.randomizer.randomize_one(cell, word) for asked, cell in zip(query.groups, cells, strict=True)
             )
@@ -66,10 +66,11 @@ class Client:
         return self._answers[key]
 
     def _pay(self, query: Query) -> None:
-        if self.limit < math.inf and _sum_above(self.spent, query.strict_epsilon()) > self.limit:
+        after = _sum_above(self.spent, query.strict_epsilon()) if self.limit < math.inf else 0.0
+        if after > self.limit:
             raise LdpstatsError(
-                f"a query of strict epsilon = {query.strict_epsilon():.6g} after {self.spent:.6g} was spent",
-                f"no more than {self.limit:g} in all",
+                f"a query of strict epsilon = {query.strict_epsilon()!r}, with which {after!r} were spent",
+                f"no more than {self.limit!r} in all",
                 "The aggregator may ask with larger fakes (floor=) or less truth (epsilon=).",
             )
         self._paid.append(query)

@@ -10,6 +10,10 @@ from typing import Any
 from ldpstats.errors import LdpstatsError
 
 
+class NoRoomError(LdpstatsError):
+    """A line that could not be written; the journal is as it was before."""
+
+
 class Journal:
     """Lines that are only ever added; every line is in the file when `write` returns.
 
@@ -31,7 +35,7 @@ class Journal:
         whole, newline, _unfinished = self._path.read_bytes().rpartition(b"\n")
         os.ftruncate(self._file, len(whole) + len(newline))
         try:
-            return [json.loads(line) for line in whole.splitlines()]
+            return [json.loads(line) for line in (whole + newline).splitlines()]
         except ValueError as error:
             raise LdpstatsError(
                 f"the journal {self._path.name!r}, which is damaged ({error})", "a journal as it was written"
@@ -40,6 +44,8 @@ class Journal:
     def write(self, line: Any) -> None:
         """Add a line; where there is no room for the whole of it, none of it stays."""
         data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        if self._file < 0:
+            raise LdpstatsError(f"a line for the journal {self._path.name!r}, which is closed", "an open journal")
         before = os.fstat(self._file).st_size
         try:
             whole = os.write(self._file, data) == len(data)
@@ -47,13 +53,15 @@ class Journal:
             whole = False
         if not whole:
             os.ftruncate(self._file, before)
-            raise LdpstatsError(
+            raise NoRoomError(
                 f"no room for a line in the journal {self._path.name!r}", "room on its disk", "Nothing was counted."
             )
 
     def close(self) -> None:
         """Close the file, and let others have it."""
-        os.close(self._file)
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
 
 
 def _lock(file: int, path: Path) -> None:

@@ -73,7 +73,8 @@ class RRBA(SavedProtocol):
         Whether a respondent answers one group, or all the groups of a view (then epsilon is shared equally).
     update : {"block", "client"}
         Whether T follows from the last full block, or after every respondent from all reports so far (the first
-        version of the paper's protocol, in which blocks have one respondent).
+        version of the paper's protocol, in which blocks have one respondent). The T that a respondent is sent shows
+        what those before her reported, the more plainly the smaller the blocks are.
     groups : sequence of sequences of str, optional
         The groups to ask for; they are packed into few views.
     views : sequence of sequences of groups, optional
@@ -140,6 +141,8 @@ class RRBA(SavedProtocol):
         for name, value in values.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "block_size", self._checked_size(block_size))
+        for unit in self._units:
+            self._rules(unit).worst(max(question.answers for question in unit))
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -190,18 +193,23 @@ class RRBA(SavedProtocol):
 
         Respondents come in random order. A seed or Generator as `rng` makes a simulation, and the rows say so.
         """
-        draws, parts = client_draws(rng), []
+        draws = client_draws(rng)
+        places, groups, blocks, reported = [], [], [], []
         for asked in self._answers(frame, draws, self.series()):
-            for question, reported in zip(asked.questions, asked.reported, strict=True):
-                rows = {
-                    "protocol": self.fingerprint(),
-                    "group": label(question.attributes),
-                    "block": asked.block,
-                    "report": reported,
-                    "simulated": draws.simulated,
-                }
-                parts.append(pd.DataFrame(rows, index=pd.Index(asked.places)))
-        return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
+            for question, cells in zip(asked.questions, asked.reported, strict=True):
+                places.append(np.asarray(asked.places, dtype=np.int64))
+                groups.append(np.full(len(cells), label(question.attributes), dtype=object))
+                blocks.append(np.full(len(cells), asked.block))
+                reported.append(cells)
+        order = np.argsort(_joined(places), kind="stable")
+        rows = {
+            "protocol": self.fingerprint(),
+            "group": np.concatenate([np.empty(0, dtype=object), *groups])[order],
+            "block": _joined(blocks)[order],
+            "report": _joined(reported)[order],
+            "simulated": draws.simulated,
+        }
+        return pd.DataFrame(rows)
 
     def tables(self, reports: pd.DataFrame, method: str = "mle") -> TableSet:
         """Count rows that travelled, with the fakes that every block was sent: those that the rows before it gave.
@@ -213,6 +221,7 @@ class RRBA(SavedProtocol):
         cells = {label(question.attributes): question.answers for unit in self._units for question in unit}
         refuse_impossible_cells(reports, cells)
         series = self.series()
+        self._refuse_imbalance(reports)
         for one in series:
             names = [label(question.attributes) for question in one.questions]
             counted = [block_counts(reports[reports["group"] == name], cells[name]) for name in names]
@@ -288,6 +297,16 @@ class RRBA(SavedProtocol):
                 one.take_all(counts, simulated=draws.simulated)
                 yield _AskedBlock(one.questions, block, places[start:stop], reported)
 
+    def _refuse_imbalance(self, reports: pd.DataFrame) -> None:
+        rows = reports["group"].value_counts()
+        sizes = [int(rows.get(label(unit[0].attributes), 0)) for unit in self._units]
+        if max(sizes) - min(sizes) > 1:
+            raise ReportError(
+                f"from {min(sizes)} to {max(sizes)} rows about different groups",
+                "numbers that differ by one at most: groups are asked in turn",
+                "Rows are missing or stand twice.",
+            )
+
     def _refuse_gaps(self, counted: Sequence[NDArray[np.int64]], names: Sequence[str]) -> None:
         """Refuse rows of which some are missing: the fakes of the blocks behind them could not be known."""
         sizes = [counts.sum(axis=1).tolist() for counts in counted]
@@ -310,3 +329,8 @@ class _AskedBlock:
     block: int
     places: range
     reported: list[NDArray[Any]]
+
+
+def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    """Put arrays of whole numbers one behind the other; there may be none."""
+    return np.concatenate([np.empty(0, dtype=np.int64), *parts]).astype(np.int64)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from ldpstats.columns import Category
 from ldpstats.domain import Domain, read_json
@@ -59,7 +58,7 @@ class GroupQuery:
         for name, places in self._places:
             if name not in record:
                 return DomainError(f"a record without {name!r}", f"an answer for each of {one_line(self.domain.names)}")
-            if record[name] not in places:
+            if not isinstance(record[name], Hashable) or record[name] not in places:
                 break
         return DomainError(f"the answer {record[name]!r} about {name!r}", one_line(list(places)))
 
@@ -107,9 +106,12 @@ class Query:
                 GroupQuery.about(Domain(one["domain"]), FakeResponse(one["truth"], tuple(one["fake"])))
                 for one in plain["groups"]
             )
-            return cls(plain["protocol"], plain["number"], plain["block"], plain["token"], groups)
+            read = cls(plain["protocol"], plain["number"], plain["block"], plain["token"], groups)
+            if not groups or not _plain((read.number, read.block), (read.protocol, read.token)):
+                raise ValueError("its numbers, its token or its groups")
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise ReportError(f"text that is not a query ({error})", "what Query.to_json wrote") from error
+        return read
 
 
 @lru_cache(maxsize=4096)
@@ -138,6 +140,15 @@ class Answer:
     cells: tuple[int, ...]
     simulated: bool = False
 
+    def refuse_misfits(self) -> None:
+        """Refuse what no client writes."""
+        cells = self.cells if isinstance(self.cells, tuple) else (None,)
+        plain = _plain((self.number, self.block, *cells), (self.protocol, self.token))
+        if not (plain and isinstance(self.simulated, bool)):
+            raise ReportError(
+                f"the answer {shortened(self)}", "numbers, a token and cells, as Answer.to_json wrote them"
+            )
+
     def to_json(self) -> str:
         """Return the answer as JSON: what the client sends back."""
         names = ("protocol", "number", "block", "token", "cells", "simulated")
@@ -151,18 +162,11 @@ class Answer:
             read = cls(**{**plain, "cells": tuple(plain["cells"])})
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise ReportError(f"text that is not an answer ({error})", "what Answer.to_json wrote") from error
-        if not _plain_answer(read):
-            raise ReportError(
-                f"the answer {shortened(text)}", "numbers, a token and cells, as Answer.to_json wrote them"
-            )
+        read.refuse_misfits()
         return read
 
 
-def _plain_answer(answer: Answer) -> bool:
-    numbers: Sequence[Any] = (answer.number, answer.block, *answer.cells)
-    texts = (answer.protocol, answer.token)
-    return (
-        all(type(one) is int and one >= 0 for one in numbers)
-        and all(isinstance(text, str) for text in texts)
-        and isinstance(answer.simulated, bool)
+def _plain(numbers: Iterable[object], texts: Iterable[object]) -> bool:
+    return all(type(one) is int and one >= 0 for one in numbers) and all(
+        isinstance(text, str) and text.isascii() for text in texts
     )

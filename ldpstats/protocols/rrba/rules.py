@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, at_least, positive_epsilon
+from ldpstats.arrays import FloatArray, at_least, positive_epsilon, significance
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID
 from ldpstats.mechanisms import FakeResponse, fake_numerators, least_fake
@@ -71,7 +71,9 @@ def adapted(truths: FloatArray) -> FloatArray:
     Cutting is our choice: the paper does not say what becomes of its negative cells, from which no fake can be drawn.
     """
     cut = np.maximum(truths, 0)
-    shares: FloatArray = cut / cut.sum()  # positive, because the truths add up to the expected number of them
+    if not cut.any():  # so little truth that doubles do not hold it: nothing was shown
+        return np.full(len(cut), 1 / len(cut))
+    shares: FloatArray = cut / cut.sum()
     return shares
 
 
@@ -87,7 +89,7 @@ def advised_block_size(cells: int, p: float, relative_error: float = _TOLERATED)
     >>> advised_block_size(6, p=0.5), advised_block_size(6, p=0.221)
     (80, 410)
     """
-    chance, error = _chance(p, "p"), positive_epsilon(relative_error, "relative_error")
+    chance, error = significance(p, "p"), positive_epsilon(relative_error, "relative_error")
     return math.ceil(Fraction(at_least(cells, 2, "cells") - 1) / (Fraction(error) * Fraction(chance)) ** 2)
 
 
@@ -100,20 +102,13 @@ def checked_rules(p: float | None, epsilon: float | None, floor: float | None) -
             "With epsilon, p follows from the rarest fake of each block.",
         )
     if p is not None:
-        return Rules(_chance(p, "p"), None, 0.0 if floor is None else _share(floor))
+        return Rules(significance(p, "p"), None, 0.0 if floor is None else _share(floor))
     share = _TOLERATED if floor is None else _share(floor)
     if share == 0:
         raise LdpstatsError(
             "floor = 0 with a strict epsilon", "a floor above 0: a fake that never comes leaves nothing to hide behind"
         )
     return Rules(None, positive_epsilon(1.0 if epsilon is None else epsilon), share)
-
-
-def _chance(value: float, what: str) -> float:
-    # written so that a NaN fails
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-        raise LdpstatsError(f"{what} = {value!r}", "a probability strictly between 0 and 1")
-    return float(value)
 
 
 def _share(value: float) -> float:

@@ -100,15 +100,25 @@ class Series:
             self.open_next()
 
     def open_next(self, randomizers: tuple[FakeResponse, ...] | None = None) -> None:
-        """Make new fakes of the reports (or take those that are known to have been made), and begin a block."""
-        shown = self.blocks[-1].told()
+        """Begin a block with new fakes, or with those that are known to have been made."""
+        made, shown = randomizers or self.following(), self._shown()
         if self.from_all:
-            self._earlier = shown = [one + more for one, more in zip(self._earlier, shown, strict=True)]
-        made = randomizers or tuple(self.rules.randomizer(adapted(truths)) for truths in shown)
+            self._earlier = shown
+        UnitBlock.empty(made).refuse_misfits(self.questions)
         self.blocks.append(UnitBlock.empty(made))
+
+    def following(self) -> tuple[FakeResponse, ...]:
+        """Make new fakes of the reports."""
+        return tuple(self.rules.randomizer(adapted(truths)) for truths in self._shown())
+
+    def _shown(self) -> list[FloatArray]:
+        shown = self.blocks[-1].told()
+        return [one + more for one, more in zip(self._earlier, shown, strict=True)] if self.from_all else shown
 
     def restore(self, blocks: list[UnitBlock], *, simulated: bool) -> None:
         """Take saved blocks in the place of these."""
+        if not blocks:
+            raise LdpstatsError("a unit without blocks", "at least its open one")
         for block in blocks:
             block.refuse_misfits(self.questions)
         self.blocks, self.simulated = blocks, simulated
