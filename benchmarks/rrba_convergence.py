@@ -50,7 +50,7 @@ KINDS = {
     ("sound", "cut"): "sound δ*, tables cut",
 }
 DRAWN = list(KINDS)[:3]
-FOLDER = Path(__file__).with_name("rrba")
+FOLDER = Path(__file__).with_name("rrba_figures")
 
 
 @dataclass(frozen=True)
@@ -380,7 +380,7 @@ def main() -> None:
     print("to the end, and of all respondents until then; δ* as printed:\n")
     print(errors(data))
     print(f"\n{reasons(data, study((0.5,), blocks=2 * BLOCKS))}")
-    print(f"\nData and pictures: {FOLDER}")
+    print(f"\nData and pictures: {FOLDER.name}")
 
 
 if __name__ == "__main__":

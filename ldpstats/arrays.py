@@ -50,8 +50,11 @@ def counts_array(values: ArrayLike, cells: int, what: str) -> NDArray[np.int64]:
     allowed = f"nonnegative whole counts below 2**63 with {cells} entries on the last axis"
     if array.ndim == 0 or array.shape[-1] != cells or array.dtype.kind not in "iuf":
         raise LdpstatsError(f"{what} came with dtype {array.dtype} and shape {array.shape}", allowed)
-    wrong = np.argwhere(~((array >= 0) & (array < 2.0**63) & (array == np.round(array))))
-    if wrong.size:
+    usable = array >= 0
+    if array.dtype.kind != "i":
+        usable &= (array < 2.0**63) & (array == np.round(array))
+    if not usable.all():
+        wrong = np.argwhere(~usable)
         position = tuple(wrong[0].tolist())
         raise LdpstatsError(
             f"{what} holds {array[position]} at position {position} ({len(wrong)} such values)", allowed

@@ -71,6 +71,7 @@ def double_above(number: Fraction) -> float:
     return nearest if Fraction(nearest) >= number else float(np.nextafter(nearest, np.inf))
 
 
+@lru_cache(maxsize=4096)
 def probability(numerator: int) -> float:
     """Return the double for numerator / GRID."""
     return double(Fraction(numerator, GRID))

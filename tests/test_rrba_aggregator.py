@@ -879,3 +879,17 @@ def test_progress_counts_blocks_and_reports() -> None:
     assert sorted(found["groups"]) == ["car", "sex"]
     rows = found[expected.columns].sort_values("blocks closed", ascending=False).reset_index(drop=True)
     assert rows.equals(expected)
+
+
+def test_a_restored_aggregator_asks_with_the_fakes_of_the_state_and_not_with_its_own() -> None:
+    protocol = RRBA(PAIR, p=0.5, block_size=2, groups=[("sex",)])
+    one, other = protocol.aggregator(), protocol.aggregator()
+    for aggregator, value in ((one, 0), (other, 1)):
+        for _ in range(2):
+            query = aggregator.query()
+            aggregator.take(Answer(query.protocol, query.number, query.block, query.token, (value,)))
+        aggregator.query()
+    fakes = [json.loads(aggregator.query().to_json())["groups"][0]["fake"] for aggregator in (one, other)]
+    assert fakes[0] != fakes[1]
+    one.restore(json.loads(other.to_json()))
+    assert json.loads(one.query().to_json())["groups"][0]["fake"] == fakes[1]

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from math import prod
 from typing import Any, ClassVar, Literal, Protocol, overload
 
 import numpy as np
@@ -241,13 +242,12 @@ class Mechanism(Protocol):
 
 def joint_ratio(mechanisms: Iterable[Mechanism]) -> Fraction | None:
     """Return the exact worst-case ratio of independent reports of one respondent together: the product of theirs."""
-    product = Fraction(1)
-    for one in mechanisms:
-        ratio = one.lifetime_ratio()
-        if ratio is None:
-            return None
-        product *= ratio
-    return product
+    ratios = [one.lifetime_ratio() for one in mechanisms]
+    known = [ratio for ratio in ratios if ratio is not None]
+    if len(known) < len(ratios):
+        return None
+    # cancelled once, not after every factor
+    return Fraction(prod(ratio.numerator for ratio in known), prod(ratio.denominator for ratio in known))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

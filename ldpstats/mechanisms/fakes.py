@@ -65,10 +65,7 @@ class FakeResponse(SingleOutput):
     @classmethod
     def telling(cls, p: float, fake: tuple[int, ...]) -> Self:
         """Tell the truth with probability p."""
-        truth = numerator_at_most(Fraction(significance(p, "p")))
-        if truth < 1:
-            raise LdpstatsError(f"p = {p!r}", "a probability of telling the truth from 2^-64 to below 1")
-        return cls(truth, fake)
+        return cls(_truth_numerator(p), fake)
 
     @classmethod
     def at_level(cls, epsilon: float, fake: tuple[int, ...]) -> Self:
@@ -111,7 +108,12 @@ class FakeResponse(SingleOutput):
     @property
     def delta_at_nominal(self) -> Fraction:
         """The δ with which the channel meets the paper's level: p (1 - min T)."""
-        return self.p * (1 - self.rarest)
+        return Fraction(self.delta_numerator, GRID**2)
+
+    @property
+    def delta_numerator(self) -> int:
+        """The same in GRID²-ths."""
+        return self.truth * (GRID - min(self.fake))
 
     @property
     def _outputs(self) -> int:
@@ -137,6 +139,14 @@ class FakeResponse(SingleOutput):
         # both are always drawn, or the time it takes would tell the truth from a fake
         coin, fake = word(), bisect_right(_uppers(self.fake), word())
         return value if coin < self.truth else fake
+
+
+@lru_cache(maxsize=256)
+def _truth_numerator(p: float) -> int:
+    truth = numerator_at_most(Fraction(significance(p, "p")))
+    if truth < 1:
+        raise LdpstatsError(f"p = {p!r}", "a probability of telling the truth from 2^-64 to below 1")
+    return truth
 
 
 @lru_cache(maxsize=4096)

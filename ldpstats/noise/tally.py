@@ -31,12 +31,12 @@ class Tally:
         largest = self.noise.largest
         count = counts_array if largest < math.inf else _signed_counts
         counts = count(self.counts, self.noise.outputs, "a tally")
-        if np.any(counts > largest * self.n):
+        if (counts > largest * self.n).any():
             raise ReportError(
                 f"a count of {counts.max()} from {self.n} reports", f"at most {largest} per report and output"
             )
         totals, size = counts.sum(axis=-1), self.noise.size
-        if size is not None and np.any(totals != size * self.n):
+        if size is not None and (totals != size * self.n).any():
             raise ReportError(
                 f"counts that add up to {totals[totals != size * self.n].flat[0]} from {self.n} reports",
                 f"counts that add up to {size * self.n}: every report counts for {size}",

@@ -38,7 +38,8 @@ class Aggregator:
 
     With a journal every answer is written down before it is counted, and a killed process is resumed from there
     by opening the same file. (It is handed to the operating system, not forced onto the disk: a failing machine
-    may lose what a killed process does not.) Without one, `to_json` saves the state at any moment.
+    may lose what a killed process does not.) Without one, `to_json` saves the state at any moment. An aggregator
+    serves one thread.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class Aggregator:
         self._first, self._made, self._reserved = first, 0, 0
         self._keys = [(0, secrets.token_bytes(16))]
         self._answered = bytearray()
-        self._asked = [(0, _group_queries(protocol.domain, series)) for series in self._series]
+        self._asked = [(one.blocks[0], _group_queries(protocol.domain, one)) for one in self._series]
         self._journal: Journal | None = None
         if journal is not None:
             try:
@@ -191,13 +192,14 @@ class Aggregator:
         return hashlib.blake2b(asked, key=key, digest_size=16).hexdigest()
 
     def _open_groups(self, unit: int) -> tuple[int, tuple[GroupQuery, ...]]:
-        series = self._series[unit]
+        """Return the position of a unit's open block, and its groups with the fakes of that block."""
+        blocks = self._series[unit].blocks
         block, groups = self._asked[unit]
-        if block != len(series.blocks) - 1:
-            block, randomizers = len(series.blocks) - 1, series.blocks[-1].randomizers
-            groups = tuple(one.asking_with(used) for one, used in zip(groups, randomizers, strict=True))
-            self._asked[unit] = block, groups
-        return block, groups
+        if block is not blocks[-1]:
+            pairs = zip(groups, blocks[-1].randomizers, strict=True)
+            groups = tuple(one.asking_with(used) for one, used in pairs)
+            self._asked[unit] = blocks[-1], groups
+        return len(blocks) - 1, groups
 
     def _refuse(self, answer: Answer) -> None:
         answer.refuse_misfits()

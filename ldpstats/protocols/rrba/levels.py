@@ -7,16 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from math import prod
 
-from ldpstats.grid import double_above
-from ldpstats.mechanisms import FakeResponse, joint_ratio
+from ldpstats.grid import GRID, double_above
+from ldpstats.mechanisms import joint_ratio
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.protocols.assigned import RECORD
 from ldpstats.protocols.groups import label
-from ldpstats.protocols.rrba.series import Series
+from ldpstats.protocols.rrba.series import Randomizers, Series
 from ldpstats.questions import Question
-
-Randomizers = tuple[FakeResponse, ...]
-"""What randomizes the answers of one respondent, one for each group of her unit."""
 
 
 def statement(
@@ -37,8 +34,14 @@ def statement(
     if not papers:
         return strict
     nominal = prod((1 / (1 - one.p) for one in max(asked, key=len)), start=Fraction(1))
-    delta = max(1 - prod((1 - one.delta_at_nominal for one in own), start=Fraction(1)) for own in asked)
+    delta = max(map(_delta, dict.fromkeys(asked)))
     return replace(strict, nominal_epsilon=strict_epsilon(nominal), delta_at_nominal=double_above(delta))
+
+
+def _delta(randomizers: Randomizers) -> Fraction:
+    """Return 1 - Π (1 - δ_i), multiplied in whole numbers, because there are many blocks."""
+    kept = prod(GRID**2 - one.delta_numerator for one in randomizers)
+    return 1 - Fraction(kept, GRID ** (2 * len(randomizers)))
 
 
 def provably_true(series: Sequence[Series], place: int | None = None) -> float | None:
@@ -48,10 +51,10 @@ def provably_true(series: Sequence[Series], place: int | None = None) -> float |
     for block in (block for one in series for block in one.blocks):
         pairs = list(zip(block.randomizers, block.counts, strict=True))
         for randomizer, counts in pairs if place is None else [pairs[place]]:
-            never = [cell for cell, fake in enumerate(randomizer.fake) if fake == 0]
-            possible |= bool(never) and block.n > 0
-            certain += sum(counts[cell] for cell in never)
             reports += block.n
+            if 0 in randomizer.fake:
+                possible |= block.n > 0
+                certain += sum(count for count, fake in zip(counts, randomizer.fake, strict=True) if fake == 0)
     return certain / reports if possible else None
 
 

@@ -66,7 +66,8 @@ class RRBA(SavedProtocol):
         The strict level of every respondent; p then follows from the rarest fake of each block. 1 is the default,
         unless p is given.
     block_size : int, optional
-        The respondents of a block; `advised_block_size` of the largest group by default.
+        The respondents of a block; `advised_block_size` of the largest group by default. (At low levels that is a
+        great many, and fakes stay uniform until then.)
     floor : float, optional
         The share of uniform fakes that is mixed into T: one half with a strict level, none with the paper's p.
     answer : {"group", "view"}
@@ -184,8 +185,8 @@ class RRBA(SavedProtocol):
         for one, part in zip(series, people.divided([len(own) for own in places], numbers), strict=True):
             true_counts = part.block_counts(one.questions, self.block_size, numbers)
             for block in zip(*true_counts, strict=True):
-                asked = zip(one.blocks[-1].randomizers, block, strict=True)
-                one.take_all([used.noise.simulate(truth, numbers) for used, truth in asked], simulated=True)
+                asked = zip(one.blocks[-1].noises, block, strict=True)
+                one.take_all([noise.simulate(truth, numbers) for noise, truth in asked], simulated=True)
         return self.tables_of(series, method)
 
     def reports(self, frame: pd.DataFrame, rng: Rng = None) -> pd.DataFrame:
@@ -253,7 +254,7 @@ class RRBA(SavedProtocol):
             "randomized response over all cells (SampledGroups with 'grr')."
         )
         sentences = (
-            f"RRBA over {len(self.groups)} groups in {len(self.views)} views, in blocks of {self.block_size}.",
+            f"RRBA over {len(self.groups)} groups in {len(self.views)} views, in blocks of {self.block_size:,}.",
             f"Every respondent answers {asked}: {chance} truly, else with a fake out of {fakes}{floor}.",
             f"Privacy, whatever the fakes become: {self.privacy()}.",
             worth,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,23 +14,31 @@ from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import FakeResponse
-from ldpstats.noise import Tally
+from ldpstats.noise import MultinomialNoise, Tally
 from ldpstats.protocols.rrba.rules import Rules, adapted, told
 from ldpstats.questions import Question
 
+Randomizers: TypeAlias = tuple[FakeResponse, ...]
+"""What randomizes the answers of one respondent, one for each group of her unit."""
 
-@dataclass(slots=True)
+
+@dataclass
 class UnitBlock:
     """Reports about all groups of a unit, of respondents who were sent the same fakes."""
 
-    randomizers: tuple[FakeResponse, ...]
+    randomizers: Randomizers
     counts: list[list[int]]
     n: int = 0
 
     @classmethod
-    def empty(cls, randomizers: tuple[FakeResponse, ...]) -> UnitBlock:
+    def empty(cls, randomizers: Randomizers) -> UnitBlock:
         """Return a block without reports."""
         return cls(randomizers, [[0] * one.k for one in randomizers])
+
+    @cached_property
+    def noises(self) -> tuple[MultinomialNoise, ...]:
+        """The noise that each group's answers are seen through."""
+        return tuple(one.noise for one in self.randomizers)
 
     def told(self) -> list[FloatArray]:
         """Return how many told the truth about each cell of each group."""
@@ -64,14 +74,13 @@ class Series:
     rules: Rules
     block_size: int
     from_all: bool
-    blocks: list[UnitBlock] = field(default_factory=list)
-    simulated: bool = False
+    blocks: list[UnitBlock] = field(init=False)
+    simulated: bool = field(default=False, init=False)
     _earlier: list[FloatArray] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._earlier = [np.zeros(question.answers) for question in self.questions]
-        if not self.blocks:
-            self.blocks = [UnitBlock.empty(tuple(self.rules.first(question.answers) for question in self.questions))]
+        first = tuple(self.rules.first(question.answers) for question in self.questions)
+        self.restore([UnitBlock.empty(first)], simulated=False)
 
     @property
     def is_full(self) -> bool:
@@ -99,21 +108,26 @@ class Series:
         if self.is_full:
             self.open_next()
 
-    def open_next(self, randomizers: tuple[FakeResponse, ...] | None = None) -> None:
+    def open_next(self, randomizers: Randomizers | None = None) -> None:
         """Begin a block with new fakes, or with those that are known to have been made."""
-        made, shown = randomizers or self.following(), self._shown()
+        shown = self._shown()
+        block = UnitBlock.empty(randomizers or self._made_of(shown))
+        if randomizers:
+            block.refuse_misfits(self.questions)
         if self.from_all:
             self._earlier = shown
-        UnitBlock.empty(made).refuse_misfits(self.questions)
-        self.blocks.append(UnitBlock.empty(made))
+        self.blocks.append(block)
 
-    def following(self) -> tuple[FakeResponse, ...]:
-        """Make new fakes of the reports."""
-        return tuple(self.rules.randomizer(adapted(truths)) for truths in self._shown())
+    def following(self) -> Randomizers:
+        """Return what the next block would be sent, if it began now."""
+        return self._made_of(self._shown())
 
     def _shown(self) -> list[FloatArray]:
         shown = self.blocks[-1].told()
         return [one + more for one, more in zip(self._earlier, shown, strict=True)] if self.from_all else shown
+
+    def _made_of(self, shown: list[FloatArray]) -> Randomizers:
+        return tuple(self.rules.randomizer(adapted(truths)) for truths in shown)
 
     def restore(self, blocks: list[UnitBlock], *, simulated: bool) -> None:
         """Take saved blocks in the place of these."""
@@ -122,6 +136,7 @@ class Series:
         for block in blocks:
             block.refuse_misfits(self.questions)
         self.blocks, self.simulated = blocks, simulated
+        self._earlier = [np.zeros(question.answers) for question in self.questions]
         for block in blocks[:-1]:
             self._earlier = [one + more for one, more in zip(self._earlier, block.told(), strict=True)]
 
@@ -130,8 +145,6 @@ class Series:
         answered = [block for block in self.blocks if block.n] or self.blocks[:1]
         question = self.questions[place]
         return [
-            Block(
-                question, Tally(block.randomizers[place].noise, np.array(block.counts[place]), block.n, self.simulated)
-            )
+            Block(question, Tally(block.noises[place], np.array(block.counts[place]), block.n, self.simulated))
             for block in answered
         ]

@@ -1,0 +1,162 @@
+"""The benchmarks of RRBA measure what they say: hand-made figures, exact laws, and a small slice of each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import rrba
+import rrba_errors
+import rrba_speed
+import rrba_tables
+from scipy.spatial.distance import jensenshannon
+
+from ldpstats.datasets import network
+from ldpstats.mechanisms import GRR
+from ldpstats.protocols.rrba import RRBA
+
+PAIR = ("age", "education")
+
+
+def test_all_strict_levels_agree_with_those_asked_for_and_another_one_is_marked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "NO" not in rrba.levels()
+    monkeypatch.setitem(rrba.ASKED_LEVELS, 0.5, (0.69, (1.10, 1.61, 2.31, 2.83, 3.61, 4.41), 0.38))
+    assert rrba.levels().count("NO") == 1
+
+
+def test_the_level_of_a_whole_view_is_the_sum_over_its_pairs() -> None:
+    row = rrba._whole_view("survey")
+    # four attributes have two categories and two have three: in all views 6 pairs with 4 cells, 8 with 6, one with 9
+    assert row["mean over views"] == pytest.approx((6 * np.log(5) + 8 * np.log(7) + np.log(10)) / 5)
+    assert row["worst view (stated)"] == pytest.approx(2 * np.log(5) + np.log(10))  # the view with the 9 cells
+
+
+def test_means_and_ratios_have_the_standard_errors_computed_by_hand() -> None:
+    values = np.array([[1.0, 3.0], [5.0, 5.0]])
+    assert rrba_errors.mean_and_error(values) == (3.5, 0.5)
+    assert rrba_errors.ratio_and_error(2 * values, values) == (2.0, 0.0)
+    assert rrba_errors.ratio_and_error(values, 7.0) == pytest.approx((0.5, 0.5 / 7))
+    other = np.array([[2.0, 2.0], [3.0, 7.0]])
+    # residuals values - other: -1, 1 and 2, -2, so that the variances of the two means are 1 and 4
+    assert rrba_errors.ratio_and_error(values, other) == pytest.approx((1.0, np.sqrt(5) / 2 / 3.5))
+
+
+def test_with_uniform_fakes_the_errors_are_those_of_randomized_response() -> None:
+    found = rrba_errors.measure(rrba_errors.Study("survey", PAIR, 300, (1,), p=0.5, floor=1.0))
+    cells = rrba_errors.true_cells("survey", PAIR)
+    exact = np.sum(GRR(6, float(np.log(7))).variance(cells, 1))  # p = 1/2 and six cells: e^ε = 1 + p m / (1 - p)
+    assert found[rrba_errors.GIVEN_FAKES] == pytest.approx(np.full(300, exact))
+    for method in ("closed form", "gls"):
+        mean, error = rrba_errors.mean_and_error(found[method][None])
+        assert abs(mean - exact) < 5.5 * error  # a false failure rate below 1e-6
+
+
+def test_two_blocks_are_far_worse_than_all_blocks() -> None:
+    found = rrba_errors.measure(rrba_errors.Study("survey", PAIR, 100, (2,), p=0.5))
+    # the ratio is 16 with a relative standard error of about 13 %; 5 is 9 of them away, on the scale of logarithms
+    assert found["two blocks"].mean() > 5 * found["closed form"].mean()
+    # adapted fakes make the closed form better, given the fakes, than uniform ones: exact but for the fakes
+    uniform = np.sum(GRR(6, float(np.log(7))).variance(rrba_errors.true_cells("survey", PAIR), 1))
+    assert found[rrba_errors.GIVEN_FAKES].max() < uniform
+
+
+def test_pairs_are_drawn_once_and_for_all() -> None:
+    every, some = rrba_errors.pairs_of("child"), rrba_errors.pairs_of("child", 30)
+    assert (len(every), len(set(some)), set(some) <= set(every)) == (190, 30, True)
+    assert some == rrba_errors.pairs_of("child", 30) != every[:30]
+    assert rrba_errors.pairs_of("survey", 15) == rrba_errors.pairs_of("survey")
+
+
+def test_whole_views_are_compared_with_pairs_by_the_formula_of_randomized_response() -> None:
+    def mean_variance(pair: tuple[str, str], epsilon: float) -> float:
+        cells = rrba_errors.true_cells("survey", pair)
+        kept, changed = np.exp(epsilon) / (np.exp(epsilon) + cells.size - 1), 1 / (np.exp(epsilon) + cells.size - 1)
+        reported = changed + (kept - changed) * cells
+        return float(np.mean(reported * (1 - reported)) / (kept - changed) ** 2)
+
+    pairs = rrba_errors.pairs_of("survey")
+    of_views, of_pairs = (np.mean([mean_variance(pair, level) for pair in pairs]) for level in (2 / 3, 2.0))
+    # five views, each answered by a fifth of the respondents; fifteen pairs, each by a fifteenth
+    assert rrba_errors._view_against_group("survey", "grr", 2.0) == pytest.approx(of_views / of_pairs / 3)
+
+
+def test_comparisons_have_a_row_per_network_and_level() -> None:
+    text = rrba_errors.equal_levels({"survey": (2, 3), "child": (1, 2)}, levels=(1.0, 4.0))
+    assert "survey 2 of 15 pairs, 3 times, child 1 of 190 pairs, 2 times" in text
+    assert [line.split()[:2] for line in text.splitlines() if line.startswith((" survey ", "  child "))] == 2 * [
+        [name, level] for name in ("survey", "child") for level in ("1", "4")
+    ]
+    rows = [line.split() for line in rrba_errors.estimators(2, truths=(0.5,)).splitlines()]
+    assert [(row[0], len(row)) for row in rows if row[:1] == ["0.5"]] == [("0.5", 7), ("0.5", 8)]
+
+
+def test_distances_are_of_counts_and_only_the_plain_one_keeps_negative_cells() -> None:
+    counts, frequencies = np.array([40, 40, 20, 0]), np.array([0.5, 0.45, 0.15, -0.1])
+    proper = np.array([50, 45, 15, 0]) / 110
+    found = dict(zip(rrba_tables.MEASURES, rrba_tables.distances(counts, frequencies), strict=True))
+    assert found["ℓ2"] == pytest.approx(np.sqrt(250))
+    assert found["ℓ2 cut"] == pytest.approx(np.linalg.norm(100 * proper - counts))
+    assert found["√JS"] == pytest.approx(jensenshannon(counts, proper))
+    assert found["√JS bits"] == pytest.approx(jensenshannon(counts, proper, base=2))
+    assert (found["JS"], found["JS bits"]) == pytest.approx((found["√JS"] ** 2, found["√JS bits"] ** 2))
+    disjoint = rrba_tables.jensen_shannon(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+    assert disjoint == pytest.approx(np.log(2))
+
+
+def test_groups_are_all_taken_before_one_comes_again_and_binary_ones_are_binary() -> None:
+    domain = network("survey").domain
+    taken = rrba_tables.groups_of(domain, "any", 3, 45)
+    assert len(set(taken[:20])) == 20
+    assert taken[20:40] == taken[:20]
+    binary = rrba_tables.groups_of(domain, "binary", 4, 2)
+    assert [set(group) for group in binary] == 2 * [{"education", "occupation", "residence", "sex"}]
+
+
+def test_the_sound_scale_spends_what_the_caption_says_and_the_reports_as_they_came_are_counted_plainly() -> None:
+    domain = network("survey").domain.project(PAIR)
+    counts, setting = np.array([3000, 2000, 1500, 800, 500, 200]), rrba_tables.SETTINGS[1]
+    drawn = [rrba_tables.estimates(domain, counts, setting, np.random.default_rng(seed)) for seed in range(200)]
+    variances = {}
+    for reading in rrba_tables.READINGS["Laplace"]:
+        errors = 8000 * np.array([one["Laplace", reading] for one in drawn]) - counts
+        variances[reading] = np.square(errors).mean()
+    # 1200 draws of a Laplace law, whose squares have a relative standard deviation of √5: five errors are 32 %
+    assert variances["b = 2/ε, sound"] == pytest.approx(2 * 4**2, rel=0.34)
+    assert variances["b = 2m/ε, as printed"] == pytest.approx(2 * 24**2, rel=0.34)
+    assert all(one["RRBA", "reports as they came"].min() >= 0 for one in drawn)
+    assert all(one["RRBA", "reports as they came"].sum() == pytest.approx(1) for one in drawn)
+
+
+def test_printed_figures_stand_beside_measured_ones_of_the_same_size() -> None:
+    text = rrba_tables.printed_tables(2, settings=rrba_tables.SETTINGS[:1])
+    survey = next(line for line in text.splitlines() if line.split()[:3] == ["survey", "Laplace", "any"])
+    assert [word for word in survey.split() if word in {"59.58", "307.588", "715.05"}] == ["59.58", "307.588", "715.05"]
+    alarm = next(line for line in text.splitlines() if line.split()[:3] == ["alarm", "RRBA", "any"])
+    assert alarm.count("(") == 3
+    assert "90.36" in alarm
+
+
+def test_a_figure_is_near_within_a_fifth_of_print() -> None:
+    one = {"method": "RRBA", "groups": "any", "reading": "mle", "printed": 100.0}
+    means = {"ℓ2": [80.1, 119.9, 120.1], "JS": [79.9, 1.0, 100.0]}
+    rows = [{**one, "measure": name, "mean": mean} for name, figures in means.items() for mean in figures]
+    rows.append({**one, "measure": "JS", "mean": 100.0, "printed": np.nan})
+    counted = rrba_tables._near(pd.DataFrame(rows))
+    assert counted[["ℓ2", "JS", "of"]].to_numpy().tolist() == [[2, 1, 3]]
+
+
+def test_everyone_is_asked_and_counted_once() -> None:
+    survey = network("survey")
+    records = survey.sample(200, rng=1).to_dict("records")
+    aggregator = rrba_speed.collected(RRBA(survey.domain, epsilon=1.0).aggregator(), records)
+    assert aggregator.n == 200
+    assert not aggregator.tables().simulated
+
+
+def test_speed_has_a_line_for_every_task_and_views_at_their_least_number() -> None:
+    text = rrba_speed.speed(2000, [(9, 3)])
+    assert sum("below 5 " in line for line in text.splitlines()) == 3
+    assert sum("below 60 " in line for line in text.splitlines()) == 2
+    assert text.splitlines()[-1].split()[-2:] == ["28", "28"]
