@@ -81,7 +81,7 @@ def _one_by_one(respondents: int) -> Iterator[dict[str, object]]:
 def collected(aggregator: Aggregator, records: Sequence[dict[Any, Any]]) -> Aggregator:
     """Ask everyone, one after another, each with a device of her own."""
     for record in records:
-        aggregator.take(Client(record, limit=1.0).answer(aggregator.query()))
+        aggregator.take(Client(aggregator.protocol.domain, record, limit=1.0).answer(aggregator.query()))
     return aggregator
 
 

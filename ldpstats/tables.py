@@ -63,12 +63,9 @@ class Table:
                     f"a block about {question.attributes} of shape {question.shape}",
                     f"blocks about {self.attributes} of shape {self.shape}",
                 )
+        promised = min([self.privacy.epsilon, *self.privacy.per_group.values()])
         for spent in (min(block.noise.epsilon, _RESOLVED) for block in self.blocks):
-            if self.privacy.epsilon < spent - _ROUNDING * max(spent, 1):
-                raise LdpstatsError(
-                    f"a statement of epsilon = {self.privacy.epsilon!r} for reports at {spent!r}",
-                    "a statement that covers every report behind the table",
-                )
+            _refuse_less(promised, spent, "every report behind the table")
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -228,6 +225,12 @@ class TableSet:
         self.domain, self.privacy = domain, privacy
         self._tables: dict[frozenset[str], Table] = {}
         for table in tables:
+            _refuse_less(privacy.epsilon, table.privacy.epsilon, "every table of the set")
+            if table.privacy.unit != privacy.unit:
+                raise LdpstatsError(
+                    f"a table with the unit {table.privacy.unit!r} in a set with {privacy.unit!r}",
+                    "tables with one unit",
+                )
             group = frozenset(table.attributes)
             if group in self._tables or domain.project(table.attributes) != table.domain:
                 raise LdpstatsError(
@@ -260,7 +263,7 @@ class TableSet:
 
     @property
     def n(self) -> int:
-        """The number of reports behind all tables."""
+        """The number of reports behind all tables; one that stands behind several counts in each of them."""
         return sum(table.n for table in self)
 
     @property
@@ -347,6 +350,14 @@ class TableSet:
             raise LdpstatsError(
                 f"text that is not a saved table set ({error})", f"a whole file written by TableSet.to_json ({_FORMAT})"
             ) from error
+
+
+def _refuse_less(promised: float, spent: float, covered: str) -> None:
+    """Refuse a statement that promises more than was kept."""
+    if promised < spent - _ROUNDING * max(min(spent, _RESOLVED), 1):
+        raise LdpstatsError(
+            f"a statement of epsilon = {promised!r} for {spent!r}", f"a statement that covers {covered}"
+        )
 
 
 def _table_from_dict(domain: Domain, plain: Mapping[str, Any]) -> Table:

@@ -128,7 +128,7 @@ def test_few_respondents_are_enough(protocol: RRBA, people: pd.DataFrame, n: int
         assert max(sizes) - min(sizes) <= 1
     aggregator = protocol.aggregator()
     for record in few.to_dict("records"):
-        aggregator.take(Client(record, inf).answer(aggregator.query()))
+        aggregator.take(Client(protocol.domain, record, inf).answer(aggregator.query()))
     assert aggregator.tables().n == n * per_respondent
 
 
@@ -341,7 +341,7 @@ def test_a_big_alphabet_is_no_obstacle() -> None:
     assert same(protocol.tables(protocol.reports(people, rng=1)), tables)
     assert tables["town", "job"].blocks[-1].tally.counts.size == 12_000
     query = protocol.aggregator().query()
-    answer = Client({"town": 299, "job": 39}, 4.0).answer(query)
+    answer = Client(domain, {"town": 299, "job": 39}, 4.0).answer(query)
     assert 0 <= answer.cells[0] < 12_000
 
 

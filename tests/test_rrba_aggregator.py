@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ def protocol(request: pytest.FixtureRequest) -> RRBA:
 
 def answered(query: Query, seed: int | None = None) -> Answer:
     """Let the respondent of this number answer with a seed of her own."""
-    return Client(RECORDS[query.number % 60], inf).answer(query, query.number if seed is None else seed)
+    return Client(PAIR, RECORDS[query.number % 60], inf).answer(query, query.number if seed is None else seed)
 
 
 def run(aggregator: Aggregator, answers: int) -> list[Answer]:
@@ -727,7 +728,7 @@ def test_numbers_for_which_there_is_no_room_are_not_given_out(
 
 def test_the_same_query_gets_the_same_answer_at_no_further_cost(protocol: RRBA) -> None:
     aggregator = protocol.aggregator(rng=1)
-    client, query = Client(RECORDS[0], inf), aggregator.query()
+    client, query = Client(PAIR, RECORDS[0], inf), aggregator.query()
     first, spent = client.answer(query), client.spent
     assert all(client.answer(one) == first for one in [query, Query.from_json(query.to_json())] * 20)
     assert client.spent == spent == query.strict_epsilon()
@@ -747,7 +748,7 @@ def query_at(number: int, *levels: float) -> Query:
 
 
 def test_levels_add_up_exactly_and_are_limited() -> None:
-    client, levels = Client(RECORDS[0], 2.0), [0.1, 0.7, 0.25, 0.3, 0.1]
+    client, levels = Client(PAIR, RECORDS[0], 2.0), [0.1, 0.7, 0.25, 0.3, 0.1]
     for number, level in enumerate(levels):
         client.answer(query_at(number, level))
         exact = sum((Fraction(query_at(0, one).strict_epsilon()) for one in levels[: number + 1]), Fraction(0))
@@ -765,7 +766,7 @@ def test_levels_add_up_exactly_and_are_limited() -> None:
 
 def test_a_limit_may_be_used_to_the_last_bit_and_not_beyond() -> None:
     level = query_at(0, 1.0).strict_epsilon()
-    exact, short = Client(RECORDS[0], level), Client(RECORDS[0], float(np.nextafter(level, 0)))
+    exact, short = Client(PAIR, RECORDS[0], level), Client(PAIR, RECORDS[0], float(np.nextafter(level, 0)))
     exact.answer(query_at(0, 1.0))
     with pytest.raises(LdpstatsError):
         short.answer(query_at(0, 1.0))
@@ -782,7 +783,7 @@ def test_a_limit_may_be_used_to_the_last_bit_and_not_beyond() -> None:
 def test_fakes_that_never_come_are_answered_without_a_limit_only() -> None:
     group = GroupQuery.about(PAIR, FakeResponse.telling(0.5, fake_numerators(np.array([0.5, 0.5, 0.0, 0.0]))))
     query = Query("p", 0, 0, "t", (group,))
-    limited, free = Client(RECORDS[0], 1e9), Client(RECORDS[0], inf)
+    limited, free = Client(PAIR, RECORDS[0], 1e9), Client(PAIR, RECORDS[0], inf)
     with pytest.raises(LdpstatsError, match="epsilon = inf"):
         limited.answer(query)
     free.answer(query)
@@ -792,7 +793,7 @@ def test_fakes_that_never_come_are_answered_without_a_limit_only() -> None:
 @pytest.mark.parametrize("limit", [0, -1, float("nan"), True, "1", None])
 def test_other_limits_are_refused(limit: Any) -> None:
     with pytest.raises(LdpstatsError, match="limit"):
-        Client(RECORDS[0], limit)
+        Client(PAIR, RECORDS[0], limit)
 
 
 @pytest.mark.parametrize(
@@ -807,22 +808,75 @@ def test_other_limits_are_refused(limit: Any) -> None:
         ({"sex": ["F"], "car": "no"}, "about 'sex'"),
     ],
 )
-def test_records_without_an_answer_are_refused_before_anything_is_drawn_or_paid(
-    record: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch
+def test_records_without_an_answer_make_no_client(record: dict[str, Any], told: str) -> None:
+    with pytest.raises(DomainError, match=told):
+        Client(PAIR, record, 5.0)
+
+
+OTHER = {
+    "a category more": Domain({"sex": ["F", "M", "X"], "car": ["yes", "no"]}),
+    "a category less": Domain({"sex": ["F", "Z"], "car": ["yes", "no"]}),
+    "another order": Domain({"sex": ["M", "F"], "car": ["yes", "no"]}),
+    "another attribute": Domain({"sex": ["F", "M"], "age": ["young", "old"]}),
+}
+
+
+@pytest.mark.parametrize("other", OTHER)
+@pytest.mark.parametrize("limit", [1e-9, 0.5, inf])
+def test_what_is_refused_does_not_depend_on_the_record(
+    other: str, limit: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forbidden(count: int) -> bytes:
         raise AssertionError(f"{count} bytes were drawn")
 
     monkeypatch.setattr("ldpstats.randomness.urandom", forbidden)
-    client = Client(record, 5.0)
-    with pytest.raises(DomainError, match=told):
-        client.answer(query_at(0, 1.0))
-    assert client.spent == 0.0
+    domain = OTHER[other]
+    fake = fake_numerators(np.full(domain.size(), 1 / domain.size()))
+    query = Query("p", 0, 0, "t", (GroupQuery.about(domain, FakeResponse.at_level(0.1, fake)),))
+    told = set()
+    for sex, car in product(["F", "M"], ["yes", "no"]):
+        client = Client(PAIR, {"sex": sex, "car": car}, limit)
+        with pytest.raises(DomainError) as refusal:
+            client.answer(query)
+        told.add(str(refusal.value))
+        assert client.spent == 0.0
+    assert len(told) == 1
+
+
+def test_a_query_about_parts_of_the_questionnaire_is_answered() -> None:
+    query = Query(
+        "p", 0, 0, "t", (GroupQuery.about(PAIR.project(["car"]), FakeResponse.at_level(1.0, (GRID // 2,) * 2)),)
+    )
+    assert Client(PAIR, RECORDS[0], 1.0).answer(query).cells[0] in (0, 1)
+
+
+def test_a_stored_client_remembers_answers_and_what_they_cost() -> None:
+    client = Client(PAIR, RECORDS[0], 1.5)
+    first = client.answer(query_at(0, 1.0))
+    again = Client.from_json(client.to_json())
+    assert again.spent == client.spent
+    assert again.to_json() == client.to_json()
+    assert all(again.answer(query_at(0, 1.0)) == first for _ in range(40))
+    with pytest.raises(LdpstatsError, match="in all"):
+        again.answer(query_at(1, 1.0))
+    assert again.answer(query_at(2, 0.25)).number == 2
+    assert again.spent == pytest.approx(1.25)
+    assert Client.from_json(Client(PAIR, RECORDS[0], inf).to_json()).limit == inf
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "null", '{"format": "ldpstats client 1"}', '{"format": "another"}', "3"]
+)
+def test_what_is_no_saved_client_is_refused(text: str) -> None:
+    whole = Client(PAIR, RECORDS[0], 1.5).to_json()
+    for wrong in (text, whole[:-5], whole.replace('"spent": 0.0', '"spent": -1.0'), whole.replace('"F"', '"Q"', 1)):
+        with pytest.raises(LdpstatsError):
+            Client.from_json(wrong)
 
 
 @pytest.mark.parametrize("rng", [True, "seed", -1])
 def test_a_source_of_chance_that_cannot_be_used_costs_nothing(rng: Any) -> None:
-    client = Client(RECORDS[0], 5.0)
+    client = Client(PAIR, RECORDS[0], 5.0)
     with pytest.raises(LdpstatsError, match="rng"):
         client.answer(query_at(0, 1.0), rng)
     assert client.spent == 0.0
@@ -837,14 +891,14 @@ def test_secure_randomness_is_the_default_and_simulation_says_so(monkeypatch: py
 
     monkeypatch.setattr("ldpstats.randomness.urandom", scripted)
     asked = query_at(0, 1.0)
-    answer = Client(RECORDS[0], 5.0).answer(asked)
+    answer = Client(PAIR, RECORDS[0], 5.0).answer(asked)
     assert (answer.cells, answer.simulated) == ((3,), False)  # the largest words: a fake, and the last one
     assert set(drawn) == {8}
     monkeypatch.setattr("ldpstats.randomness.urandom", bytes)
-    assert Client({"sex": "M", "car": "yes"}, 5.0).answer(asked).cells == (2,)  # the smallest word: the truth
+    assert Client(PAIR, {"sex": "M", "car": "yes"}, 5.0).answer(asked).cells == (2,)  # the smallest word: the truth
     drawn.clear()
     monkeypatch.setattr("ldpstats.randomness.urandom", scripted)
-    seeded = Client(RECORDS[0], 5.0).answer(asked, 1)
+    seeded = Client(PAIR, RECORDS[0], 5.0).answer(asked, 1)
     assert seeded.simulated
     assert not drawn
 
@@ -852,9 +906,9 @@ def test_secure_randomness_is_the_default_and_simulation_says_so(monkeypatch: py
 def test_tables_say_whether_any_answer_was_simulated(protocol: RRBA) -> None:
     aggregator = protocol.aggregator()
     for record in RECORDS[:4]:
-        aggregator.take(Client(record, inf).answer(aggregator.query()))
+        aggregator.take(Client(protocol.domain, record, inf).answer(aggregator.query()))
     assert not aggregator.tables().simulated
-    aggregator.take(Client(RECORDS[4], inf).answer(aggregator.query(), 1))
+    aggregator.take(Client(PAIR, RECORDS[4], inf).answer(aggregator.query(), 1))
     assert aggregator.tables().simulated
     assert Aggregator.from_json(aggregator.to_json()).tables().simulated
 
@@ -864,7 +918,7 @@ def test_answers_of_a_client_follow_her_channel() -> None:
     from scipy.stats import chisquare
 
     query, n = query_at(0, 1.0), 20_000
-    cells = [Client(RECORDS[0], 5.0).answer(query).cells[0] for _ in range(n)]
+    cells = [Client(PAIR, RECORDS[0], 5.0).answer(query).cells[0] for _ in range(n)]
     used, truth = query.groups[0].randomizer, query.groups[0].cell(RECORDS[0])
     law = (1 - float(used.p)) * np.array(used.fake, dtype=float) / GRID
     law[truth] += float(used.p)

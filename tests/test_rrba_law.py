@@ -140,7 +140,7 @@ def by_conversation(protocol: RRBA, frame: pd.DataFrame, rng: np.random.Generato
     aggregator = protocol.aggregator(rng=rng)
     records = frame.to_dict("records")
     for one in rng.permutation(len(records)):
-        aggregator.take(Client(records[one], limit=inf).answer(aggregator.query(), rng))
+        aggregator.take(Client(protocol.domain, records[one], limit=inf).answer(aggregator.query(), rng))
     return aggregator.tables()
 
 

@@ -170,7 +170,7 @@ def test_provably_true_counts_exactly_the_reports_that_no_fake_could_be(answer: 
     for _ in range(90):
         record = {"sex": str(rng.choice(["F", "M"])), "car": "no", "age": str(rng.choice(["old", "young"]))}
         query = aggregator.query()
-        answer_given = Client(record, inf).answer(query, rng)
+        answer_given = Client(MIXED, record, inf).answer(query, rng)
         aggregator.take(answer_given)
         for asked, cell in zip(query.groups, answer_given.cells, strict=True):
             (name,) = asked.domain.names
@@ -237,7 +237,7 @@ def test_the_statement_of_the_first_block_is_that_of_its_query() -> None:
         protocol = RRBA(MIXED, k=1, answer=answer, block_size=5, **options)
         aggregator = protocol.aggregator(rng=1)
         query = aggregator.query()
-        aggregator.take(Client({"sex": "F", "car": "no", "age": "old"}, inf).answer(query, 1))
+        aggregator.take(Client(MIXED, {"sex": "F", "car": "no", "age": "old"}, inf).answer(query, 1))
         levels = [one.randomizer.strict_epsilon() for one in query.groups]
         assert query.strict_epsilon() == pytest.approx(sum(levels), rel=1e-14)
         if answer == "view":

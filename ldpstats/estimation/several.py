@@ -132,12 +132,14 @@ def _pooled_truths(stack: FakedAnswers, weights: FloatArray) -> Estimate:
     """Divide the truths that were told, so weighted, by the number that was to be expected.
 
     The plug-in covariance is too small by the share Σ w² n p² / (Σ w n p)² of itself, because the estimate is in it.
+    A negative estimate can make a report's probability negative in some block; it is taken for that of half a truthful
+    respondent, lest a cell that shows less than nothing be given no variance.
     """
-    told = float((weights * stack.n * stack.truth).sum())
+    told, n = float((weights * stack.n * stack.truth).sum()), int(stack.n.sum())
     estimate = (weights * (stack.counts - stack.n * stack.fakes)).sum(axis=0) / told
     mean, often = stack.truth * estimate + stack.fakes, weights**2 * stack.n
+    mean = np.where(mean < 0, stack.truth / (2 * n), mean)
     spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
-    n = int(stack.n.sum())
     free = told**2 - float((often * stack.truth**2).sum()) if n > 1 else 0.0
     return Estimate(estimate, spread / free if free else np.full_like(spread, np.inf), n)
 
@@ -171,8 +173,19 @@ def two_blocks(blocks: Sequence[AskedBlock]) -> Estimate:
 
 
 def full_blocks(blocks: Sequence[BlockT]) -> Sequence[BlockT]:
-    """Leave out a last block with fewer reports than any other: it is still open."""
-    return blocks[:-1] if len(blocks) > 1 and blocks[-1].n < min(block.n for block in blocks[:-1]) else blocks
+    """Leave out a last block with fewer reports than any other: it is still open.
+
+    All others must be about of one size (late reports make some a little larger): merged collections have open blocks
+    among them, and common first ones.
+    """
+    sizes = [block.n for block in blocks[:-1]]
+    if sizes and max(sizes) >= 2 * min(sizes):
+        raise LdpstatsError(
+            f"blocks of {min(sizes)} to {max(sizes)} reports before the last",
+            "the blocks of one collection, all of one size but the last",
+            "Estimate every collection by itself, or all of them by 'mle'.",
+        )
+    return blocks[:-1] if sizes and blocks[-1].n < min(sizes) else blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +200,8 @@ TABLE_METHODS: Mapping[str, TableMethod] = {
     "unbiased": TableMethod(unbiased, "Unbiased estimates: cells may be negative when the noise exceeds them."),
     "gls": TableMethod(
         generalized_least_squares,
-        "Generalized least squares (gls), with estimated weights: cells may be negative when the noise exceeds them.",
+        "Generalized least squares (gls), with estimated weights: cells may be negative when the noise exceeds them, "
+        "and intervals of rare ones are rough.",
     ),
     "mle": TableMethod(
         maximum_likelihood,

@@ -96,11 +96,6 @@ class FakeResponse(SingleOutput):
         return Fraction(self.truth, GRID)
 
     @property
-    def rarest(self) -> Fraction:
-        """The probability of the rarest fake."""
-        return Fraction(min(self.fake), GRID)
-
-    @property
     def nominal_epsilon(self) -> float:
         """The paper's ln(1 / (1-p)), which does not depend on the fakes (its Theorem 4.1)."""
         return strict_epsilon(None if self.p == 1 else 1 / (1 - self.p))

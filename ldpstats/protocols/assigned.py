@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,11 @@ from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.protocols.groups import Group, label, refuse_shared_labels
 from ldpstats.protocols.population import Population, people_of
 from ldpstats.protocols.saved import SavedProtocol
+from ldpstats.protocols.schedule import RECORD, scheduled
 from ldpstats.protocols.wire import any_simulated, from_wire, refuse_foreign_rows, to_wire
 from ldpstats.questions import Question
 from ldpstats.randomness import Rng, client_draws, generator, permutation
 from ldpstats.tables import Table, TableSet
-
-RECORD = "a respondent's whole record"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,17 +156,6 @@ class AssignedQuestions(SavedProtocol):
             for asked, tally in zip(self._asked, tallies, strict=True)
         ]
         return TableSet(self.domain, tables, privacy)
-
-
-def scheduled(n: int, units: int, first: int) -> list[range]:
-    """Return each unit's places in a random order of n respondents, when the schedule begins at unit `first`."""
-    return [range((position - first) % units, n, units) for position in range(units)]
-
-
-def equal_shares(epsilon: float, parts: int) -> float:
-    """Return the largest double of which so many add up to no more than epsilon."""
-    share = epsilon / parts
-    return share if Fraction(share) * parts <= Fraction(epsilon) else float(np.nextafter(share, 0))
 
 
 def _privatized(domain: Domain, asked: Asked, codes: NDArray[np.int64], source: Rng) -> Reports:

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 from ldpstats.arrays import positive_epsilon
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
-from ldpstats.protocols.assigned import Asked, AssignedQuestions, Unit, equal_shares
+from ldpstats.protocols.assigned import Asked, AssignedQuestions, Unit
 from ldpstats.protocols.groups import Group, NamedGroups, NamedViews, Views, checked_domain, views_of
+from ldpstats.protocols.schedule import equal_shares
 
 _LARGEST_PRODUCT = 1 << 20
 

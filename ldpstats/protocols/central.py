@@ -16,10 +16,10 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.grid import double_above
 from ldpstats.noise import DiscreteLaplace, NoisyCounts, Tally
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.protocols.assigned import RECORD
 from ldpstats.protocols.groups import Group, NamedGroups, checked_domain, groups_of, label, refuse_shared_labels
 from ldpstats.protocols.population import People, Population, Records, people_of
 from ldpstats.protocols.saved import SavedProtocol
+from ldpstats.protocols.schedule import RECORD
 from ldpstats.questions import Question
 from ldpstats.randomness import Rng, generator
 from ldpstats.tables import Table, TableSet

@@ -18,9 +18,10 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import ReportFormat, joint_ratio
 from ldpstats.noise import DenseChannel, MultinomialNoise, Tally
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
-from ldpstats.protocols.assigned import RECORD, Asked, AssignedQuestions, Unit, equal_shares
+from ldpstats.protocols.assigned import Asked, AssignedQuestions, Unit
 from ldpstats.protocols.groups import Group, NamedGroups, checked_domain, groups_of, label, refuse_shared_labels
 from ldpstats.protocols.population import JointCounts, Population, people_of
+from ldpstats.protocols.schedule import RECORD, equal_shares
 from ldpstats.protocols.wire import any_simulated, from_wire, refuse_foreign_rows, to_wire
 from ldpstats.questions import Question
 from ldpstats.randomness import Rng, generator
@@ -94,10 +95,12 @@ class PerAttribute(AssignedQuestions):
         formed, level = groups_of(checked_domain(domain), k, groups), positive_epsilon(epsilon)
         refuse_shared_labels(formed)
         largest = max(map(len, formed))
-        if not isinstance(sampled, bool) or (sampled and largest > 1):
+        if not isinstance(sampled, (bool, np.bool_)):
+            raise LdpstatsError(f"sampled = {sampled!r}", "True or False")
+        if sampled and largest > 1:
             raise LdpstatsError(
-                f"sampled = {sampled!r} for groups of {largest}",
-                "True or False; True only for single attributes",
+                f"groups of {largest} of which one attribute is sampled",
+                "single attributes: k = 1",
                 "SampledGroups samples groups of several.",
             )
         names = [name for name in domain.names if any(name in group for group in formed)]
@@ -111,7 +114,7 @@ class PerAttribute(AssignedQuestions):
             domain=domain,
             epsilon=level,
             mechanism=mechanism,
-            sampled=sampled,
+            sampled=bool(sampled),
             k=largest,
             groups=formed,
         )

@@ -81,8 +81,9 @@ def refuse_impossible_cells(reports: pd.DataFrame, cells: Mapping[str, int]) -> 
     for column in ("report", "block"):
         if list(reports.columns).count(column) != 1 or reports[column].dtype.kind not in "iu":
             raise ReportError(f"reports without a column {column!r} of whole numbers", "the rows as they were sent")
-    limits = reports["group"].map(cells)
-    wrong = np.flatnonzero((reports["report"] < 0) | (reports["report"] >= limits) | (reports["block"] < 0))
+    limits = reports["group"].astype(object).map(cells).astype(np.int64)
+    reported, blocks = (reports[column].to_numpy(np.int64) for column in ("report", "block"))
+    wrong = np.flatnonzero((reported < 0) | (reported >= limits.to_numpy()) | (blocks < 0))
     if wrong.size:
         row = reports.iloc[wrong[0]]
         raise ReportError(
@@ -97,7 +98,8 @@ def block_counts(rows: pd.DataFrame, cells: int) -> NDArray[np.int64]:
     blocks = int(rows["block"].max()) + 1 if len(rows) else 0
     if blocks > len(rows):
         raise ReportError(f"{len(rows)} rows in {blocks} blocks", "no empty block", "Rows are missing.")
-    flat = np.bincount(rows["block"] * cells + rows["report"], minlength=blocks * cells)
+    reported, places = (rows[column].to_numpy(np.int64) for column in ("report", "block"))
+    flat = np.bincount(places * cells + reported, minlength=blocks * cells)
     return flat.reshape(blocks, cells)
 
 

@@ -45,10 +45,10 @@ class Aggregator:
     --------
     >>> from ldpstats import RRBA, Domain
     >>> from ldpstats.protocols.rrba import Client
-    >>> protocol = RRBA(Domain({"sex": ["F", "M"], "car": ["yes", "no"]}), epsilon=1.0, block_size=2)
-    >>> aggregator = protocol.aggregator()
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> aggregator = RRBA(domain, epsilon=1.0, block_size=2).aggregator()
     >>> for _ in range(3):
-    ...     answer = Client({"sex": "F", "car": "no"}, limit=1.0).answer(aggregator.query())
+    ...     answer = Client(domain, {"sex": "F", "car": "no"}, limit=1.0).answer(aggregator.query())
     ...     aggregator.take(answer)
     >>> aggregator.progress()
            groups  blocks closed  reports in the open block
@@ -162,7 +162,9 @@ class Aggregator:
             keys = [(at_least(since, 0, "a key's first query"), bytes.fromhex(key)) for since, key in state["keys"]]
             answered, all_series = bytearray.fromhex(state["answered"]), self.protocol.series()
             for series, saved in zip(all_series, state["series"], strict=True):
-                series.restore([_read_block(block) for block in saved["blocks"]], simulated=bool(saved["simulated"]))
+                if not isinstance(saved["simulated"], bool):
+                    raise TypeError(f"simulated = {saved['simulated']!r}")
+                series.restore([_read_block(block) for block in saved["blocks"]], simulated=saved["simulated"])
             if not keys or keys[0][0]:
                 raise ValueError("no key for the first query")
             _refuse_contradictions(all_series, first, made, answered)

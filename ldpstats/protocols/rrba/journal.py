@@ -23,7 +23,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
         except OSError as error:
             raise LdpstatsError(
                 f"the journal {str(path)!r} ({error.strerror})", "a file that can be written"

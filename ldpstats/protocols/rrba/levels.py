@@ -10,9 +10,9 @@ from math import prod
 from ldpstats.grid import GRID, double_above
 from ldpstats.mechanisms import joint_ratio
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
-from ldpstats.protocols.assigned import RECORD
 from ldpstats.protocols.groups import label
 from ldpstats.protocols.rrba.series import Randomizers, Series
+from ldpstats.protocols.schedule import RECORD
 from ldpstats.questions import Question
 
 

@@ -15,7 +15,6 @@ from ldpstats.arrays import at_least
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.protocols.assigned import equal_shares, scheduled
 from ldpstats.protocols.groups import (
     Group,
     NamedGroups,
@@ -33,6 +32,7 @@ from ldpstats.protocols.rrba.levels import provably_true, statement
 from ldpstats.protocols.rrba.rules import Rules, advised_block_size, checked_rules
 from ldpstats.protocols.rrba.series import Series
 from ldpstats.protocols.saved import SavedProtocol
+from ldpstats.protocols.schedule import equal_shares, scheduled
 from ldpstats.protocols.wire import any_simulated, block_counts, refuse_foreign_rows, refuse_impossible_cells
 from ldpstats.questions import Question
 from ldpstats.randomness import Draws, Rng, client_draws, generator, permutation
@@ -40,6 +40,8 @@ from ldpstats.tables import Table, TableSet
 
 _ANSWERS = ("group", "view")
 _UPDATES = ("block", "client")
+_NEARLY_SURE = 0.99
+"""A higher chance of the truth does not make smaller blocks better."""
 
 
 @dataclass(frozen=True, init=False)
@@ -215,7 +217,8 @@ class RRBA(SavedProtocol):
     def tables(self, reports: pd.DataFrame, method: str = "mle") -> TableSet:
         """Count rows that travelled, with the fakes that every block was sent: those that the rows before it gave.
 
-        All rows are needed for that, and a row that is missing from a block is missed.
+        All rows of one collection are needed for that. A row that is missing from a closed block is noticed; rows cut
+        off at the end are not.
         """
         labels = [label(group) for group in self.groups]
         refuse_foreign_rows(reports, self.fingerprint(), labels)
@@ -281,7 +284,7 @@ class RRBA(SavedProtocol):
         if block_size is not None:
             return at_least(block_size, 1, "block_size")
         firsts = [(self._rules(unit).first(question.answers)) for unit in self._units for question in unit]
-        return max(advised_block_size(first.k, float(first.p)) for first in firsts)
+        return max(advised_block_size(first.k, min(float(first.p), _NEARLY_SURE)) for first in firsts)
 
     def _answers(self, frame: pd.DataFrame, draws: Draws, series: Sequence[Series]) -> Iterator[_AskedBlock]:
         """Ask respondents in blocks, count what they report, and yield it."""
@@ -318,7 +321,8 @@ class RRBA(SavedProtocol):
                 raise ReportError(
                     f"{own[block] if own else 0} rows about {name!r} in block {block}",
                     f"{self.block_size} rows in every block but the last, and as many about every group of a view",
-                    "Rows are missing or stand twice; the fakes of later blocks depend on them.",
+                    "Rows are missing or stand twice, and the fakes of later blocks depend on them. Rows of another "
+                    "collection are counted by themselves, and the table sets added.",
                 )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from ldpstats.columns import Category
 from ldpstats.domain import Domain, read_json
-from ldpstats.errors import DomainError, LdpstatsError, ReportError, one_line, shortened
+from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.mechanisms import FakeResponse, joint_ratio
 from ldpstats.privacy import strict_epsilon
 
@@ -48,19 +48,8 @@ class GroupQuery:
         return GroupQuery(self.domain, randomizer, self._places)
 
     def cell(self, record: Mapping[str, Category]) -> int:
-        """Return the cell of a record."""
-        try:
-            return sum([places[record[name]] for name, places in self._places])
-        except (KeyError, TypeError) as error:
-            raise self._misfit(record) from error
-
-    def _misfit(self, record: Mapping[str, Category]) -> DomainError:
-        for name, places in self._places:
-            if name not in record:
-                return DomainError(f"a record without {name!r}", f"an answer for each of {one_line(self.domain.names)}")
-            if not isinstance(record[name], Hashable) or record[name] not in places:
-                break
-        return DomainError(f"the answer {record[name]!r} about {name!r}", one_line(list(places)))
+        """Return the cell of a record that fits the group's domain."""
+        return sum([places[record[name]] for name, places in self._places])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

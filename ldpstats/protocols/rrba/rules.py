@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Real
 
 import numpy as np
 
 from ldpstats.arrays import FloatArray, at_least, positive_epsilon, significance
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID
+from ldpstats.grid import GRID, exp_below
 from ldpstats.mechanisms import FakeResponse, fake_numerators, least_fake
 
 _TOLERATED = 0.5
@@ -47,6 +48,12 @@ class Rules:
         """Return the randomizer that promises least: all fakes but one have no more than the floor."""
         least = least_fake(cells, self.floor)
         return self._randomizer((least,) * (cells - 1) + (GRID - (cells - 1) * least,))
+
+    def allow(self, randomizer: FakeResponse) -> bool:
+        """Say whether a randomizer keeps what these rules promise."""
+        ratio, worst = randomizer.likelihood_ratio(), self.worst(randomizer.k).likelihood_ratio()
+        allowed = worst if self.epsilon is None else exp_below(self.epsilon)
+        return allowed is None or (ratio is not None and ratio <= allowed)
 
     def _randomizer(self, fake: tuple[int, ...]) -> FakeResponse:
         if self.p is not None:
@@ -111,7 +118,7 @@ def checked_rules(p: float | None, epsilon: float | None, floor: float | None) -
     return Rules(None, positive_epsilon(1.0 if epsilon is None else epsilon), share)
 
 
-def _share(value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+def _share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
         raise LdpstatsError(f"floor = {value!r}", "a share from 0 (the adapted fakes alone) to 1 (uniform ones: GRR)")
     return float(value)

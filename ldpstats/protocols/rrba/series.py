@@ -113,7 +113,7 @@ class Series:
         shown = self._shown()
         block = UnitBlock.empty(randomizers or self._made_of(shown))
         if randomizers:
-            block.refuse_misfits(self.questions)
+            self._refuse_misfit(block)
         if self.from_all:
             self._earlier = shown
         self.blocks.append(block)
@@ -134,11 +134,19 @@ class Series:
         if not blocks:
             raise LdpstatsError("a unit without blocks", "at least its open one")
         for block in blocks:
-            block.refuse_misfits(self.questions)
+            self._refuse_misfit(block)
         self.blocks, self.simulated = blocks, simulated
         self._earlier = [np.zeros(question.answers) for question in self.questions]
         for block in blocks[:-1]:
             self._earlier = [one + more for one, more in zip(self._earlier, block.told(), strict=True)]
+
+    def _refuse_misfit(self, block: UnitBlock) -> None:
+        """Refuse a block whose numbers cannot be, or that promised less than these rules do."""
+        block.refuse_misfits(self.questions)
+        if not all(map(self.rules.allow, block.randomizers)):
+            raise LdpstatsError(
+                "a block with more truth or rarer fakes than the protocol allows", "blocks as the protocol makes them"
+            )
 
     def tallies(self, place: int) -> list[Block]:
         """Return the reports about one group, a block for each that has any (one without reports if none has)."""

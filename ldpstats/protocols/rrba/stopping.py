@@ -334,6 +334,8 @@ def _limits_of_shares(shares: FloatArray, n: IntArray | int, few: BoolArray, z: 
 
 def _full_blocks(table: Table) -> tuple[Block, ...]:
     """Return the blocks to be compared, or say why these cannot be."""
+    if not isinstance(table, Table):
+        raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
     about = f"the table of {one_line(table.attributes)}"
     if not all(is_faked(block) and block.question.is_bijection for block in table.blocks):
         raise LdpstatsError(
