@@ -26,6 +26,8 @@ bench: .venv/.tested .venv/.peers  ## speed, as ratios measured in one run
 studies: .venv/.tested  ## published figures, measured anew (some minutes)
 	$(BIN)/python benchmarks/ibu_gains.py
 	$(BIN)/python benchmarks/rrba.py
+	$(BIN)/python benchmarks/interval_coverage.py
+	$(BIN)/python benchmarks/published_tests.py
 
 .venv/.created:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ldpstats needs Python 3.11 or newer; try: make PYTHON=python3.12")'

@@ -13,7 +13,7 @@ from timing import best_time
 import ldpstats as ldp
 from ldpstats.blocks import Block
 from ldpstats.inference.evidence import Evidence
-from ldpstats.inference.null_model import TwoWayIndependence
+from ldpstats.inference.families import ProductOfConditionals
 from ldpstats.inference.statistics import ScoreStatistic
 from ldpstats.questions import Question
 
@@ -34,7 +34,7 @@ def measure(name: str, n: int) -> dict[str, object]:
     tally = mechanism.simulate(numbers.multinomial(n, frequencies), rng=numbers)
     block = Block(Question(("row", "column"), (ROWS, COLUMNS), tuple(range(cells))), tally)
     evidence = Evidence.observed([block])
-    statistic = ScoreStatistic(TwoWayIndependence(ROWS, COLUMNS), evidence, cells)
+    statistic = ScoreStatistic(ProductOfConditionals.independent((ROWS, COLUMNS)), evidence, cells)
     fit = statistic(evidence)
     null, observed = fit.frequencies[0], float(fit.statistic[0])
     monte_carlo = ldp.MonteCarlo(TABLES, rng=2)

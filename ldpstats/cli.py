@@ -1,15 +1,17 @@
-"""The command line: `ldpstats demo | mechanisms | audit`."""
+"""The command line: `ldpstats demo | mechanisms | audit | plan`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec
 
 import click
 
 from ldpstats.datasets import NETWORKS
+from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 
 if TYPE_CHECKING:
@@ -102,6 +104,56 @@ def audit(name: str, k: int, epsilon: float, n: int, confidence: float, seed: in
     click.echo(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) if as_json else found.summary())
     if found.failures:
         raise SystemExit(1)
+
+
+@main.command()
+@click.option("--shape", default=None, help="The categories of a table's attributes, such as 4x4.")
+@click.option(
+    "--domain",
+    default=None,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Instead of a shape: a file with a domain as JSON; all its pairs are asked for, one of each respondent.",
+)
+@click.option("--effect", default=0.1, show_default=True, help="Cramér's V; Cohen's w unless there are two attributes.")
+@click.option(
+    "--power", default=None, type=float, help="The power wanted.  [default: 0.8 unless n and epsilon are given]"
+)
+@click.option("--alpha", default=0.05, show_default=True, help="The level; for pairs, of all together (Holm).")
+@click.option("--epsilon", default=None, type=float, help="Strict privacy level of every respondent.")
+@click.option("--n", default=None, type=click.IntRange(min=1), help="How many respondents.")
+@click.option("--mechanism", multiple=True, help="A name from `ldpstats mechanisms`; again for more.  [default: all]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@_told_plainly
+def plan(
+    shape: str | None,
+    domain: Path | None,
+    effect: float,
+    power: float | None,
+    alpha: float,
+    epsilon: float | None,
+    n: int | None,
+    mechanism: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """How many respondents, which level or what power: give two of the three."""
+    from ldpstats.inference.planning import plan as planned
+
+    if (shape is None) == (domain is None):
+        raise LdpstatsError("a shape and a domain" if shape else "neither a shape nor a domain", "one of the two")
+    # only the numbers of categories matter, so that a letter in another encoding does no harm
+    table = _shape(shape or "") if domain is None else Domain.from_json(domain.read_text("utf-8", errors="replace"))
+    found = planned(table, effect, power, alpha, epsilon, n, mechanisms=mechanism or None)
+    click.echo(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) if as_json else found.summary())
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    """Read a shape such as 4x4."""
+    try:
+        return tuple(int(side) for side in text.split("x"))
+    except ValueError as error:
+        raise LdpstatsError(
+            f"the shape {text!r}", "numbers of categories with an x between them, such as 4x4"
+        ) from error
 
 
 def _columns(frame: pd.DataFrame) -> str:

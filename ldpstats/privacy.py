@@ -106,7 +106,7 @@ class PrivacyStatement:
         if self.nominal_epsilon is not None:
             delta = self.delta_at_nominal
             holds = "" if delta is None else f" (holds with delta = {_rounded_up(delta)})"
-            parts.append(f"nominal epsilon of the paper = {_rounded_up(self.nominal_epsilon)}{holds}")
+            parts.append(f"nominal epsilon = {_rounded_up(self.nominal_epsilon)}{holds}")
         if self.provably_true is not None:
             parts.append(f"{_rounded_up(100 * self.provably_true)} % of the reports are provably true")
         return parts

@@ -13,7 +13,7 @@ from scipy.stats import chi2_contingency, norm
 
 from ldpstats import Domain, LdpstatsError, MonteCarlo, TableSet, association, independence_test
 from ldpstats.noise import NoisyCounts
-from ldpstats.protocols.central import CentralLaplace
+from ldpstats.protocols.central import CentralGaussian, CentralLaplace
 
 UNIT = "a respondent's whole record, with a trusted curator"
 
@@ -40,7 +40,7 @@ def test_the_papers_scale_is_too_large_for_one_table_and_its_level_is_nominal(do
     promised = central.privacy()
     assert promised.epsilon == pytest.approx(0.5 / 4 + 0.5 / 6 + 0.5 / 6, rel=1e-15)
     assert promised.nominal_epsilon == 0.5
-    assert str(promised).endswith(f"unit: {UNIT}); nominal epsilon of the paper = 0.5")
+    assert str(promised).endswith(f"unit: {UNIT}); nominal epsilon = 0.5")
 
 
 def test_more_tables_than_cells_cost_more_than_the_paper_says() -> None:
@@ -103,7 +103,7 @@ def test_without_noise_to_speak_of_the_test_is_pearsons(people: pd.DataFrame) ->
     true = pd.crosstab(people["age"], people["car"])
     assert table.blocks[0].tally.counts.sum() == 3000
     found, expected = independence_test(table), chi2_contingency(true, correction=False)
-    assert found.method == "generalized least squares on the counts"
+    assert found.method.startswith("generalized least squares on the counts")
     assert found.statistic == pytest.approx(expected.statistic, rel=1e-9)
     assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-9)
 
@@ -177,3 +177,40 @@ def test_groups_that_share_a_label_are_refused() -> None:
     shared = Domain({name: [0, 1] for name in ("a", "a × b", "b × c", "c")})
     with pytest.raises(LdpstatsError, match="one label"):
         CentralLaplace(shared, groups=[("a", "b × c"), ("a × b", "c")])
+
+
+def test_gaussian_noise_covers_all_tables_together_and_says_so(domain: Domain) -> None:
+    central = CentralGaussian(domain, epsilon=2.0, delta=1e-5)
+    sigmas = {central.law(group).sigma for group in central.groups}
+    assert len(sigmas) == 1
+    # a record moves 3 tables by one count down and one up each
+    shift = math.sqrt(6) / sigmas.pop()
+    delta = norm.cdf(shift / 2 - 2 / shift) - math.exp(2) * norm.cdf(-shift / 2 - 2 / shift)
+    assert 0.999999 * 1e-5 < delta <= 1e-5
+    promised = central.privacy()
+    assert (promised.epsilon, promised.nominal_epsilon, promised.delta_at_nominal) == (math.inf, 2.0, 1e-5)
+    assert list(promised.per_group.values()) == [math.inf] * 3
+    assert "trusted curator" in promised.unit
+
+
+def test_gaussian_counts_are_the_true_ones_and_noise_of_the_stated_variance(people: pd.DataFrame) -> None:
+    """4.9 standard errors; a normal variable's variance has the relative error √(2 / number)."""
+    domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    central, rng = CentralGaussian(domain, epsilon=0.5), np.random.default_rng(5)
+    joint = np.bincount(domain.cells(domain.encode(people), domain.names), minlength=4)
+    tables = [central.simulate(joint, rng)["sex", "car"] for _ in range(300)]
+    noise = np.array([table.blocks[0].tally.counts for table in tables]) - joint
+    variance = central.law(("sex", "car")).variance
+    assert abs(noise.mean()) < norm.isf(5e-7) * math.sqrt(variance / noise.size)
+    assert abs((noise**2).mean() / variance - 1) < norm.isf(5e-7) * math.sqrt(2 / noise.size)
+    assert all(table.simulated for table in tables)
+    assert independence_test(tables[0]).pvalue < 1e-6
+
+
+def test_a_gaussian_curator_is_saved_and_read(domain: Domain) -> None:
+    central = CentralGaussian(domain, epsilon=0.5, delta=1e-7, groups=[("age", "sex")])
+    assert CentralGaussian.from_json(central.to_json()) == central
+    assert CentralGaussian.from_json(central.to_json()).fingerprint() == central.fingerprint()
+    for options in ({"delta": 0}, {"delta": 1.0}, {"epsilon": 0}, {"epsilon": 1e9}):
+        with pytest.raises(LdpstatsError, match="Allowed"):
+            CentralGaussian(domain, **options)

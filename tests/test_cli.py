@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from ldpstats import Domain
 from ldpstats.cli import main
+from ldpstats.inference.planning import plan
 from ldpstats.mechanisms import GRR, REGISTRY
 
 
@@ -108,5 +111,78 @@ def test_an_audit_can_be_read_and_parsed() -> None:
 )
 def test_audits_of_what_does_not_exist_are_refused(arguments: tuple[str, ...]) -> None:
     result = run(*arguments)
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: ")
+
+
+def test_a_plan_for_a_table_can_be_read_and_parsed() -> None:
+    asked = ("plan", "--shape", "4x4", "--effect", "0.1", "--power", "0.8", "--epsilon", "1")
+    text, plain = run(*asked), run(*asked, "--json")
+    assert text.exit_code == plain.exit_code == 0
+    assert text.output.startswith("To find a dependence of V = 0.1 in a 4x4 table with 80 % power at level 0.05")
+    assert "ask 28,900 respondents with SS; OUE needs 31,800" in text.output
+    assert json.loads(plain.output) == plan((4, 4), epsilon=1.0).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("two", "third"),
+    [
+        (("--epsilon", "1"), "n"),
+        (("--n", "20000"), "epsilon"),
+        (("--n", "20000", "--power", "0.9"), "epsilon"),
+        (("--n", "20000", "--epsilon", "1"), "power"),
+    ],
+)
+def test_a_plan_finds_the_third_from_two(two: tuple[str, ...], third: str) -> None:
+    result = run("plan", "--shape", "2x3", "--mechanism", "grr", "--mechanism", "oue", "--json", *two)
+    shown = json.loads(result.output)
+    assert shown["found"] == third
+    assert {row["mechanism"] for row in shown["mechanisms"]} == {"grr", "oue"}
+
+
+def test_a_plan_for_a_domain_is_for_all_its_pairs(tmp_path: Path) -> None:
+    domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "size": ["S", "M", "L"]})
+    file = tmp_path / "domain.json"
+    file.write_text(domain.to_json())
+    shown = json.loads(run("plan", "--domain", str(file), "--epsilon", "2", "--mechanism", "ss", "--json").output)
+    assert shown["groups"] == shown["tests"] == 3
+    assert shown["mechanisms"] == plan(domain, epsilon=2.0, mechanisms="ss").to_dict()["mechanisms"]
+
+
+def test_a_level_that_is_not_enough_is_null_in_json() -> None:
+    result = run("plan", "--shape", "4x4", "--n", "100", "--mechanism", "grr", "--json")
+    assert json.loads(result.output)["mechanisms"][0]["epsilon"] is None
+    assert "Infinity" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "neither a shape nor a domain"),
+        (("--shape", "four"), "the shape 'four'"),
+        (("--shape", "4x1", "--epsilon", "1"), "at least 2"),
+        (("--shape", "4x4"), "two of them"),
+        (("--shape", "4x4", "--epsilon", "1", "--n", "9", "--power", "0.8"), "two of them"),
+        (("--shape", "4x4", "--epsilon", "0"), "epsilon = 0.0"),
+        (("--shape", "4x4", "--epsilon", "1", "--effect", "1.5"), "effect = 1.5"),
+        (("--shape", "4x4", "--epsilon", "1", "--power", "1"), "power = 1.0"),
+        (("--shape", "4x4", "--epsilon", "1", "--alpha", "0"), "alpha = 0.0"),
+        (("--shape", "4x4", "--epsilon", "1", "--mechanism", "laplace"), "the mechanism 'laplace'"),
+        (("--shape", "4x4", "--n", "0"), "0 is not in the range x>=1"),
+        (("--domain", "missing.json"), "does not exist"),
+    ],
+)
+def test_plans_that_cannot_be_made_are_refused(arguments: tuple[str, ...], message: str) -> None:
+    result = run("plan", *arguments)
+    assert result.exit_code != 0
+    assert message in result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("content", [b"not JSON", b"{}", b'{"a": ["x"], "b": ["y", "z"]}', b"\xff\xfe"])
+def test_a_file_that_is_no_domain_for_pairs_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "domain.json"
+    file.write_bytes(content)
+    result = run("plan", "--domain", str(file), "--epsilon", "1")
     assert result.exit_code == 1
     assert result.output.startswith("Error: ")

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.integrate import quad
 from scipy.special import chdtrc
-from scipy.stats import multinomial
+from scipy.stats import multinomial, norm
 from shared import close, on_contrasts, some_frequencies
 
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.estimation import invert
 from ldpstats.noise import DiscreteLaplace, NoisyCounts, SupportNoise, Tally, noise_from_dict
+from ldpstats.noise.noisy_counts import RoundedGaussian
 
 FALSE_FAILURE_RATE = 1e-6
 SCALES = (0.2, 1.0, 3.0)
@@ -242,3 +244,73 @@ def test_scales_of_no_noise_or_nothing_but_noise_are_refused(scale: float) -> No
 def test_tables_of_no_cells_or_respondents_are_refused(cells: Any, n: Any) -> None:
     with pytest.raises(LdpstatsError, match="whole number"):
         NoisyCounts(cells, n, DiscreteLaplace(1.0))
+
+
+def rounded_law(sigma: float) -> NDArray[np.float64]:
+    """Return the probabilities of the whole numbers around zero, from normal tails, so that none loses its digits."""
+    distance = np.abs(np.arange(-FAR, FAR + 1))
+    law: NDArray[np.float64] = norm.sf((distance - 0.5) / sigma) - norm.sf((distance + 0.5) / sigma)
+    return law
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 1.99, 2.0, 6.5])
+def test_rounded_normal_noise_has_the_variance_and_law_of_its_enumeration(sigma: float) -> None:
+    law, noise, values = rounded_law(sigma), RoundedGaussian(sigma), np.arange(-FAR, FAR + 1)
+    assert close(law.sum(), 1)
+    assert noise.variance == pytest.approx(law @ values**2, rel=1e-13)
+    near = law > 1e-290
+    weight = noise.log_weight(values[near])
+    assert weight == pytest.approx(np.log(law[near]), rel=1e-9)
+
+
+@pytest.mark.parametrize("releases", [1, 3])
+def test_rounded_normal_noise_is_drawn_from_its_law(releases: int) -> None:
+    one = law = rounded_law(1.3)
+    for _ in range(releases - 1):
+        law = np.convolve(law, one, mode="same")
+    drawn = RoundedGaussian(1.3).sums(releases, (20_000,), np.random.default_rng(6))
+    values = np.arange(-FAR, FAR + 1)
+    assert fits(drawn, values, law)
+    assert not fits(drawn, values, np.convolve(law, one, mode="same"))
+
+
+@pytest.mark.parametrize(("sigma", "epsilon"), [(0.8, 1.0), (1.5, 0.5), (4.0, 0.2), (0.6, 3.0)])
+def test_delta_is_that_of_normal_noise_by_integration_and_rounding_has_no_more(sigma: float, epsilon: float) -> None:
+    """One record moves two cells by one each: along that direction by √2."""
+    shift = math.sqrt(2)
+
+    def excess(z: float) -> float:
+        return max(norm.pdf(z, shift, sigma) - math.exp(epsilon) * norm.pdf(z, 0, sigma), 0)
+
+    start = shift / 2 + epsilon * sigma**2 / shift
+    stated = RoundedGaussian(sigma).delta(epsilon, shift)
+    assert stated == pytest.approx(quad(excess, start, shift + 12 * sigma, epsabs=1e-14)[0], rel=1e-8)
+    law = rounded_law(sigma)
+    held, other = np.outer(law[:-1], law[1:]), np.outer(law[1:], law[:-1])  # a count in the one cell, or the other
+    rounded = np.maximum(held - math.exp(epsilon) * other, 0).sum()
+    assert 0.2 * stated < rounded <= stated
+    if sigma > 3:
+        assert rounded > 0.98 * stated
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 8.0, 60.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.01, 0.6])
+def test_the_least_sigma_has_the_delta_and_no_less_would_do(epsilon: float, delta: float) -> None:
+    found = RoundedGaussian.least(epsilon, delta, math.sqrt(2))
+    assert found.delta(epsilon, math.sqrt(2)) <= delta
+    assert RoundedGaussian(found.sigma * (1 - 1e-7)).delta(epsilon, math.sqrt(2)) > delta
+    assert found.sigma <= 2 * math.sqrt(math.log(1.25 / delta)) / epsilon or epsilon >= 1 or delta > 0.5
+
+
+def test_normal_noise_has_no_level_but_all_else_of_noisy_counts() -> None:
+    noise, frequencies = NoisyCounts(3, 50, RoundedGaussian(4.0)), some_frequencies(3)
+    assert noise.epsilon == math.inf
+    assert noise.to_dict() == {"kind": "rounded gaussian", "sigma": 4.0, "cells": 3, "n": 50}
+    sampling = np.stack([np.diag(one) - np.outer(one, one) for one in frequencies])
+    assert close(noise.report_covariance(frequencies), sampling + (16 + 1 / 12) / 50 * np.eye(3))
+    tally, law = np.array([7, -3, 0]), np.log(rounded_law(4.0))
+    expected = [law[FAR + tally[cell] - 1] - law[FAR + tally[cell]] for cell in range(3)]
+    assert noise.log_likelihoods(tally) == pytest.approx(expected, rel=1e-9)
+    for sigma in (0.0, 0.001, math.inf, math.nan):
+        with pytest.raises(LdpstatsError, match="finite scales"):
+            RoundedGaussian(sigma)

@@ -1,9 +1,58 @@
 """Inference: hypotheses tested and effects measured through the noise, from counts alone."""
 
-from ldpstats.inference.effects import Association, association
+from ldpstats.inference.effect_size import Effect
+from ldpstats.inference.effects import Association, association, mutual_information
+from ldpstats.inference.groups import homogeneity_test
+from ldpstats.inference.hypotheses import (
+    conditional_independence_test,
+    goodness_of_fit_test,
+    joint_independence_test,
+    marginal_homogeneity_test,
+    no_three_way_interaction_test,
+    symmetry_test,
+)
 from ldpstats.inference.independence import independence_test
+from ldpstats.inference.log_linear import LogLinearFit, log_linear_model
 from ldpstats.inference.many import independence_tests
 from ldpstats.inference.monte_carlo import MonteCarlo
-from ldpstats.inference.result import IndependenceResult
+from ldpstats.inference.planning import Plan, plan
+from ldpstats.inference.published import PublishedResult, naive_test, two_step_test
+from ldpstats.inference.ratios import odds_ratio, proportion_difference, risk_difference, risk_ratio
+from ldpstats.inference.result import Hypothesis, HypothesisResult
+from ldpstats.inference.sizing import PowerCurve, power, power_curve, sample_size
+from ldpstats.inference.trend import trend_test
 
-__all__ = ["Association", "IndependenceResult", "MonteCarlo", "association", "independence_test", "independence_tests"]
+__all__ = [
+    "Association",
+    "Effect",
+    "Hypothesis",
+    "HypothesisResult",
+    "LogLinearFit",
+    "MonteCarlo",
+    "Plan",
+    "PowerCurve",
+    "PublishedResult",
+    "association",
+    "conditional_independence_test",
+    "goodness_of_fit_test",
+    "homogeneity_test",
+    "independence_test",
+    "independence_tests",
+    "joint_independence_test",
+    "log_linear_model",
+    "marginal_homogeneity_test",
+    "mutual_information",
+    "naive_test",
+    "no_three_way_interaction_test",
+    "odds_ratio",
+    "plan",
+    "power",
+    "power_curve",
+    "proportion_difference",
+    "risk_difference",
+    "risk_ratio",
+    "sample_size",
+    "symmetry_test",
+    "trend_test",
+    "two_step_test",
+]

@@ -1,49 +1,167 @@
-"""Detectability: the power that a test had against a dependence of stated strength."""
+"""Detectability: the power that a test has against departures of stated size."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.errors import LdpstatsError
 from ldpstats.inference.evidence import Evidence
-from ldpstats.inference.null_model import TwoWayIndependence
+from ldpstats.inference.families import ProductOfConditionals
+from ldpstats.inference.null_model import SMALLEST, NullModel
 from ldpstats.inference.statistics import interaction_derivative
-from ldpstats.noise import Information
+from ldpstats.noise import Information, NoiseModel
 
 _DIRECTIONS = 256
+_MOST_RESPONDENTS = 10**15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Detectability:
+    """How fast the noncentrality of a test grows: per report, for a departure of unit size.
+
+    The size of a departure δ from the null frequencies π is the root of Σ δ²/π (Cohen's w). To second order in δ the
+    statistic is then noncentral χ², with a noncentrality of n δᵀ J δ, J being what a report tells about departures.
+
+    Parameters
+    ----------
+    df : int
+        The degrees of freedom.
+    seen : array
+        The noncentrality, for every direction of departure that the power is averaged over.
+    """
+
+    df: int
+    seen: FloatArray
+
+    @classmethod
+    def average(cls, information: FloatArray, df: int) -> Detectability:
+        """Average over a fixed set of directions, uniform among all departures.
+
+        They are taken in the principal axes of the information, so that the order of categories does not matter.
+        """
+        directions = np.random.default_rng(0).standard_normal((_DIRECTIONS, len(information)))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        return cls(df, directions**2 @ _principal(information))
+
+    @classmethod
+    def least(cls, information: FloatArray, df: int) -> Detectability:
+        """Take the direction that is seen least."""
+        return cls(df, _principal(information)[:1])
+
+    def power(self, n: IntArray | int, size: FloatArray | float, alpha: float) -> FloatArray:
+        """Return the power at level `alpha` for so many reports and departures of this size; both broadcast."""
+        from scipy.special import chdtri, chndtr
+
+        growth = np.asarray(n * np.square(size))[..., None]
+        averaged: FloatArray = np.mean(1 - chndtr(chdtri(self.df, alpha), self.df, growth * self.seen), axis=-1)
+        return averaged
+
+    def respondents(self, power: float, size: float, alpha: float) -> int:
+        """Return the least number of reports with at least this power."""
+        if self.power(_MOST_RESPONDENTS, size, alpha) < power:
+            raise LdpstatsError(
+                f"a power of {power:g} against departures that the reports show too little of, or nothing",
+                "departures that fewer than 10^15 reports can show",
+                "Plan for a larger effect, or for another mechanism.",
+            )
+        below, enough = 0, 1
+        while self.power(enough, size, alpha) < power:
+            below, enough = enough, 2 * enough
+        while enough - below > 1:
+            middle = (below + enough) // 2
+            below, enough = (below, middle) if self.power(middle, size, alpha) >= power else (middle, enough)
+        return enough
 
 
 def power_of(information: FloatArray, df: int, cramers_v: float, smaller_side: int, alpha: float = 0.05) -> float:
     """Return the approximate power against a dependence with this Cramér's V, averaged over its directions.
 
-    The test statistic is then noncentral χ², with a noncentrality that is quadratic in the dependence. The
-    average is over a fixed set of directions, uniform among all dependences that leave the margins alone.
+    `information` is that of all reports together.
     """
-    from scipy.special import chdtri, chndtr
-
-    directions = np.random.default_rng(0).standard_normal((_DIRECTIONS, len(information)))
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    # in the principal axes of the information, so that the order of categories does not matter
-    seen = directions**2 @ np.maximum(np.linalg.eigvalsh(information), 0)
-    noncentrality = cramers_v**2 * (smaller_side - 1) * seen
-    return float(np.mean(1 - chndtr(chdtri(df, alpha), df, noncentrality)))
+    size = cramers_v * np.sqrt(smaller_side - 1)
+    return float(Detectability.average(information, df).power(1, size, alpha))
 
 
-def evidence_information(model: TwoWayIndependence, evidence: Evidence, null: FloatArray) -> FloatArray:
-    """Return the information about dependence that is left when the margins are unknown."""
+def information_beyond(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
+    """Return what all reports tell about deviations from a null model, its parameters being unknown."""
     parameters = model.nearest(null)
     _, information = evidence.score(model.frequencies(parameters)[None, :])
-    return _efficient(information, _directions(model, null), model.jacobian(parameters))
+    return _efficient(information, deviations(model, parameters), model.jacobian(parameters))
 
 
-def covariance_information(model: TwoWayIndependence, covariance: FloatArray, null: FloatArray) -> FloatArray:
-    """Return the information about dependence in an estimate with this covariance."""
-    directions = _directions(model, null)
-    derivative = interaction_derivative(null.reshape(model.rows, model.columns))
+def deviations(model: NullModel, parameters: FloatArray) -> FloatArray:
+    """Return what a null model excludes, as columns δ with Σ δ²/π = 1, orthogonal to it and each other in that sense.
+
+    For independence they are the dependences that leave the margins alone. The length of a sum of them, √(Σ δ²/π), is
+    Cohen's w; for two attributes it is Cramér's V times √(min(r, c) − 1).
+    """
+    root = np.sqrt(np.maximum(model.frequencies(parameters), SMALLEST))
+    tangents = np.column_stack([root, model.jacobian(parameters) / root[:, None]])
+    left, sizes, _ = np.linalg.svd(tangents)
+    rank = int(np.count_nonzero(sizes > sizes.max() * root.size * np.finfo(float).eps))
+    found: FloatArray = root[:, None] * left[:, rank:]
+    return found
+
+
+def report_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> FloatArray:
+    """Return what one report tells about departures from the product of the margins, the margins being unknown."""
+    _, information = noise.score(product_of(margins)[None, :], np.zeros((1, noise.outputs)), 1)
+    return _efficient(information, *departures(margins))
+
+
+def degrees_of_freedom(noise: NoiseModel, shape: Sequence[int]) -> int:
+    """Return how many departures from independence the reports identify, whatever the margins.
+
+    Counted where no symmetry hides anything: with equal margins, say, a parity of two answers tells nothing about
+    them, but it does with others.
+    """
+    margins = [1 + np.arange(side) * np.sqrt(2) % 1 for side in shape]
+    proper = [margin / margin.sum() for margin in margins]
+    _, information = noise.score(product_of(proper)[None, :], np.zeros((1, noise.outputs)), 1)
+    directions, tangents = departures(proper)
+    everything, free = (information.between(one)[0] for one in (np.hstack([directions, tangents]), tangents))
+    return _rank(everything) - _rank(free)
+
+
+def covariance_information(model: ProductOfConditionals, covariance: FloatArray, null: FloatArray) -> FloatArray:
+    """Return the information about dependence of two attributes in an estimate with this covariance."""
+    directions = deviations(model, model.nearest(null))
+    derivative = interaction_derivative(null.reshape(model.shape))
     return directions.T @ np.linalg.pinv(derivative @ covariance @ derivative.T, hermitian=True) @ directions
 
 
+def product_of(margins: Sequence[FloatArray]) -> FloatArray:
+    """Return the frequencies of all cells if the attributes are independent, the last one varying fastest."""
+    product: FloatArray = np.ones(1)
+    for margin in margins:
+        product = np.kron(product, margin)
+    return product
+
+
+def departures(margins: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Return what independence excludes and what it leaves free, as columns δ with Σ δ²/π = 1, all orthogonal so.
+
+    Every attribute has a basis that begins with its own margin. Of their tensor products those with one other factor
+    move a margin; those with several are dependences and leave all margins alone. The frequencies of a single
+    attribute are a hypothesis themselves: nothing is free then.
+    """
+    basis, moved = np.ones((1, 1)), np.zeros(1, dtype=np.int64)
+    for margin in margins:
+        root = np.sqrt(margin)
+        basis = np.kron(basis, root[:, None] * np.column_stack([root, _orthogonal_to(root)]))
+        moved = np.add.outer(moved, np.minimum(np.arange(root.size), 1)).ravel()
+    free = 1 if len(margins) > 1 else 0
+    return basis[:, moved > free], basis[:, (moved > 0) & (moved <= free)]
+
+
 def _efficient(information: Information, directions: FloatArray, tangents: FloatArray) -> FloatArray:
+    if not tangents.shape[1]:
+        known: FloatArray = directions.T @ information.times(directions)[0]
+        return known
     weighted = information.times(tangents)[0]
     cross = directions.T @ weighted
     remaining: FloatArray = (
@@ -53,10 +171,14 @@ def _efficient(information: Information, directions: FloatArray, tangents: Float
     return remaining
 
 
-def _directions(model: TwoWayIndependence, null: FloatArray) -> FloatArray:
-    """Return all dependences that leave the margins alone, as columns with Σ δ²/π = 1 and orthogonal in that sense."""
-    row, column = (np.sqrt(margin) for margin in model.margins(model.nearest(null)))
-    return np.kron(row[:, None] * _orthogonal_to(row), column[:, None] * _orthogonal_to(column))
+def _principal(information: FloatArray) -> FloatArray:
+    """Return the eigenvalues of an information, in rising order; rounding may make small ones negative."""
+    values: FloatArray = np.maximum(np.linalg.eigvalsh(information), 0)
+    return values
+
+
+def _rank(information: FloatArray) -> int:
+    return int(np.linalg.matrix_rank(information, hermitian=True)) if information.size else 0
 
 
 def _orthogonal_to(unit: FloatArray) -> FloatArray:

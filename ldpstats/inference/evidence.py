@@ -52,6 +52,14 @@ class Evidence:
             score, information = score + more, information + added
         return score, information
 
+    def log_likelihood(self, frequencies: FloatArray) -> FloatArray:
+        """Return each table's log-likelihood, for blocks that have one."""
+        total = np.zeros(len(self))
+        for block, counts in zip(self.blocks, self.counts, strict=True):
+            mean = block.noise.mean(block.question.answer_frequencies(frequencies))
+            total = total + (counts * np.log(np.where(counts > 0, mean, 1))).sum(axis=-1)
+        return total
+
     def supports(self, frequencies: FloatArray) -> BoolArray:
         """Say for which tables these frequencies give every block a proper law."""
         proper: BoolArray = np.logical_and.reduce([block.supports(frequencies) for block in self.blocks])

@@ -7,7 +7,8 @@ import pandas as pd
 
 from ldpstats.arrays import significance
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.inference.independence import REFERENCE_V, Method, PValue, independence_test
+from ldpstats.inference.independence import REFERENCE_V, independence_test
+from ldpstats.inference.procedure import Method, PValue
 from ldpstats.tables import Table, TableSet
 
 _MANY = 100
@@ -72,5 +73,6 @@ def _row(table: Table, method: Method, pvalue: PValue) -> dict[str, object]:
         result = independence_test(table, method, pvalue)
     except NotIdentifiedError as error:
         return {**row, "verdict": "not testable", "reason": error.came}
+    assert result.effect is not None  # of two attributes there always is one
     figures = {"statistic": result.statistic, "df": result.df, "pvalue": result.pvalue}
     return {**row, **figures, "cramers_v": result.effect.cramers_v, "power": result.power[REFERENCE_V], "verdict": ""}

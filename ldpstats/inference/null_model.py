@@ -14,7 +14,7 @@ from ldpstats.noise import Information, solve_or_shortest
 
 _MAX_STEPS = 50
 _MAX_HALVINGS = 30
-_SMALLEST = 1e-12
+SMALLEST = 1e-12
 
 
 class NullModel(Protocol):
@@ -31,46 +31,6 @@ class NullModel(Protocol):
     def nearest(self, cells: FloatArray) -> FloatArray:
         """Return the parameters of a member near some (possibly negative) cell frequencies."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class TwoWayIndependence:
-    """Rows and columns are independent: every cell is the product of its margins.
-
-    The parameters are the margins without their last entries.
-    """
-
-    rows: int
-    columns: int
-
-    def margins(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the row and the column margin."""
-        row, column = parameters[..., : self.rows - 1], parameters[..., self.rows - 1 :]
-        return _completed(row), _completed(column)
-
-    def frequencies(self, parameters: FloatArray) -> FloatArray:
-        """Return the product of the margins."""
-        row, column = self.margins(parameters)
-        return (row[..., :, None] * column[..., None, :]).reshape(*parameters.shape[:-1], -1)
-
-    def jacobian(self, parameters: FloatArray) -> FloatArray:
-        """Return how the cells move when one entry of a margin grows at the cost of its last."""
-        row, column = self.margins(parameters)
-        tables = parameters.shape[:-1]
-        derivative = np.zeros((*tables, self.rows, self.columns, self.rows + self.columns - 2))
-        for entry in range(self.rows - 1):
-            derivative[..., entry, :, entry] = column
-            derivative[..., -1, :, entry] = -column
-        for entry in range(self.columns - 1):
-            derivative[..., :, entry, self.rows - 1 + entry] = row
-            derivative[..., :, -1, self.rows - 1 + entry] = -row
-        return derivative.reshape(*tables, self.rows * self.columns, -1)
-
-    def nearest(self, cells: FloatArray) -> FloatArray:
-        """Return the margins of the cells, cut just above zero and rescaled."""
-        table = cells.reshape(*cells.shape[:-1], self.rows, self.columns)
-        row, column = _on_simplex(table.sum(axis=-1)), _on_simplex(table.sum(axis=-2))
-        return np.concatenate([row[..., :-1], column[..., :-1]], axis=-1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,11 +103,13 @@ def _safe(model: NullModel, evidence: Evidence, parameters: FloatArray, step: Fl
     return step
 
 
-def _completed(entries: FloatArray) -> FloatArray:
+def completed(entries: FloatArray) -> FloatArray:
+    """Add the last entry of distributions, which sum to one."""
     return np.concatenate([entries, 1 - entries.sum(axis=-1, keepdims=True)], axis=-1)
 
 
-def _on_simplex(margin: FloatArray) -> FloatArray:
-    kept = np.maximum(margin, _SMALLEST)
+def on_simplex(margin: FloatArray) -> FloatArray:
+    """Cut distributions just above zero, and scale them to sum to one."""
+    kept = np.maximum(margin, SMALLEST)
     shares: FloatArray = kept / kept.sum(axis=-1, keepdims=True)
     return shares

@@ -1,4 +1,4 @@
-"""The result of an independence test: figures, words, and what could have been found."""
+"""The result of a test: figures, words, and what could have been found."""
 
 from __future__ import annotations
 
@@ -17,58 +17,100 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IndependenceResult:
-    """The outcome of an independence test; it unpacks to (statistic, pvalue).
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A hypothesis in words.
 
     Parameters
     ----------
+    name : str
+        What it is called, as in "test of ...".
+    statement : str
+        What it says of these attributes.
+    otherwise : str
+        What holds if it is rejected.
+    verdicts : tuple of str
+        One word each for what is rejected, and what is not.
+    scale : str
+        The measure of deviations from it: "V" (Cramér's) or "w" (Cohen's √(Σ δ²/π), over what the hypothesis
+        leaves unexplained).
+    """
+
+    name: str
+    statement: str
+    otherwise: str
+    verdicts: tuple[str, str] = ("rejected", "not rejected")
+    scale: str = "w"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HypothesisResult:
+    """The outcome of a test; it unpacks to (statistic, pvalue).
+
+    Parameters
+    ----------
+    about : Hypothesis
+        What was tested, in words.
+    attributes : tuple of str
+        The attributes of the table.
     statistic, pvalue, df
         The test statistic, its p-value, and the degrees of freedom of its χ² reference.
     method, pvalue_source : str
         How the statistic and the p-value were computed, in words.
     seed : int, optional
         The seed of a Monte Carlo p-value.
-    hypothesis : str
-        What was tested, in words.
-    effect : Association
-        The strength of the dependence, corrected for noise.
+    effect : Association or None
+        The strength of a dependence of two attributes, corrected for noise.
     power : mapping
-        The approximate power at level .05 against Cramér's V of .1 and .3.
+        The approximate power at level .05 against deviations of stated size, on the hypothesis' own scale.
     expected : array
-        The table's frequencies as fitted under independence.
+        The table's frequencies as fitted under the hypothesis.
     converged : bool
         Whether that fit came to rest. Where noise drowns the margins it may not; the statistic allows for
         that, and the test is then conservative.
     """
 
+    about: Hypothesis
+    attributes: tuple[str, ...]
     statistic: float
     pvalue: float
     df: int
     method: str
     pvalue_source: str
     seed: int | None
-    hypothesis: str
-    attributes: tuple[str, str]
     n: int
-    effect: Association
+    effect: Association | None
     power: Mapping[float, float]
     expected: FloatArray
     converged: bool
     privacy: PrivacyStatement
     simulated: bool
 
+    @property
+    def hypothesis(self) -> str:
+        """What was tested, in words."""
+        return self.about.statement
+
     def __iter__(self) -> Iterator[float]:
         return iter((self.statistic, self.pvalue))
 
     def verdict(self, alpha: float = 0.05) -> str:
-        """Return the decision at level `alpha` in words."""
-        return "dependent" if self.pvalue <= significance(alpha) else "no dependence shown"
+        """Return the decision at level `alpha` in a word or two."""
+        rejected, kept = self.about.verdicts
+        return rejected if self.pvalue <= significance(alpha) else kept
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values."""
+        effect: dict[str, Any] = {}
+        if self.effect is not None:
+            estimable = not np.isnan(self.effect.cramers_v)
+            effect = {
+                "cramers_v": self.effect.cramers_v if estimable else None,
+                "cramers_v_interval": list(self.effect.conf_int()) if estimable else None,
+            }
         return {
             "attributes": list(self.attributes),
+            "test": self.about.name,
             "hypothesis": self.hypothesis,
             "statistic": self.statistic,
             "df": self.df,
@@ -78,8 +120,8 @@ class IndependenceResult:
             "seed": self.seed,
             "converged": self.converged,
             "n": self.n,
-            "cramers_v": None if np.isnan(self.effect.cramers_v) else self.effect.cramers_v,
-            "power": {f"V = {v:g}": value for v, value in self.power.items()},
+            **effect,
+            "power": {f"{self.about.scale} = {size:g}": value for size, value in self.power.items()},
             "privacy": self.privacy.to_dict(),
             "simulated": self.simulated,
         }
@@ -89,31 +131,39 @@ class IndependenceResult:
         from statsmodels.iolib.summary import Summary
         from statsmodels.iolib.table import SimpleTable
 
+        degrees = "degree" if self.df == 1 else "degrees"
         rows = [
             ["Hypothesis", self.hypothesis],
-            ["Statistic", f"{self.statistic:.4g} on {self.df} degrees of freedom"],
+            ["Statistic", f"{self.statistic:.4g} on {self.df} {degrees} of freedom"],
             ["p-value", f"{self.pvalue:.4g} ({self.pvalue_source})"],
             ["Method", self.method],
-            ["Effect", str(self.effect)],
+            *self._effect_rows(alpha),
             ["Reports", f"{self.n:,}{' (simulated)' if self.simulated else ''}"],
             *([heading, line] for heading, line in zip_longest(["Privacy"], self.privacy.lines(), fillvalue="")),
         ]
         summary = Summary()
-        summary.tables.append(
-            SimpleTable(rows, title="Test of independence on privatized answers", txt_fmt={"data_aligns": "ll"})
-        )
+        title = f"Test of {self.about.name} on privatized answers"
+        summary.tables.append(SimpleTable(rows, title=title, txt_fmt={"data_aligns": "ll"}))
         summary.add_extra_txt(self._sentences(alpha))
         return summary
 
+    def _effect_rows(self, alpha: float) -> list[list[str]]:
+        if self.effect is None:
+            return []
+        if self.effect.why_not:
+            return [["Effect", str(self.effect)]]
+        low, high = self.effect.conf_int(alpha)
+        return [["Effect", str(self.effect)], ["", f"{100 * (1 - alpha):g} % interval for V: {low:.3f} to {high:.3f}"]]
+
     def _sentences(self, alpha: float) -> list[str]:
-        both = " and ".join(self.attributes)
-        power = " and ".join(f"{value:.2f} against V = {v:g}" for v, value in self.power.items())
+        scale = self.about.scale
+        power = " and ".join(f"{value:.2f} against {scale} = {size:g}" for size, value in self.power.items())
         most = "" if self.converged else "; at most, as the noise drowns the margins"
         return (
-            [f"At level {alpha:g} the hypothesis is rejected: {both} are dependent."]
+            [f"At level {alpha:g} the hypothesis is rejected: {self.about.otherwise}."]
             if self.pvalue <= significance(alpha)
             else [
-                f"At level {alpha:g} the hypothesis is not rejected, which does not show independence:",
+                f"At level {alpha:g} the hypothesis is not rejected, which does not show that it holds:",
                 f"at level 0.05 the test had power {power} (averaged over directions{most}).",
             ]
         )

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import reduce
+from math import prod
 from typing import Protocol
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import LinearPooling
 from ldpstats.inference.evidence import Evidence, identified_contrasts
-from ldpstats.inference.null_model import NullFit, NullModel, NullScore, TwoWayIndependence, fit_null, null_score
+from ldpstats.inference.families import LinearSubspace, ProductOfConditionals
+from ldpstats.inference.null_model import NullFit, NullModel, NullScore, fit_null, null_score
 from ldpstats.noise import Information, solve_or_shortest
 
-_EXACT = 1e-14
+PRECISE = 1e-14
 # Moves a statistic by less than 0.001, typically: nothing beside the Monte Carlo error of a rank.
-_RANKING = 1e-3
+RANKING = 1e-3
 
 
 class Statistic(Protocol):
@@ -58,19 +62,19 @@ class ScoreStatistic:
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits."""
         if near is not None:
-            return fit_null(self._model, evidence, self._model.nearest(near[None, :]), self._measure, _RANKING)
-        return fit_null(self._model, evidence, self._start(evidence), self._measure, _EXACT)
+            return fit_null(self._model, evidence, self._model.nearest(near[None, :]), self._measure, RANKING)
+        return fit_null(self._model, evidence, self.start(self._model, evidence), self._measure, PRECISE)
 
     def _measure(self, at: NullScore) -> FloatArray:
-        return np.maximum(self._total(at.score, at.information) - at.gain, 0)
+        return np.maximum(self.total(at.score, at.information) - at.gain, 0)
 
-    def _start(self, evidence: Evidence) -> FloatArray:
+    def start(self, model: NullModel, evidence: Evidence) -> FloatArray:
         """Return parameters near each table's unbiased estimate (uniform ones where that does not exist)."""
         if self._pooling is None:
-            return self._model.nearest(np.tile(self._uniform, (len(evidence), 1)))
-        return self._model.nearest(self._pooling.estimate(evidence.counts))
+            return model.nearest(np.tile(self._uniform, (len(evidence), 1)))
+        return model.nearest(self._pooling.estimate(evidence.counts))
 
-    def _total(self, score: FloatArray, information: Information) -> FloatArray:
+    def total(self, score: FloatArray, information: Information) -> FloatArray:
         """Return uᵀ J⁻ u over the identified contrasts; in closed form where all of them are."""
         cells, contrasts = self._contrasts.shape
         if contrasts == cells - 1 and np.all(information.diagonal > 0):
@@ -84,63 +88,102 @@ class ScoreStatistic:
         """Return how many directions of the null model the blocks can see, at a point without special symmetry."""
         irregular = 1 + np.arange(self._uniform.size) * np.sqrt(2) % 1
         parameters = self._model.nearest(irregular / irregular.sum())
+        if not parameters.size:
+            return 0
         at = null_score(self._model, evidence, parameters[None, :])
         return int(np.linalg.matrix_rank(at.information.between(self._model.jacobian(parameters))[0], hermitian=True))
+
+
+class LikelihoodRatio(ScoreStatistic):
+    """Twice the logarithm of how much more likely the reports are under the best frequencies than under the best null.
+
+    The best frequencies need not be proper: it is enough that every report has a positive probability. So they meet
+    no boundary, and for one block of randomized response this is the likelihood ratio statistic of the reports.
+    """
+
+    def __init__(self, model: NullModel, evidence: Evidence, cells: int) -> None:
+        super().__init__(model, evidence, cells)
+        self._everything = LinearSubspace(self._uniform, self._contrasts)
+
+    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+        """Fit the hypothesis and everything to every table, and compare their likelihoods."""
+        null, free = (self._fitted(model, evidence, near) for model in (self._model, self._everything))
+        gained = evidence.log_likelihood(free.frequencies) - evidence.log_likelihood(null.frequencies)
+        return replace(null, statistic=np.maximum(2 * gained, 0), converged=null.converged & free.converged)
+
+    def _fitted(self, model: NullModel, evidence: Evidence, near: FloatArray | None) -> NullFit:
+        start = self.start(model, evidence) if near is None else model.nearest(near[None, :])
+        return fit_null(model, evidence, start, self._measure, PRECISE)
 
 
 class WaldStatistic:
     """The estimated interaction, measured by its covariance at the product of the estimated margins."""
 
-    def __init__(self, model: TwoWayIndependence, evidence: Evidence) -> None:
+    def __init__(self, model: ProductOfConditionals, evidence: Evidence) -> None:
         self._model = model
         self._pooling = LinearPooling(evidence.blocks)
-        self.df = (model.rows - 1) * (model.columns - 1)
+        self.df = int(np.count_nonzero(_telling(model.shape)))
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
         """Take each table's estimated margins, cut just above zero, and measure the interaction there."""
         estimate = self._pooling.estimate(evidence.counts)
         parameters = self._model.nearest(estimate)
         frequencies = self._model.frequencies(parameters)
-        statistic = interaction_wald(self._model, estimate, self._pooling.covariance(frequencies))
+        statistic = interaction_wald(self._model.shape, estimate, self._pooling.covariance(frequencies))
         return NullFit(parameters, frequencies, statistic, np.ones(len(evidence), dtype=np.bool_))
 
 
-def interaction_wald(model: TwoWayIndependence, estimate: FloatArray, covariance: FloatArray) -> FloatArray:
+def interaction_wald(shape: tuple[int, ...], estimate: FloatArray, covariance: FloatArray) -> FloatArray:
     """Return gᵀ V⁻¹ g for the interactions g of estimated tables and their covariance V.
 
-    Interactions sum to zero along rows and columns, so those outside the last row and column say it all.
+    Interactions have margins of zero, so that some of them say it all.
     """
-    table = estimate.reshape(*estimate.shape[:-1], model.rows, model.columns)
-    gaps = interaction(table)[..., :-1, :-1].reshape(*estimate.shape[:-1], -1)
-    inner = np.arange(model.rows * model.columns).reshape(model.rows, model.columns)[:-1, :-1].ravel()
-    derivative = interaction_derivative(table)[..., inner, :]
+    table = estimate.reshape(*estimate.shape[:-1], *shape)
+    telling = np.flatnonzero(_telling(shape))
+    gaps = interaction(table, len(shape)).reshape(estimate.shape)[..., telling]
+    derivative = interaction_derivative(table, len(shape))[..., telling, :]
     spread = derivative @ covariance @ np.swapaxes(derivative, -1, -2)
     wald: FloatArray = (gaps * solve_or_shortest(spread, gaps[..., None])[..., 0]).sum(axis=-1)
     return wald
 
 
-def interaction(table: FloatArray) -> FloatArray:
-    """Return cell − row margin × column margin / total, which is zero if and only if the two are independent.
+def _telling(shape: tuple[int, ...]) -> BoolArray:
+    """Say which cells are in no last category of at least two attributes; margins of zero give the others."""
+    positions = np.indices(shape).reshape(len(shape), -1)
+    telling: BoolArray = (positions < np.array(shape)[:, None] - 1).sum(axis=0) >= 2
+    return telling
+
+
+def interaction(table: FloatArray, ways: int = 2) -> FloatArray:
+    """Return cell − product of margins (of the last axes, so many), which is zero if and only if they are independent.
 
     The total of an unbiased estimate is one only on average where reports support several values.
     """
-    row, column = table.sum(axis=-1, keepdims=True), table.sum(axis=-2, keepdims=True)
-    gaps: FloatArray = table - row * column / table.sum(axis=(-1, -2), keepdims=True)
+    margins = _margins(table, ways)
+    total = table.sum(axis=tuple(range(-ways, 0)), keepdims=True)
+    gaps: FloatArray = table - reduce(np.multiply, [margin / total for margin in margins]) * total
     return gaps
 
 
-def interaction_derivative(table: FloatArray) -> FloatArray:
+def interaction_derivative(table: FloatArray, ways: int = 2) -> FloatArray:
     """Return the derivative of the flattened interactions in the flattened cells."""
-    rows, columns = table.shape[-2:]
-    total = table.sum(axis=(-1, -2))[..., None]
-    row, column = table.sum(axis=-1) / total, table.sum(axis=-2) / total
-    of_row = np.repeat(np.eye(rows), columns, axis=0)
-    of_column = np.tile(np.eye(columns), (rows, 1))
-    row_share, column_share = row @ of_row.T, column @ of_column.T
-    by_row = column_share[..., None] * (of_row @ of_row.T)
-    by_column = row_share[..., None] * (of_column @ of_column.T)
-    derivative: FloatArray = np.eye(rows * columns) - by_row - by_column + (row_share * column_share)[..., None]
+    shape, leading = table.shape[-ways:], table.shape[:-ways]
+    cells = prod(shape)
+    total = table.sum(axis=tuple(range(-ways, 0)), keepdims=True)
+    shares = np.stack(
+        [np.broadcast_to(margin / total, table.shape).reshape(*leading, cells) for margin in _margins(table, ways)]
+    )
+    derivative: FloatArray = np.eye(cells) + (ways - 1) * np.prod(shares, axis=0)[..., None]
+    for axis, position in enumerate(np.indices(shape).reshape(ways, -1)):
+        others = np.prod(np.delete(shares, axis, axis=0), axis=0)
+        derivative = derivative - others[..., None] * (position[:, None] == position)
     return derivative
+
+
+def _margins(table: FloatArray, ways: int) -> list[FloatArray]:
+    """Return the margin of each of the last axes, in place."""
+    axes = range(-ways, 0)
+    return [table.sum(axis=tuple(other for other in axes if other != axis), keepdims=True) for axis in axes]
 
 
 def _pooling_if_identified(evidence: Evidence) -> LinearPooling | None:

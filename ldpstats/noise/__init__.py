@@ -13,7 +13,7 @@ from ldpstats.noise.hadamard import HadamardCoefficients, HadamardResponse
 from ldpstats.noise.information import Information, solve_or_shortest
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.multinomial import MultinomialNoise
-from ldpstats.noise.noisy_counts import DiscreteLaplace, NoisyCounts
+from ldpstats.noise.noisy_counts import DiscreteLaplace, NoisyCounts, RoundedGaussian
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.noise.support import SupportNoise
 from ldpstats.noise.tally import Tally
@@ -30,6 +30,7 @@ __all__ = [
     "NoiseModel",
     "NoisyCounts",
     "RevealedBits",
+    "RoundedGaussian",
     "SupportNoise",
     "Tally",
     "TruthOrFake",
@@ -42,6 +43,7 @@ _READERS: Mapping[str, Callable[..., NoiseModel]] = {
     "revealed bits": RevealedBits,
     "additive": lambda cells, weights: AdditiveNoise(cells, tuple(weights)),
     "discrete laplace": lambda scale, cells, n: NoisyCounts(cells, n, DiscreteLaplace(scale)),
+    "rounded gaussian": lambda sigma, cells, n: NoisyCounts(cells, n, RoundedGaussian(sigma)),
     "truth-or-fake": lambda truth, fake: MultinomialNoise(TruthOrFake(truth, tuple(fake))),
     "channel": lambda rows: MultinomialNoise(DenseChannel(tuple(map(tuple, rows)))),
     "cohorts": lambda **parameters: MultinomialNoise(CohortChannel(**parameters)),

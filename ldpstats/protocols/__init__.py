@@ -1,9 +1,9 @@
 """Protocols: what each respondent is asked, and what that costs her privacy."""
 
 from ldpstats.protocols.baselines import ProductDomain, WholeView
-from ldpstats.protocols.central import CentralLaplace
+from ldpstats.protocols.central import CentralGaussian, CentralLaplace
 from ldpstats.protocols.per_attribute import PerAttribute
 from ldpstats.protocols.rrba import RRBA
 from ldpstats.protocols.sampled_groups import SampledGroups
 
-__all__ = ["RRBA", "CentralLaplace", "PerAttribute", "ProductDomain", "SampledGroups", "WholeView"]
+__all__ = ["RRBA", "CentralGaussian", "CentralLaplace", "PerAttribute", "ProductDomain", "SampledGroups", "WholeView"]

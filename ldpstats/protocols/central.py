@@ -1,7 +1,9 @@
-"""Central comparators: what a trusted curator, who sees every record, would release with Laplace noise."""
+"""Central comparators: what a trusted curator, who sees every record, would release with Laplace or Gaussian noise."""
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -9,12 +11,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import positive_epsilon
+from ldpstats.arrays import positive_epsilon, significance
 from ldpstats.blocks import Block
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.grid import double_above
 from ldpstats.noise import DiscreteLaplace, NoisyCounts, Tally
+from ldpstats.noise.noisy_counts import NoiseLaw, RoundedGaussian
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.groups import Group, NamedGroups, checked_domain, groups_of, label, refuse_shared_labels
 from ldpstats.protocols.population import People, Population, Records, people_of
@@ -28,8 +31,49 @@ Scale = Literal["sound", "paper"]
 _SCALES = ("sound", "paper")
 
 
+class Curator(SavedProtocol):
+    """What all curators do: count everyone's true records, add noise by the law of each group, and release."""
+
+    groups: tuple[Group, ...]
+
+    @abstractmethod
+    def law(self, group: Group) -> NoiseLaw:
+        """Return the law of the noise in the cells of a group's table."""
+
+    @abstractmethod
+    def privacy(self) -> PrivacyStatement:
+        """Return what the whole release costs a respondent."""
+
+    def collect(self, frame: pd.DataFrame, rng: Rng = None) -> TableSet:
+        """Count true records and add noise; the result counts as simulated, since its noise is not for release."""
+        return self._released(Records(self.domain, self.domain.encode(frame)), generator(rng))
+
+    def simulate(self, population: Population, rng: Rng = None) -> TableSet:
+        """Draw tables with the law of `collect`.
+
+        `population` is a data frame, or an array of joint counts in domain order (flat or in the domain's shape).
+        """
+        numbers = generator(rng)
+        return self._released(people_of(self.domain, population, numbers), numbers)
+
+    def _agreed(self) -> object:
+        return [(group, self.law(group)) for group in self.groups]
+
+    def _released(self, people: People, numbers: np.random.Generator) -> TableSet:
+        privacy = self.privacy()
+        questions = [Question.of(self.domain, group) for group in self.groups]
+        tables = []
+        for question, counted in zip(questions, people.block_counts(questions, max(people.n, 1), numbers), strict=True):
+            group = question.attributes
+            noise = NoisyCounts(question.answers, people.n, self.law(group))
+            counts = noise.simulate(counted.sum(axis=0), numbers)
+            block = Block(question, Tally(noise, counts, people.n, simulated=True))
+            tables.append(Table(self.domain.project(group), (block,), privacy.for_group(label(group))))
+        return TableSet(self.domain, tables, privacy)
+
+
 @dataclass(frozen=True, init=False)
-class CentralLaplace(SavedProtocol):
+class CentralLaplace(Curator):
     """A curator counts the tables of all groups from everyone's true records, and adds noise to every cell.
 
     Nothing here is local: the curator is trusted with the records, and only what she releases is private. If one
@@ -111,36 +155,76 @@ class CentralLaplace(SavedProtocol):
             double_above(sum(levels.values(), Fraction(0))), f"{RECORD}, with a trusted curator", per_group, nominal
         )
 
-    def collect(self, frame: pd.DataFrame, rng: Rng = None) -> TableSet:
-        """Count true records and add noise; the result counts as simulated, since its noise is not for release."""
-        return self._released(Records(self.domain, self.domain.encode(frame)), generator(rng))
-
-    def simulate(self, population: Population, rng: Rng = None) -> TableSet:
-        """Draw tables with the law of `collect`.
-
-        `population` is a data frame, or an array of joint counts in domain order (flat or in the domain's shape).
-        """
-        numbers = generator(rng)
-        return self._released(people_of(self.domain, population, numbers), numbers)
-
     def _plain(self) -> dict[str, Any]:
         groups = [list(group) for group in self.groups]
         return {"epsilon": self.epsilon, "scale": self.scale, "groups": groups}
 
-    def _agreed(self) -> object:
-        return [(group, self.law(group)) for group in self.groups]
 
-    def _released(self, people: People, numbers: np.random.Generator) -> TableSet:
-        privacy = self.privacy()
-        questions = [Question.of(self.domain, group) for group in self.groups]
-        tables = []
-        for question, counted in zip(questions, people.block_counts(questions, max(people.n, 1), numbers), strict=True):
-            group = question.attributes
-            noise = NoisyCounts(question.answers, people.n, self.law(group))
-            counts = noise.simulate(counted.sum(axis=0), numbers)
-            block = Block(question, Tally(noise, counts, people.n, simulated=True))
-            tables.append(Table(self.domain.project(group), (block,), privacy.for_group(label(group))))
-        return TableSet(self.domain, tables, privacy)
+@dataclass(frozen=True, init=False)
+class CentralGaussian(Curator):
+    """A curator counts as in `CentralLaplace`, and adds normal noise, rounded: an (ε, δ) for the whole release.
+
+    This is the release behind the Gaussian tests of Gaboardi, Lim, Rogers & Vadhan (2016). If one respondent's record
+    is replaced, every table loses a count in one cell and gains one in another: all G tables together move by √(2G)
+    (Euclidean norm). Code for those tests takes √2 √(2 ln(2/δ)) / ε as σ for one table, which is not proved for ε above
+    1. Here σ is the least that has this δ at ε, at any level: the exact condition of Balle & Wang (2018) for normal
+    noise. Counts are whole, so that rounding the noise is rounding what is released: it keeps the (ε, δ).
+
+    There is no ε alone that holds, so the strict level is infinite; ε is stated as nominal, with its δ. As with
+    `CentralLaplace` this is a comparator and not for release: the noise comes from a numpy Generator, and results are
+    marked as simulated.
+
+    Parameters
+    ----------
+    domain : Domain
+    k : int
+        As in `CentralLaplace`, like `groups`.
+    epsilon, delta : float
+        The level of the whole release, and the probability with which it may be exceeded.
+    groups : sequence of sequences of str, optional
+
+    Examples
+    --------
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> central = CentralGaussian(domain, epsilon=0.5, delta=1e-6)
+    >>> round(central.law(("sex", "car")).sigma, 2)
+    11.4
+    >>> central.simulate(np.full(4, 200), rng=1)["sex", "car"].blocks[0].tally.counts
+    array([204, 209, 204, 185])
+    """
+
+    kind: ClassVar[str] = "central gaussian"
+
+    domain: Domain
+    k: int
+    epsilon: float
+    delta: float
+    groups: tuple[Group, ...]
+
+    def __init__(
+        self, domain: Domain, k: int = 2, epsilon: float = 1.0, delta: float = 1e-6, groups: NamedGroups = None
+    ) -> None:
+        chosen = groups_of(checked_domain(domain), k, groups)
+        refuse_shared_labels(chosen)
+        levels = {"epsilon": positive_epsilon(epsilon), "delta": significance(delta, "delta")}
+        for name, value in {"domain": domain, "k": max(map(len, chosen)), **levels, "groups": chosen}.items():
+            object.__setattr__(self, name, value)
+        self.law(chosen[0])  # refuses levels that leave no noise
+
+    def law(self, group: Group) -> RoundedGaussian:  # noqa: ARG002  # the same for all: they move together
+        """Return the law of the noise in the cells of a group's table."""
+        return RoundedGaussian.least(self.epsilon, self.delta, math.sqrt(2 * len(self.groups)))
+
+    def privacy(self) -> PrivacyStatement:
+        """Return what the whole release costs a respondent: no level strictly, and its own with a δ."""
+        per_group = {label(group): math.inf for group in self.groups}
+        return PrivacyStatement(
+            math.inf, f"{RECORD}, with a trusted curator", per_group, self.epsilon, delta_at_nominal=self.delta
+        )
+
+    def _plain(self) -> dict[str, Any]:
+        groups = [list(group) for group in self.groups]
+        return {"epsilon": self.epsilon, "delta": self.delta, "groups": groups}
 
 
 def _least_scale(parts: int, epsilon: float) -> float:

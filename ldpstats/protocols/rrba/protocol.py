@@ -89,7 +89,7 @@ class RRBA(SavedProtocol):
     >>> print(RRBA(domain, epsilon=1.0).privacy())
     epsilon = 1 (strict; unit: a respondent's whole record)
     >>> print(RRBA(domain, p=0.5, block_size=250).privacy())  # doctest: +NORMALIZE_WHITESPACE
-    epsilon = inf (strict; unit: a respondent's whole record); nominal epsilon of the paper = 0.6932
+    epsilon = inf (strict; unit: a respondent's whole record); nominal epsilon = 0.6932
     (holds with delta = 0.5)
     """
 

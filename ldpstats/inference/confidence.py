@@ -1,0 +1,188 @@
+"""Confidence sets by inverting tests: the values of a quantity that the estimated cells do not contradict.
+
+Every class answers `limits(alpha)`, for one or many tables at once, with an array of shape (..., pieces, 2): the
+lower and upper limits of the pieces that make up the set, nan for a piece that is not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Protocol
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray
+
+_FAR = 1e6
+
+
+class Inversion(Protocol):
+    """A family of confidence sets, one for every level."""
+
+    def limits(self, alpha: float) -> FloatArray:
+        """Return the pieces of the set of level 1 - alpha."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRange:
+    """All that was possible beforehand: the set of a quantity that the reports tell nothing about.
+
+    Examples
+    --------
+    >>> WholeRange(0.0, 1.0).limits(0.05)
+    array([[0., 1.]])
+    """
+
+    lowest: float
+    highest: float
+
+    def limits(self, alpha: float) -> FloatArray:  # noqa: ARG002  # the same at every level
+        """Return the range."""
+        return np.array([[self.lowest, self.highest]])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quotient:
+    """A quotient X / Y of two estimates, by Fieller's argument: the ψ with (X - ψY)² at most z² Var(X - ψY).
+
+    That is a quadratic inequality in ψ. Where Y is not clearly different from zero its solutions are unbounded: two
+    rays, or everything. They are cut to the range that is possible; nothing is left where the estimates are too far
+    from it.
+
+    Parameters
+    ----------
+    pair : array, shape (..., 2)
+        X and Y.
+    covariance : array, shape (..., 2, 2)
+        Their covariance.
+    lowest, highest : float
+        The possible range of the quotient.
+
+    Examples
+    --------
+    >>> Quotient(np.array([6.0, 2.0]), np.diag([0.01, 0.0]), 0.0, np.inf).limits(0.05).round(3)
+    array([[2.902, 3.098],
+           [  nan,   nan]])
+    """
+
+    pair: FloatArray
+    covariance: FloatArray
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of_forms(
+        cls,
+        cells: FloatArray,
+        covariance: FloatArray,
+        forms: tuple[FloatArray, FloatArray],
+        lowest: float,
+        highest: float,
+    ) -> Quotient:
+        """Return the quotient of two quadratic forms in the cells.
+
+        The covariance of πᵀAπ and πᵀBπ for normal π is 4 πᵀAΣBπ + 2 tr(AΣBΣ). The second term is what the delta
+        method leaves out; without it intervals for products of cells that are small beside their noise cover too
+        seldom (measured: .90 instead of .94 for an odds ratio of a 4-by-4 table).
+        """
+        stacked = np.stack(forms)
+        gradients = 2 * np.stack([cells @ form for form in forms], axis=-2)
+        weighted = stacked @ covariance[..., None, :, :]
+        spread = gradients @ covariance @ np.swapaxes(gradients, -1, -2)
+        spread = spread + 2 * np.einsum("...aij,...bji->...ab", weighted, weighted)
+        return cls((gradients * cells[..., None, :]).sum(axis=-1) / 2, spread, lowest, highest)
+
+    @classmethod
+    def of_contrast(cls, cells: FloatArray, covariance: FloatArray, contrast: FloatArray) -> Quotient:
+        """Return a difference of proportions, as a quotient whose denominator is one."""
+        pair = np.stack([cells @ contrast, np.ones(cells.shape[:-1])], axis=-1)
+        spread = (covariance @ contrast) @ contrast
+        return cls(pair, spread[..., None, None] * np.diag([1.0, 0.0]), -1.0, 1.0)
+
+    def limits(self, alpha: float) -> FloatArray:
+        """Return one or two pieces, in ascending order."""
+        z = NormalDist().inv_cdf(1 - alpha / 2)
+        excess = self.pair[..., :, None] * self.pair[..., None, :] - z**2 * self.covariance
+        constant, half, leading = excess[..., 0, 0], excess[..., 0, 1], excess[..., 1, 1] + 0.0
+        discriminant = half**2 - leading * constant
+        shifted = half + np.copysign(np.sqrt(np.maximum(discriminant, 0)), half)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            roots = np.sort(np.stack([shifted / leading, constant / shifted], axis=-1), axis=-1)
+        # the quotient itself is always in the set, so a parabola that opens upwards has roots
+        everything = np.isnan(roots).any(axis=-1) | ((leading < 0) & (discriminant <= 0))
+        nothing, below, above = (np.full(leading.shape, value) for value in (np.nan, -np.inf, np.inf))
+        within = np.stack([roots, np.stack([nothing, nothing], axis=-1)], axis=-2)
+        outside = np.stack(
+            [np.stack([below, roots[..., 0]], axis=-1), np.stack([roots[..., 1], above], axis=-1)], axis=-2
+        )
+        pieces = np.where((leading < 0)[..., None, None], outside, within)
+        pieces[everything] = [[-np.inf, np.inf], [np.nan, np.nan]]
+        return self._possible(pieces)
+
+    def _possible(self, pieces: FloatArray) -> FloatArray:
+        low, high = np.maximum(pieces[..., 0], self.lowest), np.minimum(pieces[..., 1], self.highest)
+        cut: FloatArray = np.where((low <= high)[..., None], np.stack([low, high], axis=-1), np.nan)
+        return cut
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisySquare:
+    """A squared length seen through noise that lengthens it: its estimate is about a scaled noncentral χ².
+
+    With S the true square, the estimate is taken as w χ'²_ν(S / w), where wν is what the noise adds on average. The
+    limits are those S at which what was seen is at the tails. Where even no length at all would seldom show so
+    little, an upper tail taken as it stands would leave nothing but zero; it is therefore taken as a share of the
+    tail without any length, which makes the interval longer there and nowhere else.
+
+    Parameters
+    ----------
+    squared : array
+        The estimates as they stand.
+    added : array
+        What the noise adds on average.
+    stretch : array
+        w: the variance of a large estimate over four times its square.
+    scale, power : float
+        The quantity in question is (S / scale) ** power,
+    highest : float
+        and this is the most that it can be.
+
+    Examples
+    --------
+    >>> NoisySquare(np.array(0.25), np.array(0.01), np.array(0.01), 1.0, 0.5, 1.0).limits(0.05).round(3)
+    array([[0.304, 0.696]])
+    """
+
+    squared: FloatArray
+    added: FloatArray
+    stretch: FloatArray
+    scale: float
+    power: float
+    highest: float
+
+    def limits(self, alpha: float) -> FloatArray:
+        """Return one piece."""
+        squares = np.where((self.squared >= _FAR * self.stretch)[..., None], self._normal(alpha), self._tails(alpha))
+        limits: FloatArray = np.minimum((np.maximum(squares, 0) / self.scale) ** self.power, self.highest)
+        return limits[..., None, :]
+
+    def _tails(self, alpha: float) -> FloatArray:
+        from scipy.special import chdtr, chndtrinc
+
+        far = self.squared >= _FAR * self.stretch
+        stretch = np.where(far, 1.0, self.stretch)
+        seen, freedom = np.where(far, 1.0, self.squared) / stretch, np.where(far, 1.0, self.added) / stretch
+        short = chdtr(freedom, seen)
+        # the inverse would not find a zero exactly
+        low = np.where(short > 1 - alpha / 2, chndtrinc(seen, freedom, 1 - alpha / 2), 0.0)
+        high = chndtrinc(seen, freedom, alpha / 2 * short)
+        tails: FloatArray = stretch[..., None] * np.stack([low, high], axis=-1)
+        return tails
+
+    def _normal(self, alpha: float) -> FloatArray:
+        """Return what the tails come to where the length is very much larger than the noise."""
+        centre = np.maximum(self.squared - self.added, 0)
+        margin = NormalDist().inv_cdf(1 - alpha / 2) * np.sqrt(self.stretch * (2 * self.added + 4 * centre))
+        return np.stack([centre - margin, centre + margin], axis=-1)

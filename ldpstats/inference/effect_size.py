@@ -1,0 +1,184 @@
+"""The one type of all effect sizes: an estimate, the values that the reports do not contradict, and what they cover."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Self
+
+from ldpstats.arrays import significance
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.estimation import Estimate
+from ldpstats.inference.confidence import Inversion
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.tables import Table
+
+if TYPE_CHECKING:
+    from statsmodels.iolib.summary import Summary
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Effect:
+    """An effect size of a privatized table.
+
+    Parameters
+    ----------
+    name : str
+        Which effect of what, in words.
+    estimate : float
+        nan where it is not estimable.
+    why_not : str
+        The reason where it is not. The values that the reports do not contradict are told even then: where they
+        tell nothing, that is all that is possible.
+    n : int
+        The reports behind it.
+    privacy : PrivacyStatement
+        What the respondents were promised.
+    simulated : bool
+        Whether any of the reports came from a simulation.
+    alpha : float
+        One minus the level of intervals that are asked for without one.
+    inversion : Inversion
+        Where the intervals come from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups
+    >>> from ldpstats.inference.ratios import odds_ratio
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 100, 100, 400]) * 100, rng=1)
+    >>> effect = odds_ratio(tables["sex", "car"])
+    >>> low, high = effect.conf_int()
+    >>> low < 16 < high
+    True
+    """
+
+    name: str
+    estimate: float
+    why_not: str = ""
+    n: int
+    privacy: PrivacyStatement
+    simulated: bool
+    alpha: float = 0.05
+    inversion: Inversion = field(repr=False)
+
+    def __post_init__(self) -> None:
+        significance(self.alpha)
+
+    @classmethod
+    def of(
+        cls, table: Table, name: str, estimate: float, inversion: Inversion, why_not: str, alpha: float, **more: float
+    ) -> Self:
+        """Return an effect of a table; `more` are the fields of a derived class."""
+        return cls(
+            name=name,
+            estimate=estimate,
+            why_not=why_not,
+            n=table.n,
+            privacy=table.privacy,
+            simulated=table.simulated,
+            alpha=alpha,
+            inversion=inversion,
+            **more,
+        )
+
+    def conf_set(self, alpha: float | None = None) -> tuple[Interval, ...]:
+        """Return all values that the reports do not contradict, as intervals in ascending order.
+
+        Mostly it is one. A quotient whose denominator is not clearly different from zero may have two, or one
+        without an end (infinite). None at all means that the estimated table is too far from any possible one.
+        """
+        pieces = self.inversion.limits(significance(self.alpha if alpha is None else alpha))
+        return tuple((float(low), float(high)) for low, high in pieces if not math.isnan(low))
+
+    def conf_int(self, alpha: float | None = None) -> Interval:
+        """Return the shortest interval that holds the whole `conf_set`; (nan, nan) if that is empty."""
+        pieces = self.conf_set(alpha)
+        return (pieces[0][0], pieces[-1][1]) if pieces else (math.nan, math.nan)
+
+    @property
+    def covers(self) -> str:
+        """What the intervals hold, and what they allow for."""
+        return (
+            "the population's value, pointwise (this effect by itself), about as often as the level says; "
+            "the noise of the randomization and the sampling of the respondents are both allowed for"
+        )
+
+    def __str__(self) -> str:
+        found = f" is not estimable: {self.why_not}" if self.why_not else f" = {self.estimate:.4g}"
+        return f"{self.name}{found}; {_level(self.alpha)} interval {self._interval_in_words(self.alpha)}"
+
+    def to_dict(self, alpha: float | None = None) -> dict[str, Any]:
+        """Return the effect as plain values; None stands for an estimate or an end that is not there."""
+        alpha = self.alpha if alpha is None else alpha
+        return {
+            "name": self.name,
+            "estimate": _finite(self.estimate),
+            "why_not": self.why_not,
+            "level": 1 - alpha,
+            "intervals": [[_finite(low), _finite(high)] for low, high in self.conf_set(alpha)],
+            "covers": self.covers,
+            "n": self.n,
+            "privacy": self.privacy.to_dict(),
+            "simulated": self.simulated,
+        }
+
+    def summary(self, alpha: float | None = None) -> Summary:
+        """Return the effect as a table that can be read aloud."""
+        from statsmodels.iolib.summary import Summary
+        from statsmodels.iolib.table import SimpleTable
+
+        alpha = self.alpha if alpha is None else alpha
+        held, allowed = self.covers.split("; ")
+        rows = [
+            ["Effect", self.name],
+            ["Estimate", f"not estimable: {self.why_not}" if self.why_not else f"{self.estimate:.4g}"],
+            [f"{_level(alpha)} interval", self._interval_in_words(alpha)],
+            ["It covers", held],
+            ["", allowed],
+            ["Reports", f"{self.n:,}{' (simulated)' if self.simulated else ''}"],
+            *([heading, line] for heading, line in zip_longest(["Privacy"], self.privacy.lines(), fillvalue="")),
+        ]
+        summary = Summary()
+        title = "Effect size from privatized answers"
+        summary.tables.append(SimpleTable(rows, title=title, txt_fmt={"data_aligns": "ll"}))
+        return summary
+
+    def _interval_in_words(self, alpha: float) -> str:
+        pieces = [_in_words(low, high) for low, high in self.conf_set(alpha)]
+        return ", or ".join(pieces) or "holds no possible value: the estimated table is too far from any possible one"
+
+
+def refuse_other_things(table: Table) -> None:
+    """Refuse anything but a table."""
+    if not isinstance(table, Table):
+        raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
+
+
+def unbiased_cells(table: Table) -> Estimate | str:
+    """Return the table's linear, unbiased estimate (a derived table has no other than its own), or why there is none.
+
+    Effects start from it whatever the table's method, since what they take for noise is that of such an estimate.
+    """
+    try:
+        cells = (table if table.derived is not None else table.estimated_by("unbiased")).cells
+    except NotIdentifiedError as error:
+        return error.came
+    return cells if table.n > 1 else "a single report does not show how much reports vary"
+
+
+def _in_words(low: float, high: float) -> str:
+    below = "without a lower end" if math.isinf(low) else f"from {low:.4g}"
+    return f"{below} {'up, without an upper end' if math.isinf(high) else f'to {high:.4g}'}"
+
+
+def _level(alpha: float) -> str:
+    return f"{100 * (1 - alpha):g} %"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

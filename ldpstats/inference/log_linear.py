@@ -1,0 +1,200 @@
+"""Log-linear models of a table, written as generators, fitted and compared through the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import FloatArray
+from ldpstats.columns import listed
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.inference.evidence import Evidence
+from ldpstats.inference.families import LogLinear
+from ldpstats.inference.hypotheses import power_against, result_of
+from ldpstats.inference.null_model import NullFit, NullModel, NullScore, fit_null
+from ldpstats.inference.procedure import Method, PValue, chosen_method, evidence_of, fitted_and_tested, measured
+from ldpstats.inference.result import Hypothesis, HypothesisResult
+from ldpstats.inference.statistics import PRECISE, RANKING, ScoreStatistic
+from ldpstats.noise import solve_or_shortest
+from ldpstats.tables import Table
+
+
+def log_linear_model(table: Table, formula: str | Sequence[Sequence[str]]) -> LogLinearFit:
+    """Fit a hierarchical log-linear model to a table.
+
+    Parameters
+    ----------
+    table : Table
+        A table of any number of attributes.
+    formula : str or sequence of sequences of str
+        The generators, such as "age*sex + sex*transport" or [("age", "sex"), ("sex", "transport")]: attributes hang
+        together within a generator, in any way, and otherwise through it only. Every attribute stands in one at least.
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({name: ["no", "yes"] for name in "abc"})
+    >>> table = SampledGroups(domain, k=3, epsilon=3.0).simulate(np.full(8, 1000), rng=1)["a", "b", "c"]
+    >>> chain, all_pairs = log_linear_model(table, "a*b + b*c"), log_linear_model(table, "a*b + b*c + a*c")
+    >>> chain.test().df, chain.compared_with(all_pairs).df
+    (2, 1)
+    """
+    if not isinstance(table, Table):
+        raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
+    generators = _generators(table, formula)
+    axes = tuple(tuple(table.attributes.index(name) for name in generator) for generator in generators)
+    return LogLinearFit(table, generators, LogLinear(table.shape, axes))
+
+
+@dataclass(frozen=True, eq=False)
+class LogLinearFit:
+    """A hierarchical log-linear model, fitted to the reports of a table.
+
+    Parameters
+    ----------
+    table : Table
+    generators : tuple of tuples of str
+    model : LogLinear
+    """
+
+    table: Table
+    generators: tuple[tuple[str, ...], ...]
+    model: LogLinear
+
+    @property
+    def formula(self) -> str:
+        """The generators as a formula."""
+        return " + ".join("*".join(generator) for generator in self.generators)
+
+    @cached_property
+    def _outcome(self) -> NullFit:
+        evidence = evidence_of(self.table)
+        try:
+            statistic = ScoreStatistic(self.model, evidence, self.table.domain.size())
+        except NotIdentifiedError:  # the model leaves nothing to test
+            start = self.model.nearest(np.full((1, self.table.domain.size()), 1 / self.table.domain.size()))
+            return fit_null(self.model, evidence, start, _gain, PRECISE)
+        return statistic(evidence)
+
+    @property
+    def expected(self) -> FloatArray:
+        """The fitted frequencies, in the table's shape."""
+        fitted: FloatArray = self._outcome.frequencies[0].reshape(self.table.shape)
+        return fitted
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fit came to rest; where noise leaves no positive margins it may not."""
+        return bool(self._outcome.converged[0])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the fitted frequencies beside those that no model constrains, a row per cell."""
+        estimate = self.table.estimate.ravel()
+        columns = {"fitted": self.expected.ravel(), "estimate": estimate, "std_err": self.table.std_err.ravel()}
+        return pd.DataFrame(columns, index=self.table.domain.index())
+
+    def test(self, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
+        """Test the model against everything else; "lr" gives the deviance."""
+        about = Hypothesis(
+            "a log-linear model", f"the model {self.formula} holds", f"the model {self.formula} does not hold"
+        )
+        outcome = fitted_and_tested(self.table, self.model, method, pvalue)
+        return result_of(self.table, about, outcome, power_against(self.model, outcome))
+
+    def compared_with(self, larger: LogLinearFit, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
+        """Test the model within a larger one that holds it: the deviance test of nested models.
+
+        "lr" is the difference of the deviances; "score" (and "gls", where only moments are known) is the score of the
+        larger model's further terms at this one's fit. "auto" takes "lr" where reports have a likelihood.
+        """
+        if larger.table is not self.table or not self._within(larger):
+            raise LdpstatsError(
+                f"the models {self.formula} and {larger.formula}",
+                "two models of the same table, each generator of the first within one of the second",
+                "Only nested models can be compared by a test.",
+            )
+        evidence = evidence_of(self.table)
+        chosen, why = chosen_method(method, evidence.blocks, ("score", "gls", "lr"))
+        if method == "auto" and chosen == "score":
+            chosen = "lr"
+        statistic = NestedStatistic(self.model, larger.model, evidence, likelihood=chosen == "lr")
+        words = {"lr": "difference of deviances", "score": "score of the further terms"}
+        text = words.get(chosen, "generalized least squares score of the further terms")
+        outcome = measured(self.table, statistic, self.model, evidence, f"{text}{why}", pvalue)
+        about = Hypothesis(
+            "nested log-linear models",
+            f"{self.formula} holds, if {larger.formula} does",
+            f"{larger.formula} explains what {self.formula} does not",
+        )
+        return result_of(self.table, about, outcome, power_against(self.model, replace(outcome, df=statistic.df)))
+
+    def _within(self, larger: LogLinearFit) -> bool:
+        return all(any(set(own) <= set(other) for other in larger.generators) for own in self.generators)
+
+
+class NestedStatistic:
+    """How much better a larger log-linear model explains the reports than a smaller one within it."""
+
+    def __init__(self, smaller: LogLinear, larger: LogLinear, evidence: Evidence, *, likelihood: bool) -> None:
+        self._smaller, self._larger, self._likelihood = smaller, larger, likelihood
+        cells = smaller.design.shape[0]
+        self._uniform = np.full((1, cells), 1 / cells)
+        self.df = self._rank(larger, evidence) - self._rank(smaller, evidence)
+        if self.df <= 0:
+            raise NotIdentifiedError(
+                "models between which the reports cannot tell",
+                "a larger model with terms that the reports tell something about",
+            )
+
+    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+        """Fit the smaller model to every table, and measure what the larger one adds."""
+        tolerance = PRECISE if near is None or self._likelihood else RANKING
+        start = self._uniform if near is None else near[None, :]
+        small = fit_null(self._smaller, evidence, self._smaller.nearest(start), _gain, tolerance)
+        if not self._likelihood:
+            return replace(small, statistic=np.maximum(self._further(evidence, small) - small.statistic, 0))
+        large = fit_null(self._larger, evidence, self._larger.nearest(start), _gain, tolerance)
+        gained = evidence.log_likelihood(large.frequencies) - evidence.log_likelihood(small.frequencies)
+        return replace(small, statistic=np.maximum(2 * gained, 0), converged=small.converged & large.converged)
+
+    def _further(self, evidence: Evidence, small: NullFit) -> FloatArray:
+        """Return the norm of the score in all the directions of the larger model."""
+        score, information = evidence.score(small.frequencies)
+        tangents = self._larger.tangents(small.frequencies)
+        gradient = np.swapaxes(tangents, -1, -2) @ score[..., None]
+        norm: FloatArray = (gradient * solve_or_shortest(information.between(tangents), gradient)).sum(axis=(-1, -2))
+        return norm
+
+    def _rank(self, model: NullModel, evidence: Evidence) -> int:
+        """Return how many directions of a model the reports can see."""
+        parameters = model.nearest(self._uniform)
+        _, information = evidence.score(model.frequencies(parameters))
+        return int(np.linalg.matrix_rank(information.between(model.jacobian(parameters))[0], hermitian=True))
+
+
+def _gain(at: NullScore) -> FloatArray:
+    return at.gain
+
+
+def _generators(table: Table, formula: str | Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Return the generators as tuples of known names, without those within others."""
+    parts: Iterable[object] = formula.split("+") if isinstance(formula, str) else listed(formula)
+    named = [
+        table.domain.project([name.strip() for name in part.replace(":", "*").split("*")]).names
+        if isinstance(part, str)
+        else table.domain.project(listed(part)).names
+        for part in parts
+    ]
+    missing = [name for name in table.attributes if not any(name in generator for generator in named)]
+    if missing:
+        raise LdpstatsError(
+            f"the formula {formula!r} without {one_line(missing)}",
+            "every attribute of the table in a generator",
+            "An attribute that stands alone is independent of the others; take table.marginal([...]) to leave it out.",
+        )
+    distinct = list(dict.fromkeys(tuple(sorted(generator, key=table.attributes.index)) for generator in named))
+    return tuple(one for one in distinct if not any(set(one) < set(other) for other in distinct))

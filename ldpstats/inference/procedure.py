@@ -1,0 +1,170 @@
+"""The procedure of every test: a null model against everything else that the reports of a table could show."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ldpstats.arrays import FloatArray
+from ldpstats.blocks import Block
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.estimation import refuse_empty
+from ldpstats.inference.evidence import Evidence
+from ldpstats.inference.monte_carlo import MonteCarlo
+from ldpstats.inference.null_model import NullModel
+from ldpstats.inference.statistics import LikelihoodRatio, ScoreStatistic, Statistic
+from ldpstats.tables import Table
+
+Method: TypeAlias = Literal["auto", "score", "gls", "lr", "wald"]
+PValue: TypeAlias = Literal["auto", "asymptotic"] | MonteCarlo
+
+ASYMPTOTIC = "asymptotic χ²"
+_SMALL_COUNT = 5
+_ENOUGH = 100
+_NEVER = 1e-3
+_NO_SHARE = 1e-9
+WORDS = {
+    "score": "Rao score test through the channel",
+    "gls": "generalized least squares on the counts",
+    "lr": "likelihood ratio test through the channel",
+    "wald": "Wald test with the covariance under independence",
+    "derived": "Wald test with the covariance of a derived table",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What a test found, before it is put into words.
+
+    Parameters
+    ----------
+    statistic, pvalue, df, seed, converged
+        As in the result.
+    pvalue_source, method : str
+        In words; the method says why it was chosen, if it was not asked for.
+    null : array, shape (cells,)
+        The fitted frequencies.
+    evidence : Evidence, optional
+        What was tested; None for a derived table.
+    """
+
+    statistic: float
+    pvalue: float
+    pvalue_source: str
+    df: int
+    method: str
+    null: FloatArray
+    evidence: Evidence | None = None
+    converged: bool = True
+    seed: int | None = None
+
+
+def evidence_of(table: Table) -> Evidence:
+    """Return the reports of a table, or say that there are none."""
+    if not isinstance(table, Table):
+        raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
+    if table.derived is not None:
+        raise LdpstatsError(
+            f"a derived table of {' and '.join(table.attributes)}, which has no reports of its own",
+            "a table that still has its reports",
+            "Test the collected table; independence of two attributes can be tested on a derived one, too.",
+        )
+    blocks = tuple(block for block in table.blocks if block.n > 0)
+    refuse_empty(len(blocks), f"the table of {' and '.join(table.attributes)}")
+    return Evidence.observed(blocks)
+
+
+def fitted_and_tested(
+    table: Table, model: NullModel, method: Method, pvalue: PValue, others: tuple[str, ...] = ()
+) -> Outcome:
+    """Test a null model by the score, least squares or the likelihood ratio; `others` are methods of the caller's."""
+    evidence = evidence_of(table)
+    chosen, why = chosen_method(method, evidence.blocks, ("score", "gls", "lr", *others))
+    kind = LikelihoodRatio if chosen == "lr" else ScoreStatistic
+    return measured(table, kind(model, evidence, table.domain.size()), model, evidence, f"{WORDS[chosen]}{why}", pvalue)
+
+
+def measured(
+    table: Table, statistic: Statistic, model: NullModel, evidence: Evidence, words: str, pvalue: PValue
+) -> Outcome:
+    """Measure the evidence by a statistic, and compare it with what the hypothesis would bring."""
+    fit = statistic(evidence)
+    null = fit.frequencies[0]
+    rarest = evidence.rarest_expected_report(model.frequencies(model.nearest(null)))
+    if rarest < _NEVER:
+        _refuse_unseen_categories(table, null)
+    observed = float(fit.statistic[0])
+    drawn, why = _monte_carlo(pvalue, evidence, rarest)
+    p = drawn.pvalue(statistic, evidence, observed, null) if drawn else tail(statistic.df, observed)
+    return Outcome(
+        statistic=observed,
+        pvalue=p,
+        pvalue_source=f"{drawn}{why}" if drawn else ASYMPTOTIC,
+        df=statistic.df,
+        method=words,
+        null=null,
+        evidence=evidence,
+        converged=bool(fit.converged[0]),
+        seed=drawn.seed if drawn else None,
+    )
+
+
+def chosen_method(method: Method, blocks: tuple[Block, ...], allowed: tuple[str, ...]) -> tuple[str, str]:
+    """Return the statistic to use, and why if it was not asked for by name."""
+    likelihood = all(block.noise.has_likelihood for block in blocks)
+    if method == "auto":
+        return ("score", "") if likelihood else ("gls", ", as only their moments are known")
+    if method not in allowed:
+        raise LdpstatsError(f"method = {method!r}", f"'auto', {', '.join(map(repr, allowed))}")
+    if method in ("score", "lr") and not likelihood:
+        raise LdpstatsError(
+            f"method = {method!r} for counts whose likelihood is not available",
+            " or ".join(repr(one) for one in allowed if one not in ("score", "lr")),
+            "'auto' takes 'gls' here.",
+        )
+    return method, ""
+
+
+def tail(df: int, statistic: float) -> float:
+    """Return the probability that a χ² variable exceeds the statistic."""
+    from scipy.special import chdtrc
+
+    return float(chdtrc(df, statistic))
+
+
+def _refuse_unseen_categories(table: Table, null: FloatArray) -> None:
+    """Refuse categories that neither a respondent nor the noise ever shows: nothing can be said about them."""
+    cells = null.reshape(table.shape)
+    unseen = [
+        f"{category!r} of {name!r}"
+        for axis, name in enumerate(table.attributes)
+        for category, share in zip(
+            table.domain.categories[name],
+            cells.sum(axis=tuple(other for other in range(cells.ndim) if other != axis)),
+            strict=True,
+        )
+        if share < _NO_SHARE
+    ]
+    if unseen:
+        raise NotIdentifiedError(
+            f"a table in which nobody reported {', '.join(unseen)}",
+            "tables in which every category occurs",
+            "Leave the category out.",
+        )
+
+
+def _monte_carlo(pvalue: PValue, evidence: Evidence, rarest: float) -> tuple[MonteCarlo | None, str]:
+    """Return the Monte Carlo to run, if any, and why it was chosen.
+
+    One that was not asked for takes its seed from the counts, so that a table has one p-value.
+    """
+    if isinstance(pvalue, MonteCarlo):
+        return pvalue.seeded(), ""
+    if pvalue not in ("auto", "asymptotic"):
+        raise LdpstatsError(f"pvalue = {pvalue!r}", "'auto', 'asymptotic' or a MonteCarlo")
+    if pvalue == "asymptotic" or rarest >= _SMALL_COUNT:
+        return None, ""
+    seed = zlib.crc32(b"".join(counts.tobytes() for counts in evidence.counts))
+    drawn = MonteCarlo(rng=seed, enough=_ENOUGH)
+    return drawn, f", because the least count is worth only {rarest:.1f} expected reports"

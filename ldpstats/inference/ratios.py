@@ -1,0 +1,245 @@
+"""Effects that compare a few cells: odds ratio, risk ratio, and differences of risks and of proportions.
+
+Measured for 95 % intervals in tables from 2 by 2 to 4 by 4, ε from .5 to 2 and 2,000 to 50,000 reports, they cover .93
+or more of the time by GRR, SS and OUE (benchmarks/interval_coverage.py). Where noise is larger than the cells they
+cover more, up to always. Where it is small and there are hardly any respondents in a cell they may cover less: .90 for
+odds ratios, and .92 for risk ratios, of 4-by-4 tables from 2,000 reports by RRBA with p = .5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.inference.confidence import Quotient, WholeRange
+from ldpstats.inference.effect_size import Effect, refuse_other_things, unbiased_cells
+from ldpstats.inference.effects import two_way_shape
+from ldpstats.tables import Table
+
+Pair = Sequence[Any] | None
+Forms = tuple[FloatArray, FloatArray]
+Shape = tuple[int, int]
+Positions = tuple[int, int]
+Part = tuple[int, int | None]
+
+
+def odds_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, columns: Pair = None) -> Effect:
+    """Return the odds ratio π11 π22 / (π12 π21) of two rows and two columns.
+
+    The interval holds the ψ with (π11 π22 - ψ π12 π21)² at most z² times the variance of what is squared. It may
+    have no upper end, and it may fall into two. Where one of the four cells is not estimated above zero the ratio
+    itself is not estimable, but there is still an interval.
+
+    Parameters
+    ----------
+    table : Table
+        A two-way table.
+    alpha : float
+        One minus the level of the interval.
+    rows, columns : pair of categories, optional
+        The categories to compare, first against second; needed where there are more than two.
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 200, 200]) * 100, rng=1)
+    >>> print(odds_ratio(tables["sex", "car"]))
+    odds ratio of car (yes : no) between sex F and M = 2.006; 95 % interval from 1.951 to 2.063
+    """
+    shape = two_way_shape(table)
+    (first, second), (yes, no) = groups, cases = _pair(table, 0, rows), _pair(table, 1, columns)
+    name = f"odds ratio of {_compared(table, yes, no)} between {_between(table, first, second)}"
+    needed = [(row, column) for row in groups for column in cases]
+    return _quotient(table, name, odds_forms(shape, groups, cases), (0.0, math.inf), needed, alpha)
+
+
+def risk_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any = None) -> Effect:
+    """Return how many times as large a column's share is in one row as in another: (π1c / π1.) / (π2c / π2.).
+
+    The interval is Fieller's, for the quotient of π1c π2. and π2c π1., so that no estimated margin is divided by.
+
+    Parameters
+    ----------
+    table : Table
+        A two-way table.
+    alpha : float
+        One minus the level of the interval.
+    rows : pair of categories, optional
+        The rows to compare, first over second; needed where there are more than two.
+    column : category, optional
+        The column; the first one if there are two.
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 200, 200]) * 100, rng=1)
+    >>> print(risk_ratio(tables["sex", "car"]))
+    risk ratio of car yes between sex F and M = 1.335; 95 % interval from 1.319 to 1.351
+    """
+    shape = two_way_shape(table)
+    first, second = groups = _pair(table, 0, rows)
+    case = _case(table, column)
+    name = f"risk ratio of {_labelled(table, 1, case)} between {_between(table, first, second)}"
+    needed = [(row, column) for row in groups for column in (case, None)]
+    return _quotient(table, name, risk_ratio_forms(shape, groups, case), (0.0, math.inf), needed, alpha)
+
+
+def risk_difference(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any = None) -> Effect:
+    """Return how much larger a column's share is in one row than in another: π1c / π1. - π2c / π2.
+
+    This is (π1c π2. - π2c π1.) / (π1. π2.), and the interval is Fieller's for that quotient: the plain delta method
+    takes estimated margins for known to be far from zero. Parameters as for `risk_ratio`.
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 200, 200]) * 100, rng=1)
+    >>> print(risk_difference(tables["sex", "car"]))
+    risk difference of car yes between sex F and M = 0.1673; 95 % interval from 0.1607 to 0.174
+    """
+    shape = two_way_shape(table)
+    first, second = groups = _pair(table, 0, rows)
+    case = _case(table, column)
+    name = f"risk difference of {_labelled(table, 1, case)} between {_between(table, first, second)}"
+    needed = [(first, None), (second, None)]
+    return _quotient(table, name, risk_difference_forms(shape, groups, case), (-1.0, 1.0), needed, alpha)
+
+
+def proportion_difference(table: Table, first: Any, second: Any, alpha: float = 0.05) -> Effect:
+    """Return the difference of two cells' proportions, with the covariance that one table gives them.
+
+    Parameters
+    ----------
+    table : Table
+        A table of any number of attributes.
+    first, second : category, or tuple of categories
+        The cells: a category of a one-way table, else one category for each attribute.
+    alpha : float
+        One minus the level of the interval.
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 200, 200]) * 100, rng=1)
+    >>> print(proportion_difference(tables["sex", "car"], ("F", "yes"), ("M", "no")))
+    proportion of F, yes minus that of M, no = 0.2008; 95 % interval from 0.1958 to 0.2058
+    """
+    refuse_other_things(table)
+    found = unbiased_cells(table)
+    places = [_place(table, cell) for cell in (first, second)]
+    labels = [", ".join(map(str, table.domain.index()[place])) for place in places]
+    name = f"proportion of {labels[0]} minus that of {labels[1]}"
+    if isinstance(found, str):
+        return Effect.of(table, name, math.nan, WholeRange(-1.0, 1.0), found, alpha)
+    contrast = np.zeros(table.domain.size())
+    np.add.at(contrast, places, [1, -1])
+    difference = Quotient.of_contrast(found.estimate, found.covariance, contrast)
+    return Effect.of(table, name, float(difference.pair[0]), difference, "", alpha)
+
+
+def odds_forms(shape: Shape, rows: Positions, columns: Positions) -> Forms:
+    """Return the two products whose quotient is the odds ratio, as quadratic forms in the flattened cells."""
+    (first, second), (yes, no) = rows, columns
+    return _product(shape, (first, yes), (second, no)), _product(shape, (first, no), (second, yes))
+
+
+def risk_ratio_forms(shape: Shape, rows: Positions, case: int) -> Forms:
+    """Return the two products whose quotient is the risk ratio."""
+    first, second = rows
+    return _product(shape, (first, case), (second, None)), _product(shape, (second, case), (first, None))
+
+
+def risk_difference_forms(shape: Shape, rows: Positions, case: int) -> Forms:
+    """Return the forms whose quotient is the risk difference."""
+    first, second = rows
+    one, other = risk_ratio_forms(shape, rows, case)
+    return one - other, _product(shape, (first, None), (second, None))
+
+
+def _product(shape: Shape, one: Part, other: Part) -> FloatArray:
+    outer = np.outer(_indicator(shape, one), _indicator(shape, other))
+    return (outer + outer.T) / 2
+
+
+def _indicator(shape: Shape, part: Part) -> FloatArray:
+    """Mark a cell, or a whole row where the column is None."""
+    row, column = part
+    chosen = np.zeros(shape)
+    chosen[row, slice(None) if column is None else column] = 1
+    return chosen.ravel()
+
+
+def _quotient(
+    table: Table, name: str, forms: Forms, possible: tuple[float, float], needed: Sequence[Part], alpha: float
+) -> Effect:
+    """Return the quotient of two forms; its estimate, only if every share that is needed is above zero."""
+    found = unbiased_cells(table)
+    if isinstance(found, str):
+        return Effect.of(table, name, math.nan, WholeRange(*possible), found, alpha)
+    quotient = Quotient.of_forms(found.estimate, found.covariance, forms, *possible)
+    shape = two_way_shape(table)
+    if min(float(_indicator(shape, part) @ found.estimate) for part in needed) <= 0:
+        why = "a share that it depends on is not estimated above zero"
+        return Effect.of(table, name, math.nan, quotient, why, alpha)
+    return Effect.of(table, name, float(quotient.pair[0] / quotient.pair[1]), quotient, "", alpha)
+
+
+def _case(table: Table, column: Any) -> int:
+    known = _categories(table, 1)
+    if column is None and len(known) > 2:
+        raise LdpstatsError(f"no column out of {len(known)}", one_line(known), "Name the column.")
+    return 0 if column is None else _position(table, 1, column)
+
+
+def _pair(table: Table, axis: int, chosen: Pair) -> tuple[int, int]:
+    """Return the positions of two different categories; both, if there are no more."""
+    known = _categories(table, axis)
+    if chosen is None and len(known) == 2:
+        return 0, 1
+    if isinstance(chosen, str) or not isinstance(chosen, Sequence) or len(chosen) != 2 or chosen[0] == chosen[1]:
+        raise LdpstatsError(
+            f"{chosen!r} of {table.attributes[axis]!r}", f"a pair of different categories out of {one_line(known)}"
+        )
+    return _position(table, axis, chosen[0]), _position(table, axis, chosen[1])
+
+
+def _position(table: Table, axis: int, category: Any) -> int:
+    known = _categories(table, axis)
+    if category not in known:
+        raise LdpstatsError(f"category {category!r} of {table.attributes[axis]!r}", one_line(known))
+    return known.index(category)
+
+
+def _place(table: Table, cell: Any) -> int:
+    """Return where a cell stands among the flattened ones."""
+    labels = (cell,) if len(table.shape) == 1 else cell
+    if not isinstance(labels, tuple) or len(labels) != len(table.shape):
+        raise LdpstatsError(f"the cell {cell!r}", f"a tuple with one category for each of {one_line(table.attributes)}")
+    positions = [_position(table, axis, label) for axis, label in enumerate(labels)]
+    return int(np.ravel_multi_index(positions, table.shape))
+
+
+def _categories(table: Table, axis: int) -> list[Any]:
+    return list(table.domain.categories[table.attributes[axis]])
+
+
+def _labelled(table: Table, axis: int, position: int) -> str:
+    return f"{table.attributes[axis]} {_categories(table, axis)[position]}"
+
+
+def _compared(table: Table, yes: int, no: int) -> str:
+    known = _categories(table, 1)
+    return f"{table.attributes[1]} ({known[yes]} : {known[no]})"
+
+
+def _between(table: Table, first: int, second: int) -> str:
+    return f"{_labelled(table, 0, first)} and {_categories(table, 0)[second]}"

@@ -1,0 +1,128 @@
+"""Trend: whether one ordered attribute rises or falls with another, tested on a single degree of freedom."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpstats.arrays import FloatArray, as_array
+from ldpstats.errors import LdpstatsError
+from ldpstats.inference.detectability import power_of
+from ldpstats.inference.effects import association, two_way_shape
+from ldpstats.inference.evidence import Evidence
+from ldpstats.inference.families import ProductOfConditionals
+from ldpstats.inference.hypotheses import SIZES, result_of
+from ldpstats.inference.null_model import NullFit, NullScore, fit_null
+from ldpstats.inference.procedure import WORDS, PValue, chosen_method, evidence_of, measured
+from ldpstats.inference.result import Hypothesis, HypothesisResult
+from ldpstats.inference.statistics import PRECISE, RANKING, ScoreStatistic
+from ldpstats.noise import solve_or_shortest
+from ldpstats.tables import Table
+
+
+def trend_test(
+    table: Table,
+    row_scores: ArrayLike | None = None,
+    column_scores: ArrayLike | None = None,
+    pvalue: PValue = "auto",
+) -> HypothesisResult:
+    """Test independence against a trend: the linear-by-linear association of two ordered attributes.
+
+    Without noise the statistic is n r², with the correlation r of the scores (Cochran and Armitage's test where an
+    attribute has two categories; Mantel's has n − 1 in the place of n). It is two-sided; what a rejection says
+    names the direction.
+
+    Parameters
+    ----------
+    table : Table
+        A two-way table; the order of its categories is that of the domain.
+    row_scores, column_scores : array, optional
+        A number for every category; 0, 1, 2, ... by default.
+    pvalue : {"auto", "asymptotic"} or MonteCarlo
+        As in `independence_test`.
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({"age": ["young", "adult", "old"], "visits": ["never", "sometimes", "often"]})
+    >>> counts = np.array([600, 400, 200, 400, 400, 400, 200, 400, 600])
+    >>> result = trend_test(SampledGroups(domain, epsilon=2.0).simulate(counts, rng=1)["age", "visits"])
+    >>> result.df, result.pvalue < 1e-6
+    (1, True)
+    """
+    rows, columns = two_way_shape(table)
+    first, second = table.attributes
+    scores = _centred(row_scores, rows, first), _centred(column_scores, columns, second)
+    evidence = evidence_of(table)
+    model = ProductOfConditionals.independent((rows, columns))
+    statistic = TrendStatistic(model, evidence, *scores)
+    chosen, why = chosen_method("auto", evidence.blocks, ())
+    words = f"{WORDS[chosen]}, in the direction of the trend{why}"
+    outcome = measured(table, statistic, model, evidence, words, pvalue)
+    direction, information = statistic.signed(evidence, outcome.null)
+    rises = "rises" if direction > 0 else "falls"
+    about = Hypothesis(
+        "trend",
+        f"{second} neither rises nor falls with {first}",
+        f"{second} {rises} with {first}",
+        ("trend", "no trend shown"),
+    )
+    power = {size: power_of(np.array([[information]]), 1, size, 2) for size in SIZES}
+    return result_of(table, about, outcome, power, association(table))
+
+
+class TrendStatistic:
+    """The score in the direction π₀ (u − ū)(v − v̄), beyond what the margins explain, over its information."""
+
+    df = 1
+
+    def __init__(self, model: ProductOfConditionals, evidence: Evidence, rows: FloatArray, columns: FloatArray) -> None:
+        self._model, self._rows, self._columns = model, rows, columns
+        self._independence = ScoreStatistic(model, evidence, rows.size * columns.size)
+
+    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+        """Fit independence to every table, and measure the trend there."""
+        start = self._independence.start(self._model, evidence) if near is None else self._model.nearest(near[None, :])
+        fit = fit_null(self._model, evidence, start, _nothing, PRECISE if near is None else RANKING)
+        efficient, information = self._efficient(evidence, fit.parameters)
+        return NullFit(fit.parameters, fit.frequencies, efficient**2 / information, fit.converged)
+
+    def signed(self, evidence: Evidence, null: FloatArray) -> tuple[float, float]:
+        """Return the score of the trend, and its information per squared size √(Σ δ²/π), of all reports."""
+        parameters = self._model.nearest(null)[None, :]
+        efficient, information = self._efficient(evidence, parameters)
+        direction = self._direction(parameters)
+        size = (direction**2 / self._model.frequencies(parameters)).sum(axis=-1)
+        return float(efficient[0]), float(information[0] / size[0])
+
+    def _direction(self, parameters: FloatArray) -> FloatArray:
+        row, column = (one[..., 0, :] for one in self._model.distributions(parameters))
+        u = self._rows - (row @ self._rows)[..., None]
+        v = self._columns - (column @ self._columns)[..., None]
+        direction: FloatArray = (row * u)[..., :, None] * (column * v)[..., None, :]
+        return direction.reshape(*parameters.shape[:-1], -1)
+
+    def _efficient(self, evidence: Evidence, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return score and information of the trend, less what the margins explain of them."""
+        score, information = evidence.score(self._model.frequencies(parameters))
+        tangents, direction = self._model.jacobian(parameters), self._direction(parameters)[..., None]
+        weighted = information.times(direction)
+        crossed = np.swapaxes(tangents, -1, -2) @ weighted
+        explained = solve_or_shortest(information.between(tangents), crossed)
+        efficient = direction - tangents @ explained
+        remaining = (np.swapaxes(direction, -1, -2) @ weighted - np.swapaxes(crossed, -1, -2) @ explained)[..., 0, 0]
+        return (score[..., None, :] @ efficient)[..., 0, 0], remaining
+
+
+def _nothing(at: NullScore) -> FloatArray:
+    return at.gain
+
+
+def _centred(scores: ArrayLike | None, categories: int, name: str) -> FloatArray:
+    given = np.arange(categories) if scores is None else as_array(scores, f"the scores of {name!r}")
+    if given.shape != (categories,) or given.dtype.kind not in "iuf" or not np.all(np.isfinite(given)):
+        raise LdpstatsError(f"scores {scores!r} of {name!r}", f"{categories} finite numbers, one for each category")
+    if np.ptp(given) == 0:
+        raise LdpstatsError(f"scores of {name!r} that are all equal", "scores that tell categories apart")
+    centred: FloatArray = given - given.mean()
+    return centred
