@@ -9,7 +9,7 @@ What Imran & Meo (2024) claim, and what holds for the protocol as it is implemen
 5. speed;
 6. when it converges: the paper's Figures 5 and 6 (`rrba_convergence`).
 
-Figures that were asked for stand beside the measured ones. What is simulated has fixed seeds and standard errors;
+Figures that this project aims at stand beside the measured ones. What is simulated has fixed seeds and standard errors;
 both are said with every table.
 """
 
@@ -52,7 +52,7 @@ def levels() -> str:
         rows.append(row | {"δ, m = 2, 9, ...": ", ".join(f"{float(told[m].delta_at_nominal):.2f}" for m in CELLS[::2])})
     return "\n".join(
         [
-            "1a. Strict ε of one report with uniform fakes, the paper's ln(1/(1-p)), and δ at it; asked / exact",
+            "1a. Strict ε of one report with uniform fakes, the paper's ln(1/(1-p)), and δ at it; aim / exact",
             pd.DataFrame(rows).to_string(index=False),
             "",
             "1b. Strict ε of a respondent who answers a whole view of pairs, p = 0.5, uniform fakes",
@@ -70,7 +70,7 @@ def _whole_view(name: str) -> dict[str, object]:
         "network": name,
         "views": len(protocol.views),
         "pairs in a view": len(protocol.views[0]),
-        "asked": ASKED_VIEWS[name],
+        "aim": ASKED_VIEWS[name],
         "mean over views": np.mean(of_views),
         "worst view (stated)": stated.epsilon,
         "paper's ε": stated.nominal_epsilon,
@@ -78,9 +78,9 @@ def _whole_view(name: str) -> dict[str, object]:
     }
 
 
-def _beside(asked: float, exact: float) -> str:
-    agrees = "" if f"{asked:.2f}" == f"{exact:.2f}" else " NO"
-    return f"{asked:.2f} / {exact:.2f}{agrees}"
+def _beside(aimed_at: float, exact: float) -> str:
+    agrees = "" if f"{aimed_at:.2f}" == f"{exact:.2f}" else " NO"
+    return f"{aimed_at:.2f} / {exact:.2f}{agrees}"
 
 
 def main() -> None:

@@ -128,11 +128,11 @@ def estimators(repetitions: int, mapped: Mapper = map, truths: Sequence[float] =
             f"Survey, all {len(pairs)} pairs, {repetitions} repetitions each, seeds (2, pair, 1000 p); adapted fakes",
             f"without a floor; {RESPONDENTS} respondents in {RESPONDENTS // BLOCK} blocks of {BLOCK}.",
             "",
-            "2a. MSE of the paper's two-block average / MSE of all blocks (asked: at least 15 at p = 0.5)",
+            "2a. MSE of the paper's two-block average / MSE of all blocks (aim: at least 15 at p = 0.5)",
             as_text(pd.DataFrame(blocks)),
             "",
             "2b. At equal p, the paper's accounting: MSE with uniform fakes (exact) / MSE with adapted ones, both by",
-            "    the closed form (asked: 1.04 to 1.54). Measured: over all pairs. Pair: by itself, given the fakes",
+            "    the closed form (aim: 1.04 to 1.54). Measured: over all pairs. Pair: by itself, given the fakes",
             "    that were sent. Limit: with fakes like the population, (1 - Σ μ²) / (1 - Σ π²).",
             as_text(pd.DataFrame(fakes)),
         ]
@@ -195,7 +195,7 @@ def equal_levels(numbers: dict[str, tuple[int, int]], mapped: Mapper = map, leve
             "    network), RRBA by the closed form",
             as_text(pd.DataFrame(table)),
             "",
-            "3b. MSE of RRBA / MSE of GRR, both by the same method (asked: not below 1; GRR is exact for the closed",
+            "3b. MSE of RRBA / MSE of GRR, both by the same method (aim: not below 1; GRR is exact for the closed",
             "    form, else RRBA with floor 1)",
             as_text(pd.DataFrame(ratios)),
         ]
@@ -243,7 +243,7 @@ def group_or_view(networks: Sequence[str] = NETWORKS, levels: Sequence[float] = 
     asked = {"survey": "3 to 4", "child": "11 to 15", "alarm": "20 to 37"}
     rows = []
     for name, epsilon in product(networks, levels):
-        row: dict[str, object] = {"network": name, "asked": asked[name], "ε of the record": epsilon}
+        row: dict[str, object] = {"network": name, "aim": asked[name], "ε of the record": epsilon}
         rows.append(row | {by: _view_against_group(name, by, epsilon) for by in ("grr", "auto")})
     return "\n".join(
         [

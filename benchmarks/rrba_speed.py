@@ -35,7 +35,7 @@ def speed(respondents: int = RESPONDENTS, sizes: Sequence[tuple[int, int]] = VIE
     for d, k in sizes:
         taken, found = seconds(lambda d=d, k=k: views(d, k))
         least = math.ceil(comb(d, k) / (d // k))
-        made.append({"d": d, "k": k, "seconds": taken, "views": len(found), "least possible (asked)": least})
+        made.append({"d": d, "k": k, "seconds": taken, "views": len(found), "least possible": least})
     return "\n".join(
         [
             f"{respondents:,} respondents, seeds 5; the clients draw with secure randomness.",
@@ -87,4 +87,4 @@ def collected(aggregator: Aggregator, records: Sequence[dict[Any, Any]]) -> Aggr
 
 def _row(task: str, asked: float | None, taken: float, respondents: int) -> dict[str, object]:
     limit = "" if asked is None else f"below {asked:g}"
-    return {"task": task, "asked": limit, "seconds": taken, "µs per respondent": 1e6 * taken / respondents}
+    return {"task": task, "aim": limit, "seconds": taken, "µs per respondent": 1e6 * taken / respondents}

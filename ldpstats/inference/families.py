@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
 from math import prod
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class ProductOfConditionals:
     >>> independent.frequencies(np.array([0.5, 0.25]))
     array([0.125, 0.375, 0.125, 0.375])
     """
+
+    bounded: ClassVar[bool] = False
 
     shape: tuple[int, ...]
     factors: tuple[tuple[Axes, Axes], ...]
@@ -73,6 +75,10 @@ class ProductOfConditionals:
             others = np.prod(np.delete(spread, place, axis=0), axis=0)
             parts.append(others[..., None] * factor.moves)
         return np.concatenate(parts, axis=-1)
+
+    def limited(self, step: FloatArray) -> FloatArray:
+        """Return the step: frequencies are linear in every factor."""
+        return step
 
     def nearest(self, cells: FloatArray) -> FloatArray:
         """Return the conditional frequencies of the cells, cut just above zero and rescaled."""
@@ -135,6 +141,8 @@ class LogLinear:
     (8, 6)
     """
 
+    bounded: ClassVar[bool] = True
+
     shape: tuple[int, ...]
     generators: tuple[Axes, ...]
 
@@ -148,6 +156,12 @@ class LogLinear:
         )
         columns = [self._term(axes) for axes in dict.fromkeys(subsets)]
         return np.concatenate(columns, axis=1) if columns else np.zeros((prod(self.shape), 0))
+
+    def limited(self, step: FloatArray) -> FloatArray:
+        """Shorten steps that would change the odds of two cells by more than a factor e²: exponentials overshoot."""
+        change = np.abs(step @ self.design.T).max(axis=-1, keepdims=True)
+        shorter: FloatArray = step / np.maximum(change, 1)
+        return shorter
 
     def frequencies(self, parameters: FloatArray) -> FloatArray:
         """Return the cell frequencies."""
@@ -206,6 +220,8 @@ class LinearSubspace:
         Orthonormal contrasts.
     """
 
+    bounded: ClassVar[bool] = False
+
     centre: FloatArray
     basis: FloatArray
 
@@ -223,6 +239,10 @@ class LinearSubspace:
     def jacobian(self, parameters: FloatArray) -> FloatArray:
         """Return the contrasts."""
         return np.broadcast_to(self.basis, (*parameters.shape[:-1], *self.basis.shape))
+
+    def limited(self, step: FloatArray) -> FloatArray:
+        """Return the step: frequencies are linear."""
+        return step
 
     def nearest(self, cells: FloatArray) -> FloatArray:
         """Return the member nearest to the cells, or as far on the way to it from the centre as is proper."""

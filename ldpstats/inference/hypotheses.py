@@ -165,7 +165,10 @@ def symmetry_test(table: Table, method: Method = "auto", pvalue: PValue = "auto"
 
 
 def marginal_homogeneity_test(table: Table, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
-    """Test whether the two attributes of a square table have the same frequencies (Stuart–Maxwell; McNemar for 2 × 2).
+    """Test whether the two attributes of a square table have the same frequencies.
+
+    For 2 × 2 tables without noise this is McNemar's statistic. For larger ones it lies between those of Stuart and
+    Maxwell and of Bhapkar, as its covariance is that of the most likely table with equal margins.
 
     Examples
     --------

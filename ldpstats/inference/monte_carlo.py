@@ -14,6 +14,8 @@ from ldpstats.randomness import Rng, generator
 
 _TABLES_AT_ONCE = 1000
 _LONG_WORK = 2_000_000
+# A statistic below it is rounding: the table is as near to the hypothesis as a table can be.
+_NOTHING = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class MonteCarlo:
                 size = min(_TABLES_AT_ONCE, self.n_resamples - reached.size)
                 drawn = statistic(evidence.replicates(possible, size, numbers), near=possible).statistic
                 # a statistic equal up to rounding counts as equal, in favour of the hypothesis
-                reached = np.append(reached, drawn >= observed * (1 - 1e-12))
+                reached = np.append(reached, drawn >= observed * (1 - 1e-12) - _NOTHING)
                 bar.update(size)
                 if self.enough is not None and np.count_nonzero(reached) >= self.enough:
                     return self.enough / float(np.flatnonzero(reached)[self.enough - 1] + 1)

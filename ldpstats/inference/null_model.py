@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -20,12 +20,19 @@ SMALLEST = 1e-12
 class NullModel(Protocol):
     """A family of cell frequencies; parameters and cells may have a leading axis of tables."""
 
+    bounded: ClassVar[bool]
+    """Whether noise may drive a fit to a boundary, where χ² does not hold."""
+
     def frequencies(self, parameters: FloatArray) -> FloatArray:
         """Return the cell frequencies."""
         ...
 
     def jacobian(self, parameters: FloatArray) -> FloatArray:
         """Return the derivative of the frequencies, shape (..., cells, parameters); its columns are contrasts."""
+        ...
+
+    def limited(self, step: FloatArray) -> FloatArray:
+        """Return a change of the parameters that is no longer than their linear approximation may be trusted."""
         ...
 
     def nearest(self, cells: FloatArray) -> FloatArray:
@@ -93,7 +100,7 @@ def fit_null(
 
 def _safe(model: NullModel, evidence: Evidence, parameters: FloatArray, step: FloatArray) -> FloatArray:
     """Halve the steps that would leave the region where every report has a positive probability."""
-    step = step.copy()
+    step = model.limited(step).copy()
     for _ in range(_MAX_HALVINGS):
         outside = ~evidence.supports(model.frequencies(parameters + step))
         if not outside.any():

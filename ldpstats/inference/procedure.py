@@ -95,7 +95,7 @@ def measured(
     if rarest < _NEVER:
         _refuse_unseen_categories(table, null)
     observed = float(fit.statistic[0])
-    drawn, why = _monte_carlo(pvalue, evidence, rarest)
+    drawn, why = _monte_carlo(pvalue, evidence, rarest, at_boundary=model.bounded and not fit.converged[0])
     p = drawn.pvalue(statistic, evidence, observed, null) if drawn else tail(statistic.df, observed)
     return Outcome(
         statistic=observed,
@@ -154,7 +154,9 @@ def _refuse_unseen_categories(table: Table, null: FloatArray) -> None:
         )
 
 
-def _monte_carlo(pvalue: PValue, evidence: Evidence, rarest: float) -> tuple[MonteCarlo | None, str]:
+def _monte_carlo(
+    pvalue: PValue, evidence: Evidence, rarest: float, *, at_boundary: bool
+) -> tuple[MonteCarlo | None, str]:
     """Return the Monte Carlo to run, if any, and why it was chosen.
 
     One that was not asked for takes its seed from the counts, so that a table has one p-value.
@@ -163,8 +165,10 @@ def _monte_carlo(pvalue: PValue, evidence: Evidence, rarest: float) -> tuple[Mon
         return pvalue.seeded(), ""
     if pvalue not in ("auto", "asymptotic"):
         raise LdpstatsError(f"pvalue = {pvalue!r}", "'auto', 'asymptotic' or a MonteCarlo")
-    if pvalue == "asymptotic" or rarest >= _SMALL_COUNT:
+    if pvalue == "asymptotic" or (rarest >= _SMALL_COUNT and not at_boundary):
         return None, ""
     seed = zlib.crc32(b"".join(counts.tobytes() for counts in evidence.counts))
     drawn = MonteCarlo(rng=seed, enough=_ENOUGH)
+    if at_boundary:
+        return drawn, ", because the fit did not come to rest: noise drives it to a boundary"
     return drawn, f", because the least count is worth only {rarest:.1f} expected reports"

@@ -93,8 +93,8 @@ class MultinomialNoise:
         return np.moveaxis(columns, 0, -1)
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
-        """Say for each table whether every output has a positive probability."""
-        proper: NDArray[np.bool_] = np.all(self.mean(frequencies) > 0, axis=-1)
+        """Say for each table whether every output has a positive probability, beyond what rounding may take away."""
+        proper: NDArray[np.bool_] = np.all(self.mean(frequencies) > np.finfo(float).eps, axis=-1)
         return proper
 
     def merged(self, classes: NDArray[np.int64], /) -> MultinomialNoise | None:

@@ -1,0 +1,520 @@
+"""Hypotheses by name: classic answers without noise, brute force through it, invariance, and refusals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize, stats
+from statsmodels.formula.api import glm
+from statsmodels.stats.contingency_tables import SquareTable
+
+import ldpstats as ldp
+from ldpstats.arrays import FloatArray
+from ldpstats.blocks import Block
+from ldpstats.inference import (
+    HypothesisResult,
+    conditional_independence_test,
+    goodness_of_fit_test,
+    joint_independence_test,
+    marginal_homogeneity_test,
+    no_three_way_interaction_test,
+    symmetry_test,
+)
+from ldpstats.noise import Tally
+from ldpstats.questions import Question
+from ldpstats.tables import Table
+
+Counts = NDArray[np.int64]
+PRIVACY = ldp.PrivacyStatement(math.inf, "a test")
+CLASSICAL = {"score": "pearson", "gls": "pearson", "lr": "log-likelihood"}
+NOISELESS = [("grr", "score"), ("grr", "lr"), ("ss", "gls"), ("sue", "gls")]
+"""At ε = 60 a report of these mechanisms is the truth. (OUE stays silent half of the time at any ε.)"""
+noiseless = pytest.mark.parametrize(("mechanism", "method"), NOISELESS)
+
+SURVEY = np.array([911, 538, 44, 456, 3, 43, 2, 279]).reshape(2, 2, 2)
+"""Alcohol, cigarettes, marijuana: 2,276 students, Dayton (Agresti, Categorical Data Analysis, table 9.3)."""
+ADMITTED = [512, 89, 353, 17, 120, 202, 138, 131, 53, 94, 22, 24]
+REFUSED = [313, 19, 207, 8, 205, 391, 279, 244, 138, 299, 351, 317]
+BERKELEY = np.moveaxis(np.array([ADMITTED, REFUSED]).reshape(2, 6, 2), 1, 2)
+"""Admission, sex and department of 4,526 applicants (Bickel, Hammel & O'Connell 1975)."""
+VISION = np.array([[1520, 266, 124, 66], [234, 1512, 432, 78], [117, 362, 1772, 205], [36, 82, 179, 492]])
+"""Right and left eyes of 7,477 women (Stuart 1953; the example of statsmodels' SquareTable)."""
+COFFEE = np.array([[93, 17, 44, 7, 10], [9, 46, 11, 0, 9], [17, 11, 155, 9, 12], [6, 4, 9, 15, 2], [10, 4, 12, 2, 27]])
+"""First and second purchase of 541 buyers of coffee (Agresti, table 10.5)."""
+RATINGS = np.array([[794, 150], [86, 570]])
+"""Approval of a prime minister in two surveys of the same 1,600 (Agresti, table 10.1)."""
+HAIR = np.array([[68, 20, 15, 5], [119, 84, 54, 29], [26, 17, 14, 14], [7, 94, 10, 16]])
+"""Hair and eyes of 592 students (Snee 1974, both sexes together)."""
+
+
+def affairs() -> Counts:
+    """Return satisfaction with a marriage, religiousness and affairs from the survey of Fair (1978)."""
+    data = sm.datasets.fair.load_pandas().data
+    asked = [data["rate_marriage"].clip(lower=3), data["religious"], data["affairs"] > 0]
+    return np.histogramdd(np.column_stack(asked), bins=(3, 4, 2))[0].astype(np.int64)
+
+
+def votes() -> Counts:
+    """Return party, reading of news and vote in the American National Election Study of 1996."""
+    data = sm.datasets.anes96.load_pandas().data
+    return np.histogramdd(data[["PID", "TVnews", "vote"]].to_numpy(), bins=(7, 2, 2))[0].astype(np.int64)
+
+
+THREE_WAY = {"survey": SURVEY, "Berkeley": BERKELEY, "affairs": affairs(), "votes": votes()}
+SQUARE = {"vision": VISION, "coffee": COFFEE, "ratings": RATINGS}
+every_three_way = pytest.mark.parametrize("data", THREE_WAY)
+every_square = pytest.mark.parametrize("data", SQUARE)
+
+
+def domain_of(shape: Sequence[int]) -> ldp.Domain:
+    return ldp.Domain({name: range(size) for name, size in zip("abcd", shape, strict=False)})
+
+
+def table_of(shape: Sequence[int], tallies: Sequence[Tally]) -> Table:
+    domain = domain_of(shape)
+    return Table(domain, tuple(Block(Question.of(domain, domain.names), tally) for tally in tallies), PRIVACY)
+
+
+def seen(counts: ArrayLike, mechanism: str = "grr", epsilon: float = 60.0) -> Table:
+    """Return the table of respondents who all told the truth, as at ε = 60; at other levels, of such reports."""
+    reports = np.asarray(counts)
+    noise = ldp.mechanism(mechanism, k=reports.size, epsilon=epsilon).noise
+    return table_of(reports.shape, [Tally(noise, reports.ravel(), int(reports.sum()))])
+
+
+def collected(frequencies: FloatArray, n: int, epsilon: float, seed: int, mechanism: str = "grr") -> Tally:
+    rng = np.random.default_rng(seed)
+    drawn = ldp.mechanism(mechanism, k=frequencies.size, epsilon=epsilon)
+    return drawn.simulate(rng.multinomial(n, frequencies.ravel()), rng=rng)
+
+
+def agrees(result: HypothesisResult, statistic: float, df: int) -> bool:
+    tail = float(stats.chi2.sf(statistic, df))
+    return result.df == df and tuple(result) == (pytest.approx(statistic, rel=1e-8), pytest.approx(tail, rel=1e-6))
+
+
+class TestClassicAnswers:
+    """Without noise, the statistics of the textbooks."""
+
+    @noiseless
+    @pytest.mark.parametrize(
+        ("counts", "frequencies"),
+        [
+            # Mendel's peas (1866): round or wrinkled, yellow or green
+            ([[315, 108], [101, 32]], np.array([[9, 3], [3, 1]]) / 16),
+            # Weldon's dice (Pearson 1900): throws of twelve by their fives and sixes, ten and more together
+            (
+                [185, 1149, 3265, 5475, 6114, 5194, 3067, 1331, 403, 105, 18],
+                np.append(stats.binom.pmf(range(10), 12, 1 / 3), stats.binom.sf(9, 12, 1 / 3)),
+            ),
+            (SURVEY, None),
+        ],
+    )
+    def test_goodness_of_fit(self, mechanism: str, method: str, counts: ArrayLike, frequencies: FloatArray) -> None:
+        reports = np.asarray(counts)
+        result = goodness_of_fit_test(seen(reports, mechanism), frequencies, method, "asymptotic")
+        expected = np.full(reports.shape, 1 / reports.size) if frequencies is None else frequencies
+        classical = stats.power_divergence(
+            reports.ravel(), reports.sum() * expected.ravel(), lambda_=CLASSICAL[method]
+        ).statistic
+        assert agrees(result, classical, reports.size - 1)
+
+    @noiseless
+    @pytest.mark.parametrize("counts", [VISION, HAIR, *THREE_WAY.values()])
+    def test_independence(self, mechanism: str, method: str, counts: Counts) -> None:
+        result = ldp.independence_test(seen(counts, mechanism), method, "asymptotic")
+        classical = stats.chi2_contingency(counts, correction=False, lambda_=CLASSICAL[method])
+        assert agrees(result, classical.statistic, classical.dof)
+        assert np.allclose(result.expected * counts.sum(), classical.expected_freq, rtol=1e-6)
+
+    @noiseless
+    @every_three_way
+    @pytest.mark.parametrize("alone", [0, 1, 2])
+    def test_joint_independence(self, mechanism: str, method: str, data: str, alone: int) -> None:
+        counts = THREE_WAY[data]
+        together = ["a", "b", "c"]
+        one = together.pop(alone)
+        result = joint_independence_test(seen(counts, mechanism), together, one, method, "asymptotic")
+        flat = np.moveaxis(counts, alone, -1).reshape(-1, counts.shape[alone])
+        classical = stats.chi2_contingency(flat, correction=False, lambda_=CLASSICAL[method])
+        assert agrees(result, classical.statistic, classical.dof)
+
+    @noiseless
+    @every_three_way
+    def test_conditional_independence_adds_up_the_strata(self, mechanism: str, method: str, data: str) -> None:
+        counts = THREE_WAY[data]
+        result = conditional_independence_test(seen(counts, mechanism), "a", "b", "c", method, "asymptotic")
+        strata = [
+            stats.chi2_contingency(stratum, correction=False, lambda_=CLASSICAL[method])
+            for stratum in np.moveaxis(counts, -1, 0)
+        ]
+        assert agrees(result, sum(one.statistic for one in strata), sum(one.dof for one in strata))
+
+    @noiseless
+    @every_three_way
+    def test_no_three_way_interaction_is_the_poisson_model(self, mechanism: str, method: str, data: str) -> None:
+        counts = THREE_WAY[data]
+        cells = pd.DataFrame(list(np.ndindex(*counts.shape)), columns=["a", "b", "c"]).assign(n=counts.ravel())
+        model = glm("n ~ (C(a) + C(b) + C(c)) ** 2", cells, family=sm.families.Poisson()).fit(tol=1e-13)
+        result = no_three_way_interaction_test(seen(counts, mechanism), method, "asymptotic")
+        classical = model.deviance if method == "lr" else model.pearson_chi2
+        assert agrees(result, classical, int(model.df_resid))
+
+    def test_the_published_figures_of_the_survey_of_students(self) -> None:
+        """Agresti, table 9.2: G² and X² of no three-way interaction, of (a, b) given c, and of mutual independence."""
+        table = seen(SURVEY)
+        found = {
+            method: (
+                no_three_way_interaction_test(table, method, "asymptotic").statistic,
+                conditional_independence_test(table, "a", "b", "c", method, "asymptotic").statistic,
+                ldp.independence_test(table, method, "asymptotic").statistic,
+            )
+            for method in ("lr", "score")
+        }
+        assert found["lr"] == pytest.approx((0.37, 187.8, 1286.0), abs=0.05)
+        assert found["score"] == pytest.approx((0.4, 177.6, 1411.4), abs=0.05)
+
+    @noiseless
+    @every_square
+    def test_symmetry_is_bowkers(self, mechanism: str, method: str, data: str) -> None:
+        counts = SQUARE[data]
+        result = symmetry_test(seen(counts, mechanism), method, "asymptotic")
+        if method == "lr":
+            upper = np.triu_indices(len(counts), 1)
+            pairs = np.stack([counts[upper], counts.T[upper]])
+            classical = stats.power_divergence(pairs, lambda_="log-likelihood").statistic.sum()
+        else:
+            classical = SquareTable(counts, shift_zeros=False).symmetry().statistic
+        assert agrees(result, classical, math.comb(len(counts), 2))
+
+    @noiseless
+    @every_square
+    def test_marginal_homogeneity_is_the_score_at_the_maximum_of_the_likelihood(
+        self, mechanism: str, method: str, data: str
+    ) -> None:
+        counts = SQUARE[data]
+        fitted = counts.sum() * homogeneous_maximum(counts)
+        # a pair of exchanged cells that both are empty would divide zero by zero
+        present = fitted > 0
+        classical = stats.power_divergence(
+            counts.ravel()[present], fitted[present], lambda_=CLASSICAL[method]
+        ).statistic
+        result = marginal_homogeneity_test(seen(counts, mechanism), method, "asymptotic")
+        assert tuple(result) == pytest.approx((classical, stats.chi2.sf(classical, len(counts) - 1)), rel=2e-5)
+        assert result.df == len(counts) - 1
+
+    @every_square
+    def test_marginal_homogeneity_lies_between_stuarts_and_bhapkars(self, data: str) -> None:
+        """They measure the same gap of margins, with covariances that do, and do not, hold the margins for equal.
+
+        The score takes the covariance at the most likely table with equal margins: it is neither.
+        """
+        classical = SquareTable(SQUARE[data], shift_zeros=False)
+        stuart, bhapkar = (classical.homogeneity(method).statistic for method in ("stuart_maxwell", "bhapkar"))
+        found = marginal_homogeneity_test(seen(SQUARE[data]), pvalue="asymptotic").statistic
+        assert stuart * (1 - 1e-9) <= found <= bhapkar
+        if len(SQUARE[data]) == 2:
+            (_, more), (fewer, _) = SQUARE[data]
+            assert found == pytest.approx((more - fewer) ** 2 / (more + fewer), rel=1e-9), "McNemar's"
+            assert found == pytest.approx(stuart, rel=1e-9)
+
+    @pytest.mark.parametrize("counts", [VISION, SURVEY])
+    def test_oue_without_false_ones_is_pearsons_of_those_who_spoke(self, counts: Counts) -> None:
+        """At ε = 60 half of all respondents support their own value and the others none.
+
+        With as many speakers N as were to be expected, n / 2, least squares is their χ²; else it is 2N/n times that.
+        """
+        tally = ldp.OUE(counts.size, 60.0).simulate(counts.ravel(), rng=4)
+        spoke = tally.counts.reshape(counts.shape)
+        assert np.all(spoke <= counts), "no false ones"
+        classical = stats.chi2_contingency(spoke, correction=False).statistic
+        found = ldp.independence_test(table_of(counts.shape, [tally]), pvalue="asymptotic").statistic
+        assert found == pytest.approx(classical * 2 * spoke.sum() / counts.sum(), rel=1e-8)
+
+
+def homogeneous_maximum(counts: Counts) -> FloatArray:
+    """Return the most likely frequencies with equal margins (Madansky 1963), from the dual: one multiplier per margin.
+
+    The frequencies are n_ij / (n + λ_i - λ_j), and minus the sum of n_ij ln(n + λ_i - λ_j) is least at the multipliers.
+    """
+    n = counts.sum()
+
+    def dual(multipliers: FloatArray) -> tuple[float, FloatArray]:
+        full = np.append(multipliers, 0)
+        scale = 1 + full[:, None] - full
+        if scale.min() <= 0:
+            return math.inf, np.zeros_like(multipliers)
+        shares = counts / n / scale
+        return -float((counts / n * np.log(scale)).sum()), -(shares.sum(axis=1) - shares.sum(axis=0))[:-1]
+
+    start = np.zeros(len(counts) - 1)
+    fit = optimize.minimize(dual, start, jac=True, method="BFGS", options={"gtol": 1e-10})
+    full = np.append(fit.x, 0)
+    shares: FloatArray = (counts / n / (1 + full[:, None] - full)).ravel()
+    return shares
+
+
+Test = Callable[..., HypothesisResult]
+Constraints = Callable[[FloatArray], FloatArray]
+
+
+def minors(cells: FloatArray) -> FloatArray:
+    """Return what is zero if rows and columns are independent."""
+    table = cells.reshape(2, -1)
+    return np.array(
+        [table[0, i] * table[1, j] - table[0, j] * table[1, i] for i, j in combinations(range(len(cells) // 2), 2)]
+    )
+
+
+def same_odds(cells: FloatArray) -> FloatArray:
+    """Return what is zero if both strata of a 2 × 2 × 2 table have the same odds ratio."""
+    p = cells.reshape(2, 2, 2)
+    return np.array(
+        [p[0, 0, 0] * p[1, 1, 0] * p[0, 1, 1] * p[1, 0, 1] - p[0, 1, 0] * p[1, 0, 0] * p[0, 0, 1] * p[1, 1, 1]]
+    )
+
+
+def in_strata(cells: FloatArray) -> FloatArray:
+    return np.concatenate([minors(stratum) for stratum in np.moveaxis(cells.reshape(2, 2, 2), -1, 0).reshape(2, 4)])
+
+
+def across(cells: FloatArray) -> FloatArray:
+    table = cells.reshape(3, 3)
+    return (table - table.T)[np.triu_indices(3, 1)]
+
+
+def gap_of_margins(cells: FloatArray) -> FloatArray:
+    table = cells.reshape(3, 3)
+    return (table.sum(axis=0) - table.sum(axis=1))[:-1]
+
+
+CONSTRAINED: dict[str, tuple[tuple[int, ...], Test, Constraints]] = {
+    "goodness of fit": ((2, 2), goodness_of_fit_test, lambda cells: cells[:-1] - 0.25),
+    "independence": ((2, 3), ldp.independence_test, lambda cells: minors(cells)[:2]),
+    "joint": (
+        (2, 2, 2),
+        lambda t, **o: joint_independence_test(t, "a", ["b", "c"], **o),
+        lambda cells: minors(cells)[:3],
+    ),
+    "conditional": ((2, 2, 2), lambda t, **o: conditional_independence_test(t, "a", "b", "c", **o), in_strata),
+    "no three-way": ((2, 2, 2), no_three_way_interaction_test, same_odds),
+    "symmetry": ((3, 3), symmetry_test, across),
+    "marginal homogeneity": ((3, 3), marginal_homogeneity_test, gap_of_margins),
+}
+every_hypothesis = pytest.mark.parametrize("name", CONSTRAINED)
+
+
+def mixture(shape: tuple[int, ...], seed: int) -> list[Tally]:
+    """Return blocks of different levels and fakes about a population that is near every hypothesis."""
+    cells = math.prod(shape)
+    frequencies = np.random.default_rng(seed).dirichlet(np.full(cells, 300.0))
+    fakes = np.random.default_rng(seed + 1).dirichlet(np.full(cells, 20.0))
+    noise = ldp.noise.MultinomialNoise(ldp.noise.TruthOrFake(0.5, tuple(fakes)))
+    adapted = Tally(noise, noise.draw(frequencies, 3000, 1, np.random.default_rng(seed))[0], 3000)
+    return [collected(frequencies, 4000, 2.0, seed), collected(frequencies, 2000, 1.0, seed + 2), adapted]
+
+
+@every_hypothesis
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_through_noise_it_is_what_brute_force_finds(name: str, blocks: int) -> None:
+    """Maximise the likelihood of the reports over all cells, with and without equations; Rao's score with matrices."""
+    shape, test, equations = CONSTRAINED[name]
+    tallies = mixture(shape, 3)[:blocks]
+    cells, n = math.prod(shape), sum(tally.n for tally in tallies)
+    designs = [tally.noise.design()[0] for tally in tallies]
+
+    def surprise(p: FloatArray) -> float:
+        reports = zip(tallies, designs, strict=True)
+        return -sum(float(tally.counts @ np.log(np.maximum(design @ p, 1e-12))) for tally, design in reports) / n
+
+    def slope(p: FloatArray) -> FloatArray:
+        reports = zip(tallies, designs, strict=True)
+        return -sum(((tally.counts / (design @ p)) @ design for tally, design in reports), np.zeros(cells)) / n
+
+    def most_likely(start: FloatArray, constraints: list[Constraints]) -> FloatArray:
+        every = [lambda p: p.sum() - 1, *constraints]
+        # scaled, so that products of cells weigh as much as their sum
+        equal = [{"type": "eq", "fun": lambda p, f=f: f(p) * 10} for f in every]
+        options = {"ftol": 1e-15, "maxiter": 1000}
+        found = optimize.minimize(surprise, start, jac=slope, method="SLSQP", constraints=equal, options=options)
+        best: FloatArray = found.x
+        return best
+
+    uniform = np.full(cells, 1 / cells)
+    scale = {"no three-way": cells**3, "independence": cells, "joint": cells, "conditional": cells}.get(name, 1)
+    null, free = most_likely(uniform, [lambda p: scale * equations(p)]), most_likely(uniform, [])
+    score = -n * slope(null)
+    information = sum(d.T @ (t.n / (d @ null)[:, None] * d) for t, d in zip(tallies, designs, strict=True))
+    contrasts = np.linalg.svd(np.ones((1, cells)))[2][1:].T
+    beyond = contrasts.T @ score
+    rao = beyond @ np.linalg.solve(contrasts.T @ information @ contrasts, beyond)
+    table = table_of(shape, tallies)
+    result = test(table, method="score", pvalue="asymptotic")
+    assert result.statistic == pytest.approx(rao, rel=2e-4, abs=1e-4)
+    assert np.allclose(result.expected.ravel(), null, atol=1e-5)
+    ratio = 2 * n * (surprise(null) - surprise(free))
+    assert test(table, method="lr", pvalue="asymptotic").statistic == pytest.approx(ratio, rel=2e-4, abs=1e-4)
+
+
+@every_hypothesis
+@pytest.mark.parametrize("mechanism", ["grr", "ss", "oue"])
+def test_neither_labels_nor_the_order_of_attributes_matter(name: str, mechanism: str) -> None:
+    shape, test, _ = CONSTRAINED[name]
+    frequencies = np.random.default_rng(5).dirichlet(np.full(math.prod(shape), 50.0))
+    tally = collected(frequencies, 9000, 1.5, 6, mechanism)
+    plain = test(table_of(shape, [tally]))
+    reversed_axes = tuple(reversed(domain_of(shape).names))
+    assert test(table_of(shape, [tally]).reordered(reversed_axes)).statistic == pytest.approx(plain.statistic, rel=1e-6)
+    relabelled = np.flip(tally.counts.reshape(shape)).ravel()
+    other = test(table_of(shape, [Tally(tally.noise, relabelled, tally.n)]))
+    assert other.statistic == pytest.approx(plain.statistic, rel=1e-6)
+    assert other.df == plain.df
+    assert list(other.power.values()) == pytest.approx(list(plain.power.values()), rel=1e-5)
+
+
+@every_hypothesis
+@pytest.mark.parametrize("mechanism", ["grr", "ss"])
+def test_reports_in_two_blocks_are_worth_what_they_are_in_one(name: str, mechanism: str) -> None:
+    shape, test, _ = CONSTRAINED[name]
+    frequencies = np.random.default_rng(5).dirichlet(np.full(math.prod(shape), 50.0))
+    parts = [collected(frequencies, n, 1.5, n, mechanism) for n in (4000, 6000)]
+    whole, split = test(table_of(shape, [parts[0] + parts[1]])), test(table_of(shape, parts))
+    assert split.statistic == pytest.approx(whole.statistic, rel=1e-6)
+    assert (split.n, split.df) == (whole.n, whole.df)
+
+
+@every_hypothesis
+@pytest.mark.parametrize("mechanism", ["grr", "ss"])
+def test_its_level_holds_and_what_is_false_is_seen(name: str, mechanism: str) -> None:
+    """300 uniform tables are rejected at most 36 times: with a level of .05 more come less than once in 10^6."""
+    shape, test, _ = CONSTRAINED[name]
+    cells = math.prod(shape)
+    uniform = np.full(cells, 1 / cells)
+    tallies = [collected(uniform, 5000, 1.5, seed, mechanism) for seed in range(300)]
+    rejected = [test(table_of(shape, [tally]), pvalue="asymptotic").pvalue <= 0.05 for tally in tallies]
+    assert stats.binom.sf(36, 300, 0.05) < 1e-6
+    assert sum(rejected) <= 36
+    wrong = np.arange(1, cells + 1) ** 2.0
+    if name == "no three-way":
+        wrong = np.array([3.0, 1, 1, 3, 1, 3, 3, 1])
+    false = collected(wrong / wrong.sum(), 50_000, 1.5, 1, mechanism)
+    assert test(table_of(shape, [false])).pvalue < 1e-3
+
+
+class TestDegenerateTables:
+    """Tables of which little or nothing can be said."""
+
+    SQUARE_TESTS = (goodness_of_fit_test, symmetry_test, marginal_homogeneity_test, ldp.independence_test)
+
+    @pytest.mark.parametrize("counts", [np.diag([9, 9, 9]), np.full((3, 3), 4), np.eye(3, dtype=int)[:2, :2] * 30])
+    @pytest.mark.parametrize("method", ["score", "lr"])
+    @pytest.mark.parametrize("test", [symmetry_test, marginal_homogeneity_test])
+    def test_reports_just_as_the_hypothesis_has_them_have_a_pvalue_of_one(
+        self, counts: Counts, method: str, test: Test
+    ) -> None:
+        result = test(seen(counts), method)
+        assert result.pvalue_source.startswith("Monte Carlo")
+        assert tuple(result) == (pytest.approx(0, abs=1e-9), 1)
+
+    @pytest.mark.parametrize("mechanism", ["grr", "ss", "oue"])
+    @pytest.mark.parametrize("n", [1, 2, 30])
+    @pytest.mark.parametrize("epsilon", [0.1, 2.0, 40.0])
+    def test_few_respondents_have_an_answer_or_a_clear_error(self, mechanism: str, n: int, epsilon: float) -> None:
+        frequencies = np.append(np.full(8, 0.01), 0.92)
+        table = table_of((3, 3), [collected(frequencies, n, epsilon, seed=n, mechanism=mechanism)])
+        told = []
+        for test in self.SQUARE_TESTS:
+            try:
+                result = test(table, pvalue="asymptotic")
+            except ldp.NotIdentifiedError as error:
+                told.append(error.came)
+                continue
+            assert 0 <= result.pvalue <= 1
+            assert math.isfinite(result.statistic)
+            assert all(0.04 <= value <= 1 for value in result.power.values())
+        assert all("nobody reported" in reason for reason in told)
+
+    @pytest.mark.parametrize("counts", [[[10, 20, 10], [0, 0, 0], [5, 9, 12]], [[10, 0, 5], [20, 0, 9], [10, 0, 12]]])
+    @pytest.mark.parametrize("method", ["score", "lr"])
+    def test_a_category_that_nobody_reported(self, counts: ArrayLike, method: str) -> None:
+        for test in (ldp.independence_test, lambda t, m: joint_independence_test(t, "a", "b", m)):
+            with pytest.raises(ldp.NotIdentifiedError, match="nobody reported 1 of"):
+                test(seen(counts), method)
+        assert goodness_of_fit_test(seen(counts), method=method).pvalue < 1e-3
+        drawn = ldp.MonteCarlo(1999, rng=1)
+        assert symmetry_test(seen(counts), method, drawn).pvalue == 1 / 2000
+        assert marginal_homogeneity_test(seen(counts), method, drawn).pvalue == 1 / 2000
+
+    def test_a_table_nobody_answered(self) -> None:
+        empty = table_of((3, 3), [Tally(ldp.GRR(9, 1.0).noise, np.zeros(9, dtype=int), 0)])
+        for test in self.SQUARE_TESTS:
+            with pytest.raises(ldp.NotIdentifiedError, match="no reports behind the table of a and b"):
+                test(empty)
+
+    def test_a_derived_table_has_no_reports_to_test(self) -> None:
+        counts = np.full((2, 3, 3), 500)
+        protocol = ldp.SampledGroups(domain_of((2, 3, 3)), k=3, epsilon=2.0, mechanism="oue")
+        derived = protocol.simulate(counts, rng=1)["a", "b", "c"].marginal(["b", "c"])
+        for test in (goodness_of_fit_test, marginal_homogeneity_test, lambda t: joint_independence_test(t, "b", "c")):
+            with pytest.raises(ldp.LdpstatsError, match="derived table of b and c"):
+                test(derived)
+        assert 0 <= ldp.independence_test(derived).pvalue <= 1
+
+
+class TestRefusals:
+    """Calls that say what was wrong with them."""
+
+    @pytest.mark.parametrize("test", [symmetry_test, marginal_homogeneity_test])
+    def test_tables_that_are_not_square_have_no_diagonal(self, test: Test) -> None:
+        for shape in [(2, 3), (2, 2, 2), (4,)]:
+            with pytest.raises(ldp.LdpstatsError, match="two attributes with the same categories"):
+                test(seen(np.full(shape, 10)))
+        other_order = ldp.Domain({"a": ["x", "y"], "b": ["y", "x"]})
+        block = Block(Question.of(other_order, ["a", "b"]), Tally(ldp.GRR(4, 1.0).noise, np.full(4, 10), 40))
+        with pytest.raises(ldp.LdpstatsError, match="in the same order"):
+            test(Table(other_order, (block,), PRIVACY))
+
+    def test_attributes_are_named_each_once(self) -> None:
+        table = seen(SURVEY)
+        for parts in [("a", "b"), ("a", ["b", "c", "a"]), (["a", "b", "c"], [])]:
+            with pytest.raises(ldp.LdpstatsError):
+                joint_independence_test(table, *parts)
+        for given in ["a", [], ["c", "b"]]:
+            with pytest.raises(ldp.LdpstatsError):
+                conditional_independence_test(table, "a", "b", given)
+        with pytest.raises(ldp.LdpstatsError, match="'nobody'"):
+            joint_independence_test(table, "nobody", ["b", "c"])
+
+    def test_three_attributes_have_a_three_way_interaction(self) -> None:
+        for shape in [(2, 2), (2, 2, 2, 2)]:
+            with pytest.raises(ldp.LdpstatsError, match="a table of three attributes"):
+                no_three_way_interaction_test(seen(np.full(shape, 10)))
+
+    @pytest.mark.parametrize(
+        "frequencies", [[0.5, 0.5], [0.25] * 3 + [0.26], [0.5, 0.6, -0.1, 0], [0.5, 0.5, np.nan, 0], [[0.25] * 4]]
+    )
+    def test_frequencies_to_compare_with_are_proper(self, frequencies: ArrayLike) -> None:
+        with pytest.raises(ldp.LdpstatsError, match="frequencies"):
+            goodness_of_fit_test(seen(RATINGS), frequencies)
+
+    @every_hypothesis
+    def test_methods_and_pvalues_have_names(self, name: str) -> None:
+        shape, test, _ = CONSTRAINED[name]
+        table = seen(np.full(shape, 40), "ss", 1.0) if math.prod(shape) == 4 else seen(np.full(shape, 40))
+        with pytest.raises(ldp.LdpstatsError, match="method = 'pearson'"):
+            test(table, method="pearson")
+        with pytest.raises(ldp.LdpstatsError, match="pvalue = 'exact'"):
+            test(table, pvalue="exact")
+        support = table_of(shape, [collected(np.full(math.prod(shape), 1 / math.prod(shape)), 900, 1.0, 1, "oue")])
+        for method in ("score", "lr"):
+            with pytest.raises(ldp.LdpstatsError, match="likelihood is not available"):
+                test(support, method=method)
+        with pytest.raises(ldp.LdpstatsError, match="a Table"):
+            test(np.ones(shape))
