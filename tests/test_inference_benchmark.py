@@ -48,3 +48,10 @@ def test_a_study_of_few_tables_has_a_row_per_setting() -> None:
     assert 0 <= study.rejected_rrba(0.5, 0.0, 1000, 3) <= 1
     assert study.other_level(("symmetry", "ss", 2000, 1.0, 0.5), tables=5)["no answer"] == 0
     assert "fastest at most 1.5" in study.speed(200, (10**3, 10**4), 10**3)
+
+
+def test_rivals_decide_about_the_same_tables() -> None:
+    found = study.rivals([study.Setting("grr", (2, 2), 4_000, 2.0, effect=0.1, tables=100)]).set_index("method")
+    assert list(found.index) == ["auto", "lr", "wald"]
+    assert np.ptp(found["mean power"]) <= 0.02
+    assert found["largest type I"].between(0.01, 0.1).all()
