@@ -99,7 +99,7 @@ def test_only_nested_models_of_one_table_are_compared() -> None:
     with pytest.raises(ldp.NotIdentifiedError, match="cannot tell"):
         chain.compared_with(chain)
     with pytest.raises(ldp.LdpstatsError, match="a Table"):
-        ldp.log_linear_model(STUDENTS, "a")  # type: ignore[arg-type]
+        ldp.log_linear_model(STUDENTS, "a")  # type: ignore[arg-type]  # this is what is refused
 
 
 def test_without_noise_a_trend_is_the_squared_correlation_times_n() -> None:
@@ -145,7 +145,7 @@ def test_groups_that_were_asked_otherwise_are_refused() -> None:
     other = seen_without_noise(EYES, VISION)
     for groups in ([table], [table, other], [], [table, STUDENTS]):
         with pytest.raises(ldp.LdpstatsError, match="Allowed: "):
-            ldp.homogeneity_test(groups)  # type: ignore[arg-type]
+            ldp.homogeneity_test(groups)  # type: ignore[arg-type]  # this is what is refused
     turned = table.reordered(["marijuana", "alcohol", "cigarettes"])
     assert ldp.homogeneity_test([table, turned]).pvalue == pytest.approx(1.0)
 

@@ -249,7 +249,9 @@ def test_drawn_tables_take_the_fakes_and_sizes_of_their_own_blocks() -> None:
     uneven = [MultinomialNoise(TruthOrFake(0.5, fake)) for fake in ((0.7, 0.1, 0.1, 0.1), (0.1, 0.1, 0.1, 0.7))]
     question, rng, low = Question(("row", "column"), (2, 2), (0, 1, 2, 3)), np.random.default_rng(8), 0
     for seed in range(300):
-        tallies = [Tally(one, one.draw(np.full(4, 0.25), n, 1, rng)[0], n) for one, n in zip(uneven, (600, 300))]  # noqa: B905
+        tallies = [
+            Tally(one, one.draw(np.full(4, 0.25), n, 1, rng)[0], n) for one, n in zip(uneven, (600, 300), strict=True)
+        ]
         table = Table(PAIR, tuple(Block(question, one) for one in tallies), PrivacyStatement(math.inf, "a report"))
         low += two_step_test(table, rule="none", n_resamples=99, estimate="closed form", rng=seed).pvalue <= 0.1
     assert low <= 58
@@ -412,7 +414,7 @@ def test_impossible_tables_are_refused() -> None:
     with pytest.raises(LdpstatsError, match="truth-or-fake blocks"):
         two_step_test(oue, estimate="closed form")
     with pytest.raises(LdpstatsError, match="on = 'tables'"):
-        naive_test(oue, "tables")  # type: ignore[arg-type]
+        naive_test(oue, "tables")  # type: ignore[arg-type]  # this is what is refused
     for test in (two_step_test, naive_test):
         with pytest.raises(LdpstatsError, match="at least two attributes"):
             test(oue.marginal("row"))

@@ -62,7 +62,7 @@ def test_bad_parameters_are_refused_with_what_is_allowed(domain: Domain, options
 
 def test_something_else_than_a_domain_is_refused() -> None:
     with pytest.raises(LdpstatsError, match="domain"):
-        RRBA({"a": [0, 1]})  # type: ignore[arg-type]
+        RRBA({"a": [0, 1]})  # type: ignore[arg-type]  # this is what is refused
 
 
 @pytest.mark.parametrize("options", [{"p": 1e-30}, {"epsilon": 1e-30}])
@@ -267,7 +267,7 @@ def test_rows_without_a_column_or_of_another_protocol_are_refused(protocol: RRBA
     with pytest.raises(ReportError, match="another protocol"):
         other.tables(rows)
     with pytest.raises(ReportError):
-        protocol.tables([1, 2, 3])  # type: ignore[arg-type]
+        protocol.tables([1, 2, 3])  # type: ignore[arg-type]  # this is what is refused
 
 
 def test_every_parameter_shows_in_the_fingerprint(domain: Domain) -> None:

@@ -242,7 +242,7 @@ def test_other_noise_and_other_questions_are_refused() -> None:
 @pytest.mark.parametrize("arguments", [{"width": "wide"}, {"alpha": 0.0}, {"alpha": 1}, {"alpha": "5 %"}])
 def test_other_arguments_are_refused(arguments: dict[str, object]) -> None:
     with pytest.raises(LdpstatsError, match="Allowed"):
-        convergence(of_hundred(50, 52), **arguments)  # type: ignore[arg-type]
+        convergence(of_hundred(50, 52), **arguments)  # type: ignore[arg-type]  # this is what is refused
 
 
 def test_without_fakes_both_widths_are_the_same() -> None:

@@ -68,7 +68,7 @@ def _lock(file: int, path: Path) -> None:
     """Keep a second aggregator from the same journal, where the system can (it ends with the process)."""
     try:
         import fcntl
-    except ImportError:  # pragma: no cover  # Windows
+    except ImportError:  # on Windows
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
