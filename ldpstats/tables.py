@@ -215,6 +215,13 @@ class Table:
         return f"<Table {' × '.join(self.attributes)}: {self.shape}, n = {self.n}{kind}>"
 
 
+def checked_table(table: object) -> Table:
+    """Refuse anything but a table."""
+    if not isinstance(table, Table):
+        raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
+    return table
+
+
 class TableSet:
     """Tables over groups of one domain, found by their attributes in any order.
 

@@ -168,7 +168,7 @@ def two_blocks(blocks: Sequence[AskedBlock]) -> Estimate:
             "at least two blocks with reports",
             "'closed form' takes any number of them.",
         )
-    one, other = map(_inverted, (full_blocks(blocks) if len(blocks) > 2 else blocks)[-2:])
+    one, other = map(_inverted, last_two(blocks))
     return Estimate((one.estimate + other.estimate) / 2, (one.covariance + other.covariance) / 4, one.n + other.n)
 
 
@@ -186,6 +186,11 @@ def full_blocks(blocks: Sequence[BlockT]) -> Sequence[BlockT]:
             "Estimate every collection by itself, or all of them by 'mle'.",
         )
     return blocks[:-1] if sizes and blocks[-1].n < min(sizes) else blocks
+
+
+def last_two(blocks: Sequence[BlockT]) -> Sequence[BlockT]:
+    """Return the last two blocks that are full; if there are two at all, these."""
+    return (full_blocks(blocks) if len(blocks) > 2 else blocks)[-2:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,14 +145,15 @@ def product_of(margins: Sequence[FloatArray]) -> FloatArray:
 def departures(margins: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
     """Return what independence excludes and what it leaves free, as columns δ with Σ δ²/π = 1, all orthogonal so.
 
-    Every attribute has a basis that begins with its own margin. Of their tensor products those with one other factor
+    These are the `deviations` of independence in closed form, so that large tables can be planned for. Every attribute
+    has a basis that begins with its own margin. Of their tensor products those with one other factor
     move a margin; those with several are dependences and leave all margins alone. The frequencies of a single
     attribute are a hypothesis themselves: nothing is free then.
     """
     basis, moved = np.ones((1, 1)), np.zeros(1, dtype=np.int64)
     for margin in margins:
         root = np.sqrt(margin)
-        basis = np.kron(basis, root[:, None] * np.column_stack([root, _orthogonal_to(root)]))
+        basis = np.kron(basis, root[:, None] * np.column_stack([root, orthogonal_to(root)]))
         moved = np.add.outer(moved, np.minimum(np.arange(root.size), 1)).ravel()
     free = 1 if len(margins) > 1 else 0
     return basis[:, moved > free], basis[:, (moved > 0) & (moved <= free)]
@@ -181,7 +182,7 @@ def _rank(information: FloatArray) -> int:
     return int(np.linalg.matrix_rank(information, hermitian=True)) if information.size else 0
 
 
-def _orthogonal_to(unit: FloatArray) -> FloatArray:
+def orthogonal_to(unit: FloatArray) -> FloatArray:
     """Return orthonormal columns that are orthogonal to a unit vector with positive entries."""
     basis = np.linalg.qr(np.column_stack([unit, np.eye(unit.size)[:, 1:]])).Q
     return basis[:, 1:]

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Self
 
 from ldpstats.arrays import significance
-from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import Estimate
 from ldpstats.inference.confidence import Inversion
 from ldpstats.privacy import PrivacyStatement
@@ -151,12 +151,6 @@ class Effect:
     def _interval_in_words(self, alpha: float) -> str:
         pieces = [_in_words(low, high) for low, high in self.conf_set(alpha)]
         return ", or ".join(pieces) or "holds no possible value: the estimated table is too far from any possible one"
-
-
-def refuse_other_things(table: Table) -> None:
-    """Refuse anything but a table."""
-    if not isinstance(table, Table):
-        raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
 
 
 def unbiased_cells(table: Table) -> Estimate | str:

@@ -10,9 +10,9 @@ import numpy as np
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.confidence import Inversion, NoisySquare, WholeRange
-from ldpstats.inference.effect_size import Effect, refuse_other_things, unbiased_cells
+from ldpstats.inference.effect_size import Effect, unbiased_cells
 from ldpstats.inference.statistics import interaction, interaction_derivative
-from ldpstats.tables import Table
+from ldpstats.tables import Table, checked_table
 
 _LARGE_NOISE = 0.3
 _ABSENT = 1e-3
@@ -223,7 +223,7 @@ def _stretch(length: FloatArray, slope: FloatArray, covariance: FloatArray, alon
 
 def two_way_shape(table: Table) -> tuple[int, int]:
     """Return rows and columns of a two-way table; refuse anything else."""
-    refuse_other_things(table)
+    checked_table(table)
     if len(table.shape) != 2:
         raise LdpstatsError(
             f"a table of {len(table.shape)} attributes {table.attributes!r}",

@@ -10,11 +10,11 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError
-from ldpstats.inference.detectability import power_of
+from ldpstats.inference.detectability import orthogonal_to, power_of
 from ldpstats.inference.evidence import Evidence, identified_contrasts
 from ldpstats.inference.families import LinearSubspace
 from ldpstats.inference.hypotheses import SIZES, result_of
-from ldpstats.inference.null_model import SMALLEST, NullFit, NullScore, fit_null
+from ldpstats.inference.null_model import SMALLEST, NullFit, fit_null
 from ldpstats.inference.procedure import WORDS, PValue, chosen_method, evidence_of, measured
 from ldpstats.inference.result import Hypothesis, HypothesisResult
 from ldpstats.inference.statistics import PRECISE, RANKING, ScoreStatistic
@@ -84,7 +84,7 @@ class HomogeneityStatistic:
         """Fit common frequencies to every table, and measure how far each group is from them."""
         start = np.tile(self.common.centre, (len(evidence), 1)) if near is None else near[None, :]
         tolerance = PRECISE if near is None else RANKING
-        fit = fit_null(self.common, evidence, self.common.nearest(start), _gain, tolerance)
+        fit = fit_null(self.common, evidence, self.common.nearest(start), tolerance)
         apart = sum(
             one.total(*part.score(fit.frequencies))
             for one, part in zip(self._alone, self._parts(evidence), strict=True)
@@ -98,7 +98,7 @@ class HomogeneityStatistic:
         """
         shares = np.array(reports) / sum(reports)
         root = np.sqrt(proper(np.maximum(null, SMALLEST)))
-        between, within = _complement(np.sqrt(shares)), root[:, None] * _complement(root)
+        between, within = orthogonal_to(np.sqrt(shares)), root[:, None] * orthogonal_to(root)
         tangents = self.common.basis
         known, crossed, common = np.zeros((3, 1, 1))
         for part, share, row in zip(self._parts(evidence), shares, between, strict=True):
@@ -112,19 +112,6 @@ class HomogeneityStatistic:
 
     def _parts(self, evidence: Evidence) -> list[Evidence]:
         return [Evidence(evidence.blocks[own], evidence.counts[own]) for own in self._blocks]
-
-
-def _gain(at: NullScore) -> FloatArray:
-    """Return what another step of the fit would still explain."""
-    return at.gain
-
-
-def _complement(unit: FloatArray) -> FloatArray:
-    """Return orthonormal columns that are orthogonal to a vector."""
-    from scipy.linalg import null_space
-
-    found: FloatArray = null_space(unit[None, :])
-    return found
 
 
 def _alike(named: Mapping[str, Table]) -> list[Table]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +16,7 @@ from ldpstats.inference.families import LinearSubspace, LogLinear, ProductOfCond
 from ldpstats.inference.null_model import NullModel
 from ldpstats.inference.procedure import Method, Outcome, PValue, fitted_and_tested
 from ldpstats.inference.result import Hypothesis, HypothesisResult
-from ldpstats.tables import Table
+from ldpstats.tables import Table, checked_table
 
 SIZES = (0.1, 0.3)
 _PROPER = 1e-9
@@ -44,7 +43,7 @@ def goodness_of_fit_test(
     >>> round(goodness_of_fit_test(tables["die"]).pvalue, 3)
     0.536
     """
-    cells = _table(table).domain.size()
+    cells = checked_table(table).domain.size()
     expected = np.full(cells, 1 / cells) if frequencies is None else _proper(frequencies, table)
     model = LinearSubspace(expected, np.zeros((cells, 0)))
     about = Hypothesis(
@@ -131,7 +130,7 @@ def no_three_way_interaction_test(table: Table, method: Method = "auto", pvalue:
     >>> no_three_way_interaction_test(tables["a", "b", "c"]).df
     1
     """
-    if len(_table(table).shape) != 3:
+    if len(checked_table(table).shape) != 3:
         raise LdpstatsError(f"a table of {table.attributes!r}", "a table of three attributes")
     first, second, third = table.attributes
     about = Hypothesis(
@@ -223,12 +222,6 @@ def _tested(table: Table, model: NullModel, about: Hypothesis, method: Method, p
     return result_of(table, about, outcome, power_against(model, outcome))
 
 
-def _table(table: Any) -> Table:
-    if not isinstance(table, Table):
-        raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
-    return table
-
-
 def _proper(frequencies: ArrayLike, table: Table) -> FloatArray:
     given = as_array(frequencies, "frequencies").astype(float)
     if given.size != table.domain.size() or given.shape not in (table.shape, (given.size,)):
@@ -241,7 +234,7 @@ def _proper(frequencies: ArrayLike, table: Table) -> FloatArray:
 
 def _partition(table: Table, **sets: str | Sequence[str]) -> list[tuple[str, ...]]:
     """Return sets of attributes that together are all of the table's, each once."""
-    named = [_table(table).domain.project(one).names for one in sets.values()]
+    named = [checked_table(table).domain.project(one).names for one in sets.values()]
     together = [name for one in named for name in one]
     if sorted(together) != sorted(table.attributes):
         raise LdpstatsError(
@@ -258,7 +251,7 @@ def _axes(table: Table, names: Iterable[str]) -> tuple[int, ...]:
 
 def _square(table: Table) -> int:
     """Return the side of a square table whose attributes have the same categories."""
-    categories = list(_table(table).domain.categories.values())
+    categories = list(checked_table(table).domain.categories.values())
     if len(categories) != 2 or categories[0] != categories[1]:
         raise LdpstatsError(
             f"a table of {', '.join(f'{name} {list(values)}' for name, values in table.domain.categories.items())}",

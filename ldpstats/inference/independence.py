@@ -20,7 +20,7 @@ from ldpstats.inference.procedure import (
 )
 from ldpstats.inference.result import Hypothesis, HypothesisResult
 from ldpstats.inference.statistics import WaldStatistic, interaction_wald
-from ldpstats.tables import Table
+from ldpstats.tables import Table, checked_table
 
 REFERENCE_V = SIZES[0]
 
@@ -57,9 +57,7 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
     >>> pvalue < 0.001
     True
     """
-    if not isinstance(table, Table):
-        raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
-    if len(table.shape) < 2:
+    if len(checked_table(table).shape) < 2:
         raise LdpstatsError(f"a table of {table.attributes!r} alone", "a table of at least two attributes")
     model = ProductOfConditionals.independent(table.shape)
     if table.derived is not None:

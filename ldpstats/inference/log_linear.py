@@ -15,12 +15,12 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.families import LogLinear
 from ldpstats.inference.hypotheses import power_against, result_of
-from ldpstats.inference.null_model import NullFit, NullModel, NullScore, fit_null
+from ldpstats.inference.null_model import NullFit, NullModel, fit_null
 from ldpstats.inference.procedure import Method, PValue, chosen_method, evidence_of, fitted_and_tested, measured
 from ldpstats.inference.result import Hypothesis, HypothesisResult
 from ldpstats.inference.statistics import PRECISE, RANKING, ScoreStatistic
 from ldpstats.noise import solve_or_shortest
-from ldpstats.tables import Table
+from ldpstats.tables import Table, checked_table
 
 
 def log_linear_model(table: Table, formula: str | Sequence[Sequence[str]]) -> LogLinearFit:
@@ -43,9 +43,7 @@ def log_linear_model(table: Table, formula: str | Sequence[Sequence[str]]) -> Lo
     >>> chain.test().df, chain.compared_with(all_pairs).df
     (2, 1)
     """
-    if not isinstance(table, Table):
-        raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
-    generators = _generators(table, formula)
+    generators = _generators(checked_table(table), formula)
     axes = tuple(tuple(table.attributes.index(name) for name in generator) for generator in generators)
     return LogLinearFit(table, generators, LogLinear(table.shape, axes))
 
@@ -77,7 +75,7 @@ class LogLinearFit:
             statistic = ScoreStatistic(self.model, evidence, self.table.domain.size())
         except NotIdentifiedError:  # the model leaves nothing to test
             start = self.model.nearest(np.full((1, self.table.domain.size()), 1 / self.table.domain.size()))
-            return fit_null(self.model, evidence, start, _gain, PRECISE)
+            return fit_null(self.model, evidence, start, PRECISE)
         return statistic(evidence)
 
     @property
@@ -154,10 +152,10 @@ class NestedStatistic:
         """Fit the smaller model to every table, and measure what the larger one adds."""
         tolerance = PRECISE if near is None or self._likelihood else RANKING
         start = self._uniform if near is None else near[None, :]
-        small = fit_null(self._smaller, evidence, self._smaller.nearest(start), _gain, tolerance)
+        small = fit_null(self._smaller, evidence, self._smaller.nearest(start), tolerance)
         if not self._likelihood:
             return replace(small, statistic=np.maximum(self._further(evidence, small) - small.statistic, 0))
-        large = fit_null(self._larger, evidence, self._larger.nearest(start), _gain, tolerance)
+        large = fit_null(self._larger, evidence, self._larger.nearest(start), tolerance)
         gained = evidence.log_likelihood(large.frequencies) - evidence.log_likelihood(small.frequencies)
         return replace(small, statistic=np.maximum(2 * gained, 0), converged=small.converged & large.converged)
 
@@ -174,10 +172,6 @@ class NestedStatistic:
         parameters = model.nearest(self._uniform)
         _, information = evidence.score(model.frequencies(parameters))
         return int(np.linalg.matrix_rank(information.between(model.jacobian(parameters))[0], hermitian=True))
-
-
-def _gain(at: NullScore) -> FloatArray:
-    return at.gain
 
 
 def _generators(table: Table, formula: str | Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,11 @@ _TABLES_AT_ONCE = 1000
 _LONG_WORK = 2_000_000
 # A statistic below it is rounding: the table is as near to the hypothesis as a table can be.
 _NOTHING = 1e-8
+
+
+def reaches(drawn: Any, observed: float) -> Any:
+    """Say which drawn statistics reach the observed one; equal up to rounding is equal, in favour of the hypothesis."""
+    return drawn >= observed * (1 - 1e-12) - _NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +86,7 @@ class MonteCarlo:
             while reached.size < self.n_resamples:
                 size = min(_TABLES_AT_ONCE, self.n_resamples - reached.size)
                 drawn = statistic(evidence.replicates(possible, size, numbers), near=possible).statistic
-                # a statistic equal up to rounding counts as equal, in favour of the hypothesis
-                reached = np.append(reached, drawn >= observed * (1 - 1e-12) - _NOTHING)
+                reached = np.append(reached, reaches(drawn, observed))
                 bar.update(size)
                 if self.enough is not None and np.count_nonzero(reached) >= self.enough:
                     return self.enough / float(np.flatnonzero(reached)[self.enough - 1] + 1)

@@ -69,12 +69,17 @@ def null_score(model: NullModel, evidence: Evidence, parameters: FloatArray) -> 
     return NullScore(score, information, step, (step * gradient).sum(axis=-1))
 
 
+def remaining(at: NullScore) -> FloatArray:
+    """Return what another scoring step would still explain."""
+    return at.gain
+
+
 def fit_null(
     model: NullModel,
     evidence: Evidence,
     start: FloatArray,
-    measure: Callable[[NullScore], FloatArray],
     tolerance: float,
+    measure: Callable[[NullScore], FloatArray] = remaining,
 ) -> NullFit:
     """Fit a null model to every table by Fisher scoring, from parameters that give a proper law, and measure it there.
 

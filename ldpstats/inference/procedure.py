@@ -14,7 +14,7 @@ from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.monte_carlo import MonteCarlo
 from ldpstats.inference.null_model import NullModel
 from ldpstats.inference.statistics import LikelihoodRatio, ScoreStatistic, Statistic
-from ldpstats.tables import Table
+from ldpstats.tables import Table, checked_table
 
 Method: TypeAlias = Literal["auto", "score", "gls", "lr", "wald"]
 PValue: TypeAlias = Literal["auto", "asymptotic"] | MonteCarlo
@@ -62,9 +62,7 @@ class Outcome:
 
 def evidence_of(table: Table) -> Evidence:
     """Return the reports of a table, or say that there are none."""
-    if not isinstance(table, Table):
-        raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
-    if table.derived is not None:
+    if checked_table(table).derived is not None:
         raise LdpstatsError(
             f"a derived table of {' and '.join(table.attributes)}, which has no reports of its own",
             "a table that still has its reports",

@@ -15,7 +15,7 @@ from ldpstats.arrays import FloatArray, at_least, significance
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.inference.evidence import Evidence
-from ldpstats.inference.monte_carlo import MonteCarlo
+from ldpstats.inference.monte_carlo import MonteCarlo, reaches
 from ldpstats.inference.procedure import evidence_of, tail
 from ldpstats.inference.two_steps import (
     RULES,
@@ -31,7 +31,7 @@ from ldpstats.inference.two_steps import (
 from ldpstats.noise import NoisyCounts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng
-from ldpstats.tables import Table
+from ldpstats.tables import Table, checked_table
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -207,10 +207,10 @@ def two_step_test(
         name=_name(noisy),
         attributes=table.attributes,
         statistic=statistic,
-        pvalue=float(1 + np.count_nonzero(_reached(statistics, statistic))) / (1 + n_resamples),
+        pvalue=float(1 + np.count_nonzero(reaches(statistics, statistic))) / (1 + n_resamples),
         threshold=threshold,
         alpha=level,
-        rejected=not _reached(threshold, statistic) and not accepted_by(rule, small_cells, small_tables),
+        rejected=not reaches(threshold, statistic) and not accepted_by(rule, small_cells, small_tables),
         rule=rule,
         small_cells=small_cells,
         small_tables=small_tables,
@@ -283,11 +283,6 @@ def naive_test(table: Table, on: Seen = "reports", alpha: float = 0.05) -> Publi
     )
 
 
-def _reached(drawn: FloatArray | float, observed: float) -> Any:
-    """Say which drawn statistics reach the observed one; equal up to rounding is equal, in favour of the hypothesis."""
-    return drawn >= observed * (1 - 1e-12) - 1e-12
-
-
 def _checked(alpha: float, gamma: float, n_resamples: int) -> tuple[float, int]:
     """Return the level, and which of the ranked statistics is the threshold."""
     level = significance(alpha)
@@ -305,9 +300,10 @@ def _checked(alpha: float, gamma: float, n_resamples: int) -> tuple[float, int]:
 
 
 def _several_ways(table: Table) -> tuple[int, ...]:
-    if not isinstance(table, Table) or len(table.shape) < 2:
-        what = f"a table of {table.attributes!r} alone" if isinstance(table, Table) else f"a {type(table).__name__}"
-        raise LdpstatsError(what, "a Table of at least two attributes, such as tables['age', 'sex']")
+    if len(checked_table(table).shape) < 2:
+        raise LdpstatsError(
+            f"a table of {table.attributes!r} alone", "a Table of at least two attributes, such as tables['age', 'sex']"
+        )
     return table.shape
 
 

@@ -17,9 +17,9 @@ import numpy as np
 from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.inference.confidence import Quotient, WholeRange
-from ldpstats.inference.effect_size import Effect, refuse_other_things, unbiased_cells
+from ldpstats.inference.effect_size import Effect, unbiased_cells
 from ldpstats.inference.effects import two_way_shape
-from ldpstats.tables import Table
+from ldpstats.tables import Table, checked_table
 
 Pair = Sequence[Any] | None
 Forms = tuple[FloatArray, FloatArray]
@@ -133,7 +133,7 @@ def proportion_difference(table: Table, first: Any, second: Any, alpha: float = 
     >>> print(proportion_difference(tables["sex", "car"], ("F", "yes"), ("M", "no")))
     proportion of F, yes minus that of M, no = 0.2008; 95 % interval from 0.1958 to 0.2058
     """
-    refuse_other_things(table)
+    checked_table(table)
     found = unbiased_cells(table)
     places = [_place(table, cell) for cell in (first, second)]
     labels = [", ".join(map(str, table.domain.index()[place])) for place in places]

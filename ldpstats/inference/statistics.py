@@ -62,8 +62,8 @@ class ScoreStatistic:
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits."""
         if near is not None:
-            return fit_null(self._model, evidence, self._model.nearest(near[None, :]), self._measure, RANKING)
-        return fit_null(self._model, evidence, self.start(self._model, evidence), self._measure, PRECISE)
+            return fit_null(self._model, evidence, self._model.nearest(near[None, :]), RANKING, self._measure)
+        return fit_null(self._model, evidence, self.start(self._model, evidence), PRECISE, self._measure)
 
     def _measure(self, at: NullScore) -> FloatArray:
         return np.maximum(self.total(at.score, at.information) - at.gain, 0)
@@ -113,7 +113,7 @@ class LikelihoodRatio(ScoreStatistic):
 
     def _fitted(self, model: NullModel, evidence: Evidence, near: FloatArray | None) -> NullFit:
         start = self.start(model, evidence) if near is None else model.nearest(near[None, :])
-        return fit_null(model, evidence, start, self._measure, PRECISE)
+        return fit_null(model, evidence, start, PRECISE)
 
 
 class WaldStatistic:

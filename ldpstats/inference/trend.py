@@ -12,7 +12,7 @@ from ldpstats.inference.effects import association, two_way_shape
 from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.families import ProductOfConditionals
 from ldpstats.inference.hypotheses import SIZES, result_of
-from ldpstats.inference.null_model import NullFit, NullScore, fit_null
+from ldpstats.inference.null_model import NullFit, fit_null
 from ldpstats.inference.procedure import WORDS, PValue, chosen_method, evidence_of, measured
 from ldpstats.inference.result import Hypothesis, HypothesisResult
 from ldpstats.inference.statistics import PRECISE, RANKING, ScoreStatistic
@@ -83,7 +83,7 @@ class TrendStatistic:
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit independence to every table, and measure the trend there."""
         start = self._independence.start(self._model, evidence) if near is None else self._model.nearest(near[None, :])
-        fit = fit_null(self._model, evidence, start, _nothing, PRECISE if near is None else RANKING)
+        fit = fit_null(self._model, evidence, start, PRECISE if near is None else RANKING)
         efficient, information = self._efficient(evidence, fit.parameters)
         return NullFit(fit.parameters, fit.frequencies, efficient**2 / information, fit.converged)
 
@@ -112,10 +112,6 @@ class TrendStatistic:
         efficient = direction - tangents @ explained
         remaining = (np.swapaxes(direction, -1, -2) @ weighted - np.swapaxes(crossed, -1, -2) @ explained)[..., 0, 0]
         return (score[..., None, :] @ efficient)[..., 0, 0], remaining
-
-
-def _nothing(at: NullScore) -> FloatArray:
-    return at.gain
 
 
 def _centred(scores: ArrayLike | None, categories: int, name: str) -> FloatArray:

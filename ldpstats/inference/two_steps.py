@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
-from ldpstats.estimation import LinearPooling, NoiseVariance, full_blocks
+from ldpstats.estimation import LinearPooling, NoiseVariance, last_two
 from ldpstats.estimation.fakes import is_faked
 from ldpstats.estimation.postprocessing import norm_sub
 from ldpstats.inference.evidence import Evidence
@@ -144,7 +144,7 @@ def noisy_table(blocks: tuple[Block, ...], estimate: NoisyEstimate) -> NoisyTabl
             "'unbiased' takes any blocks.",
         )
     if estimate == "two blocks":
-        last = tuple(full_blocks(blocks) if len(blocks) > 2 else blocks)[-2:]
+        last = tuple(last_two(blocks))
         words = "the average of the last two blocks" + (f" of {len(blocks)}" if len(blocks) > 2 else "")
         return NoisyTable(last, _weighted(last, np.array([0.5, 0.5])), words, forgets=len(blocks) > 2)
     power = 1 if estimate == "closed form" else 2

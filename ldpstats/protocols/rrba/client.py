@@ -46,13 +46,13 @@ class Client:
     (1.0, 1)
     """
 
-    __slots__ = ("_answers", "_before", "_categories", "_paid", "_record", "limit")
+    __slots__ = ("_answers", "_before", "_domain", "_paid", "_record", "limit")
 
     def __init__(self, domain: Domain, record: Mapping[str, Category], limit: float) -> None:
         self.limit: float = _checked_limit(limit)
-        self._categories: Mapping[str, tuple[Category, ...]] = domain.categories
+        self._domain = domain
         self._record: Mapping[str, Category] = record
-        for name, categories in self._categories.items():
+        for name, categories in domain.categories.items():
             if name not in record or record[name] not in categories:
                 raise _misfit(name, record, categories)
         self._before: float = 0.0
@@ -81,10 +81,10 @@ class Client:
     def to_json(self) -> str:
         """Return everything as JSON: her record, her answers, and what they cost. It is as private as the record."""
         answers = [json.loads(answer.to_json()) for answer in self._answers.values()]
-        names = {name: self._record[name] for name in self._categories}
-        plain = {"format": _FORMAT, "domain": {name: list(values) for name, values in self._categories.items()}}
+        record = {name: self._record[name] for name in self._domain.names}
+        plain = {"format": _FORMAT, "domain": self._domain.to_dict()}
         levels = {"limit": _plain_level(self.limit), "spent": _plain_level(self.spent)}
-        return json.dumps({**plain, "record": names, **levels, "answers": answers}, ensure_ascii=False)
+        return json.dumps({**plain, "record": record, **levels, "answers": answers}, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Client:
@@ -107,12 +107,13 @@ class Client:
         self._answers |= {(one.protocol, one.number, one.token): one for one in answers}
 
     def _refuse_other_questions(self, query: Query) -> None:
+        known = self._domain.categories
         for asked in query.groups:
             for name, categories in asked.domain.categories.items():
-                if self._categories.get(name) != categories:
+                if known.get(name) != categories:
                     raise DomainError(
                         f"a query about {name!r} with {one_line(list(categories))}",
-                        f"the public questionnaire: {one_line(list(self._categories))}, with its own categories",
+                        f"the public questionnaire: {one_line(list(known))}, with its own categories",
                         "Nothing was answered, and nothing spent.",
                     )
 

@@ -14,7 +14,7 @@ from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import full_blocks, two_blocks
 from ldpstats.estimation.fakes import FakedAnswers, is_faked
-from ldpstats.tables import Table
+from ldpstats.tables import Table, checked_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -334,9 +334,7 @@ def _limits_of_shares(shares: FloatArray, n: IntArray | int, few: BoolArray, z: 
 
 def _full_blocks(table: Table) -> tuple[Block, ...]:
     """Return the blocks to be compared, or say why these cannot be."""
-    if not isinstance(table, Table):
-        raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
-    about = f"the table of {one_line(table.attributes)}"
+    about = f"the table of {one_line(checked_table(table).attributes)}"
     if not all(is_faked(block) and block.question.is_bijection for block in table.blocks):
         raise LdpstatsError(
             f"{about} with blocks that do not all report a cell, the true one or a fake",
