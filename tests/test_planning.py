@@ -17,7 +17,7 @@ from statsmodels.stats.power import GofChisquarePower
 
 import ldpstats as ldp
 from ldpstats.blocks import Block
-from ldpstats.inference.detectability import Detectability, departures, product_of
+from ldpstats.inference.detectability import Detectability, departures, deviations, product_of
 from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.families import ProductOfConditionals
 from ldpstats.inference.planning import plan
@@ -118,6 +118,16 @@ class TestNoncentrality:
         for axis in range(len(shape)) if len(shape) > 1 else ():
             others = tuple(other for other in range(len(shape)) if other != axis)
             assert np.allclose(directions.T.reshape(-1, *shape).sum(axis=tuple(a + 1 for a in others)), 0, atol=1e-12)
+
+    @pytest.mark.parametrize("shape", [(2, 2), (3, 2), (4, 3), (2, 3, 2)])
+    def test_departures_span_what_the_model_of_independence_excludes(self, shape: tuple[int, ...]) -> None:
+        margins, model = [MARGINS[side] for side in shape], ProductOfConditionals.independent(shape)
+        null = product_of(margins)
+        spans = []
+        for found in (departures(margins)[0], deviations(model, model.nearest(null))):
+            scaled = found / np.sqrt(null)[:, None]  # orthonormal
+            spans.append(scaled @ scaled.T)
+        assert np.allclose(*spans, atol=1e-12)
 
     def test_the_average_lies_above_the_least_favourable_direction(self) -> None:
         options = {"n": 30_000, "margins": [MARGINS[4]] * 2}

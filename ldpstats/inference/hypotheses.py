@@ -187,6 +187,18 @@ def marginal_homogeneity_test(table: Table, method: Method = "auto", pvalue: PVa
     return _tested(table, _uniform_under(constraints), about, method, pvalue)
 
 
+def mutual_independence(attributes: Sequence[str]) -> Hypothesis:
+    """Put into words that some attributes are independent: of more than two, each of all the others."""
+    named, mutually = _said(attributes), "mutually " if len(attributes) > 2 else ""
+    return Hypothesis(
+        f"{'mutual ' if mutually else ''}independence",
+        f"{named} are {mutually}independent",
+        f"{named} are {'not all independent of each other' if mutually else 'dependent'}",
+        ("dependent", "no dependence shown"),
+        "w" if mutually else "V",
+    )
+
+
 def result_of(
     table: Table, about: Hypothesis, outcome: Outcome, power: dict[float, float], effect: Association | None = None
 ) -> HypothesisResult:

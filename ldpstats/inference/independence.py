@@ -6,7 +6,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.inference.detectability import covariance_information, information_beyond, power_of
 from ldpstats.inference.effects import association
 from ldpstats.inference.families import ProductOfConditionals
-from ldpstats.inference.hypotheses import SIZES, power_against, result_of
+from ldpstats.inference.hypotheses import SIZES, mutual_independence, power_against, result_of
 from ldpstats.inference.procedure import (
     ASYMPTOTIC,
     WORDS,
@@ -18,7 +18,7 @@ from ldpstats.inference.procedure import (
     measured,
     tail,
 )
-from ldpstats.inference.result import Hypothesis, HypothesisResult
+from ldpstats.inference.result import HypothesisResult
 from ldpstats.inference.statistics import WaldStatistic, interaction_wald
 from ldpstats.tables import Table, checked_table
 
@@ -66,23 +66,11 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
         _wald(table, model, pvalue) if method == "wald" else fitted_and_tested(table, model, method, pvalue, ("wald",))
     )
     if len(table.shape) > 2:
-        return result_of(table, _about(table), outcome, power_against(model, outcome))
+        return result_of(table, mutual_independence(table.attributes), outcome, power_against(model, outcome))
     assert outcome.evidence is not None
     information = information_beyond(model, outcome.evidence, outcome.null)
     power = {v: power_of(information, outcome.df, v, min(table.shape)) for v in SIZES}
-    return result_of(table, _about(table), outcome, power, association(table))
-
-
-def _about(table: Table) -> Hypothesis:
-    *others, last = table.attributes
-    named, mutually = f"{', '.join(others)} and {last}", "mutually " if len(others) > 1 else ""
-    return Hypothesis(
-        f"{'mutual ' if mutually else ''}independence",
-        f"{named} are {mutually}independent",
-        f"{named} are dependent" if not mutually else f"{named} are not all independent of each other",
-        ("dependent", "no dependence shown"),
-        "w" if mutually else "V",
-    )
+    return result_of(table, mutual_independence(table.attributes), outcome, power, association(table))
 
 
 def _wald(table: Table, model: ProductOfConditionals, pvalue: PValue) -> Outcome:
@@ -106,4 +94,4 @@ def _result_of_derived(table: Table, model: ProductOfConditionals, method: Metho
     outcome = Outcome(observed, tail(df, observed), ASYMPTOTIC, df, WORDS["derived"], null)
     information = covariance_information(model, cells.covariance, null)
     power = {v: power_of(information, df, v, min(table.shape)) for v in SIZES}
-    return result_of(table, _about(table), outcome, power, association(table))
+    return result_of(table, mutual_independence(table.attributes), outcome, power, association(table))

@@ -15,6 +15,7 @@ from ldpstats.arrays import FloatArray, at_least, significance
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.inference.evidence import Evidence
+from ldpstats.inference.hypotheses import mutual_independence
 from ldpstats.inference.monte_carlo import MonteCarlo, reaches
 from ldpstats.inference.procedure import evidence_of, tail
 from ldpstats.inference.two_steps import (
@@ -95,8 +96,7 @@ class PublishedResult:
     @property
     def hypothesis(self) -> str:
         """What was tested, in words."""
-        mutually = "mutually " if len(self.attributes) > 2 else ""
-        return f"{', '.join(self.attributes[:-1])} and {self.attributes[-1]} are {mutually}independent"
+        return mutual_independence(self.attributes).statement
 
     @property
     def rule_applied(self) -> bool:

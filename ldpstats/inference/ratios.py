@@ -83,12 +83,10 @@ def risk_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any
     >>> print(risk_ratio(tables["sex", "car"]))
     risk ratio of car yes between sex F and M = 1.335; 95 % interval from 1.319 to 1.351
     """
-    shape = two_way_shape(table)
-    first, second = groups = _pair(table, 0, rows)
-    case = _case(table, column)
-    name = f"risk ratio of {_labelled(table, 1, case)} between {_between(table, first, second)}"
-    needed = [(row, column) for row in groups for column in (case, None)]
-    return _quotient(table, name, risk_ratio_forms(shape, groups, case), (0.0, math.inf), needed, alpha)
+    groups, case, words = _risks(table, rows, column)
+    needed = [(row, part) for row in groups for part in (case, None)]
+    forms = risk_ratio_forms(two_way_shape(table), groups, case)
+    return _quotient(table, f"risk ratio of {words}", forms, (0.0, math.inf), needed, alpha)
 
 
 def risk_difference(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any = None) -> Effect:
@@ -105,12 +103,9 @@ def risk_difference(table: Table, alpha: float = 0.05, rows: Pair = None, column
     >>> print(risk_difference(tables["sex", "car"]))
     risk difference of car yes between sex F and M = 0.1673; 95 % interval from 0.1607 to 0.174
     """
-    shape = two_way_shape(table)
-    first, second = groups = _pair(table, 0, rows)
-    case = _case(table, column)
-    name = f"risk difference of {_labelled(table, 1, case)} between {_between(table, first, second)}"
-    needed = [(first, None), (second, None)]
-    return _quotient(table, name, risk_difference_forms(shape, groups, case), (-1.0, 1.0), needed, alpha)
+    groups, case, words = _risks(table, rows, column)
+    forms = risk_difference_forms(two_way_shape(table), groups, case)
+    return _quotient(table, f"risk difference of {words}", forms, (-1.0, 1.0), [(row, None) for row in groups], alpha)
 
 
 def proportion_difference(table: Table, first: Any, second: Any, alpha: float = 0.05) -> Effect:
@@ -191,6 +186,13 @@ def _quotient(
         why = "a share that it depends on is not estimated above zero"
         return Effect.of(table, name, math.nan, quotient, why, alpha)
     return Effect.of(table, name, float(quotient.pair[0] / quotient.pair[1]), quotient, "", alpha)
+
+
+def _risks(table: Table, rows: Pair, column: Any) -> tuple[Positions, int, str]:
+    """Return which rows are compared, the column whose shares are, and both in words."""
+    two_way_shape(table)
+    groups, case = _pair(table, 0, rows), _case(table, column)
+    return groups, case, f"{_labelled(table, 1, case)} between {_between(table, *groups)}"
 
 
 def _case(table: Table, column: Any) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -106,12 +107,7 @@ class RoundedGaussian:
         The equation of `delta` is solved (Balle & Wang 2018), up to a part in 10^9, to the side of more privacy. The
         textbook's sensitivity √(2 ln(1.25/δ)) / ε is proved for ε below 1 only, and larger than needed there.
         """
-        from scipy.optimize import brentq
-
-        def excess(gap: float) -> float:
-            return _log_delta(gap, epsilon) - math.log(delta)
-
-        gap = float(brentq(excess, -_FAR, _FAR, xtol=1e-14))
+        gap = _gap(epsilon, delta)
         return cls(sensitivity * (math.sqrt(gap**2 + 2 * epsilon) - gap) / (2 * epsilon) * (1 + 1e-9))
 
     @property
@@ -292,6 +288,14 @@ class NoisyCounts:
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""
         return {**self.law.to_dict(), "cells": self.cells, "n": self.n}
+
+
+@lru_cache(maxsize=256)
+def _gap(epsilon: float, delta: float) -> float:
+    """Solve the equation of `RoundedGaussian.delta` for s/2σ − εσ/s."""
+    from scipy.optimize import brentq
+
+    return float(brentq(lambda gap: _log_delta(gap, epsilon) - math.log(delta), -_FAR, _FAR, xtol=1e-14))
 
 
 def _log_delta(gap: float, epsilon: float) -> float:

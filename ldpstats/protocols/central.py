@@ -44,6 +44,15 @@ class Curator(SavedProtocol):
     def privacy(self) -> PrivacyStatement:
         """Return what the whole release costs a respondent."""
 
+    def _settle(self, domain: Domain, k: int, groups: NamedGroups, **values: Any) -> None:
+        """Set the fields of a frozen curator, after a check of its groups and of the noise that its levels leave."""
+        chosen = groups_of(checked_domain(domain), k, groups)
+        refuse_shared_labels(chosen)
+        for name, value in {"domain": domain, "k": max(map(len, chosen)), **values, "groups": chosen}.items():
+            object.__setattr__(self, name, value)
+        for group in chosen:
+            self.law(group)
+
     def collect(self, frame: pd.DataFrame, rng: Rng = None) -> TableSet:
         """Count true records and add noise; the result counts as simulated, since its noise is not for release."""
         return self._released(Records(self.domain, self.domain.encode(frame)), generator(rng))
@@ -133,13 +142,7 @@ class CentralLaplace(Curator):
     ) -> None:
         if scale not in _SCALES:
             raise LdpstatsError(f"scale = {scale!r}", one_line(_SCALES))
-        chosen = groups_of(checked_domain(domain), k, groups)
-        refuse_shared_labels(chosen)
-        settled = {"domain": domain, "k": max(map(len, chosen)), "epsilon": positive_epsilon(epsilon), "scale": scale}
-        for name, value in {**settled, "groups": chosen}.items():
-            object.__setattr__(self, name, value)
-        for group in chosen:
-            self.law(group)  # refuses levels that leave no noise
+        self._settle(domain, k, groups, epsilon=positive_epsilon(epsilon), scale=scale)
 
     def law(self, group: Group) -> DiscreteLaplace:
         """Return the law of the noise in the cells of a group's table."""
@@ -204,12 +207,7 @@ class CentralGaussian(Curator):
     def __init__(
         self, domain: Domain, k: int = 2, epsilon: float = 1.0, delta: float = 1e-6, groups: NamedGroups = None
     ) -> None:
-        chosen = groups_of(checked_domain(domain), k, groups)
-        refuse_shared_labels(chosen)
-        levels = {"epsilon": positive_epsilon(epsilon), "delta": significance(delta, "delta")}
-        for name, value in {"domain": domain, "k": max(map(len, chosen)), **levels, "groups": chosen}.items():
-            object.__setattr__(self, name, value)
-        self.law(chosen[0])  # refuses levels that leave no noise
+        self._settle(domain, k, groups, epsilon=positive_epsilon(epsilon), delta=significance(delta, "delta"))
 
     def law(self, group: Group) -> RoundedGaussian:  # noqa: ARG002  # the same for all: they move together
         """Return the law of the noise in the cells of a group's table."""
