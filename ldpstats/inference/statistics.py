@@ -159,8 +159,7 @@ def interaction(table: FloatArray, ways: int = 2) -> FloatArray:
 
     The total of an unbiased estimate is one only on average where reports support several values.
     """
-    margins = _margins(table, ways)
-    total = table.sum(axis=tuple(range(-ways, 0)), keepdims=True)
+    margins, total = _margins(table, ways), _total(table, ways)
     gaps: FloatArray = table - reduce(np.multiply, [margin / total for margin in margins]) * total
     return gaps
 
@@ -169,7 +168,7 @@ def interaction_derivative(table: FloatArray, ways: int = 2) -> FloatArray:
     """Return the derivative of the flattened interactions in the flattened cells."""
     shape, leading = table.shape[-ways:], table.shape[:-ways]
     cells = prod(shape)
-    total = table.sum(axis=tuple(range(-ways, 0)), keepdims=True)
+    total = _total(table, ways)
     shares = np.stack(
         [np.broadcast_to(margin / total, table.shape).reshape(*leading, cells) for margin in _margins(table, ways)]
     )
@@ -178,6 +177,12 @@ def interaction_derivative(table: FloatArray, ways: int = 2) -> FloatArray:
         others = np.prod(np.delete(shares, axis, axis=0), axis=0)
         derivative = derivative - others[..., None] * (position[:, None] == position)
     return derivative
+
+
+def _total(table: FloatArray, ways: int) -> FloatArray:
+    """Return the total of each table, in place; one that noise has brought to nothing counts as one."""
+    total = table.sum(axis=tuple(range(-ways, 0)), keepdims=True)
+    return np.where(total == 0, 1.0, total)
 
 
 def _margins(table: FloatArray, ways: int) -> list[FloatArray]:

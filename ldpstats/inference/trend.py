@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpstats.arrays import FloatArray, as_array
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.inference.detectability import power_of
 from ldpstats.inference.effects import association, two_way_shape
 from ldpstats.inference.evidence import Evidence
@@ -18,6 +18,8 @@ from ldpstats.inference.result import Hypothesis, HypothesisResult
 from ldpstats.inference.statistics import PRECISE, RANKING, ScoreStatistic
 from ldpstats.noise import solve_or_shortest
 from ldpstats.tables import Table
+
+_NO_SPREAD = 1e-9
 
 
 def trend_test(
@@ -85,22 +87,34 @@ class TrendStatistic:
         start = self._independence.start(self._model, evidence) if near is None else self._model.nearest(near[None, :])
         fit = fit_null(self._model, evidence, start, PRECISE if near is None else RANKING)
         efficient, information = self._efficient(evidence, fit.parameters)
-        return NullFit(fit.parameters, fit.frequencies, efficient**2 / information, fit.converged)
+        # where the margins leave a single category nothing can rise or fall
+        statistic = np.divide(efficient**2, information, out=np.zeros_like(efficient), where=information > 0)
+        return NullFit(fit.parameters, fit.frequencies, statistic, fit.converged)
 
     def signed(self, evidence: Evidence, null: FloatArray) -> tuple[float, float]:
         """Return the score of the trend, and its information per squared size √(Σ δ²/π), of all reports."""
         parameters = self._model.nearest(null)[None, :]
         efficient, information = self._efficient(evidence, parameters)
-        direction = self._direction(parameters)
-        size = (direction**2 / self._model.frequencies(parameters)).sum(axis=-1)
-        return float(efficient[0]), float(information[0] / size[0])
+        (row, u), (column, v) = self._spread(parameters)
+        size = float(((row * u**2).sum(axis=-1) * (column * v**2).sum(axis=-1))[0])  # Σ δ²/π
+        if not (size > _NO_SPREAD and information[0] > 0):
+            raise NotIdentifiedError(
+                "an attribute of which one category is all that shows",
+                "attributes with respondents in several categories",
+                "Nothing can rise or fall there.",
+            )
+        return float(efficient[0]), float(information[0]) / size
 
     def _direction(self, parameters: FloatArray) -> FloatArray:
-        row, column = (one[..., 0, :] for one in self._model.distributions(parameters))
-        u = self._rows - (row @ self._rows)[..., None]
-        v = self._columns - (column @ self._columns)[..., None]
+        (row, u), (column, v) = self._spread(parameters)
         direction: FloatArray = (row * u)[..., :, None] * (column * v)[..., None, :]
         return direction.reshape(*parameters.shape[:-1], -1)
+
+    def _spread(self, parameters: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """Return both margins, each with the scores less their mean."""
+        margins = (one[..., 0, :] for one in self._model.distributions(parameters))
+        pairs = zip(margins, (self._rows, self._columns), strict=True)
+        return [(margin, scores - (margin @ scores)[..., None]) for margin, scores in pairs]
 
     def _efficient(self, evidence: Evidence, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return score and information of the trend, less what the margins explain of them."""

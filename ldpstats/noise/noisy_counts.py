@@ -16,6 +16,8 @@ from ldpstats.noise.additive import gls_score
 from ldpstats.noise.channels import multinomial_covariance, proper
 from ldpstats.noise.information import Information
 
+_CANCELLED = 1e-12
+"""A sum that is a smaller share of its absolute terms has lost too many digits to be called positive."""
 _LEAST_SCALE = 0.01
 """Less noise than this is never seen: a cell would be wrong once in 10^43 releases."""
 _SMOOTH = 2.0
@@ -277,8 +279,8 @@ class NoisyCounts:
         diagonal = self.spread + frequencies
         positive = np.all(diagonal > 0, axis=-1)
         # 1 - Σ f²/d, the other condition, is spread · Σ f/d
-        shares = np.divide(frequencies, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0).sum(axis=-1)
-        definite: NDArray[np.bool_] = positive & (shares > 0)
+        shares = np.divide(frequencies, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
+        definite: NDArray[np.bool_] = positive & (shares.sum(axis=-1) > _CANCELLED * np.abs(shares).sum(axis=-1))
         return definite
 
     def merged(self, _classes: NDArray[np.int64], /) -> None:

@@ -1,0 +1,97 @@
+"""Extremes: hardly any respondents, hardly any or hardly no noise, a category nobody chose; figures or a clear error."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpstats as ldp
+
+DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "never chosen"]})
+LEVELS = [0, 1e-6, 1.0, 50.0]
+SIZES = [0, 1, 7, 300]
+
+PROTOCOLS: dict[str, Callable[[float], Any]] = {
+    "one group": lambda epsilon: ldp.SampledGroups(DOMAIN, epsilon=epsilon),
+    "one group, supports": lambda epsilon: ldp.SampledGroups(DOMAIN, epsilon=epsilon, mechanism="oue"),
+    "whole view": lambda epsilon: ldp.WholeView(DOMAIN, epsilon=epsilon),
+    "product domain": lambda epsilon: ldp.ProductDomain(DOMAIN, epsilon=epsilon),
+    "per attribute": lambda epsilon: ldp.PerAttribute(DOMAIN, epsilon=epsilon, k=2),
+    "blocks": lambda epsilon: ldp.RRBA(DOMAIN, epsilon=epsilon, block_size=50),
+    "the paper's blocks": lambda epsilon: ldp.RRBA(DOMAIN, p=min(max(epsilon, 1e-6) / 2, 1.0), block_size=50),
+    "curator": lambda epsilon: ldp.CentralLaplace(DOMAIN, epsilon=epsilon),
+    "curator, Gaussian": lambda epsilon: ldp.CentralGaussian(DOMAIN, epsilon=epsilon),
+}
+TESTS: dict[str, Callable[[ldp.Table], ldp.HypothesisResult]] = {
+    "independence": ldp.independence_test,
+    "likelihood ratio": lambda table: ldp.independence_test(table, method="lr"),
+    "Wald": lambda table: ldp.independence_test(table, method="wald"),
+    "goodness of fit": ldp.goodness_of_fit_test,
+    "trend": ldp.trend_test,
+    "homogeneity": lambda table: ldp.homogeneity_test([table, table]),
+    "main effects": lambda table: ldp.log_linear_model(table, "a + b").test(),
+    "two steps": lambda table: ldp.two_step_test(table, rng=1, n_resamples=99),
+    "naive": lambda table: ldp.naive_test(table, "debiased"),
+}
+EFFECTS: dict[str, Callable[[ldp.Table], Any]] = {
+    "association": ldp.association,
+    "mutual information": ldp.mutual_information,
+    "odds ratio": lambda table: ldp.odds_ratio(table, columns=("p", "never chosen")),
+    "risk ratio": lambda table: ldp.risk_ratio(table, column="never chosen"),
+    "risk difference": lambda table: ldp.risk_difference(table, column="never chosen"),
+}
+
+
+def tables_of(name: str) -> list[ldp.Table]:
+    rng, tables = np.random.default_rng(1), []
+    for epsilon in LEVELS:
+        try:
+            protocol = PROTOCOLS[name](epsilon)
+        except ldp.LdpstatsError:
+            continue
+        for n in SIZES:
+            people = pd.DataFrame({"a": rng.choice(["x", "y"], n), "b": rng.choice(["p", "q"], n)})
+            with warnings.catch_warnings(action="ignore", category=UserWarning):
+                tables += list(protocol.simulate(people, rng=2))
+    assert tables
+    return [table for table in tables if len(table.shape) == 2]
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_every_test_gives_a_pvalue_or_a_clear_error(name: str) -> None:
+    answered = 0
+    for table in tables_of(name):
+        for test in TESTS.values():
+            try:
+                result = test(table)
+            except ldp.LdpstatsError as refused:
+                assert str(refused)
+                continue
+            assert 0 <= result.statistic < np.inf
+            assert 0 <= result.pvalue <= 1
+            assert str(result.summary())
+            answered += 1
+    assert answered
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_every_effect_gives_values_in_order_or_says_why_not(name: str) -> None:
+    answered = 0
+    for table in tables_of(name):
+        for effect in EFFECTS.values():
+            try:
+                found = effect(table)
+            except ldp.LdpstatsError as refused:
+                assert str(refused)
+                continue
+            assert str(found.summary())
+            assert bool(found.why_not) == math.isnan(found.estimate)
+            assert all(low <= high for low, high in found.conf_set())
+            answered += 1
+    assert answered
