@@ -1,4 +1,4 @@
-"""Extremes: hardly any respondents, hardly any or hardly no noise, a category nobody chose; figures or a clear error."""
+"""Extremes: hardly any respondents, hardly any noise, a category nobody chose: figures or a clear error."""
 
 from __future__ import annotations
 
@@ -70,8 +70,7 @@ def test_every_test_gives_a_pvalue_or_a_clear_error(name: str) -> None:
         for test in TESTS.values():
             try:
                 result = test(table)
-            except ldp.LdpstatsError as refused:
-                assert str(refused)
+            except ldp.LdpstatsError:
                 continue
             assert 0 <= result.statistic < np.inf
             assert 0 <= result.pvalue <= 1
@@ -87,8 +86,7 @@ def test_every_effect_gives_values_in_order_or_says_why_not(name: str) -> None:
         for effect in EFFECTS.values():
             try:
                 found = effect(table)
-            except ldp.LdpstatsError as refused:
-                assert str(refused)
+            except ldp.LdpstatsError:
                 continue
             assert str(found.summary())
             assert bool(found.why_not) == math.isnan(found.estimate)
