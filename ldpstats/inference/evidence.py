@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.blocks import Block
 from ldpstats.noise import Information, NoiseModel
+from ldpstats.questions import Question
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,22 +67,41 @@ class Evidence:
         return proper
 
     def rarest_expected_report(self, frequencies: FloatArray) -> float:
-        """Return the smallest expected count of a report, or of its absence, if the cells have these frequencies."""
-        answers = ((block, block.question.answer_frequencies(frequencies)) for block in self.blocks)
-        return min(_least_count(block.noise, asked, block.n) for block, asked in answers)
+        """Return the smallest expected count of a report, or of its absence, if the cells have these frequencies.
+
+        Blocks that ask the same in the same alphabet count together. What they say of a cell is a sum of counts with
+        weights 1/μ, μ being how often the report occurs in each: as skewed as a Poisson count of (Σ n/μ)³ / (Σ n/μ²)²,
+        which is nμ for a single block.
+        """
+        sums: dict[tuple[Question, int], FloatArray] = {}
+        for block in self.blocks:
+            share = _rarer_share(block.noise, block.question.answer_frequencies(frequencies), block.n)
+            with np.errstate(divide="ignore"):
+                added = np.stack([block.n / share, block.n / share**2])
+            alike = (block.question, block.noise.outputs)
+            sums[alike] = sums[alike] + added if alike in sums else added
+        return min(float(_poisson(*added).min()) for added in sums.values())
 
 
-def _least_count(noise: NoiseModel, frequencies: FloatArray, n: int) -> float:
-    """Return the least expected count; where counts have no bounds, the Poisson count that is as far from normal.
+def _poisson(first: FloatArray, second: FloatArray) -> FloatArray:
+    with np.errstate(invalid="ignore"):
+        counts: FloatArray = np.where(np.isfinite(second), first**3 / second**2, 0.0)
+    return counts
+
+
+def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArray:
+    """Return how often reports, or their absence, occur; where counts have no bounds, what is as far from normal.
 
     As far by its excess kurtosis: 1 / λ for a Poisson count, and at most 3 for unbounded noise, which is that of
     Laplace noise. With the mean nf of a count and the variance s of its noise, λ = (nf + s)² / (nf + 3 s²).
     """
     mean = noise.mean(frequencies)
     if np.isfinite(noise.largest):
-        return n * float(np.minimum(mean, noise.largest - mean).min())
+        rarer: FloatArray = np.maximum(np.minimum(mean, noise.largest - mean), 0)
+        return rarer
     spread = n * (np.diagonal(noise.report_covariance(frequencies)) - mean * (1 - mean))
-    return float(((n * mean + spread) ** 2 / (n * mean + 3 * spread**2)).min())
+    share: FloatArray = (n * mean + spread) ** 2 / (n * mean + 3 * spread**2) / n
+    return share
 
 
 def identified_contrasts(evidence: Evidence, frequencies: FloatArray) -> FloatArray:

@@ -14,10 +14,10 @@ from ldpstats.inference.detectability import orthogonal_to, power_of
 from ldpstats.inference.evidence import Evidence, identified_contrasts
 from ldpstats.inference.families import LinearSubspace
 from ldpstats.inference.hypotheses import SIZES, result_of
-from ldpstats.inference.null_model import SMALLEST, NullFit, fit_null
+from ldpstats.inference.null_model import SMALLEST, NullFit
 from ldpstats.inference.procedure import WORDS, PValue, chosen_method, evidence_of, measured
 from ldpstats.inference.result import Hypothesis, HypothesisResult
-from ldpstats.inference.statistics import PRECISE, RANKING, ScoreStatistic
+from ldpstats.inference.statistics import Fits, ScoreStatistic
 from ldpstats.noise.channels import proper
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
@@ -75,6 +75,7 @@ class HomogeneityStatistic:
         ends = np.cumsum(sizes).tolist()
         self._blocks = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
         uniform = np.full(cells, 1 / cells)
+        self._fit = Fits(evidence, cells)
         self.common = LinearSubspace(uniform, identified_contrasts(evidence, uniform))
         nothing = LinearSubspace(uniform, np.zeros((cells, 0)))
         self._alone = [ScoreStatistic(nothing, part, cells) for part in self._parts(evidence)]
@@ -82,9 +83,7 @@ class HomogeneityStatistic:
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit common frequencies to every table, and measure how far each group is from them."""
-        start = np.tile(self.common.centre, (len(evidence), 1)) if near is None else near[None, :]
-        tolerance = PRECISE if near is None else RANKING
-        fit = fit_null(self.common, evidence, self.common.nearest(start), tolerance)
+        fit = self._fit(self.common, evidence, near)
         apart = sum(
             one.total(*part.score(fit.frequencies))
             for one, part in zip(self._alone, self._parts(evidence), strict=True)

@@ -15,10 +15,10 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.families import LogLinear
 from ldpstats.inference.hypotheses import power_against, result_of
-from ldpstats.inference.null_model import NullFit, NullModel, fit_null
+from ldpstats.inference.null_model import NullFit, NullModel
 from ldpstats.inference.procedure import Method, PValue, chosen_method, evidence_of, fitted_and_tested, measured
 from ldpstats.inference.result import Hypothesis, HypothesisResult
-from ldpstats.inference.statistics import PRECISE, RANKING, ScoreStatistic
+from ldpstats.inference.statistics import Fits, likelihood_gain
 from ldpstats.noise import solve_or_shortest
 from ldpstats.tables import Table, checked_table
 
@@ -71,12 +71,7 @@ class LogLinearFit:
     @cached_property
     def _outcome(self) -> NullFit:
         evidence = evidence_of(self.table)
-        try:
-            statistic = ScoreStatistic(self.model, evidence, self.table.domain.size())
-        except NotIdentifiedError:  # the model leaves nothing to test
-            start = self.model.nearest(np.full((1, self.table.domain.size()), 1 / self.table.domain.size()))
-            return fit_null(self.model, evidence, start, PRECISE)
-        return statistic(evidence)
+        return Fits(evidence, self.table.domain.size())(self.model, evidence)
 
     @property
     def expected(self) -> FloatArray:
@@ -140,6 +135,7 @@ class NestedStatistic:
     def __init__(self, smaller: LogLinear, larger: LogLinear, evidence: Evidence, *, likelihood: bool) -> None:
         self._smaller, self._larger, self._likelihood = smaller, larger, likelihood
         cells = smaller.design.shape[0]
+        self._fit = Fits(evidence, cells)
         self._uniform = np.full((1, cells), 1 / cells)
         self.df = self._rank(larger, evidence) - self._rank(smaller, evidence)
         if self.df <= 0:
@@ -150,14 +146,10 @@ class NestedStatistic:
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit the smaller model to every table, and measure what the larger one adds."""
-        tolerance = PRECISE if near is None or self._likelihood else RANKING
-        start = self._uniform if near is None else near[None, :]
-        small = fit_null(self._smaller, evidence, self._smaller.nearest(start), tolerance)
+        small = self._fit(self._smaller, evidence, near)
         if not self._likelihood:
             return replace(small, statistic=np.maximum(self._further(evidence, small) - small.statistic, 0))
-        large = fit_null(self._larger, evidence, self._larger.nearest(start), tolerance)
-        gained = evidence.log_likelihood(large.frequencies) - evidence.log_likelihood(small.frequencies)
-        return replace(small, statistic=np.maximum(2 * gained, 0), converged=small.converged & large.converged)
+        return likelihood_gain(evidence, small, self._fit(self._larger, evidence, near))
 
     def _further(self, evidence: Evidence, small: NullFit) -> FloatArray:
         """Return the norm of the score in all the directions of the larger model."""

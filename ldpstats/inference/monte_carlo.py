@@ -68,15 +68,17 @@ class MonteCarlo:
         number = f"{self.n_resamples:,}" if self.enough is None else f"up to {self.n_resamples:,}"
         return f"Monte Carlo, {number} tables, {source}"
 
-    def pvalue(self, statistic: Statistic, evidence: Evidence, observed: float, null: FloatArray) -> float:
-        """Return the p-value of an observed statistic.
+    def pvalue(self, statistic: Statistic, evidence: Evidence, null: FloatArray) -> float:
+        """Return the p-value of what was observed, at the fitted frequencies of the hypothesis.
 
-        Each drawn table is fitted anew. Negative fitted frequencies, of which no table can be drawn, are cut.
+        Each drawn table is fitted anew, in as few steps as the observed one is here: what they are ranked by is the
+        same function of each. Negative fitted frequencies, of which no table can be drawn, are cut.
         """
         from tqdm.auto import tqdm
 
         numbers = generator(self.rng)
         possible = np.maximum(null, 0) / np.maximum(null, 0).sum()
+        observed = float(statistic(evidence, near=possible).statistic[0])
         short = self.n_resamples * null.size < _LONG_WORK
         bar = tqdm(
             total=self.n_resamples, desc="Monte Carlo", unit="table", leave=False, disable=True if short else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 from math import prod
@@ -14,12 +15,17 @@ from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import LinearPooling
 from ldpstats.inference.evidence import Evidence, identified_contrasts
 from ldpstats.inference.families import LinearSubspace, ProductOfConditionals
-from ldpstats.inference.null_model import NullFit, NullModel, NullScore, fit_null, null_score
+from ldpstats.inference.null_model import (
+    PRECISE,
+    RANKING,
+    NullFit,
+    NullModel,
+    NullScore,
+    fit_null,
+    null_score,
+    remaining,
+)
 from ldpstats.noise import Information, solve_or_shortest
-
-PRECISE = 1e-14
-# Moves a statistic by less than 0.001, typically: nothing beside the Monte Carlo error of a rank.
-RANKING = 1e-3
 
 
 class Statistic(Protocol):
@@ -30,10 +36,34 @@ class Statistic(Protocol):
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits.
 
-        `near` gives frequencies that all tables are draws of, as in Monte Carlo; the fit then starts there
-        and goes only as far as ranking the tables needs.
+        `near` gives frequencies that all tables are draws of, as in Monte Carlo; every fit then takes the same few
+        steps, which is enough for ranking the tables.
         """
         ...
+
+
+class Fits:
+    """Fits of null models, from near each table's unbiased estimate; where there is none, all from one place."""
+
+    def __init__(self, evidence: Evidence, cells: int) -> None:
+        self._uniform = np.full(cells, 1 / cells)
+        try:
+            self._pooling: LinearPooling | None = LinearPooling(evidence.blocks)
+        except NotIdentifiedError:
+            self._pooling = None
+
+    def __call__(
+        self,
+        model: NullModel,
+        evidence: Evidence,
+        near: FloatArray | None = None,
+        measure: Callable[[NullScore], FloatArray] = remaining,
+    ) -> NullFit:
+        """Fit a model; precisely, or if the tables are drawn `near` frequencies, as far as ranking them needs."""
+        start = (self._uniform if near is None else near)[None, :]
+        if self._pooling is not None:
+            start = self._pooling.estimate(evidence.counts)
+        return fit_null(model, evidence, model.nearest(start), PRECISE if near is None else RANKING, measure)
 
 
 class ScoreStatistic:
@@ -48,7 +78,7 @@ class ScoreStatistic:
 
     def __init__(self, model: NullModel, evidence: Evidence, cells: int) -> None:
         self._model = model
-        self._pooling = _pooling_if_identified(evidence)
+        self.fit = Fits(evidence, cells)
         self._uniform = np.full(cells, 1 / cells)
         self._contrasts = identified_contrasts(evidence, self._uniform)
         self.df = self._contrasts.shape[1] - self._nuisance_rank(evidence)
@@ -61,18 +91,10 @@ class ScoreStatistic:
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits."""
-        if near is not None:
-            return fit_null(self._model, evidence, self._model.nearest(near[None, :]), RANKING, self._measure)
-        return fit_null(self._model, evidence, self.start(self._model, evidence), PRECISE, self._measure)
+        return self.fit(self._model, evidence, near, self._measure)
 
     def _measure(self, at: NullScore) -> FloatArray:
         return np.maximum(self.total(at.score, at.information) - at.gain, 0)
-
-    def start(self, model: NullModel, evidence: Evidence) -> FloatArray:
-        """Return parameters near each table's unbiased estimate (uniform ones where that does not exist)."""
-        if self._pooling is None:
-            return model.nearest(np.tile(self._uniform, (len(evidence), 1)))
-        return model.nearest(self._pooling.estimate(evidence.counts))
 
     def total(self, score: FloatArray, information: Information) -> FloatArray:
         """Return uᵀ J⁻ u over the identified contrasts; in closed form where all of them are."""
@@ -107,13 +129,18 @@ class LikelihoodRatio(ScoreStatistic):
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis and everything to every table, and compare their likelihoods."""
-        null, free = (self._fitted(model, evidence, near) for model in (self._model, self._everything))
-        gained = evidence.log_likelihood(free.frequencies) - evidence.log_likelihood(null.frequencies)
-        return replace(null, statistic=np.maximum(2 * gained, 0), converged=null.converged & free.converged)
+        null, free = (self.fit(model, evidence, near) for model in (self._model, self._everything))
+        return likelihood_gain(evidence, null, free)
 
-    def _fitted(self, model: NullModel, evidence: Evidence, near: FloatArray | None) -> NullFit:
-        start = self.start(model, evidence) if near is None else model.nearest(near[None, :])
-        return fit_null(model, evidence, start, PRECISE)
+
+def likelihood_gain(evidence: Evidence, small: NullFit, large: NullFit) -> NullFit:
+    """Return twice the gain in log-likelihood of the larger of two fits, each measured by what it left to explain.
+
+    What a fit left is added, so that one that stopped early does little harm.
+    """
+    gained = 2 * (evidence.log_likelihood(large.frequencies) - evidence.log_likelihood(small.frequencies))
+    statistic = np.maximum(gained + large.statistic - small.statistic, 0)
+    return replace(small, statistic=statistic, converged=small.converged & large.converged)
 
 
 class WaldStatistic:
@@ -189,10 +216,3 @@ def _margins(table: FloatArray, ways: int) -> list[FloatArray]:
     """Return the margin of each of the last axes, in place."""
     axes = range(-ways, 0)
     return [table.sum(axis=tuple(other for other in axes if other != axis), keepdims=True) for axis in axes]
-
-
-def _pooling_if_identified(evidence: Evidence) -> LinearPooling | None:
-    try:
-        return LinearPooling(evidence.blocks)
-    except NotIdentifiedError:
-        return None

@@ -12,10 +12,10 @@ from ldpstats.inference.effects import association, two_way_shape
 from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.families import ProductOfConditionals
 from ldpstats.inference.hypotheses import SIZES, result_of
-from ldpstats.inference.null_model import NullFit, fit_null
+from ldpstats.inference.null_model import NullFit
 from ldpstats.inference.procedure import WORDS, PValue, chosen_method, evidence_of, measured
 from ldpstats.inference.result import Hypothesis, HypothesisResult
-from ldpstats.inference.statistics import PRECISE, RANKING, ScoreStatistic
+from ldpstats.inference.statistics import ScoreStatistic
 from ldpstats.noise import solve_or_shortest
 from ldpstats.tables import Table
 
@@ -84,8 +84,7 @@ class TrendStatistic:
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit independence to every table, and measure the trend there."""
-        start = self._independence.start(self._model, evidence) if near is None else self._model.nearest(near[None, :])
-        fit = fit_null(self._model, evidence, start, PRECISE if near is None else RANKING)
+        fit = self._independence.fit(self._model, evidence, near)
         efficient, information = self._efficient(evidence, fit.parameters)
         # where the margins leave a single category nothing can rise or fall
         statistic = np.divide(efficient**2, information, out=np.zeros_like(efficient), where=information > 0)
