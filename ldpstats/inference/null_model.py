@@ -75,6 +75,11 @@ class NullFit:
     statistic: FloatArray
     converged: BoolArray
 
+    def of(self, table: int) -> NullFit:
+        """Return that of a single table."""
+        one = slice(table, table + 1)
+        return NullFit(self.parameters[one], self.frequencies[one], self.statistic[one], self.converged[one])
+
 
 def null_score(model: NullModel, evidence: Evidence, parameters: FloatArray) -> NullScore:
     """Evaluate the evidence at a member of the null model; one member for all tables is allowed."""

@@ -98,7 +98,8 @@ def measured(
     observed = float(fit.statistic[0])
     drawn, why = _asked_monte_carlo(pvalue), ""
     if pvalue == "auto":
-        drawn, why = _chosen_monte_carlo(model, evidence, fit, rarest, statistic.df)
+        draw, why = doubt(model, evidence, fit, rarest, statistic.df)
+        drawn = _own_monte_carlo(evidence) if draw else None
     p = drawn.pvalue(statistic, evidence, null) if drawn else tail(statistic.df, observed)
     return Outcome(
         statistic=observed,
@@ -166,21 +167,20 @@ def _asked_monte_carlo(pvalue: PValue) -> MonteCarlo | None:
     return None
 
 
-def _chosen_monte_carlo(
-    model: NullModel, evidence: Evidence, fit: NullFit, rarest: float, df: int
-) -> tuple[MonteCarlo | None, str]:
-    """Return the Monte Carlo to run where χ² is in doubt, and why.
+def _own_monte_carlo(evidence: Evidence) -> MonteCarlo:
+    """Return a Monte Carlo nobody asked for; its seed is taken from the counts, so that a table has one p-value."""
+    return MonteCarlo(rng=zlib.crc32(b"".join(counts.tobytes() for counts in evidence.counts)), enough=_ENOUGH)
 
-    Its seed is taken from the counts, so that a table has one p-value.
-    """
-    drawn = MonteCarlo(rng=zlib.crc32(b"".join(counts.tobytes() for counts in evidence.counts)), enough=_ENOUGH)
+
+def doubt(model: NullModel, evidence: Evidence, fit: NullFit, rarest: float, df: int) -> tuple[bool, str]:
+    """Say whether to draw tables because χ² is in doubt, and why; or why not, where they would be no better."""
     if model.bounded and not fit.converged[0]:
-        return drawn, ", because the fit did not come to rest: noise drives it to a boundary"
+        return True, ", because the fit did not come to rest: noise drives it to a boundary"
     if rarest < _SMALL_COUNT:
-        return drawn, f", because the least count is worth only {rarest:.1f} expected reports"
+        return True, f", because the least count is worth only {rarest:.1f} expected reports"
     share = absorbed(model, evidence, fit.frequencies[0]) / df
     if share > _TOO_BENT:
-        return None, ", which is cautious here: the noise is so wide that the hypothesis absorbs much of it"
+        return False, ", which is cautious here: the noise is so wide that the hypothesis absorbs much of it"
     if share > _BENT:
-        return drawn, ", because the noise is wide enough for the hypothesis to absorb some of it"
-    return None, ""
+        return True, ", because the noise is wide enough for the hypothesis to absorb some of it"
+    return False, ""
