@@ -79,7 +79,8 @@ def estimates(setting: Setting, cells: FloatArray, rng: np.random.Generator) -> 
         domain = ldp.Domain({"row": range(setting.shape[0]), "column": range(setting.shape[1])})
         protocol = ldp.RRBA(domain, p=0.5, block_size=250)
         people = rng.multinomial(setting.n, cells, size=setting.replications)
-        tables = [protocol.simulate(joint, rng=rng)["row", "column"].cells for joint in people]
+        drawn = [protocol.simulate(joint, rng=rng)["row", "column"] for joint in people]
+        tables = [table.estimated_by("unbiased").cells for table in drawn]  # what effects start from
         return np.stack([table.estimate for table in tables]), np.stack([table.covariance for table in tables])
     noise = ldp.mechanism(setting.mechanism, k=cells.size, epsilon=setting.epsilon).noise
     estimate = noise.debias(noise.draw(cells, setting.n, setting.replications, rng) / setting.n)
