@@ -71,8 +71,8 @@ class Marginal:
         """Add the cells (or other values of them) up to some of the attributes."""
         places = self.onto(attributes)
         size = math.prod(self.shape[self.attributes.index(name)] for name in attributes)
-        sums: FloatArray = np.bincount(places, weights=self.estimate if values is None else values, minlength=size)
-        return sums
+        weights = self.estimate if values is None else values
+        return np.bincount(places, weights=weights, minlength=size).astype(float)
 
     def with_estimate(self, estimate: FloatArray) -> Marginal:
         """Return the same marginal with other figures, as in a bootstrap."""
