@@ -349,7 +349,6 @@ def speed(tables: int = 9_999, sizes: tuple[int, ...] = (10**3, 10**5, 10**7, 10
             whole[n] = min(_seconds(lambda t=table, d=drawn: ldp.independence_test(t, pvalue=d)) for _ in range(5))
         times = ", ".join(f"n = {n:.0e}: {1e3 * seconds:.0f} ms" for n, seconds in whole.items())
         lines.append(f"ε = {epsilon:g}: {times}; slowest / fastest {max(whole.values()) / min(whole.values()):.2f}")
-    lines.append("(drawing takes the same time for every n; where noise drowns the margins, fits take more steps)")
     mechanism, values = ldp.GRR(16, 1.0), rng.integers(0, 16, users)
     drawing = min(_seconds(lambda: mechanism.noise.draw(uniform, users, tables, rng)) for _ in range(5))
     ways = {

@@ -45,7 +45,9 @@ class Table:
     derived : Estimate, optional
         The estimate of a table without blocks.
     method : str
-        How the blocks are estimated together; see `estimated_by`.
+        How the blocks are estimated together; see `estimated_by`. For a derived table, how it was made.
+    words : str
+        For a derived table that is more than a sum of cells: how it was made, in sentences.
     """
 
     domain: Domain
@@ -53,9 +55,10 @@ class Table:
     privacy: PrivacyStatement
     derived: Estimate | None = None
     method: str = "unbiased"
+    words: str = ""
 
     def __post_init__(self) -> None:
-        if self.method not in list(TABLE_METHODS):
+        if self.method not in list(TABLE_METHODS) and not (self.derived and self.words):
             raise LdpstatsError(f"method = {self.method!r}", one_line(list(TABLE_METHODS)))
         for question in (block.question for block in self.blocks):
             if (question.attributes, question.shape) != (self.attributes, self.shape):
@@ -153,7 +156,7 @@ class Table:
             return self
         blocks = tuple(block.reordered(names) for block in self.blocks)
         derived = self.derived and _added_up(self.derived, self.domain, names)
-        return Table(self.domain.project(names), blocks, self.privacy, derived, self.method)
+        return Table(self.domain.project(names), blocks, self.privacy, derived, self.method, self.words)
 
     def marginal(self, attributes: str | Iterable[str]) -> Table:
         """Add the table up to some of its attributes.
@@ -168,7 +171,7 @@ class Table:
         blocks = tuple(block for block in (_merged_block(block, self.domain, kept) for block in self.blocks) if block)
         if blocks and len(blocks) == len(self.blocks):
             return Table(kept, blocks, self.privacy, method=self.method)
-        return Table(kept, (), self.privacy, _added_up(self.cells, self.domain, kept.names), self.method)
+        return Table(kept, (), self.privacy, _added_up(self.cells, self.domain, kept.names), self.method, self.words)
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return a row per cell, labelled by category: estimate, std_err and pointwise interval.
@@ -205,7 +208,7 @@ class Table:
             [
                 *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
                 f"Intervals: pointwise {level} ({kind}), for the population, randomization and sampling included.",
-                TABLE_METHODS[self.method].words,
+                self.words or TABLE_METHODS[self.method].words,
             ]
         )
         return summary

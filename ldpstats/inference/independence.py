@@ -40,7 +40,9 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
         level). "auto" takes the score where it exists, else least squares.
     pvalue : {"auto", "asymptotic"} or MonteCarlo
         The χ² approximation, or tables drawn under the fitted hypothesis. "auto" is the approximation, unless
-        some report is expected fewer than 5 times under independence (or the noise of a count is as far from normal).
+        some report is expected fewer than 5 times under independence (or the noise of a count is as far from normal),
+        or the noise is so wide that the fit absorbs more than 3 % of the degrees of freedom. Beyond 10 % it is χ²
+        again, which then rejects too seldom; drawn tables would depend on a fit that is hardly more than noise.
 
     Returns
     -------
