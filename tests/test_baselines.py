@@ -32,6 +32,7 @@ from ldpstats.datasets import network
 from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols.baselines import ProductDomain, WholeView
 from ldpstats.protocols.central import CentralLaplace
+from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
 from ldpstats.protocols.per_attribute import PerAttribute
 
 Make = Callable[..., Any]
@@ -42,6 +43,8 @@ LOCAL: dict[str, Make] = {
     "per attribute": PerAttribute,
     "per attribute, sampled": lambda domain, **options: PerAttribute(domain, sampled=True, **options),
     "per attribute, crossed": lambda domain, **options: PerAttribute(domain, k=2, **options),
+    "per attribute, crossed bits": lambda domain, **options: PerAttribute(domain, mechanism="sue", k=2, **options),
+    "hadamard coefficients": HadamardCoefficients,
 }
 ALL: dict[str, Make] = {
     **LOCAL,

@@ -217,7 +217,7 @@ def test_names_of_randomized_response_are_taken_for_crossed_answers(domain: Doma
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "another mechanism for pairs": ({"k": 2, "mechanism": "oue"}, "'auto', 'grr' or 'rr'"),
+    "another mechanism for pairs": ({"k": 2, "mechanism": "ss"}, "'auto', 'grr' or 'rr'"),
     "another single output for pairs": ({"k": 2, "mechanism": "hr"}, "'auto', 'grr' or 'rr'"),
     "randomized response with a memory for pairs": ({"k": 2, "mechanism": "l-grr"}, "'auto', 'grr' or 'rr'"),
     "sampled pairs": ({"k": 2, "sampled": True}, "SampledGroups"),

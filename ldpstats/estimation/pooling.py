@@ -56,7 +56,8 @@ class LinearPooling:
                 "blocks that together identify every cell",
                 "Test hypotheses about the contrasts they do tell, or collect a block that asks for the cells.",
             )
-        self._operators = [np.linalg.solve(gram, left) for left in weighted]
+        ends = np.cumsum([left.shape[1] for left in weighted])[:-1]
+        self._operators = np.split(np.linalg.solve(gram, np.hstack(weighted)), ends, axis=1)
         self._offsets = [offset for _, offset in designs]
 
     def estimate(self, counts: Sequence[NDArray[np.int64]]) -> FloatArray:

@@ -29,9 +29,12 @@ from ldpstats.tables import Table, TableSet
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A group that is asked for, and the mechanism that randomizes the answer."""
+    """A question, the names of what it asks for, and the mechanism that randomizes the answer.
 
-    group: Group
+    The names label its reports: attributes, or parts of them where several questions are about the same attributes.
+    """
+
+    names: Group
     question: Question
     mechanism: Mechanism
 
@@ -60,7 +63,7 @@ class AssignedQuestions(SavedProtocol):
     def _settle(self, units: Iterable[Iterable[Asked]], **values: Any) -> None:
         """Set the fields of a frozen protocol, after a check of its groups."""
         settled = tuple(tuple(unit) for unit in units)
-        refuse_shared_labels([asked.group for unit in settled for asked in unit])
+        refuse_shared_labels([asked.names for unit in settled for asked in unit])
         for name, value in {**values, "_units": settled}.items():
             object.__setattr__(self, name, value)
 
@@ -72,13 +75,14 @@ class AssignedQuestions(SavedProtocol):
         """Return the mechanism that randomizes the answers about a group."""
         wanted = listed(group)
         for asked in self._asked:
-            if set(asked.group) == set(wanted):
+            if set(asked.question.attributes) == set(wanted):
                 return asked.mechanism
-        raise LdpstatsError(f"the group {wanted!r}", one_line([asked.group for asked in self._asked]))
+        allowed = dict.fromkeys(asked.question.attributes for asked in self._asked)
+        raise LdpstatsError(f"the group {wanted!r}", one_line(list(allowed)))
 
     def privacy(self) -> PrivacyStatement:
         """Return what every respondent is promised: the levels of the reports that she sends add up."""
-        per_group = {label(asked.group): asked.mechanism.strict_epsilon() for asked in self._asked}
+        per_group = {label(asked.names): asked.mechanism.strict_epsilon() for asked in self._asked}
         levels = [strict_epsilon(joint_ratio(asked.mechanism for asked in unit)) for unit in self._units]
         return PrivacyStatement(max(levels), RECORD, per_group)
 
@@ -89,12 +93,12 @@ class AssignedQuestions(SavedProtocol):
         seed or Generator as `rng` makes a simulation, and the rows say so; without one, the operating
         system's secure randomness is used.
         """
-        parts = []
+        fingerprint, parts = self.fingerprint(), []
         for places, answers in self._answers(frame, rng):
             for asked, reports in answers:
                 rows = {
-                    "protocol": self.fingerprint(),
-                    "group": label(asked.group),
+                    "protocol": fingerprint,
+                    "group": label(asked.names),
                     "report": to_wire(reports.data),
                     "simulated": reports.simulated,
                 }
@@ -103,10 +107,10 @@ class AssignedQuestions(SavedProtocol):
 
     def tables(self, reports: pd.DataFrame) -> TableSet:
         """Count rows that travelled; a row that this protocol cannot have produced is refused, naming it."""
-        refuse_foreign_rows(reports, self.fingerprint(), [label(asked.group) for asked in self._asked])
-        tallies = []
+        refuse_foreign_rows(reports, self.fingerprint(), [label(asked.names) for asked in self._asked])
+        tallies, places = [], reports.groupby("group").indices
         for asked in self._asked:
-            rows = reports[reports["group"] == label(asked.group)]
+            rows = reports.iloc[places.get(label(asked.names), [])]
             data = from_wire(rows["report"], asked.mechanism)
             tallies.append(asked.mechanism.count(Reports(asked.mechanism, data, any_simulated(rows))))
         return self._table_set(tallies)
@@ -132,7 +136,7 @@ class AssignedQuestions(SavedProtocol):
         return self._table_set(tallies)
 
     def _agreed(self) -> object:
-        return [[(asked.group, asked.mechanism) for asked in unit] for unit in self._units]
+        return [[(asked.names, asked.mechanism) for asked in unit] for unit in self._units]
 
     def _answers(self, frame: pd.DataFrame, rng: Rng) -> list[tuple[range, list[tuple[Asked, Reports]]]]:
         codes = self.domain.encode(frame)
@@ -151,7 +155,9 @@ class AssignedQuestions(SavedProtocol):
         privacy = self.privacy()
         tables = [
             Table(
-                self.domain.project(asked.group), (Block(asked.question, tally),), privacy.for_group(label(asked.group))
+                self.domain.project(asked.question.attributes),
+                (Block(asked.question, tally),),
+                privacy.for_group(label(asked.names)),
             )
             for asked, tally in zip(self._asked, tallies, strict=True)
         ]

@@ -1,0 +1,147 @@
+"""Crossed answers: the randomized answers of one respondent to several attributes, counted together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import prod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.blocks import Block
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError
+from ldpstats.mechanisms import Mechanism, ReportFormat
+from ldpstats.noise import DenseChannel, MultinomialNoise, SupportNoise, Tally
+from ldpstats.noise.channels import proper
+from ldpstats.protocols.groups import Group
+from ldpstats.questions import Question
+
+_VALUES, _BITS = ("grr", "rr"), ("sue", "oue")
+_LARGEST_CROSSED = 1 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class CrossedAnswers:
+    """What one respondent sends: an answer to every attribute, randomized by itself and written as one number.
+
+    The number is the category that randomized response reports; the bits of a unary encoding are read as a binary
+    number that begins with the bit of the first category. It is one out of so many outputs, so that the answers to
+    any group of attributes are one output of a channel: the Kronecker product of the attributes' own.
+
+    Parameters
+    ----------
+    domain : Domain
+        The attributes that are asked for.
+    mechanisms : tuple of Mechanism
+        What randomizes the answers to each of them.
+    """
+
+    domain: Domain
+    mechanisms: tuple[Mechanism, ...]
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """How many different answers there are to every attribute."""
+        return tuple(map(_outputs, self.mechanisms))
+
+    @property
+    def report_format(self) -> ReportFormat:
+        """A number per attribute."""
+        return ReportFormat(np.min_scalar_type(max(self.outputs) - 1), len(self.mechanisms))
+
+    def possible(self, reports: NDArray[Any]) -> BoolArray:
+        """Numbers of answers that there are."""
+        known: BoolArray = np.all(reports < np.array(self.outputs), axis=1)
+        return known
+
+    def __str__(self) -> str:
+        return f"attributes with {', '.join(map(str, self.outputs))} answers"
+
+    def numbered(self, reports: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+        """Return a row of numbers for every respondent, given all reports about every attribute."""
+        return np.column_stack([_numbers(*one) for one in zip(self.mechanisms, reports, strict=True)])
+
+    def randomized(
+        self, codes: NDArray[np.int64], copies: NDArray[np.int64], rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Draw the answers of respondents of whom so many share each row of true ones; count equal answers together.
+
+        Respondents with the same true answers to all attributes that are left, and the same randomized ones to those
+        before, are randomized together: the cost follows how many different rows there are.
+        """
+        for axis, used in enumerate(self.mechanisms):
+            sent = rng.multinomial(copies, proper(_noise(used).channel.matrix())[codes[:, axis]])
+            rows, answers = np.nonzero(sent)
+            columns = list(codes[rows].T)
+            columns[axis] = answers
+            counted = pd.Series(sent[rows, answers]).groupby(columns).sum()
+            codes, copies = counted.index.to_frame().to_numpy(), counted.to_numpy()
+        return codes, copies
+
+    def block(self, group: Group, answers: NDArray[Any], copies: NDArray[Any], simulated: bool) -> Block:
+        """Count the answers to some of the attributes together; a row of them stands for so many respondents."""
+        axes = [self.domain.names.index(name) for name in group]
+        noises = [_noise(self.mechanisms[axis]) for axis in axes]
+        outputs = [one.outputs for one in noises]
+        sent = np.ravel_multi_index(tuple(answers[:, axes].T), outputs)
+        counts = np.bincount(sent, weights=copies, minlength=prod(outputs))
+        noise = _of_matrix(reduce(np.kron, [one.channel.matrix() for one in noises]))
+        return Block(Question.of(self.domain, group), Tally(noise, counts, int(copies.sum()), simulated))
+
+
+def refuse_uncrossable(mechanisms: Sequence[Mechanism], domain: Domain, groups: Sequence[Group]) -> None:
+    """Refuse mechanisms whose reports are not one output of a channel, and groups whose channel would be too large."""
+    used = mechanisms[0].name
+    if used not in (*_VALUES, *_BITS):
+        raise LdpstatsError(
+            f"the mechanism {used!r} for groups of several attributes",
+            "'auto', 'grr' or 'rr', which report one of the values; 'sue' or 'oue', which report a bit for each",
+            "With k = 1 any mechanism will do.",
+        )
+    of_name = dict(zip(domain.names, map(_outputs, mechanisms), strict=True))
+    group = max(groups, key=lambda one: prod(of_name[name] for name in one))
+    answers = prod(of_name[name] for name in group)
+    if answers > _LARGEST_CROSSED:
+        grr = " Or take mechanism = 'grr', whose answers are only as many as the cells." if used in _BITS else ""
+        raise LdpstatsError(
+            f"a group with {domain.size(group):,} cells and {answers:,} different answers: {' and '.join(group)}",
+            f"at most {_LARGEST_CROSSED:,} different answers",
+            f"Form tables of fewer attributes.{grr}",
+        )
+
+
+def _outputs(mechanism: Mechanism) -> int:
+    return 1 << mechanism.k if mechanism.name in _BITS else mechanism.k
+
+
+def _numbers(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[np.int64]:
+    if mechanism.name not in _BITS:
+        return reports.astype(np.int64)
+    return np.unpackbits(reports, axis=1, count=mechanism.k) @ (1 << np.arange(mechanism.k)[::-1])
+
+
+def _noise(mechanism: Mechanism) -> MultinomialNoise:
+    """Return the noise of one attribute's answers by their number."""
+    noise = mechanism.noise
+    if isinstance(noise, MultinomialNoise):
+        return noise
+    assert isinstance(noise, SupportNoise)  # bits
+    return _of_matrix(_patterns(noise))
+
+
+def _patterns(noise: SupportNoise) -> FloatArray:
+    """Return the probability of every pattern of independent bits, a row for every true value."""
+    bits = (np.arange(1 << noise.cells)[:, None] >> np.arange(noise.cells)[::-1]) & 1
+    own, other = (np.where(bits, chance, 1 - chance) for chance in (noise.p, noise.q))
+    chances: FloatArray = np.where(np.eye(noise.cells, dtype=bool)[:, None], own, other).prod(axis=-1)
+    return chances
+
+
+def _of_matrix(matrix: FloatArray) -> MultinomialNoise:
+    return MultinomialNoise(DenseChannel(tuple(map(tuple, matrix.tolist()))))

@@ -1,0 +1,161 @@
+"""Hadamard coefficients: every respondent answers the parity of a few bits of her record, at full ε."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import combinations, product
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ldpstats.arrays import positive_epsilon
+from ldpstats.blocks import Block
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError
+from ldpstats.mechanisms import RR, Mechanism
+from ldpstats.noise import Tally
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.protocols.assigned import Asked, AssignedQuestions, Unit
+from ldpstats.protocols.groups import Group, checked_domain, groups_of, label, refuse_shared_labels
+from ldpstats.protocols.schedule import RECORD
+from ldpstats.questions import Question
+from ldpstats.tables import Table, TableSet
+
+_LARGEST_TABLE = 1 << 10
+
+
+@dataclass(frozen=True, init=False)
+class HadamardCoefficients(AssignedQuestions):
+    """A balanced schedule of parities, of which every respondent answers exactly one, by a bit at full ε.
+
+    Cormode, Kulkarni & Srivastava (2018) write a category as the bits of its number. Every set of bits that touches at
+    most k attributes is a coefficient, whose answer is the parity of the respondent's bits in it. All coefficients
+    within a group of k attributes together are the Hadamard transform of the group's table, so that they tell every
+    cell. Where a number of categories is no power of two they do so several times over, and the cells of the
+    "unbiased" estimate add up to one only nearly ("gls" and "mle" are exact).
+
+    Which coefficient was answered is public and does not depend on the record; hence the strict ε of a respondent's
+    whole record is that of a single bit. An answer stands behind the tables of all groups around its attributes. So
+    the tables of one collection are not independent of each other.
+
+    Beside `SampledGroups` this pays where ε is low and categories are few, two above all. For pairs at ε = .5, 1, 2
+    and 4 the exact variance of a cell is on average .42, .51, .75 and 1.14 times as large on the asia network (8
+    attributes with 2 categories), and .62, .73, 1.24 and 2.26 times on survey (6 attributes with 2 or 3).
+
+    Parameters
+    ----------
+    domain : Domain
+    k : int
+        The size of the groups whose tables are formed: all of that size, in the order of `views`.
+    epsilon : float
+        The level of every report, and so of every respondent.
+
+    Examples
+    --------
+    >>> domain = Domain({"sex": ["F", "M"], "travel": ["car", "train", "other"]})
+    >>> protocol = HadamardCoefficients(domain, k=2, epsilon=1.0)
+    >>> protocol.coefficients
+    ('sex[1]', 'travel[01]', 'travel[10]', 'travel[11]', 'sex[1] × travel[01]', 'sex[1] × travel[10]',
+     'sex[1] × travel[11]')
+    >>> tables = protocol.simulate(np.full(6, 7000), rng=1)
+    >>> len(tables["sex", "travel"].blocks), tables["sex", "travel"].n
+    (7, 42000)
+    >>> print(protocol.privacy())
+    epsilon = 1 (strict; unit: a respondent's whole record)
+    """
+
+    kind: ClassVar[str] = "hadamard coefficients"
+
+    domain: Domain
+    k: int
+    epsilon: float
+    groups: tuple[Group, ...]
+    _units: tuple[Unit, ...] = field(repr=False, compare=False)
+
+    def __init__(self, domain: Domain, k: int = 2, epsilon: float = 1.0) -> None:
+        formed, level = groups_of(checked_domain(domain), k, None), positive_epsilon(epsilon)
+        refuse_shared_labels(formed)
+        _refuse_large(domain, formed)
+        size = len(formed[0])
+        self._settle(
+            [[asked] for asked in _parities(domain, size, RR(2, level))],
+            domain=domain,
+            k=size,
+            epsilon=level,
+            groups=formed,
+        )
+
+    @property
+    def coefficients(self) -> tuple[str, ...]:
+        """The names of all coefficients, as the rows of reports have them; ones mark the bits of an attribute."""
+        return tuple(label(asked.names) for asked in self._asked)
+
+    def privacy(self) -> PrivacyStatement:
+        """Return what every respondent is promised: the level of one bit, which is that of every table, too."""
+        level = self._asked[0].mechanism.strict_epsilon()
+        return PrivacyStatement(level, RECORD, {label(group): level for group in self.groups})
+
+    def _table_set(self, tallies: Sequence[Tally]) -> TableSet:
+        privacy = self.privacy()
+        answered = defaultdict(list)
+        for asked, tally in zip(self._asked, tallies, strict=True):
+            answered[frozenset(asked.question.attributes)].append((asked.question, tally))
+        tables = []
+        for group in self.groups:
+            own = self.domain.project(group)
+            within = [one for attributes in _subsets(group) for one in answered[frozenset(attributes)]]
+            blocks = tuple(Block(_widened(question, own), tally) for question, tally in within)
+            tables.append(Table(own, blocks, privacy.for_group(label(group))))
+        return TableSet(self.domain, tables, privacy)
+
+    def _plain(self) -> dict[str, Any]:
+        return {"k": self.k, "epsilon": self.epsilon}
+
+
+def _parities(domain: Domain, k: int, mechanism: Mechanism) -> Iterator[Asked]:
+    """Ask for every coefficient of at most k attributes.
+
+    No two of them agree, or disagree, in all cells, also where some patterns of bits belong to no category: the bits
+    that only one of them holds are a coefficient, which is 0 in the first cell, and 1 where a single bit of it is set
+    and all others are not. There is a category of every single bit.
+    """
+    widths = {name: (len(values) - 1).bit_length() for name, values in domain.categories.items()}
+    for attributes in _subsets(domain.names, k):
+        for masks in product(*(range(1, 1 << widths[name]) for name in attributes)):
+            marked = zip(attributes, masks, strict=True)
+            names = tuple(f"{name}[{mask:0{widths[name]}b}]" for name, mask in marked)
+            yield Asked(names, _parity(Question.of(domain, attributes), masks), mechanism)
+
+
+def _subsets(names: Sequence[str], most: int | None = None) -> Iterator[Group]:
+    """Return the nonempty sets of so many names at most, the smallest first."""
+    sizes = range(1, (most or len(names)) + 1)
+    return (chosen for size in sizes for chosen in combinations(names, size))
+
+
+def _parity(question: Question, masks: Sequence[int]) -> Question:
+    """Ask for the parity of the bits in the masks, one for every attribute."""
+    parities = [
+        np.bitwise_count(np.arange(categories) & mask) % 2
+        for categories, mask in zip(question.shape, masks, strict=True)
+    ]
+    return question.coarsened(reduce(np.bitwise_xor.outer, parities).ravel())
+
+
+def _widened(question: Question, domain: Domain) -> Question:
+    """Ask the same about a table that has more attributes."""
+    cells = np.stack(np.unravel_index(np.arange(domain.size()), domain.shape), axis=1)
+    return Question.of(domain, domain.names).coarsened(question.answer(domain, cells))
+
+
+def _refuse_large(domain: Domain, groups: Sequence[Group]) -> None:
+    cells = max(domain.size(group) for group in groups)
+    if cells > _LARGEST_TABLE:
+        raise LdpstatsError(
+            f"a group with {cells:,} cells, of which every one takes a coefficient or more",
+            f"at most {_LARGEST_TABLE:,} cells",
+            "Form tables of fewer attributes, or ask for the groups as they are: SampledGroups.",
+        )
