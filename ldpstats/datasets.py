@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import as_file, files
@@ -54,7 +55,11 @@ class Network:
 
     def pair(self, first: str, second: str) -> FloatArray:
         """Return the exact joint distribution of two attributes."""
-        names = self.domain.project((first, second)).names
+        return self.joint((first, second))
+
+    def joint(self, attributes: Iterable[str]) -> FloatArray:
+        """Return the exact joint distribution of some attributes, an axis for each."""
+        names = self.domain.project(attributes).names
         relevant = sorted(self.model.get_ancestors(list(names)))
         operands: list[Any] = []
         for factor in (self.model.get_cpds(name) for name in relevant):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -91,21 +90,6 @@ def marginals_of(tables: TableSet | Iterable[Table]) -> tuple[Domain, list[Margi
     if not answered:
         raise LdpstatsError("tables without a single report", "at least one table with reports")
     return domain, answered
-
-
-def shared_attributes(groups: Sequence[Attributes]) -> dict[Attributes, list[int]]:
-    """Return every set of attributes that is the overlap of two groups, with the places of all groups that hold it.
-
-    Where a group holds a whole other one, that one is the overlap. Larger overlaps imply smaller ones only between
-    the groups that share them, so that all are kept. The attributes stand in the order in which groups name them first.
-    """
-    order = {name: place for place, name in enumerate(dict.fromkeys(name for group in groups for name in group))}
-    sets = [frozenset(group) for group in groups]
-    overlaps = {one & other for one, other in combinations(sets, 2)} - {frozenset()}
-    return {
-        tuple(sorted(overlap, key=order.__getitem__)): [place for place, own in enumerate(sets) if overlap <= own]
-        for overlap in sorted(overlaps, key=lambda one: sorted(order[name] for name in one))
-    }
 
 
 def _common_domain(tables: Sequence[Table]) -> Domain:
