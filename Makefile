@@ -21,6 +21,7 @@ types: .venv/.developed  ## static types
 
 bench: .venv/.tested .venv/.peers  ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/monte_carlo.py
+	$(BIN)/python benchmarks/consistency_speed.py
 	$(BIN)/python benchmarks/oracles.py .venv/peers/bin/python
 
 studies: .venv/.tested  ## published figures, measured anew (some minutes)
@@ -29,6 +30,7 @@ studies: .venv/.tested  ## published figures, measured anew (some minutes)
 	$(BIN)/python benchmarks/inference.py
 	$(BIN)/python benchmarks/interval_coverage.py
 	$(BIN)/python benchmarks/published_tests.py
+	$(BIN)/python benchmarks/consistency.py
 
 .venv/.created:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ldpstats needs Python 3.11 or newer; try: make PYTHON=python3.12")'

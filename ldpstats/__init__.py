@@ -5,6 +5,7 @@ functions of that channel, each written once; a mechanism brings only its channe
 """
 
 from ldpstats.auditing import Audit, audit
+from ldpstats.consistency import make_consistent, reconstruct
 from ldpstats.domain import Domain
 from ldpstats.errors import DomainError, LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.inference import (
@@ -167,6 +168,7 @@ __all__ = [
     "independence_tests",
     "joint_independence_test",
     "log_linear_model",
+    "make_consistent",
     "marginal_homogeneity_test",
     "mechanism",
     "mechanisms",
@@ -179,6 +181,7 @@ __all__ = [
     "power_curve",
     "proportion_difference",
     "recommend",
+    "reconstruct",
     "risk_difference",
     "risk_ratio",
     "rrba",

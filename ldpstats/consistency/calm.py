@@ -1,0 +1,367 @@
+"""CALM: which views of several attributes to ask for, so that tables of any k attributes can be put together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import combinations
+from numbers import Real
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import FloatArray, IntArray, at_least, positive_epsilon
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError
+from ldpstats.mechanisms import best_name, mechanism
+from ldpstats.protocols import SampledGroups
+from ldpstats.protocols.groups import Group, checked_domain, groups_of
+from ldpstats.views import views
+
+Cover: TypeAlias = Literal["pairs", "triples"]
+_HELD: dict[str, int] = {"pairs": 2, "triples": 3}
+
+# larger views hold more noise than any small table that could be taken from them
+_LARGEST_VIEW = 1 << 9
+_MOST_VIEWS = 10_000
+_MOST_TARGETS = 500_000
+
+
+def covering_groups(domain: Domain, size: int, cover: Cover = "pairs") -> tuple[Group, ...]:
+    """Return few groups of attributes in which every pair, or every triple, of attributes stands together.
+
+    These are the views of PriView (Qardaji, Yang & Li 2014), which takes them from tables of covering designs. There
+    a curator adds noise to each; under local privacy every respondent reports one of them.
+
+    They are found by a greedy search. Each group begins with the first pair (triple) that is missing and takes in the
+    attribute that adds most of the missing ones, as long as one adds any. For pairs the groups of
+    `views(..., cover="pairs")` are taken where they are fewer; they are made for few views of many groups each.
+
+    Parameters
+    ----------
+    domain : Domain
+    size : int
+        The attributes in a group; some groups may have fewer.
+    cover : {"pairs", "triples"}
+
+    Examples
+    --------
+    >>> domain = Domain({name: ["yes", "no"] for name in "abcdefg"})
+    >>> covering_groups(domain, 4)[:3]
+    (('a', 'b', 'c', 'd'), ('a', 'e', 'f', 'g'), ('b', 'c', 'e', 'f'))
+    >>> len(covering_groups(domain, 3)), len(covering_groups(domain, 4, cover="triples"))
+    (7, 13)
+    """
+    names = checked_domain(domain).names
+    if cover not in _HELD:
+        raise LdpstatsError(f"cover = {cover!r}", " or ".join(map(repr, _HELD)))
+    if not _HELD[cover] <= at_least(size, 1, "size") <= len(names):
+        raise LdpstatsError(
+            f"{cover} of {len(names)} attributes in groups of {size}",
+            f"groups of {_HELD[cover]} to {len(names)} attributes",
+        )
+    found = [tuple(names[place] for place in group) for group in _greedy_cover(len(names), size, _HELD[cover])]
+    if cover == "pairs":
+        arranged = [tuple(map(str, group)) for view in views(names, size, cover="pairs") for group in view]
+        found = min(found, arranged, key=len)
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalmDesign:
+    """Views, and how far tables of k attributes that are put together from their reports will be off.
+
+    All figures are means over all sets of k attributes.
+
+    Parameters
+    ----------
+    release : Release
+        What is to be collected, and for which tables.
+    views : tuple of tuples of str
+        Each respondent reports one of them.
+    made : str
+        How the views were found.
+    noise_error : float
+        The expected sum of the squared errors of a table's cells that comes from randomizing the answers.
+    sampling_error : float
+        The same that comes from the respondents of each view being a sample.
+    left_open : float
+        The share of a table's degrees of freedom that no view tells anything about. What is filled in there makes
+        the reconstruction error, whose size depends on the population.
+    covered : float
+        The share of the tables that stand in a view as a whole.
+    threshold : float
+        The noise and sampling error that was to be kept.
+    considered : tuple of CalmDesign
+        The designs that these views were chosen from.
+    """
+
+    release: Release
+    views: tuple[Group, ...] = field(repr=False)
+    made: str
+    noise_error: float
+    sampling_error: float
+    left_open: float
+    covered: float
+    threshold: float = math.nan
+    considered: tuple[CalmDesign, ...] = field(default=(), repr=False)
+
+    @property
+    def size(self) -> int:
+        """The most attributes of a view (the paper's l)."""
+        return max(map(len, self.views))
+
+    @property
+    def number(self) -> int:
+        """How many views there are (the paper's m)."""
+        return len(self.views)
+
+    @property
+    def error(self) -> float:
+        """Noise and sampling error together."""
+        return self.noise_error + self.sampling_error
+
+    def protocol(self) -> SampledGroups:
+        """Return the protocol in which every respondent reports one of the views at full ε."""
+        asked = self.release
+        return SampledGroups(asked.domain, epsilon=asked.epsilon, mechanism=asked.mechanism, groups=self.views)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per design that was considered, and which one was chosen."""
+        rows = [
+            {
+                "made": one.made,
+                "size": one.size,
+                "number": one.number,
+                "noise error": one.noise_error,
+                "sampling error": one.sampling_error,
+                "left open": one.left_open,
+                "covered": one.covered,
+                "chosen": one.views == self.views,
+            }
+            for one in self.considered
+        ]
+        return pd.DataFrame(rows)
+
+    def __str__(self) -> str:
+        within = self.error <= self.threshold
+        reason = "of those within it they leave least open" if within else "none is within it, and theirs is the least"
+        return (
+            f"{self.number} views of up to {self.size} attributes ({self.made}): expected squared error of a table of "
+            f"{self.release.k} attributes {self.error:.2g} ({self.noise_error:.2g} noise, {self.sampling_error:.2g} "
+            f"sampling), threshold {self.threshold:.2g}: {reason}; {self.left_open:.1%} of its degrees of freedom are "
+            f"left to reconstruction"
+        )
+
+
+def calm_views(
+    domain: Domain, n: int, epsilon: float, k: int = 3, mechanism: str = "auto", threshold: float = 1e-4
+) -> CalmDesign:
+    """Choose how many views of how many attributes to collect, so that tables of any k attributes can be made.
+
+    This is the design step of CALM, consistent adaptive local marginals (Zhang, Wang, Li, He & Chen 2018). Every
+    respondent reports one view at full ε. Then the tables of the views are made consistent (`make_consistent`), and
+    tables of k attributes are reconstructed from them by maximum entropy (`reconstruct`).
+
+    Three errors are balanced: larger views have more noise in them, more views have fewer respondents each
+    (sampling error), and what no view holds must be filled in (reconstruction error). The last one depends on the
+    population and cannot be known beforehand. So, as in CALM, as little as possible is left to it that keeps the
+    other two within a threshold. Where nothing keeps it, the views with the least error are taken.
+
+    CALM is stated for attributes with two categories and one variance of its frequency oracle. Here every view V has
+    the cells of its own attributes, and T_V is the exact sum of their variances per report by its own mechanism, if
+    all are equally frequent (their share in the total, which is known, left out). With n/m respondents for each of m
+    views, the expected squared error of a table of the attributes A is
+
+        Σ over S ⊆ A held by a view:  Π_{a∈S} (s_a − 1) / Π_{a∈A} s_a · 1 / Σ_{V ⊇ S} (n/m) / T_V
+
+    with s_a categories of the attribute a. That is exact for least squares, before negative cells are removed: the
+    interaction of S has Π (s_a − 1) degrees of freedom, and all views that hold S tell about it. Without any noise
+    T_V is 1, which is the sampling error; the rest is noise.
+
+    The candidates are `covering_groups` of all sizes, for pairs and for triples, and all groups of k.
+
+    Parameters
+    ----------
+    domain : Domain
+    n : int
+        The respondents.
+    epsilon : float
+        The level of a respondent.
+    k : int
+        The attributes of the tables that are wanted.
+    mechanism : str
+        "auto" takes the one with the least variance for every view, out of all and so never worse than the better
+        of GRR and OLH, between which CALM chooses; or a name for all views.
+    threshold : float
+        The noise and sampling error that a table may have, as a sum of squares over its cells. The default is a
+        total variation of about .02 in a table of 20 cells.
+
+    Examples
+    --------
+    >>> domain = Domain({name: ["yes", "no"] for name in "abcdefgh"})
+    >>> design = calm_views(domain, n=100_000, epsilon=1.0)
+    >>> design.size, design.number
+    (3, 11)
+    >>> len(design.protocol().groups)
+    11
+    """
+    most, asked = _above_zero(threshold), Release(domain, n, epsilon, k, mechanism)
+    considered = tuple(asked.designed(made, groups) for made, groups in asked.candidates())
+    within = [one for one in considered if one.error <= most]
+    best = min(
+        within or considered, key=lambda one: (one.left_open, one.error) if within else (one.error, one.left_open)
+    )
+    return replace(best, threshold=most, considered=considered)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What is to be collected, and for which tables.
+
+    Parameters
+    ----------
+    domain, n, epsilon, k, mechanism
+        As in `calm_views`.
+    """
+
+    domain: Domain
+    n: int
+    epsilon: float
+    k: int
+    mechanism: str
+
+    def __post_init__(self) -> None:
+        d = len(checked_domain(self.domain))
+        at_least(self.n, 1, "n")
+        positive_epsilon(self.epsilon)
+        if not 2 <= at_least(self.k, 1, "k") <= d:
+            raise LdpstatsError(f"tables of k = {self.k} out of {d} attributes", f"k from 2 to {d}")
+        if math.comb(d, self.k) > _MOST_TARGETS:
+            raise LdpstatsError(
+                f"{math.comb(d, self.k):,} tables of {self.k} out of {d} attributes",
+                f"at most {_MOST_TARGETS:,} tables",
+                "Design for fewer attributes per table.",
+            )
+
+    def candidates(self) -> Iterator[tuple[str, tuple[Group, ...]]]:
+        """Yield different sets of views that are small enough, each with the way it was made."""
+        d, met = len(self.domain), set[frozenset[Group]]()
+        every = [("all groups", groups_of(self.domain, self.k, None))] if math.comb(d, self.k) <= self._most else []
+        for made, found in [*self._covers("pairs"), *self._covers("triples"), *every]:
+            if len(found) <= self._most and frozenset(found) not in met:
+                met.add(frozenset(found))
+                yield made, found
+        if not met:
+            raise LdpstatsError(f"n = {self.n} for views of {d} attributes", "more respondents than views")
+
+    @property
+    def _most(self) -> int:
+        return min(self.n, _MOST_VIEWS)
+
+    def _covers(self, cover: Cover) -> Iterator[tuple[str, tuple[Group, ...]]]:
+        held = _HELD[cover]
+        for size in range(held, len(self.domain) + 1 if held <= self.k else 0):
+            if math.comb(len(self.domain), held) > self._most * math.comb(size, held):
+                continue
+            found = covering_groups(self.domain, size, cover)
+            if size > held and max(map(self.domain.size, found)) > _LARGEST_VIEW:
+                return
+            yield f"{cover} covered", found
+
+    def designed(self, made: str, groups: tuple[Group, ...]) -> CalmDesign:
+        """Return the errors that are to be expected of these views."""
+        told = _Told.by(self, groups)
+        sizes, targets = np.array(self.domain.shape), _subsets(np.arange(len(self.domain)), self.k)
+        cells = sizes[targets].prod(axis=1)
+        error, sampling, unknown = np.zeros((3, len(targets)))
+        for order in range(1, self.k + 1):
+            for part in _subsets(np.arange(self.k), order):
+                freedom, place = (sizes[targets[:, part]] - 1).prod(axis=1), _rank(targets[:, part])
+                error += freedom / cells * told.variance[order][place]
+                sampling += freedom / cells * told.sampling[order][place]
+                unknown += freedom * (told.variance[order][place] == 0)
+        whole = told.variance[self.k][_rank(targets)] > 0
+        left_open = unknown / (cells - 1)
+        noise_error, sampling_error = float((error - sampling).mean()), float(sampling.mean())
+        return CalmDesign(self, groups, made, noise_error, sampling_error, float(left_open.mean()), float(whole.mean()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Told:
+    """What views together tell about every set of up to k attributes: the variance of a degree of freedom.
+
+    It is zero where no view holds the set, and stands in the unit of a table's total squared error; for every order
+    there is an array, in the order of `_rank`.
+    """
+
+    variance: list[FloatArray]
+    sampling: list[FloatArray]
+
+    @classmethod
+    def by(cls, release: Release, groups: tuple[Group, ...]) -> _Told:
+        """Weigh the views by their precision, as least squares does."""
+        domain, orders = release.domain, range(release.k + 1)
+        precision = [np.zeros(math.comb(len(domain), order)) for order in orders]
+        sampled = [np.zeros_like(one) for one in precision]
+        for group in groups:
+            total = _total_variance(release.mechanism, domain.size(group), release.epsilon)
+            weight = release.n / len(groups) / total
+            members = np.sort([domain.names.index(name) for name in group])
+            for order in orders[1 : len(group) + 1]:
+                place = _rank(_subsets(members, order))
+                precision[order][place] += weight
+                sampled[order][place] += weight / total
+        inverse = [np.divide(1, one, out=np.zeros_like(one), where=one > 0) for one in precision]
+        return cls(inverse, [part * one**2 for part, one in zip(sampled, inverse, strict=True)])
+
+
+@lru_cache(maxsize=4096)
+def _total_variance(name: str, cells: int, epsilon: float) -> float:
+    """Return the sum of the variances of equally frequent cells from one report, sampling alone having one.
+
+    Every contrast of the cells counts with its mean variance; the total of all cells, which is known, does not.
+    """
+    used = mechanism(best_name(cells, epsilon) if name == "auto" else name, k=cells, epsilon=epsilon)
+    covariance = used.noise.covariance(np.full(cells, 1 / cells))
+    of_contrasts = np.trace(covariance) - covariance.sum() / cells
+    return float(cells * of_contrasts / (cells - 1))
+
+
+def _above_zero(threshold: object) -> float:
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 < float(threshold) < math.inf:
+        raise LdpstatsError(f"threshold = {threshold!r}", "a finite number above 0", "The default is 1e-4.")
+    return float(threshold)
+
+
+def _subsets(members: IntArray, order: int) -> IntArray:
+    """Return all subsets of so many members, a row each, in the order of the members."""
+    return np.array(list(combinations(members.tolist(), order)), dtype=np.int64)
+
+
+def _rank(subsets: IntArray) -> IntArray:
+    """Return the place of each row of ascending numbers in the list of all such rows (combinatorial numbers)."""
+    from scipy.special import comb
+
+    ranks: IntArray = comb(subsets, np.arange(1, subsets.shape[1] + 1)).round().sum(axis=1).astype(np.int64)
+    return ranks
+
+
+def _greedy_cover(attributes: int, size: int, held: int) -> Iterator[list[int]]:
+    """Yield groups of up to `size` attributes until every set of `held` stands in one."""
+    missing = np.ones((attributes,) * held, dtype=np.bool_)
+    for first in combinations(range(attributes), held):
+        if not missing[first]:
+            continue
+        group = list(first)
+        while len(group) < size:
+            gain = missing[np.ix_(*[group] * (held - 1))].reshape(-1, attributes).sum(axis=0)
+            gain[group] = 0
+            if not gain.any():
+                break
+            group.append(int(gain.argmax()))
+        missing[np.ix_(*[group] * held)] = False
+        yield sorted(group)

@@ -1,0 +1,190 @@
+"""The joint table under which the reports behind many tables are most likely, through all their channels at once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.blocks import Block
+from ldpstats.consistency.joint import LARGEST_JOINT, places
+from ldpstats.consistency.marginals import Attributes
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.estimation import Fitted, most_likely
+from ldpstats.noise import MultinomialNoise
+from ldpstats.questions import Question
+from ldpstats.tables import Table
+
+_MOST_ROUNDS = 1000
+_WRONG = 1e-9
+
+
+def most_likely_joint(tables: Iterable[Table], domain: Domain, target: Iterable[str]) -> Fitted:
+    """Find the proper frequencies of a target under which the reports of all the tables are most likely.
+
+    EM goes through all channels at once: a step multiplies the frequency of a cell c by Σ o_y Q(y|c) / μ_y over the
+    outputs y of all blocks, o_y being their shares of the reports and μ_y their probabilities. It ends where no other
+    frequencies can have a log-likelihood per report that is higher by 1e-10, and warns if it has to end before.
+
+    Tables of pairs tell nothing about interactions of three attributes. Then many frequencies are equally likely, and
+    EM ends at some of them (from the uniform table it tends to even ones, but accelerated it does not). So the
+    ones of maximum entropy are taken among all with the same answers to every question: see `most_even`.
+
+    There is no covariance here. Where the blocks identify all cells, `maximum_likelihood(joint_blocks(...)[1])` gives
+    the same frequencies with theirs; where they do not, no covariance allows for what is not identified. Reports
+    count as independent of each other. If respondents are behind several tables, this is a composite likelihood.
+
+    Parameters
+    ----------
+    tables : iterable of Table
+        Those that share no attribute with the target are left out.
+    domain : Domain
+        All the attributes of the tables.
+    target : iterable of str
+        The attributes of the joint table.
+
+    Returns
+    -------
+    Fitted
+        With the frequencies of the target's cells, the last attribute varying fastest, and the iterations of EM.
+
+    Examples
+    --------
+    >>> from ldpstats import SampledGroups
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "old"]})
+    >>> people = np.array([0, 400, 0, 100, 100, 0, 400, 0])
+    >>> tables = SampledGroups(domain, epsilon=8.0, mechanism="grr").simulate(people, rng=1)
+    >>> most_likely_joint(tables, domain, ["car", "sex"]).frequencies.round(1)
+    array([0.4, 0.1, 0.1, 0.4])
+    """
+    common, blocks = joint_blocks(tables, domain, target)
+    fitted, n = most_likely(blocks), sum(block.n for block in blocks)
+    if not fitted.converged:
+        warnings.warn(
+            f"after {fitted.iterations} iterations the log-likelihood may still rise by {n * fitted.gap:.2g}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    questions = {block.question: block.classes for block in blocks}
+    even = most_even(fitted.frequencies, questions.values())
+    likelihood = sum(_log_likelihood(block, even) for block in blocks)
+    gap = fitted.gap + (fitted.log_likelihood - likelihood) / n
+    place = places(common.names, common.shape, domain.project(target).names)
+    frequencies = np.bincount(place, weights=even).astype(float)
+    return replace(fitted, frequencies=frequencies, log_likelihood=likelihood, gap=gap)
+
+
+def most_even(frequencies: FloatArray, partitions: Iterable[IntArray]) -> FloatArray:
+    """Return the frequencies of maximum entropy among all with the same totals over the classes of every partition.
+
+    This is iterative proportional fitting from the uniform table: the totals of one partition after the other are
+    made what they have to be. As some frequencies have them all, it converges to the ones of maximum entropy
+    (Csiszár 1975): quickly, unless these must have zeros that no total shows. It ends when all totals are right to
+    1e-9, or after a thousand rounds; in such slow cases they were right to 3e-5.
+
+    Parameters
+    ----------
+    frequencies : array, shape (cells,)
+    partitions : iterable of arrays of int, shape (cells,)
+        The class of every cell, such as `places` gives.
+
+    Examples
+    --------
+    Two attributes that hang together, of which the margins alone are kept:
+
+    >>> most_even(np.array([0.5, 0.1, 0.0, 0.4]), [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])])
+    array([0.3, 0.3, 0.2, 0.2])
+    """
+    wanted = [(classes, np.bincount(classes, weights=frequencies)) for classes in partitions]
+    even = np.full(frequencies.size, 1 / frequencies.size)
+    for _ in range(_MOST_ROUNDS):
+        wrong = 0.0
+        for classes, totals in wanted:
+            own = np.bincount(classes, weights=even)
+            wrong = max(wrong, float(np.abs(own - totals).max()))
+            even = even * np.divide(totals, own, out=np.zeros_like(totals), where=own > 0)[classes]
+        if wrong <= _WRONG:
+            break
+    return even
+
+
+def joint_blocks(tables: Iterable[Table], domain: Domain, target: Iterable[str]) -> tuple[Domain, list[Block]]:
+    """Return the attributes of one table that holds the target, and all blocks that tell about it as blocks of it.
+
+    A block about some attributes of a table is one about the whole table, with a question that all cells answer
+    alike which agree in these attributes. Tables with further attributes are added up to the target where their
+    noise allows that (truth or fake); the others bring their further attributes into the common table.
+
+    Examples
+    --------
+    >>> from ldpstats import SampledGroups
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = SampledGroups(domain, k=1, mechanism="grr").simulate(np.array([30, 30, 10, 30]), rng=1)
+    >>> common, blocks = joint_blocks(tables, domain, ["sex", "car"])
+    >>> common.names, [block.question.classes for block in blocks]
+    (('sex', 'car'), [(0, 0, 1, 1), (0, 1, 0, 1)])
+    """
+    wanted = domain.project(target).names
+    telling = [table for table in tables if table.n > 0 and not set(wanted).isdisjoint(table.attributes)]
+    _refuse_silent(wanted, telling)
+    for table in telling:
+        _refuse_without_likelihood(table, domain)
+    further = [name for table in telling if not _added_up(table, wanted) for name in table.attributes]
+    common = domain.project(dict.fromkeys([*wanted, *further]))
+    if common.size() > LARGEST_JOINT:
+        raise LdpstatsError(
+            f"a joint table of {one_line(common.names)} with {common.size():,} cells",
+            f"at most {LARGEST_JOINT:,} cells",
+            "Ask for fewer attributes together, or leave out tables with other attributes that cannot be added up.",
+        )
+    blocks = [block for table in telling for block in _added_up(table, common.names)]
+    # RRBA has many blocks with few questions
+    about = {question: _about(common, question) for question in {block.question for block in blocks}}
+    return common, [replace(block, question=about[block.question]) for block in blocks]
+
+
+def _added_up(table: Table, attributes: Attributes) -> Sequence[Block]:
+    """Return the blocks of a table, added up to those of its attributes that are among these; none if that fails."""
+    try:
+        marginal = table.marginal(name for name in table.attributes if name in attributes)
+    except NotIdentifiedError:  # reports that cannot be added up, and whose table has no estimate either
+        return ()
+    return marginal.blocks
+
+
+def _about(common: Domain, question: Question) -> Question:
+    """Return a question about some attributes as one about the whole table."""
+    cells = places(common.names, common.shape, question.attributes)
+    return Question(common.names, common.shape, tuple(np.asarray(question.classes)[cells].tolist()))
+
+
+def _log_likelihood(block: Block, frequencies: FloatArray) -> float:
+    seen = block.tally.counts > 0
+    chances = block.noise.mean(block.question.answer_frequencies(frequencies))
+    return float(block.tally.counts[seen] @ np.log(chances[seen]))
+
+
+def _refuse_silent(wanted: Attributes, tables: Sequence[Table]) -> None:
+    missing = [name for name in wanted if not any(name in table.attributes for table in tables)]
+    if missing:
+        raise NotIdentifiedError(
+            f"a target with {one_line(missing)}, which no table with reports is about",
+            "attributes of the tables with reports",
+            "Leave these attributes out, or collect a group that has them.",
+        )
+
+
+def _refuse_without_likelihood(table: Table, domain: Domain) -> None:
+    if table.domain != domain.project(table.attributes):
+        raise LdpstatsError(f"the table {table!r} with other categories than the domain", "tables over one domain")
+    if not table.blocks or not all(isinstance(block.noise, MultinomialNoise) for block in table.blocks):
+        kind = "reports without a likelihood" if table.blocks else "no reports of its own"
+        raise LdpstatsError(
+            f"the table of {one_line(table.attributes)}, with {kind}",
+            "tables whose reports are one output of a channel each (randomized response, cohorts)",
+            "'l2', 'l1', 'elastic-net' and shrinkage need no more than estimates with covariances.",
+        )

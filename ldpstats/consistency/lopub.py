@@ -1,0 +1,278 @@
+"""LoPub: the distribution of many attributes and synthetic records, from answers to each of them on a split budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import FloatArray, IntArray, at_least
+from ldpstats.consistency.dependency_graph import Rule, clique_tree, dependency_graph
+from ldpstats.consistency.junction_tree import Beliefs, JunctionTree
+from ldpstats.consistency.marginals import Attributes, Marginal
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.estimation import mixture_em
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.protocols import PerAttribute
+from ldpstats.randomness import Rng, generator
+from ldpstats.tables import Table
+
+if TYPE_CHECKING:
+    from networkx import Graph
+
+
+def lopub(
+    protocol: PerAttribute,
+    reports: pd.DataFrame,
+    estimator: str = "em",
+    rule: Rule = "direct",
+    alpha: float = 0.05,
+    phi: float = 0.2,
+) -> LoPubModel:
+    """Learn which attributes depend on each other, and their joint distribution, from one and the same reports.
+
+    This is LoPub (Ren, Yu, Yu, Yang, Yang, McCann & Yu 2018). Every respondent randomizes every attribute. All pairs
+    are estimated from these answers and give a dependency graph; its cliques are estimated from the same answers once
+    more. The joint distribution is the product of the cliques' tables over those that neighbours share. Looking at the
+    same reports twice costs no privacy.
+
+    A respondent spends the sum over all attributes, ε = Σ ε_a, and the `privacy` of the model says so. Ren et al. send
+    every attribute through a Bloom filter with h hash functions, whose bits flip with probability f/2: a level of at
+    most 2 h ln((2 − f)/f) each (Erlingsson, Pihur & Korolova 2014), and of just that where no two hashes meet. Here
+    there is an answer (mechanism "grr") or a bit per category ("sue", which is h = 1 without collisions), and the level
+    is that of the implemented channel. So there is no nominal level beside the strict one. At a small ε_a the table of
+    a pair is mostly noise: where attributes are many, `calm_views` are far more exact at the same ε.
+
+    Parameters
+    ----------
+    protocol : PerAttribute
+        One with crossed answers (k = 2); its groups may be any, since the reports do not depend on them.
+    reports : DataFrame
+        What `protocol.reports` returned.
+    estimator : {"em", "lasso", "lasso+em", "published lasso"}
+        How a clique is estimated. "em" finds the most likely cells. "lasso" regresses the shares of the patterns of
+        answers on what each cell makes likely, with nonnegative cells and a penalty on their sum, and rescales them to
+        one; as large as the noise of the regression, the penalty empties cells that noise alone would explain.
+        "lasso+em" takes the cells that are left as the only candidates for "em".
+        "published lasso" regresses the counts of single bits on the cells that set them, as the code of Ren et al.
+        does, with its penalty (but nonnegative cells and no intercept). It is there for comparison: such counts tell
+        the distributions of single attributes and nothing else, every joint distribution that has them fits equally
+        well, and which one comes out is an accident of the solver.
+    rule, alpha, phi
+        Which attributes are joined; see `dependency_graph`. Ren et al. have "published".
+
+    Examples
+    --------
+    >>> from ldpstats import Domain
+    >>> domain = Domain({name: ["yes", "no"] for name in "abc"})
+    >>> frame = domain.decode(np.repeat([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]], 5000, axis=0))
+    >>> protocol = PerAttribute(domain, epsilon=6.0, k=2)
+    >>> model = lopub(protocol, protocol.reports(frame, rng=1))
+    >>> model.cliques, model.marginal(["b", "a"]).round(2)
+    ((('a', 'b'), ('c',)), array([[0.5, 0. ],
+           [0. , 0.5]]))
+    >>> model.sample(2, rng=1)
+        a   b    c
+    0  no  no  yes
+    1  no  no   no
+    """
+    if estimator not in ESTIMATORS:
+        raise LdpstatsError(f"estimator = {estimator!r}", one_line(list(ESTIMATORS)))
+    names = _asked(protocol)
+    pairs = _formed(protocol, combinations(names, 2)).tables(reports)
+    graph = dependency_graph(pairs, rule, alpha, phi)
+    tree = clique_tree(graph)
+    tables = _clique_tables(protocol, reports, tree)
+    cells = [ESTIMATORS[estimator](table).reshape(table.shape) for table in tables]
+    beliefs = Beliefs(tree, _agreeing(tree, cells))
+    return LoPubModel(protocol.domain.project(names), graph, beliefs, estimator, pairs.privacy, tables[0].n)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoPubModel:
+    """A distribution of many attributes that was estimated clique by clique.
+
+    Parameters
+    ----------
+    domain : Domain
+        The attributes that were asked for.
+    graph : networkx.Graph
+        Which of them depend on each other; see `dependency_graph`.
+    beliefs : Beliefs
+        The tables of the cliques, which agree on what neighbours share.
+    estimator : str
+        How the cliques were estimated.
+    privacy : PrivacyStatement
+        What the respondents were promised.
+    n : int
+        The respondents.
+    """
+
+    domain: Domain
+    graph: Graph[str] = field(repr=False)
+    beliefs: Beliefs = field(repr=False)
+    estimator: str
+    privacy: PrivacyStatement
+    n: int
+
+    @property
+    def cliques(self) -> tuple[Attributes, ...]:
+        """The cliques of the triangulated graph, the root of the junction tree first."""
+        return self.beliefs.tree.cliques
+
+    def marginal(self, attributes: Iterable[str]) -> FloatArray:
+        """Return the proportions of the cells of any attributes, in the shape of their table.
+
+        There are no standard errors: which cliques there are was itself decided by the noise.
+        """
+        return self.beliefs.marginal(self.domain.project(attributes).names)
+
+    def sample(self, n: int, rng: Rng = None) -> pd.DataFrame:
+        """Draw n synthetic records: the root of the junction tree, and every other clique given its parent."""
+        numbers, tree = generator(rng), self.beliefs.tree
+        codes = np.empty((at_least(n, 1, "n"), len(tree.sizes)), dtype=np.int64)
+        place = {name: column for column, name in enumerate(tree.sizes)}
+        for clique, shared, table in zip(tree.cliques, tree.separators, self.beliefs.tables, strict=True):
+            new = [name for name in clique if name not in shared]
+            known = codes[:, [place[name] for name in shared]]
+            cells = _drawn(_given(table, clique, shared), _cells(known, tree.shape(shared)), numbers)
+            codes[:, [place[name] for name in new]] = np.stack(np.unravel_index(cells, tree.shape(new)), axis=1)
+        return self.domain.decode(codes)
+
+
+def _asked(protocol: object) -> Attributes:
+    """Return the attributes that a protocol asks for; refuse one whose answers cannot be crossed."""
+    if not isinstance(protocol, PerAttribute) or protocol.k < 2:
+        raise LdpstatsError(
+            f"the protocol {protocol!r}" if isinstance(protocol, PerAttribute) else f"a {type(protocol).__name__}",
+            "PerAttribute with crossed answers: k = 2",
+            "Everyone then answers every attribute, and each pair can be estimated.",
+        )
+    return tuple(name for name in protocol.domain.names if any(name in group for group in protocol.groups))
+
+
+def _formed(protocol: PerAttribute, groups: Iterable[Attributes]) -> PerAttribute:
+    """Return the protocol that forms other tables from the same reports."""
+    return PerAttribute(protocol.domain, protocol.epsilon, protocol.mechanism, groups=list(groups))
+
+
+def _clique_tables(protocol: PerAttribute, reports: pd.DataFrame, tree: JunctionTree) -> list[Table]:
+    # answers are crossed only where a group has several attributes, which no clique need have
+    groups = dict.fromkeys([*tree.cliques, tuple(tree.sizes)[:2]])
+    try:
+        forming = _formed(protocol, groups)
+    except LdpstatsError as error:
+        raise LdpstatsError(
+            f"a dependency graph with too large a clique ({error.came})",
+            error.allowed,
+            "Join fewer pairs: rule = 'direct', a smaller alpha or a larger phi.",
+        ) from error
+    tables = forming.tables(reports)
+    return [tables[clique] for clique in tree.cliques]
+
+
+def _em(table: Table) -> FloatArray:
+    return table.estimated_by("mle").cells.estimate
+
+
+def _lasso(table: Table) -> FloatArray:
+    matrix, observed, n = _seen(table)
+    noise = (observed @ matrix**2 - (observed @ matrix) ** 2) / n
+    return _nonnegative_lasso(matrix, observed, math.sqrt(float(noise.mean())))
+
+
+def _lasso_then_em(table: Table) -> FloatArray:
+    matrix, observed, _ = _seen(table)
+    cells = _lasso(table)
+    among = cells > 0
+    cells[among] = mixture_em(matrix[:, among], observed).frequencies
+    return cells
+
+
+def _published_lasso(table: Table) -> FloatArray:
+    joint = Marginal.of(table)
+    attributes = [((name,), size) for name, size in zip(joint.attributes, joint.shape, strict=True)]
+    bits = np.concatenate([np.eye(size)[:, joint.onto(name)] for name, size in attributes])
+    counts = np.concatenate([joint.summed(name) for name, _ in attributes])
+    # the authors' code minimises ∥·∥² / (2 · bits) + Σ cells, all in respondents
+    return _nonnegative_lasso(bits, counts, len(bits) / joint.n)
+
+
+def _seen(table: Table) -> tuple[FloatArray, FloatArray, int]:
+    """Return what each cell makes likely (columns), the shares of the patterns of answers, and how many answered."""
+    (block,) = table.blocks
+    matrix, _ = block.design()
+    return matrix, block.tally.proportions, block.n
+
+
+ESTIMATORS: Mapping[str, Callable[[Table], FloatArray]] = MappingProxyType(
+    {"em": _em, "lasso": _lasso, "lasso+em": _lasso_then_em, "published lasso": _published_lasso}
+)
+"""How the table of a clique is estimated; see `lopub`."""
+
+
+def _nonnegative_lasso(matrix: FloatArray, observed: FloatArray, penalty: float) -> FloatArray:
+    """Minimise ½ ∥matrix cells − observed∥² + penalty Σ cells over nonnegative cells, and rescale them to the sum one.
+
+    All columns of the matrix have the same sum s, so that Σ cells is the sum of matrix · cells over s: up to a
+    constant this is nonnegative least squares from observed − penalty / s. A penalty that would empty all cells is cut.
+    """
+    from scipy.optimize import nnls
+
+    felt = min(penalty, float((observed @ matrix).max()) / 2)
+    cells, _ = nnls(matrix, observed - felt / matrix[:, 0].sum())
+    shares: FloatArray = cells / cells.sum()
+    return shares
+
+
+def _agreeing(tree: JunctionTree, tables: Iterable[FloatArray]) -> tuple[FloatArray, ...]:
+    """Let every clique keep what it says given what it shares with its parent, and take the latter from the parent."""
+    agreed: list[FloatArray] = []
+    for clique, parent, shared, table in zip(tree.cliques, tree.parents, tree.separators, tables, strict=True):
+        if parent < 0:
+            agreed.append(table)
+            continue
+        others = tuple(axis for axis, name in enumerate(tree.cliques[parent]) if name not in shared)
+        joint = agreed[parent].sum(axis=others).reshape(-1, 1) * _given(table, clique, shared)
+        axes = [clique.index(name) for name in shared]
+        shape = tree.shape([*shared, *(name for name in clique if name not in shared)])
+        agreed.append(np.moveaxis(joint.reshape(shape), range(len(axes)), axes))
+    return tuple(agreed)
+
+
+def _given(table: FloatArray, clique: Attributes, shared: Attributes) -> FloatArray:
+    """Return the distribution of the other attributes of a clique, a row for every cell of the shared ones.
+
+    Where the clique's own table has no such cell, the row is the distribution of the others at large.
+    """
+    axes = [clique.index(name) for name in shared]
+    rows = np.moveaxis(table, axes, range(len(axes))).reshape(math.prod(table.shape[axis] for axis in axes), -1)
+    sums, at_large = rows.sum(axis=1, keepdims=True), rows.sum(axis=0) / rows.sum()
+    given: FloatArray = np.divide(rows, sums, out=np.tile(at_large, (len(rows), 1)), where=sums > 0)
+    return given
+
+
+def _cells(codes: IntArray, shape: tuple[int, ...]) -> IntArray:
+    """Return the cell of each row in a table of this shape, of which there is one if it has no axes."""
+    cells = np.zeros(len(codes), dtype=np.int64)
+    for column, categories in zip(codes.T, shape, strict=True):
+        cells = cells * categories + column
+    return cells
+
+
+def _drawn(distributions: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
+    """Draw a value from one of the distributions for each entry of `rows`."""
+    values = distributions.shape[1]
+    ends = distributions.cumsum(axis=1)
+    # the distributions one behind the other, each on an interval of length one
+    steps = (ends / ends[:, -1:] + np.arange(len(ends))[:, None]).ravel()
+    found: IntArray = np.searchsorted(steps, rows + rng.random(rows.size), side="right")
+    drawn: IntArray = np.minimum(found - rows * values, values - 1)
+    return drawn

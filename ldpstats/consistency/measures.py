@@ -1,0 +1,174 @@
+"""Measures of how far one distribution is from another, and how far an estimate is expected to be from the truth."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from ldpstats.arrays import FloatArray, as_array
+from ldpstats.errors import LdpstatsError
+from ldpstats.tables import Table, checked_table
+
+Distribution: TypeAlias = Table | ArrayLike
+
+# what rounding may do to a sum of proportions, and to a zero
+_ROUNDING = 1e-6
+_ZERO = 1e-12
+
+
+def l1(one: Distribution, other: Distribution) -> float:
+    """Return the sum of the absolute differences of all cells.
+
+    Like all distances here it takes two tables of the same attributes, in any order, two arrays of one shape, or one
+    of each. Cells may be negative, as unbiased estimates are.
+
+    Examples
+    --------
+    >>> l1([0.75, 0.25], [0.5, 0.5])
+    0.5
+    """
+    return float(np.abs(_difference(one, other)).sum())
+
+
+def l2(one: Distribution, other: Distribution) -> float:
+    """Return the Euclidean length of the difference; its square is the squared error of an estimate.
+
+    Examples
+    --------
+    >>> round(l2([0.5, 0.3, 0.2], [0.2, 0.7, 0.1]), 4)
+    0.5099
+    """
+    return float(np.linalg.norm(_difference(one, other)))
+
+
+def total_variation(one: Distribution, other: Distribution) -> float:
+    """Return half the sum of the absolute differences: the most by which the probability of any event differs.
+
+    Examples
+    --------
+    >>> total_variation([0.75, 0.25], [0.5, 0.5])
+    0.25
+    """
+    return l1(one, other) / 2
+
+
+def jensen_shannon(one: Distribution, other: Distribution) -> float:
+    """Return the Jensen-Shannon divergence in nats: the mean divergence of both from their average (Lin 1991).
+
+    With the average m it is ½ KL(p ‖ m) + ½ KL(q ‖ m), with natural logarithms: between 0 and ln 2. It is the
+    divergence itself; `scipy.spatial.distance.jensenshannon` returns its square root.
+
+    Examples
+    --------
+    >>> round(jensen_shannon([1.0, 0.0], [0.0, 1.0]), 4)
+    0.6931
+    """
+    from scipy.special import rel_entr
+
+    p, q = _proper(one, other)
+    m = (p + q) / 2
+    return max(float((rel_entr(p, m) + rel_entr(q, m)).sum()) / 2, 0.0)
+
+
+def chi_squared(one: Distribution, other: Distribution) -> float:
+    """Return the symmetric χ² distance Σ (p − q)² / (p + q), where cells that are zero in both count for nothing.
+
+    It lies between 0 and 2. Pearson's Σ (p − q)² / q, with a reference q, is infinite where q has a zero that p has
+    not, as true tables often do; this one is always finite. Times ¼ and ½ ln 2 it bounds the Jensen-Shannon
+    divergence from below and from above (Topsøe 2000).
+
+    Examples
+    --------
+    >>> chi_squared([1.0, 0.0], [0.0, 1.0])
+    2.0
+    """
+    p, q = _proper(one, other)
+    shared = p + q > 0
+    return float((np.square(p - q)[shared] / (p + q)[shared]).sum())
+
+
+def expected_squared_error(table: Table) -> float:
+    """Return the trace of a table's covariance: of an unbiased estimate, what the square of `l2` is on average.
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = SampledGroups(domain, epsilon=2.0, mechanism="grr").simulate(np.full(4, 250), rng=1)
+    >>> round(expected_squared_error(tables["sex", "car"]), 4)
+    0.002
+    """
+    return float(np.trace(checked_table(table).covariance))
+
+
+def compare(estimate: Distribution, truth: Distribution) -> pd.Series[float]:
+    """Return all distances of a proper estimate from the truth, and of a table also the expected squared error.
+
+    Examples
+    --------
+    >>> compare([0.5, 0.3, 0.2], [0.4, 0.4, 0.2]).round(4)
+    l1                 0.2000
+    l2                 0.1414
+    total variation    0.1000
+    Jensen-Shannon     0.0064
+    chi-squared        0.0254
+    dtype: float64
+    """
+    measured = {
+        "l1": l1(estimate, truth),
+        "l2": l2(estimate, truth),
+        "total variation": total_variation(estimate, truth),
+        "Jensen-Shannon": jensen_shannon(estimate, truth),
+        "chi-squared": chi_squared(estimate, truth),
+    }
+    if isinstance(estimate, Table):
+        measured["expected squared error"] = expected_squared_error(estimate)
+    return pd.Series(measured)
+
+
+def _difference(one: Distribution, other: Distribution) -> FloatArray:
+    p, q = _aligned(one, other)
+    return p - q
+
+
+def _aligned(one: Distribution, other: Distribution) -> tuple[FloatArray, FloatArray]:
+    """Return the cells of both in the same order."""
+    if isinstance(one, Table) and isinstance(other, Table):
+        other = other.reordered(one.attributes)
+        if other.domain != one.domain:
+            raise LdpstatsError(f"tables of {one.domain!r} and {other.domain!r}", "tables with the same categories")
+    p, q = _cells(one), _cells(other)
+    if p.shape != q.shape or p.size == 0:
+        raise LdpstatsError(f"distributions of shape {p.shape} and {q.shape}", "two of the same shape, with cells")
+    return p, q
+
+
+def _cells(distribution: Distribution) -> FloatArray:
+    if isinstance(distribution, Table):
+        return distribution.estimate
+    cells = as_array(distribution, "a distribution")
+    if cells.dtype.kind not in "iuf" or not np.all(np.isfinite(cells)):
+        raise LdpstatsError(
+            f"a distribution of dtype {cells.dtype} that does not consist of finite numbers",
+            "a table, or an array of finite numbers",
+        )
+    return cells.astype(float)
+
+
+def _proper(one: Distribution, other: Distribution) -> tuple[FloatArray, FloatArray]:
+    """Return the cells of both, after a check that they are probabilities."""
+    p, q = _aligned(one, other)
+    for cells in (p, q):
+        if cells.min() < -_ZERO or abs(cells.sum() - 1) > _ROUNDING:
+            raise LdpstatsError(
+                f"cells from {cells.min():.4g} up, with the sum {cells.sum():.6g}",
+                "proper distributions: nonnegative cells with the sum 1",
+                "make_consistent and reconstruct return proper tables, table.estimated_by('mle') is one; divide "
+                "counts by their sum. l1, l2 and total_variation take improper ones.",
+            )
+    # a sum with numbers below the smallest normal one may round to zero
+    least = np.finfo(float).tiny
+    return np.where(p < least, 0.0, p), np.where(q < least, 0.0, q)

@@ -1,0 +1,229 @@
+"""CALM: covering groups, the errors that are expected of views, which views are chosen, and what comes of them."""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import combinations
+from math import comb, prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ldpstats import Domain, LdpstatsError
+from ldpstats.consistency.calm import Release, calm_views, covering_groups
+from ldpstats.consistency.graphical import fit_maximum_entropy
+from ldpstats.consistency.marginals import marginals_of
+from ldpstats.mechanisms import best_name, mechanism
+from ldpstats.views import views
+
+MIXED = Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1, 2, 3]})
+
+
+def binary(attributes: int) -> Domain:
+    return Domain({f"x{place}": ["no", "yes"] for place in range(attributes)})
+
+
+@pytest.mark.parametrize(("cover", "held"), [("pairs", 2), ("triples", 3)])
+@pytest.mark.parametrize(("attributes", "size"), [(3, 3), (6, 4), (7, 3), (9, 5), (13, 4), (20, 6)])
+def test_every_pair_or_triple_stands_in_a_group(attributes: int, size: int, cover: Any, held: int) -> None:
+    domain = binary(attributes)
+    groups = covering_groups(domain, size, cover)
+    told = {frozenset(part) for group in groups for part in combinations(group, held)}
+    assert len(told) == comb(attributes, held)
+    assert all(held <= len(group) <= size and domain.project(group).names == group for group in groups)
+    assert len({frozenset(group) for group in groups}) == len(groups)
+
+
+def test_the_groups_are_as_few_as_can_be_where_there_is_a_plane() -> None:
+    assert len(covering_groups(binary(7), 3)) == 7
+    assert len(covering_groups(binary(8), 4, cover="triples")) == 14
+
+
+@pytest.mark.parametrize("size", [3, 4, 5, 6])
+def test_no_more_groups_are_taken_than_views_has(size: int) -> None:
+    domain = binary(16)
+    assert len(covering_groups(domain, size)) <= sum(map(len, views(domain.names, size, cover="pairs")))
+
+
+@pytest.mark.parametrize(
+    ("size", "cover", "came"),
+    [
+        (1, "pairs", "pairs of 4 attributes in groups of 1"),
+        (5, "pairs", "pairs of 4 attributes in groups of 5"),
+        (2, "triples", "triples of 4 attributes in groups of 2"),
+        (2, "quadruples", "cover = 'quadruples'"),
+        (2.0, "pairs", "size = 2.0"),
+    ],
+)
+def test_covers_that_there_are_not_are_refused(size: Any, cover: Any, came: str) -> None:
+    with pytest.raises(LdpstatsError, match=came):
+        covering_groups(MIXED, size, cover)
+
+
+def contrasts(categories: int) -> np.ndarray[Any, Any]:
+    basis, _ = np.linalg.qr(np.column_stack([np.ones(categories), np.eye(categories)[:, 1:]]))
+    return basis
+
+
+def summing(domain: Domain, kept: tuple[str, ...]) -> np.ndarray[Any, Any]:
+    """Return the matrix that adds the domain's cells up to those of some attributes."""
+    codes = np.stack(np.unravel_index(np.arange(domain.size()), domain.shape), axis=1)
+    return np.eye(domain.size(kept))[:, domain.cells(codes, kept)]
+
+
+def least_squares_errors(release: Release, groups: tuple[tuple[str, ...], ...]) -> tuple[float, float]:
+    """Return the mean squared error of all tables of k attributes by least squares, and what sampling has in it."""
+    domain, each = release.domain, release.n / len(groups)
+    told = {part for group in groups for order in range(1, len(group) + 1) for part in combinations(group, order)}
+    bases = {name: contrasts(len(domain.categories[name])) for name in domain.names}
+    effects = [
+        reduce(np.kron, [bases[name][:, 1:] if name in part else bases[name][:, :1] for name in domain.names])
+        for part in told
+    ]
+    basis = np.concatenate(effects, axis=1)
+    information, sampling = np.zeros((2, basis.shape[1], basis.shape[1]))
+    for group in groups:
+        cells = domain.size(group)
+        name = best_name(cells, release.epsilon) if release.mechanism == "auto" else release.mechanism
+        used = mechanism(name, k=cells, epsilon=release.epsilon)
+        covariance = used.noise.covariance(np.full(cells, 1 / cells))
+        # over the contrasts, since the total is known; of one respondent they have the variance 1 / cells
+        centred = contrasts(cells)[:, 1:]
+        weighted = np.linalg.inv(centred.T @ covariance @ centred) @ centred.T @ summing(domain, group) @ basis
+        information += each * basis.T @ summing(domain, group).T @ centred @ weighted
+        sampling += each * weighted.T @ weighted / cells
+    inverse = np.linalg.inv(information)
+    parts = [summing(domain, target) @ basis for target in combinations(domain.names, release.k)]
+    spreads = inverse, inverse @ sampling @ inverse
+    total, sampled = (float(np.mean([np.trace(part @ spread @ part.T) for part in parts])) for spread in spreads)
+    return total, sampled
+
+
+@pytest.mark.parametrize("used", ["grr", "olh", "auto"])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_expected_errors_are_those_of_least_squares(used: str, epsilon: float, k: int) -> None:
+    release = Release(MIXED, 1000, epsilon, k, used)
+    candidates = [*release.candidates(), ("uneven", (("a", "b", "c"), ("a", "d"), ("b", "d"), ("a", "b")))]
+    assert len(candidates) >= 4
+    for made, groups in candidates:
+        design, (total, sampling) = release.designed(made, groups), least_squares_errors(release, groups)
+        assert design.error == pytest.approx(total, rel=1e-9)
+        assert design.sampling_error == pytest.approx(sampling, rel=1e-9)
+
+
+def test_without_noise_only_the_sampling_error_is_left() -> None:
+    release = Release(MIXED, 1000, 40.0, 3, "grr")
+    whole = release.designed("whole", (MIXED.names,))
+    cells = [MIXED.size(target) for target in combinations(MIXED.names, 3)]
+    # of n respondents and m equally frequent cells: (1 - 1/m) / n
+    assert whole.sampling_error == pytest.approx(np.mean([1 - 1 / many for many in cells]) / 1000, rel=1e-12)
+    assert abs(whole.noise_error) < 1e-12
+    assert (whole.left_open, whole.covered) == (0, 1)
+
+
+def test_what_is_left_open_are_the_interactions_that_no_view_holds() -> None:
+    release = Release(MIXED, 1000, 1.0, 3, "grr")
+    pairs = tuple(combinations(MIXED.names, 2))
+    missing = [
+        prod(len(MIXED.categories[name]) - 1 for name in target) / (MIXED.size(target) - 1)
+        for target in combinations(MIXED.names, 3)
+    ]
+    design = release.designed("pairs", pairs)
+    assert design.left_open == pytest.approx(np.mean(missing), rel=1e-12)
+    assert design.covered == 0
+    assert release.designed("more", (*pairs[:3], ("a", "b", "c"))).covered == 0.25
+
+
+def test_the_choice_leaves_as_little_open_as_the_threshold_allows() -> None:
+    design = calm_views(binary(8), 100_000, 4.0)
+    within = [one for one in design.considered if one.error <= design.threshold]
+    assert len(design.considered) > len(within) > 1
+    assert design.left_open == min(one.left_open for one in within)
+    assert design.error == min(one.error for one in within if one.left_open == design.left_open)
+
+
+def test_where_no_views_keep_the_threshold_those_with_the_least_error_are_taken() -> None:
+    design = calm_views(binary(8), 1000, 1.0)
+    assert design.error == min(one.error for one in design.considered) > design.threshold
+    assert "none is within it" in str(design)
+    assert "of those within it" in str(calm_views(binary(8), 1000, 1.0, threshold=1.0))
+
+
+def test_twice_the_respondents_halve_the_error_and_leave_no_more_open() -> None:
+    few, many = calm_views(MIXED, 10_000, 2.0), calm_views(MIXED, 20_000, 2.0)
+    assert [one.views for one in few.considered] == [one.views for one in many.considered]
+    assert np.allclose([one.error for one in few.considered], [2 * one.error for one in many.considered], rtol=1e-12)
+    open_shares = [calm_views(MIXED, 10**power, 2.0).left_open for power in range(3, 8)]
+    assert open_shares == sorted(open_shares, reverse=True)
+    assert open_shares[0] > open_shares[-1] == 0
+
+
+def test_mechanisms_by_size_are_never_worse_than_grr_or_olh() -> None:
+    groups = covering_groups(MIXED, 3)
+    for epsilon in (0.5, 1.0, 2.0, 4.0):
+        auto, grr, olh = (
+            Release(MIXED, 1000, epsilon, 3, name).designed("", groups).error for name in ("auto", "grr", "olh")
+        )
+        assert auto <= min(grr, olh) * (1 + 1e-9)
+
+
+def test_every_respondent_reports_one_view_at_full_epsilon() -> None:
+    design = calm_views(MIXED, 10_000, 1.5)
+    protocol = design.protocol()
+    assert protocol.groups == design.views
+    assert protocol.privacy().epsilon == pytest.approx(1.5, abs=1e-9)
+    assert (design.number, design.size) == (len(design.views), max(map(len, design.views)))
+
+
+def test_the_frame_shows_all_that_was_considered_and_the_choice() -> None:
+    design = calm_views(MIXED, 10_000, 1.5)
+    frame = design.to_frame()
+    assert frame["chosen"].sum() == 1
+    chosen = frame[frame["chosen"]].iloc[0]
+    assert (chosen["number"], chosen["size"], chosen["noise error"]) == (design.number, design.size, design.noise_error)
+    assert len({frozenset(one.views) for one in design.considered}) == len(frame)
+
+
+def pairwise_population(domain: Domain, seed: int) -> np.ndarray[Any, Any]:
+    """Return a distribution without interactions of three attributes."""
+    rng = np.random.default_rng(seed)
+    log = np.zeros(domain.size())
+    for pair in combinations(domain.names, 2):
+        log += rng.normal(size=domain.size(pair)) @ summing(domain, pair)
+    return np.exp(log) / np.exp(log).sum()
+
+
+@pytest.mark.parametrize("groups", [list(combinations("abcd", 2)), ["abc", "ad", "bd", "cd"], ["abc", "abd", "cd"]])
+def test_without_noise_views_give_back_a_population_without_further_interactions(groups: list[Any]) -> None:
+    """Standard errors are below 3e-5, so that a right answer fails for at most one seed in a million."""
+    truth, views_of = pairwise_population(MIXED, 3), tuple(map(tuple, groups))
+    design = Release(MIXED, 4 * 10**8, 40.0, 3, "auto").designed("named", views_of)
+    assert design.left_open > 0
+    tables = design.protocol().simulate(np.round(truth * design.release.n).astype(np.int64), rng=1)
+    _, marginals = marginals_of(tables)
+    model = fit_maximum_entropy(marginals)
+    for target in combinations(MIXED.names, 3):
+        assert np.abs(model.marginal(target) - summing(MIXED, target) @ truth).max() < 2e-4
+
+
+@pytest.mark.parametrize(
+    ("options", "came"),
+    [
+        ({"k": 1}, "k = 1 out of 4"),
+        ({"k": 5}, "k = 5 out of 4"),
+        ({"k": 2.5}, "k = 2.5"),
+        ({"n": 0}, "n = 0"),
+        ({"n": 2, "k": 2, "domain": binary(40)}, "n = 2 for views of 40 attributes"),
+        ({"epsilon": -1.0}, "epsilon = -1.0"),
+        ({"threshold": 0}, "threshold = 0"),
+        ({"threshold": float("nan")}, "threshold = nan"),
+        ({"mechanism": "magic"}, "magic"),
+        ({"domain": {"a": [0, 1]}}, "type dict"),
+        ({"domain": binary(150), "k": 3}, "551,300 tables of 3 out of 150"),
+    ],
+)
+def test_what_cannot_be_designed_is_refused(options: dict[str, Any], came: str) -> None:
+    with pytest.raises(LdpstatsError, match=came):
+        calm_views(**{"domain": MIXED, "n": 1000, "epsilon": 1.0, **options})
