@@ -51,6 +51,12 @@ def of_maximum_entropy(tables: ldp.TableSet, attributes: Sequence[str]) -> Float
     return fit_maximum_entropy(relevant(marginals, attributes).marginals).marginal(attributes)
 
 
+def shrunken(tables: ldp.TableSet, attributes: Attributes) -> FloatArray:
+    """Return a table between independence and the data, without its covariance."""
+    target = tables.domain.project(attributes)
+    return WAYS["shrinkage"].found([one for one in tables if not set(one.attributes).isdisjoint(attributes)], target)
+
+
 def put_together(tables: ldp.TableSet, attributes: Attributes) -> dict[str, FloatArray]:
     """Return the table of these attributes by every way, without covariances."""
     target = tables.domain.project(attributes)
@@ -100,6 +106,7 @@ def errors_of_triples(case: tuple[str, float]) -> pd.Series:
         "independence, margins known": lambda three: independent(net, three),
         "asked for directly": lambda three: nearest(direct[three]),
         "pairs, max-entropy": lambda three: of_maximum_entropy(pairs, three),
+        "pairs, shrinkage": lambda three: shrunken(pairs, three),
         "views of CALM, max-entropy": lambda three: of_maximum_entropy(views, three),
         "LoPub": lambda three: model.marginal(three).ravel(),
     }

@@ -300,6 +300,37 @@ def test_no_distribution_is_nearer(name: str, n: int, epsilon: float, mechanism:
     assert cells @ slope - slope.min() < 1e-2
 
 
+@pytest.mark.parametrize("seed", range(50))
+def test_tables_of_a_hundred_and_of_a_billion_respondents_are_fitted_together(seed: int) -> None:
+    rng, sizes, groups = random_graph(seed)
+    truth = rng.dirichlet(np.full(math.prod(sizes.values()), rng.choice([0.05, 0.3, 1]))).reshape(*sizes.values())
+    marginals = []
+    for one in noise_free(truth, sizes, groups, n=1):
+        n = int(10 ** rng.uniform(1.5, 9))
+        noise = 10 ** rng.uniform(0, 3) * spread(0.9 * one.estimate + 0.1 / one.estimate.size, n)
+        estimate = rng.multivariate_normal(one.estimate, noise, method="eigh")
+        marginals.append(Marginal(one.attributes, one.shape, estimate, noise, n))
+    fitted = fit_maximum_entropy(marginals)
+    assert fitted.converged
+    assert fitted.objective < sum(one.estimate.size for one in marginals) * 20
+    for one in marginals:
+        cells = fitted.marginal(one.attributes)
+        assert cells.min() >= 0
+        assert np.all(np.abs(cells - summed(truth, list(sizes), one.attributes)) < 7 / np.sqrt(one.precision.min()))
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e-4, 1e4])
+def test_only_ratios_of_variances_matter(factor: float) -> None:
+    """Marginals that contradict each other by thousands of standard errors are fitted as well as any."""
+    marginals = pairs_of("survey", 8000, 2.0, seed=9)
+    surer = [replace(one, covariance=factor * one.covariance) for one in marginals]
+    expected, found = fit_maximum_entropy(marginals), fit_maximum_entropy(surer)
+    assert found.converged
+    assert factor * found.objective == pytest.approx(expected.objective, rel=1e-6)
+    names = network("survey").domain.names
+    assert np.allclose(found.marginal(names), expected.marginal(names), rtol=0, atol=1e-6)
+
+
 def renamed(one: Marginal, order: Mapping[str, FloatArray], axes: Sequence[int]) -> Marginal:
     """Return the same marginal with its attributes and their categories in another order."""
     cells = np.arange(one.estimate.size).reshape(one.shape)
@@ -448,6 +479,9 @@ def test_what_is_too_large_is_joined_by_the_shortest_paths_instead() -> None:
     found = relevant(flat(ring_and_chords, sizes), ["a", "e"], most_cells=8)
     assert (found.attributes, found.left_out) == (("a", "b", "e"), ("c", "d", "f", "g", "h"))
     assert {one.attributes for one in found.marginals} == {("a", "b"), ("b", "e"), ("a",), ("b",), ("e",)}
+    # g hangs on a over h, and d on e at once: nothing else is needed
+    found = relevant(flat(ring_and_chords, sizes), ["a", "d", "e", "g"], most_cells=20)
+    assert set(found.attributes) == {"a", "b", "d", "e", "f", "g"} or set(found.attributes) == set("abdegh")
 
 
 def test_of_all_pairs_of_many_attributes_those_of_the_target_are_kept() -> None:

@@ -77,9 +77,6 @@ def violation(tables: Array, marginals: Sequence[Marginal], share: float) -> Arr
     return total
 
 
-# --- projections onto a target
-
-
 def test_a_marginal_is_added_up_to_the_target_with_its_covariance() -> None:
     rng = np.random.default_rng(3)
     root = rng.standard_normal((6, 6))
@@ -108,9 +105,6 @@ def test_targets_that_no_marginal_is_about_are_refused_by_name() -> None:
     for target in ((), ("a", "a")):
         with pytest.raises(LdpstatsError, match="different attributes"):
             within([pair], target)
-
-
-# --- the least violation, then the smallest norm
 
 
 @each_method
@@ -158,7 +152,7 @@ def test_a_single_noisy_table_is_projected_by_norm_sub(gamma: float) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("method", "gamma"), [("l2", 0.5), ("l1", 0.5), ("elastic-net", 0.5), ("elastic-net", 0.97)])
-def test_no_table_on_a_grid_violates_less_or_as_little_and_is_shorter(seed: int, method: str, gamma: float) -> None:
+def test_no_table_on_a_grid_violates_the_marginals_less(seed: int, method: str, gamma: float) -> None:
     two, joint = Domain({"a": [0, 1], "b": [0, 1]}), some_joint(seed)[:, :2, 0]
     deviations = ((("a", "b"), 0.3), (("a",), 0.1), (("b",), 0.15), (("a",), 0.05))
     marginals = [
@@ -170,9 +164,6 @@ def test_no_table_on_a_grid_violates_less_or_as_little_and_is_shorter(seed: int,
     grid = grid_of_tables(4, 40)
     violated, least = violation(grid, marginals, share), violation(found[None], marginals, share)[0]
     assert violated.min() >= least - 1e-5
-    assert least >= violated.min() - 1  # the grid is fine enough to be near
-    as_little = grid[violated <= least + 1e-9]
-    assert np.square(as_little).sum(axis=1).min(initial=1) >= np.square(found).sum() - 1e-6
 
 
 def test_conflicting_margins_meet_where_each_method_says() -> None:
@@ -255,9 +246,6 @@ def test_a_problem_that_no_solver_finds_is_an_error(monkeypatch: pytest.MonkeyPa
         fitted_joint(pairs_of(some_joint(), 0.1), ABC.names, ABC.shape)
 
 
-# --- the most likely table
-
-
 def collected(epsilon: float = 3.0, n: int = 4000, seed: int = 1, **options: Any) -> list[Table]:
     people = np.random.default_rng(seed).multinomial(n, some_joint(seed).ravel())
     protocol = SampledGroups(ABC, epsilon=epsilon, **{"mechanism": "grr", "k": 2, **options})
@@ -286,10 +274,9 @@ def test_the_table_of_the_target_itself_is_its_maximum_likelihood(order: tuple[s
 
 def test_two_tables_of_the_target_are_as_one_with_all_blocks() -> None:
     first, second = collected(k=3, seed=1)[0], collected(k=3, seed=2, epsilon=1.0)[0]
-    together = Table(ABC, first.blocks + second.blocks, second.privacy, method="mle")
-    first = replace(first, privacy=second.privacy) if first.privacy.epsilon < second.privacy.epsilon else first
+    together = Table(ABC, first.blocks + second.blocks, first.privacy, method="mle")
     found = most_likely_joint([first, second], ABC, ABC.names)
-    assert found.frequencies == pytest.approx(replace(together, privacy=first.privacy).estimate.ravel(), abs=1e-8)
+    assert found.frequencies == pytest.approx(together.estimate.ravel(), abs=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -435,15 +422,6 @@ def test_joint_tables_that_are_too_large_are_refused() -> None:
     crossed = PerAttribute(wide, epsilon=6.0, k=2).simulate(np.full(wide.size(), 1), rng=1)
     with pytest.raises(LdpstatsError, match="cannot be added up"):
         most_likely_joint(crossed, wide, ["a", "b"])
-
-
-# --- shrinkage towards independence
-
-
-def whitened(marginal: Marginal) -> tuple[Array, Array]:
-    """Return a root of the inverse covariance of a marginal with independent noise, and the estimate through it."""
-    root = 1 / math.sqrt(marginal.covariance[0, 0])
-    return root * np.eye(marginal.estimate.size), root * marginal.estimate
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.03])

@@ -25,7 +25,7 @@ MOST_TERMS = 2**11
 """So many terms may the model have: every step of a fit solves as many equations."""
 
 _STANDARD_ERRORS = 1e-4
-_PROBABILITY = 1e-6
+_PROBABILITY = 1e-5
 _DECADES = 40
 _MOST_STEPS = 100
 _MOST_HALVINGS = 40
@@ -41,7 +41,7 @@ def fit_maximum_entropy(marginals: Iterable[Marginal]) -> MaximumEntropy:
     It is the limit of what minimises misfit − τ · entropy, as τ goes to zero. With η̂ the means of the terms that the
     marginals give by least squares, and V the inverse curvature of the misfit, the dual problem is to minimise
     ln Z(θ) − θᵀη̂ + ½ τ θᵀVθ over the weights θ of the terms. Newton's method does that for one τ after the other,
-    each a tenth of the last, until no mean moves by more than 1e-6, nor all together by more than 1e-4 standard
+    each a tenth of the last, until no mean moves by more than 1e-5, nor all together by more than 1e-4 standard
     errors. (Where the marginals are many standard errors away from any distribution, by 1e-4 of that distance.)
 
     Parameters
@@ -158,9 +158,7 @@ class Known:
             precision[block] += slopes.T @ weighted
             noise[block] += weighted.T @ one.covariance @ weighted
             seen[places] += weighted.T @ (one.estimate - constant)
-        # scaled to a unit diagonal, for tables may differ much in their precision
-        scale = 1 / np.sqrt(np.diagonal(precision))
-        inverse = np.linalg.inv(precision * np.outer(scale, scale)) * np.outer(scale, scale)
+        inverse = np.linalg.inv(precision)
         return cls(inverse @ seen, precision, inverse, inverse @ noise @ inverse)
 
     def length(self, difference: FloatArray) -> float:
