@@ -11,7 +11,7 @@ is half the sum of absolute differences. Seeds are fixed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 from multiprocessing import Pool
 
@@ -21,9 +21,7 @@ import pandas as pd
 import ldpstats as ldp
 from ldpstats.arrays import FloatArray
 from ldpstats.consistency.calm import calm_views
-from ldpstats.consistency.graphical import fit_maximum_entropy, relevant
 from ldpstats.consistency.lopub import lopub
-from ldpstats.consistency.marginals import marginals_of
 from ldpstats.consistency.measures import jensen_shannon, l2, total_variation
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.reconstruction import WAYS
@@ -45,24 +43,15 @@ COLLECTIONS = (("child", 1.0), ("child", 4.0), ("alarm", 1.0), ("alarm", 4.0))
 Attributes = tuple[str, ...]
 
 
-def of_maximum_entropy(tables: ldp.TableSet, attributes: Sequence[str]) -> FloatArray:
+def found(tables: ldp.TableSet, attributes: Attributes, method: str) -> FloatArray:
     """Return a table without its covariance."""
-    _, marginals = marginals_of(tables)
-    return fit_maximum_entropy(relevant(marginals, attributes).marginals).marginal(attributes)
-
-
-def shrunken(tables: ldp.TableSet, attributes: Attributes) -> FloatArray:
-    """Return a table between independence and the data, without its covariance."""
-    target = tables.domain.project(attributes)
-    return WAYS["shrinkage"].found([one for one in tables if not set(one.attributes).isdisjoint(attributes)], target)
+    target, way = tables.domain.project(attributes), WAYS[method]
+    return way.found(way.telling(list(tables), target), target).proportions
 
 
 def put_together(tables: ldp.TableSet, attributes: Attributes) -> dict[str, FloatArray]:
     """Return the table of these attributes by every way, without covariances."""
-    target = tables.domain.project(attributes)
-    telling = [table for table in tables if not set(table.attributes).isdisjoint(attributes)]
-    found = {name: way.found(telling, target) for name, way in WAYS.items()}
-    return {**found, "max-entropy": of_maximum_entropy(tables, attributes)}
+    return {name: found(tables, attributes, name) for name in WAYS}
 
 
 def errors_of_fours(case: tuple[tuple[str, int, float], int]) -> pd.DataFrame:
@@ -105,14 +94,14 @@ def errors_of_triples(case: tuple[str, float]) -> pd.Series:
     ways = {
         "independence, margins known": lambda three: independent(net, three),
         "asked for directly": lambda three: nearest(direct[three]),
-        "pairs, max-entropy": lambda three: of_maximum_entropy(pairs, three),
-        "pairs, shrinkage": lambda three: shrunken(pairs, three),
-        "views of CALM, max-entropy": lambda three: of_maximum_entropy(views, three),
+        "pairs, max-entropy": lambda three: found(pairs, three, "max-entropy"),
+        "pairs, shrinkage": lambda three: found(pairs, three, "shrinkage"),
+        "views of CALM, max-entropy": lambda three: found(views, three, "max-entropy"),
         "LoPub": lambda three: model.marginal(three).ravel(),
     }
     errors = {
-        way: np.mean([total_variation(found(three), net.joint(three).ravel()) for three in triples])
-        for way, found in ways.items()
+        way: np.mean([total_variation(made(three), net.joint(three).ravel()) for three in triples])
+        for way, made in ways.items()
     }
     return pd.Series({**errors, "views": f"{design.number} of {design.size}"}, name=f"{name}, ε = {epsilon:g}")
 

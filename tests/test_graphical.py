@@ -217,7 +217,7 @@ def test_marginals_are_weighed_by_inverse_variances() -> None:
     """By inverse standard errors, the one of 100 respondents would count for three times as much."""
     first, second = np.array([0.4, 0.2, 0.3, 0.1]), np.array([0.3, 0.3, 0.2, 0.2])
     tables = [Marginal(("a", "b"), (2, 2), cells, np.eye(4) / n, n) for cells, n in ((first, 900), (second, 100))]
-    assert np.allclose(fit_maximum_entropy(tables).marginal(["a", "b"]), 0.9 * first + 0.1 * second, rtol=0, atol=1e-7)
+    assert np.allclose(fit_maximum_entropy(tables).marginal(["a", "b"]), 0.9 * first + 0.1 * second, rtol=0, atol=1e-6)
 
 
 def test_a_marginal_of_many_more_respondents_has_its_way() -> None:
@@ -319,15 +319,16 @@ def test_tables_of_a_hundred_and_of_a_billion_respondents_are_fitted_together(se
         assert np.all(np.abs(cells - summed(truth, list(sizes), one.attributes)) < 7 / np.sqrt(one.precision.min()))
 
 
+@pytest.mark.parametrize("name", ["survey", "asia"])
 @pytest.mark.parametrize("factor", [1e-8, 1e-4, 1e4])
-def test_only_ratios_of_variances_matter(factor: float) -> None:
+def test_only_ratios_of_variances_matter(name: str, factor: float) -> None:
     """Marginals that contradict each other by thousands of standard errors are fitted as well as any."""
-    marginals = pairs_of("survey", 8000, 2.0, seed=9)
+    marginals = pairs_of(name, 8000, 2.0, seed=9)
     surer = [replace(one, covariance=factor * one.covariance) for one in marginals]
     expected, found = fit_maximum_entropy(marginals), fit_maximum_entropy(surer)
     assert found.converged
     assert factor * found.objective == pytest.approx(expected.objective, rel=1e-6)
-    names = network("survey").domain.names
+    names = network(name).domain.names
     assert np.allclose(found.marginal(names), expected.marginal(names), rtol=0, atol=1e-6)
 
 
@@ -479,9 +480,8 @@ def test_what_is_too_large_is_joined_by_the_shortest_paths_instead() -> None:
     found = relevant(flat(ring_and_chords, sizes), ["a", "e"], most_cells=8)
     assert (found.attributes, found.left_out) == (("a", "b", "e"), ("c", "d", "f", "g", "h"))
     assert {one.attributes for one in found.marginals} == {("a", "b"), ("b", "e"), ("a",), ("b",), ("e",)}
-    # g hangs on a over h, and d on e at once: nothing else is needed
     found = relevant(flat(ring_and_chords, sizes), ["a", "d", "e", "g"], most_cells=20)
-    assert set(found.attributes) == {"a", "b", "d", "e", "f", "g"} or set(found.attributes) == set("abdegh")
+    assert found.attributes == ("a", "b", "d", "e", "g", "h")
 
 
 def test_of_all_pairs_of_many_attributes_those_of_the_target_are_kept() -> None:

@@ -6,21 +6,21 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.blocks import Block
 from ldpstats.consistency.channels_em import most_likely_joint
-from ldpstats.consistency.graphical import MaximumEntropy, fit_maximum_entropy, relevant
+from ldpstats.consistency.graphical import fit_maximum_entropy, relevant
 from ldpstats.consistency.joint import fitted_joint
 from ldpstats.consistency.marginals import Marginal, marginals_of
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.shrinkage import shrunken_joint
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.estimation import Estimate
+from ldpstats.estimation import Estimate, refuse_empty
 from ldpstats.noise import Tally
 from ldpstats.randomness import Rng, generator
 from ldpstats.tables import Table, TableSet
@@ -28,12 +28,8 @@ from ldpstats.tables import Table, TableSet
 Method: TypeAlias = Literal["auto", "max-entropy", "em", "shrinkage", "l2", "l1", "elastic-net"]
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One way to put a table together: from tables that overlap it to its proportions."""
-
-    found: Callable[[Sequence[Table], Domain], FloatArray]
-    words: str
+# a cell of so small a share of the mean cell is at the boundary
+_NEARLY_NONE = 1e-2
 
 
 def reconstruct(
@@ -57,8 +53,8 @@ def reconstruct(
         trusted. Where noise is large "shrinkage" comes nearer, up to twice, but what it takes for independence may
         only be hidden.
     n_resamples : int
-        How many sets of tables to draw for the covariance, where the method has none of its own. Every table is
-        drawn at its own estimate, made proper.
+        How many sets of tables to draw for the covariance, where the method has none of its own ("max-entropy" has,
+        unless a cell comes out as zero). Every table is drawn at its own estimate, made proper.
     rng : seed or numpy Generator, optional
         For these draws. By default the seed is taken from the estimates, so that a table has one covariance.
 
@@ -83,58 +79,92 @@ def reconstruct(
     """
     if not isinstance(tables, TableSet):
         raise LdpstatsError(f"a {type(tables).__name__}", "a TableSet, as a protocol collects it")
-    target = tables.domain.project(attributes)
-    telling = [table for table in tables if table.n > 0 and not set(table.attributes).isdisjoint(target.names)]
-    if method in ("auto", "max-entropy"):
-        made = _of_maximum_entropy(tables, target)
-    else:
-        made = _drawn_again(telling, target, method, at_least(n_resamples, 2, "n_resamples"), rng)
-    found = Estimate(made.estimate, made.covariance, sum(one.n for one in telling), tables.privacy, tables.simulated)
-    words = f"Reconstructed from {len(telling)} tables that overlap it: {made.words}"
-    return Table(target, (), tables.privacy, found, f"reconstructed ({made.method})", words)
+    chosen = "max-entropy" if method == "auto" else method
+    if chosen not in WAYS:
+        raise LdpstatsError(f"method = {method!r}", one_line(["auto", *WAYS]))
+    target, resamples = tables.domain.project(attributes), at_least(n_resamples, 2, "n_resamples")
+    way = WAYS[chosen]
+    refuse_empty(tables.n, "the tables")
+    telling = way.telling([table for table in tables if table.n > 0], target)
+    found = way.found(telling, target)
+    covariance, spread = _with_covariance(way, telling, target, found, resamples, rng)
+    n = sum(table.n for table in telling)
+    words = f"Reconstructed from {len(telling)} tables that bear upon it: {way.words}{found.note} {spread}"
+    cells = Estimate(found.proportions, covariance, n, tables.privacy, tables.simulated)
+    return Table(target, (), tables.privacy, cells, f"reconstructed ({chosen})", words)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Made:
-    """Reconstructed proportions with their covariance, and how they were made."""
+class Found(NamedTuple):
+    """Reconstructed proportions, their covariance where it can be had and trusted, and what else is to be said."""
 
-    method: str
+    proportions: FloatArray
+    covariance: Callable[[], FloatArray] | None = None
+    note: str = ""
+
+
+def _overlapping(tables: Sequence[Table], target: Domain) -> list[Table]:
+    return [table for table in tables if not set(table.attributes).isdisjoint(target.names)]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to put a table together.
+
+    Parameters
+    ----------
+    found : callable
+        From tables to the proportions of a target.
+    words : str
+        What these are.
+    telling : callable
+        Chooses the tables that bear upon the target.
+    """
+
+    found: Callable[[Sequence[Table], Domain], Found]
     words: str
-    estimate: FloatArray
-    covariance: FloatArray
+    telling: Callable[[Sequence[Table], Domain], list[Table]] = _overlapping
 
 
-def _of_maximum_entropy(tables: TableSet, target: Domain) -> _Made:
+def _of_maximum_entropy(tables: Sequence[Table], target: Domain) -> Found:
+    """Fit the graphical model; where a cell comes out as zero, the delta method would call that certain."""
+    chosen = relevant([Marginal.of(table) for table in tables], target.names)
+    model = fit_maximum_entropy(chosen.marginals)
+    proportions = model.marginal(target.names)
+    far = proportions.min() * proportions.size > _NEARLY_NONE
+    note = "" if model.converged else " The fit did not come to rest."
+    if chosen.left_out:
+        note += f" What hangs together with it through {one_line(list(chosen.left_out))} is too large, and left out."
+    return Found(proportions, partial(model.covariance, target.names) if far else None, note)
+
+
+def _hanging_together(tables: Sequence[Table], target: Domain) -> list[Table]:
+    """Return the tables about attributes that the model keeps."""
     _, marginals = marginals_of(tables)
-    model, left_out = _fitted_model(marginals, target)
-    words = (
-        "the distribution of maximum entropy that is nearest to all tables, weighed by inverse variances; interactions "
-        "that no table is about are absent. Its covariance is that of the delta method, too small where cells are zero."
-    )
-    if left_out:
-        words += f" What hangs together with it through {one_line(list(left_out))} was left out, being too large."
-    return _Made("max-entropy", words, model.marginal(target.names), model.covariance(target.names))
+    kept = relevant(marginals, target.names).attributes
+    return [table for table in tables if not set(table.attributes).isdisjoint(kept)]
 
 
-def _fitted_model(marginals: Sequence[Marginal], target: Domain) -> tuple[MaximumEntropy, tuple[str, ...]]:
-    chosen = relevant(marginals, target.names)
-    return fit_maximum_entropy(chosen.marginals), chosen.left_out
+def _violating_least(tables: Sequence[Table], target: Domain, violation: str) -> Found:
+    return Found(fitted_joint([Marginal.of(table) for table in tables], target.names, target.shape, violation))
 
 
-def _violating_least(tables: Sequence[Table], target: Domain, violation: str) -> FloatArray:
-    return fitted_joint([Marginal.of(table) for table in tables], target.names, target.shape, violation)
+def _shrunken(tables: Sequence[Table], target: Domain) -> Found:
+    marginals = [Marginal.of(table) for table in tables]
+    return Found(shrunken_joint(marginals, target.names, target.shape).frequencies)
 
 
-def _shrunken(tables: Sequence[Table], target: Domain) -> FloatArray:
-    return shrunken_joint([Marginal.of(table) for table in tables], target.names, target.shape).frequencies
-
-
-def _most_likely(tables: Sequence[Table], target: Domain) -> FloatArray:
+def _most_likely(tables: Sequence[Table], target: Domain) -> Found:
     domain = Domain({name: one.domain.categories[name] for one in tables for name in one.attributes})
-    return most_likely_joint(tables, domain, target.names).frequencies
+    return Found(most_likely_joint(tables, domain, target.names).frequencies)
 
 
 WAYS: Mapping[str, Way] = {
+    "max-entropy": Way(
+        _of_maximum_entropy,
+        "the distribution of maximum entropy that is nearest to all tables, weighed by inverse variances; interactions "
+        "that no table is about are absent.",
+        _hanging_together,
+    ),
     "em": Way(
         _most_likely, "the proportions that EM reaches from uniform ones, under which all reports are most likely."
     ),
@@ -147,25 +177,24 @@ WAYS: Mapping[str, Way] = {
         for violation in ("l2", "l1", "elastic-net")
     },
 }
-"""The ways whose covariance is that of tables drawn again."""
 
 
-def _drawn_again(tables: Sequence[Table], target: Domain, method: str, n_resamples: int, rng: Rng) -> _Made:
-    """Reconstruct a table, and again from tables that are drawn as these were."""
+def _with_covariance(
+    way: Way, tables: Sequence[Table], target: Domain, found: Found, n_resamples: int, rng: Rng
+) -> tuple[FloatArray, str]:
+    """Return the covariance of what was found, its own or that of tables drawn as these were, and which it is."""
     from tqdm.auto import tqdm
 
-    if method not in WAYS:
-        raise LdpstatsError(f"method = {method!r}", one_line(["auto", "max-entropy", *WAYS]))
-    way = WAYS[method]
-    estimate = way.found(tables, target)
+    if found.covariance is not None:
+        return found.covariance(), "Its covariance is that of the delta method."
     seed = zlib.crc32(b"".join(table.cells.estimate.tobytes() for table in tables))
     numbers = generator(seed if rng is None else rng)
     again = [
-        way.found([_redrawn(table, numbers) for table in tables], target)
+        way.found([_redrawn(table, numbers) for table in tables], target).proportions
         for _ in tqdm(range(n_resamples), desc="drawing tables again", unit="set", leave=False, disable=None)
     ]
-    words = f"{way.words} Its covariance is that of {n_resamples} sets of tables, each drawn at its own estimate."
-    return _Made(method, words, estimate, np.cov(again, rowvar=False))
+    spread = f"Its covariance is that of {n_resamples} sets of tables, each drawn at its own estimate."
+    return np.cov(again, rowvar=False), spread
 
 
 def _redrawn(table: Table, rng: np.random.Generator) -> Table:

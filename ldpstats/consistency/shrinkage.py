@@ -49,15 +49,16 @@ def shrunken_joint(marginals: Iterable[Marginal], target: Attributes, shape: Seq
     """Find the table p nearest to independence, by KL(p ‖ q), among all whose discrepancy is at most its df.
 
     Independence q is the product of the one-way margins, each pooled from all marginals by inverse variances and made
-    proper; where it is within the bound itself, it is the answer. Otherwise p is the point where the path of the
-    minimizers of ½ D(p) + λ KL(p ‖ q), from λ = ∞ down, first meets the bound: each of these problems is convex, D
-    falls along the path, and bisection on λ finds that point, so that p does not depend on any step size. Its form
-    is log-linear: p = q exp(Σ_t M_tᵀ θ_t), with no interaction that no marginal is about. If every proper table is
-    beyond the bound, p is where the path ends, which the discrepancy says.
+    proper; where it is within the bound itself, it is the answer. Otherwise p is where the path of the minimizers of
+    ½ D(p) + λ KL(p ‖ q), from λ = ∞ down, meets the bound. Each of these problems is convex and D falls along the
+    path, so that there is one such λ, found as a root: no step size matters. The form of p is log-linear,
+    q exp(Σ_t M_tᵀ θ_t), with no interaction that no marginal is about. If every proper table is beyond the bound, p is
+    where the path ends, which the discrepancy says. Without noise p has the marginals given.
 
-    To stop where the truth would be on average (Morozov 1966) leaves out structure that noise might explain. Where
-    there is little signal that costs far less than it saves; where there is much, the path stops close to the data.
-    Without noise p has the marginals given.
+    To stop where the truth would be on average (Morozov 1966) leaves out all structure that noise might explain. That
+    pays where there is little signal: four attributes of the network survey, from pairs at ε = 2 by 8,000 respondents,
+    had a Euclidean error of .037 against .063 of the most likely table. It costs where there is much: .060 against
+    .038 and .019 against .010 in the network asia, 100,000 respondents at ε = 1 and 4.
 
     Covariances are estimates themselves. No direction is taken to be more certain than half a respondent makes it, so
     that cells which nobody reported do not count as known; of a marginal whose total is known for sure, only the
@@ -196,7 +197,7 @@ def _stopped(path: _Path, df: int) -> FloatArray:
 
 
 def _whitening(marginal: Marginal) -> FloatArray:
-    """Return W such that the covariance of W π̂ is the identity, a row per direction that the noise has."""
+    """Return W such that the covariance of W π̂ is the identity, with a row per direction in which there is noise."""
     from scipy.linalg import helmert
 
     covariance, cells = marginal.covariance, marginal.estimate.size

@@ -80,7 +80,7 @@ class Dependence:
         Cells that are not estimated above zero add nothing to the information (0 ln 0 = 0), and its derivative is
         taken as if they had a thousandth of what independence expects.
         """
-        possible = (table.sum(axis=-1).min(axis=-1) > 0) & (table.sum(axis=-2).min(axis=-1) > 0)
+        possible = (table.sum(axis=-1).min(axis=-1) > _TINY) & (table.sum(axis=-2).min(axis=-1) > _TINY)
         table = np.where(possible[..., None, None], table, 1 / math.prod(table.shape[-2:]))  # any other will do
         total = table.sum(axis=(-1, -2), keepdims=True)
         row, column = table.sum(axis=-1, keepdims=True) / total, table.sum(axis=-2, keepdims=True) / total
