@@ -106,7 +106,7 @@ def _peak_memory() -> float:
 
 def disagreement(tables: TableSet) -> float:
     """Return how far apart the tables' versions of any shared marginal are."""
-    _, marginals = marginals_of(tables)
+    marginals = marginals_of(tables)
     largest = 0.0
     for overlap, places in shared_attributes([one.attributes for one in marginals]).items():
         versions = [marginals[place].summed(overlap) for place in places]

@@ -202,7 +202,7 @@ def test_without_noise_views_give_back_a_population_without_further_interactions
     design = Release(MIXED, 4 * 10**8, 40.0, 3, "auto").designed("named", views_of)
     assert design.left_open > 0
     tables = design.protocol().simulate(np.round(truth * design.release.n).astype(np.int64), rng=1)
-    _, marginals = marginals_of(tables)
+    marginals = marginals_of(tables)
     model = fit_maximum_entropy(marginals)
     for target in combinations(MIXED.names, 3):
         assert np.abs(model.marginal(target) - summing(MIXED, target) @ truth).max() < 2e-4

@@ -236,7 +236,7 @@ def test_a_marginal_of_many_more_respondents_has_its_way() -> None:
 def pairs_of(name: str, n: int, epsilon: float, seed: int, mechanism: str = "grr") -> list[Marginal]:
     net, rng = network(name), np.random.default_rng(seed)
     protocol = SampledGroups(net.domain, k=2, epsilon=epsilon, mechanism=mechanism)
-    return marginals_of(protocol.simulate(net.sample(n, rng), rng))[1]
+    return marginals_of(protocol.simulate(net.sample(n, rng), rng))
 
 
 def nearest(marginals: Sequence[Marginal], sizes: Mapping[str, int]) -> tuple[FloatArray, float]:
@@ -263,9 +263,7 @@ def test_of_the_nearest_distributions_the_one_of_maximum_entropy_is_found(groups
     """The noise exceeds many cells, so that some of them must be zero."""
     domain, rng = Domain({name: list(range(size)) for name, size in SIZES.items()}), np.random.default_rng(seed)
     people = rng.multinomial(300, rng.dirichlet(np.full(72, 0.1))).reshape(domain.shape)
-    _, marginals = marginals_of(
-        SampledGroups(domain, epsilon=2.0, mechanism="grr", groups=groups).simulate(people, rng)
-    )
+    marginals = marginals_of(SampledGroups(domain, epsilon=2.0, mechanism="grr", groups=groups).simulate(people, rng))
     fitted = fit_maximum_entropy(marginals)
     expected, least = nearest(marginals, SIZES)
     assert fitted.converged
@@ -372,7 +370,7 @@ def test_extreme_noise_and_hardly_any_of_it(n: int, epsilon: float) -> None:
     shares = np.bincount(net.domain.cells(codes, net.domain.names), minlength=net.domain.size()) / 100_000
     people = rng.multinomial(n, shares).reshape(net.domain.shape)
     protocol = SampledGroups(net.domain, k=2, epsilon=epsilon, mechanism="grr")
-    _, marginals = marginals_of(protocol.simulate(people, rng))
+    marginals = marginals_of(protocol.simulate(people, rng))
     fitted = fit_maximum_entropy(marginals)
     cells = fitted.marginal(net.domain.names)
     assert fitted.converged
@@ -413,7 +411,7 @@ def test_fours_that_nobody_was_asked_about_come_near_the_truth(
         people = net.sample(n, rng)
         truth = np.bincount(net.domain.cells(net.domain.encode(people), net.domain.names), minlength=net.domain.size())
         protocol = SampledGroups(net.domain, k=2, epsilon=epsilon, mechanism="grr")
-        fitted = fit_maximum_entropy(marginals_of(protocol.simulate(people, rng))[1])
+        fitted = fit_maximum_entropy(marginals_of(protocol.simulate(people, rng)))
         for four in combinations(net.domain.names, 4):
             expected = summed((truth / n).reshape(net.domain.shape), net.domain.names, four)
             found.append(errors(fitted.marginal(four), expected))
@@ -489,7 +487,7 @@ def test_of_all_pairs_of_many_attributes_those_of_the_target_are_kept() -> None:
     net, rng = network("alarm"), np.random.default_rng(1)
     wanted = ("HYPOVOLEMIA", "LVFAILURE", "LVEDVOLUME", "CVP")
     protocol = SampledGroups(net.domain, k=2, epsilon=4.0, mechanism="grr")
-    _, marginals = marginals_of(protocol.simulate(net.sample(50_000, rng), rng))
+    marginals = marginals_of(protocol.simulate(net.sample(50_000, rng), rng))
     with pytest.raises(LdpstatsError, match=r"666 marginals of 37 attributes.*`relevant`"):
         fit_maximum_entropy(marginals)
     found = relevant(marginals, wanted)
@@ -611,7 +609,7 @@ def test_the_covariance_of_a_table_in_a_simulation() -> None:
     drawn, stated = [], []
     for _ in range(300):
         people = rng.multinomial(50_000, shares.ravel()).reshape(domain.shape)
-        fitted = fit_maximum_entropy(marginals_of(protocol.simulate(people, rng))[1])
+        fitted = fit_maximum_entropy(marginals_of(protocol.simulate(people, rng)))
         drawn.append(fitted.marginal(domain.names))
         stated.append(np.diagonal(fitted.covariance(domain.names)))
     ratio = np.var(drawn, axis=0, ddof=1) / np.mean(stated, axis=0)

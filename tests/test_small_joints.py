@@ -22,7 +22,7 @@ from ldpstats.consistency import channels_em
 from ldpstats.consistency.channels_em import joint_blocks, most_even, most_likely_joint
 from ldpstats.consistency.joint import fitted_joint, places, within
 from ldpstats.consistency.marginals import Marginal
-from ldpstats.consistency.shrinkage import _Path, independent, shrunken_joint
+from ldpstats.consistency.shrinkage import _one_way, _Path, independent, shrunken_joint
 from ldpstats.datasets import network
 from ldpstats.estimation import NoiseVariance, maximum_likelihood, most_likely
 from ldpstats.estimation.postprocessing import norm_sub
@@ -424,26 +424,33 @@ def test_joint_tables_that_are_too_large_are_refused() -> None:
         most_likely_joint(crossed, wide, ["a", "b"])
 
 
-@pytest.mark.parametrize("noise", [0.01, 0.03])
-def test_shrinkage_is_the_nearest_table_to_independence_within_the_bound(noise: float) -> None:
-    marginals = pairs_of(some_joint(spread=1), noise)
-    found, start = shrunken_joint(marginals, ABC.names, ABC.shape), independent(marginals, ABC.names)
+@pytest.mark.parametrize("penalty", [0.3, 10.0, 1000.0])
+def test_the_path_minimizes_discrepancy_and_distance_from_independence(penalty: float) -> None:
+    marginals = pairs_of(some_joint(spread=1), noise := 0.02)
+    path, start = _Path.of(marginals, ABC.names, ABC.shape), independent(marginals, ABC.names)
     sums = [np.eye(one.estimate.size)[places(ABC.names, ABC.shape, one.attributes)].T for one in marginals]
     cells: Any = cvxpy.Variable(ABC.size())
     missed = [(own @ cells - one.estimate) / noise for own, one in zip(sums, marginals, strict=True)]
-    within_bound = sum((part**2).sum() for part in missed) <= found.df
-    distance = kl_div(cells, start).sum()
-    problem: Any = cvxpy.Problem(cvxpy.Minimize(distance), [cells.sum() == 1, within_bound])
+    objective = sum((part**2).sum() for part in missed) / 2 + penalty * kl_div(cells, start).sum()
+    problem: Any = cvxpy.Problem(cvxpy.Minimize(objective), [cells.sum() == 1])
     problem.solve(solver=cvxpy.CLARABEL)
-    assert found.df == 6 + 6 + 4
-    assert found.discrepancy == pytest.approx(found.df, rel=1e-9)
-    assert found.frequencies == pytest.approx(cells.value, abs=1e-5)
+    assert path.table(path.at(penalty, np.zeros(path.observed.size))) == pytest.approx(cells.value, abs=1e-5)
 
 
-def test_independence_within_the_bound_is_kept() -> None:
-    marginals = pairs_of(some_joint(), 0.2)
+def test_the_table_with_the_least_estimated_error_is_taken() -> None:
+    marginals = pairs_of(some_joint(spread=1), 0.03)
+    found, path = shrunken_joint(marginals, ABC.names, ABC.shape), _Path.of(marginals, ABC.names, ABC.shape)
+    for penalty in np.geomspace(0.01, 1e5, 30):
+        table = path.table(path.at(penalty, np.zeros(path.observed.size)))
+        spread = path.spread_beyond(_one_way(ABC.names, ABC.shape), table)
+        df = 1 + 2 + 1 + np.trace(spread @ np.linalg.inv(spread + penalty * np.eye(len(spread))))
+        assert found.discrepancy + 2 * found.df <= path.discrepancy(table) + 2 * df + 0.05
+
+
+def test_where_noise_explains_everything_independence_is_kept() -> None:
+    marginals = [replace(one, covariance=np.eye(one.estimate.size)) for one in pairs_of(some_joint())]
     found = shrunken_joint(marginals, ABC.names, ABC.shape)
-    assert found.discrepancy < found.df
+    assert found.df == 1 + 2 + 1
     assert found.frequencies == pytest.approx(independent(marginals, ABC.names), abs=1e-15)
 
 
@@ -464,7 +471,7 @@ def test_zeros_do_not_stop_shrinkage_from_reaching_the_data() -> None:
     assert found == pytest.approx(joint.ravel(), abs=1e-5)
 
 
-def test_the_truth_meets_the_bound_on_average() -> None:
+def test_the_truth_is_as_far_from_the_marginals_as_the_noise_has_directions() -> None:
     """Known covariances: the truth's discrepancy is χ² with df degrees of freedom, its mean over 400 draws normal.
 
     Six standard errors: 2e-9 of correct code would fail.
@@ -480,16 +487,16 @@ def test_the_truth_meets_the_bound_on_average() -> None:
             for one, root in zip(known, roots, strict=True)
         ]
         found.append(_Path.of(noisy, ABC.names, ABC.shape).discrepancy(joint.ravel()))
-    df = shrunken_joint(known, ABC.names, ABC.shape).df
+    df = _Path.of(known, ABC.names, ABC.shape).observed.size
     assert df == 5 + 6 + 4
     assert np.mean(found) == pytest.approx(df, abs=6 * math.sqrt(2 * df / 400))
 
 
-def test_degrees_of_freedom_are_those_of_the_noise() -> None:
+def test_directions_are_those_of_the_noise() -> None:
     """Counts of single answers have a known total, those of unary encoding have not."""
     for mechanism, df in (("grr", 5 + 5 + 3), ("oue", 6 + 6 + 4)):
         marginals = [Marginal.of(table) for table in collected(mechanism=mechanism)]
-        assert shrunken_joint(marginals, ABC.names, ABC.shape).df == df
+        assert _Path.of(marginals, ABC.names, ABC.shape).observed.size == df
 
 
 def test_margins_are_pooled_by_their_precision() -> None:
@@ -504,11 +511,10 @@ def test_no_category_is_ruled_out_by_its_margin() -> None:
     assert independent([negative], ("a",)) == pytest.approx(np.array([1, 1 / 200]) / (1 + 1 / 200))
 
 
-def test_the_path_ends_at_the_least_discrepancy_where_none_is_small_enough() -> None:
+def test_margins_that_contradict_each_other_meet_in_the_middle() -> None:
     """Two precise margins that contradict each other: their mean is as near as one can get, at 2 · 2 · 50."""
     margins = [Marginal(("a",), (2,), np.array([s, 1 - s]), np.eye(2) / 1e4, 10**6) for s in (0.3, 0.4)]
     found = shrunken_joint(margins, ("a",), (2,))
-    assert found.df == 4
     assert found.discrepancy == pytest.approx(100, rel=1e-9)
     assert found.frequencies == pytest.approx([0.35, 0.65], abs=1e-6)
 
@@ -516,7 +522,6 @@ def test_the_path_ends_at_the_least_discrepancy_where_none_is_small_enough() -> 
 def test_neither_order_nor_labels_matter_to_shrinkage() -> None:
     marginals = pairs_of(some_joint(), 0.02)
     found = shrunken_joint(marginals, ABC.names, ABC.shape)
-    assert found.discrepancy == pytest.approx(found.df)
     order = ("b", "c", "a")
     turned = shrunken_joint(marginals[::-1], order, ABC.project(order).shape).frequencies
     assert turned == pytest.approx(reordered(found.frequencies, ABC, order), abs=1e-8)

@@ -81,7 +81,7 @@ def make_consistent(
     """
     share = _absolute_share(method, gamma)
     _refuse_unusable(tables)
-    _, marginals = marginals_of(tables)
+    marginals = marginals_of(tables)
     held = held_in_common(marginals)
     covariances = AgreeingFit(marginals, held).covariances()
     fitted = zip(tables, _nearest(marginals, held, share), covariances, strict=True)

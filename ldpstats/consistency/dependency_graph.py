@@ -15,13 +15,14 @@ from ldpstats.consistency.junction_tree import JunctionTree
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import POST_PROCESSING, LinearPooling, NoiseVariance
+from ldpstats.inference.procedure import tail
+from ldpstats.inference.statistics import interaction_derivative, interaction_wald
 from ldpstats.tables import Table, TableSet, checked_table
 
 if TYPE_CHECKING:
     from networkx import Graph
 
 Rule: TypeAlias = Literal["direct", "significance", "published"]
-_RESOLVED = 1e-12
 
 
 def dependency_graph(
@@ -120,17 +121,17 @@ class Dependence:
         first, second = table.attributes
         estimate, covariance_at = _linear(table)
         cells = estimate.reshape(table.shape)
-        rows, columns = _projected(cells.sum(axis=1)), _projected(cells.sum(axis=0))
-        product = np.outer(rows, columns)
-        slope = _slope(rows, columns)
-        covariance = slope @ covariance_at(product.ravel()) @ slope.T
-        deviation = cells - np.outer(cells.sum(axis=1), cells.sum(axis=0))
-        statistic, pvalue, df = _wald(deviation, covariance)
+        product = np.outer(_projected(cells.sum(axis=1)), _projected(cells.sum(axis=0)))
+        covariance = covariance_at(product.ravel())
+        statistic, df = (
+            float(interaction_wald(table.shape, estimate, covariance)),
+            (cells.shape[0] - 1) * (cells.shape[1] - 1),
+        )
         mi = _mutual_information(_projected(table.estimate.ravel()).reshape(table.shape))
-        held = product.ravel() > 0
-        noise = (np.diagonal(covariance)[held] / product.ravel()[held]).sum() / 2
+        slope, held = interaction_derivative(product), product.ravel() > 0
+        noise = (np.diagonal(slope @ covariance @ slope.T)[held] / product.ravel()[held]).sum() / 2
         corrected = max(mi - float(noise), 0.0)
-        return cls((first, second), min(table.shape) - 1, mi, corrected, statistic, pvalue, df)
+        return cls((first, second), min(table.shape) - 1, mi, corrected, statistic, tail(df, statistic), df)
 
 
 def clique_tree(graph: Graph[str]) -> JunctionTree:
@@ -202,33 +203,6 @@ def _linear(table: Table) -> tuple[FloatArray, Callable[[FloatArray], FloatArray
 
 def _projected(estimate: FloatArray) -> FloatArray:
     return POST_PROCESSING["norm-sub"](estimate, NoiseVariance(1, 0.0, 0.0))
-
-
-def _slope(rows: FloatArray, columns: FloatArray) -> FloatArray:
-    """Return the derivative of a table less the product of its margins, in the flattened cells."""
-    by_row = np.kron(np.eye(rows.size), np.outer(columns, np.ones(columns.size)))
-    by_column = np.kron(np.outer(rows, np.ones(rows.size)), np.eye(columns.size))
-    slope: FloatArray = np.eye(rows.size * columns.size) - by_row - by_column
-    return slope
-
-
-def _wald(deviation: FloatArray, covariance: FloatArray) -> tuple[float, float, int]:
-    """Return Wald's statistic of the interaction contrasts, its p-value and its degrees of freedom."""
-    from scipy.special import chdtrc
-
-    interactions = np.kron(*(_contrasts(categories) for categories in deviation.shape))
-    found, spread = deviation.ravel() @ interactions, interactions.T @ covariance @ interactions
-    df = found.size
-    # categories that nobody chose have no variance, where there is no noise, and no deviation either
-    least = _RESOLVED * np.trace(spread) / df + np.finfo(float).tiny
-    statistic = float(found @ np.linalg.solve(spread + least * np.eye(df), found))
-    return statistic, float(chdtrc(df, statistic)), df
-
-
-def _contrasts(categories: int) -> FloatArray:
-    """Return orthonormal columns that sum to zero, one fewer than categories."""
-    basis, _ = np.linalg.qr(np.column_stack([np.ones(categories), np.eye(categories)[:, : categories - 1]]))
-    return basis[:, 1:]
 
 
 def _mutual_information(cells: FloatArray) -> float:

@@ -15,6 +15,9 @@ from ldpstats.columns import listed
 from ldpstats.consistency.marginals import Attributes
 from ldpstats.errors import LdpstatsError, one_line
 
+# quotients of smaller probabilities would overflow
+_HARDLY_EVER = 1e-290
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JunctionTree:
@@ -285,7 +288,7 @@ class Terms:
         shared = self.tree.separators[place]
         often = Factor(self.tree.cliques[place], beliefs.tables[place]).summed(shared).table
         joint = _along(products.reshape(len(products), *often.shape), _take_apart, first=1)
-        means = np.divide(joint, often, out=np.zeros_like(joint), where=often > 0)
+        means = np.divide(joint, often, out=np.zeros_like(joint), where=often > _HARDLY_EVER)
         # where the shared cell hardly ever comes, the quotient is one of rounding errors
         return _along(np.clip(means, 0, 1), _take_back, first=1).reshape(products.shape)
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
-from ldpstats.domain import Domain
-from ldpstats.errors import LdpstatsError
-from ldpstats.tables import Table, TableSet, checked_table
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.tables import Table, checked_table
 
 Attributes = tuple[str, ...]
 _LEAST = 1e-12
@@ -49,7 +47,11 @@ class Marginal:
                 "tables of at least two reports",
                 "Leave the table out.",
             )
-        return cls(table.attributes, table.shape, cells.estimate, cells.covariance, cells.n)
+        covariance = cells.covariance
+        if table.derived is None:
+            # where all reports fell in one cell there would be no variance at all: none is known better than to one
+            covariance = covariance + np.diag(np.maximum(1 / cells.n**2 - np.diagonal(covariance), 0))
+        return cls(table.attributes, table.shape, cells.estimate, covariance, cells.n)
 
     @property
     def precision(self) -> FloatArray:
@@ -78,29 +80,9 @@ class Marginal:
         return replace(self, estimate=estimate)
 
 
-def marginals_of(tables: TableSet | Iterable[Table]) -> tuple[Domain, list[Marginal]]:
-    """Return the marginals of all tables that have reports, and the domain that they share."""
-    domain = tables.domain if isinstance(tables, TableSet) else None
-    found = [checked_table(table) for table in tables]
-    if not found:
-        raise LdpstatsError("no tables", "at least one table")
-    if domain is None:
-        domain = _common_domain(found)
-    answered = [Marginal.of(table) for table in found if table.n > 0]
+def marginals_of(tables: Iterable[Table]) -> list[Marginal]:
+    """Return the marginals of all tables that have reports."""
+    answered = [Marginal.of(table) for table in map(checked_table, tables) if table.n > 0]
     if not answered:
-        raise LdpstatsError("tables without a single report", "at least one table with reports")
-    return domain, answered
-
-
-def _common_domain(tables: Sequence[Table]) -> Domain:
-    categories: dict[str, Sequence[Any]] = {}
-    for table in tables:
-        for name in table.attributes:
-            known = categories.setdefault(name, tuple(table.domain.categories[name]))
-            if known != tuple(table.domain.categories[name]):
-                raise LdpstatsError(
-                    f"tables with different categories of {name!r}: {known!r} and "
-                    f"{tuple(table.domain.categories[name])!r}",
-                    "tables over one domain",
-                )
-    return Domain(categories)
+        raise NotIdentifiedError("no tables with reports", "at least one")
+    return answered

@@ -12,10 +12,10 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.blocks import Block
-from ldpstats.consistency.channels_em import most_likely_joint
+from ldpstats.consistency.channels_em import most_even, most_likely_joint
 from ldpstats.consistency.graphical import fit_maximum_entropy, relevant
-from ldpstats.consistency.joint import fitted_joint
-from ldpstats.consistency.marginals import Marginal, marginals_of
+from ldpstats.consistency.joint import fitted_joint, places
+from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.shrinkage import shrunken_joint
 from ldpstats.domain import Domain
@@ -46,12 +46,11 @@ def reconstruct(
         "max-entropy" takes the distribution nearest to all tables, by inverse variances, with no interaction that
         nobody asked about: a graphical model, by a junction tree, so that tables about other attributes count, too.
         "em" makes the reports of all tables most likely, through their channels. "shrinkage" goes from independence
-        towards the tables only as far as noise does not explain the rest. "l2", "l1" and "elastic-net" violate the
-        tables least by squares, by absolute values or by half of either, and have the smallest norm among all that
-        do (Imran & Meo 2024). All but the first need a joint table of at most 4,096 cells. "auto" takes the first:
-        no other was nearer to the truth throughout (benchmarks/consistency.py), and its covariance is the most to be
-        trusted. Where noise is large "shrinkage" comes nearer, up to twice, but what it takes for independence may
-        only be hidden.
+        towards the tables only as far as that lowers the estimated error. "l2" violates the tables least, by squares,
+        and has the smallest norm of all that do (Imran & Meo 2024); "l1" and "elastic-net" do so by absolute values, or
+        by half of either, and are as even as can be. All but the first need a joint table of at most 4,096 cells.
+        "auto" takes the first, whose covariance is the most to be trusted. Where noise is large "shrinkage" is nearer
+        to the truth, up to twice (benchmarks/consistency.py), but what it takes for independence may only be hidden.
     n_resamples : int
         How many sets of tables to draw for the covariance, where the method has none of its own ("max-entropy" has,
         unless a cell comes out as zero). Every table is drawn at its own estimate, made proper.
@@ -85,11 +84,11 @@ def reconstruct(
     target, resamples = tables.domain.project(attributes), at_least(n_resamples, 2, "n_resamples")
     way = WAYS[chosen]
     refuse_empty(tables.n, "the tables")
-    telling = way.telling([table for table in tables if table.n > 0], target)
+    telling, left_out = way.telling([table for table in tables if table.n > 0], target)
     found = way.found(telling, target)
     covariance, spread = _with_covariance(way, telling, target, found, resamples, rng)
     n = sum(table.n for table in telling)
-    words = f"Reconstructed from {len(telling)} tables that bear upon it: {way.words}{found.note} {spread}"
+    words = f"Reconstructed from {len(telling)} tables that bear upon it: {way.words}{left_out}{found.note} {spread}"
     cells = Estimate(found.proportions, covariance, n, tables.privacy, tables.simulated)
     return Table(target, (), tables.privacy, cells, f"reconstructed ({chosen})", words)
 
@@ -102,8 +101,12 @@ class Found(NamedTuple):
     note: str = ""
 
 
-def _overlapping(tables: Sequence[Table], target: Domain) -> list[Table]:
-    return [table for table in tables if not set(table.attributes).isdisjoint(target.names)]
+Telling: TypeAlias = tuple[list[Table], str]
+"""Tables that bear upon a target, and what is to be said of those that are left out."""
+
+
+def _overlapping(tables: Sequence[Table], target: Domain) -> Telling:
+    return [table for table in tables if not set(table.attributes).isdisjoint(target.names)], ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ class Way:
 
     found: Callable[[Sequence[Table], Domain], Found]
     words: str
-    telling: Callable[[Sequence[Table], Domain], list[Table]] = _overlapping
+    telling: Callable[[Sequence[Table], Domain], Telling] = _overlapping
 
 
 def _of_maximum_entropy(tables: Sequence[Table], target: Domain) -> Found:
@@ -132,20 +135,31 @@ def _of_maximum_entropy(tables: Sequence[Table], target: Domain) -> Found:
     proportions = model.marginal(target.names)
     far = proportions.min() * proportions.size > _NEARLY_NONE
     note = "" if model.converged else " The fit did not come to rest."
-    if chosen.left_out:
-        note += f" What hangs together with it through {one_line(list(chosen.left_out))} is too large, and left out."
     return Found(proportions, partial(model.covariance, target.names) if far else None, note)
 
 
-def _hanging_together(tables: Sequence[Table], target: Domain) -> list[Table]:
-    """Return the tables about attributes that the model keeps."""
-    _, marginals = marginals_of(tables)
-    kept = relevant(marginals, target.names).attributes
-    return [table for table in tables if not set(table.attributes).isdisjoint(kept)]
+def _hanging_together(tables: Sequence[Table], target: Domain) -> Telling:
+    """Return the tables about attributes that the model keeps, added up to these."""
+    chosen = relevant([Marginal.of(table) for table in tables], target.names)
+    kept = set(chosen.attributes)
+    unbiased = [table if table.derived is not None else table.estimated_by("unbiased") for table in tables]
+    added_up = [
+        one.marginal([name for name in one.attributes if name in kept])
+        for one in unbiased
+        if not kept.isdisjoint(one.attributes)
+    ]
+    many = f" {len(chosen.left_out)} attributes that hang together with it were too many to be kept."
+    return added_up, many if chosen.left_out else ""
 
 
 def _violating_least(tables: Sequence[Table], target: Domain, violation: str) -> Found:
     return Found(fitted_joint([Marginal.of(table) for table in tables], target.names, target.shape, violation))
+
+
+def _violating_least_evenly(tables: Sequence[Table], target: Domain, violation: str) -> Found:
+    short = _violating_least(tables, target, violation).proportions
+    kept = [tuple(name for name in target.names if name in table.attributes) for table in tables]
+    return Found(most_even(short, [places(target.names, target.shape, names) for names in kept]))
 
 
 def _shrunken(tables: Sequence[Table], target: Domain) -> Found:
@@ -166,15 +180,21 @@ WAYS: Mapping[str, Way] = {
         _hanging_together,
     ),
     "em": Way(
-        _most_likely, "the proportions that EM reaches from uniform ones, under which all reports are most likely."
+        _most_likely, "the proportions of maximum entropy among those under which all reports are most likely (EM)."
     ),
-    "shrinkage": Way(_shrunken, "the proportions nearest to independence that noise reconciles with the tables."),
+    "shrinkage": Way(
+        _shrunken, "the proportions between independence and the tables whose estimated error is least (Mallows)."
+    ),
+    "l2": Way(
+        partial(_violating_least, violation="l2"),
+        "of the proportions that violate the tables least (by squares), those of the smallest norm.",
+    ),
     **{
         violation: Way(
-            partial(_violating_least, violation=violation),
-            f"of the proportions that violate the tables least ({violation}), those of the smallest norm.",
+            partial(_violating_least_evenly, violation=violation),
+            f"of the proportions that violate the tables least ({violation}), those of maximum entropy.",
         )
-        for violation in ("l2", "l1", "elastic-net")
+        for violation in ("l1", "elastic-net")
     },
 }
 
