@@ -46,7 +46,7 @@ Attributes = tuple[str, ...]
 def found(tables: ldp.TableSet, attributes: Attributes, method: str) -> FloatArray:
     """Return a table without its covariance."""
     target, way = tables.domain.project(attributes), WAYS[method]
-    return way.found(way.telling(list(tables), target), target).proportions
+    return way.found(way.telling(list(tables), target)[0], target).proportions
 
 
 def put_together(tables: ldp.TableSet, attributes: Attributes) -> dict[str, FloatArray]:

@@ -154,7 +154,8 @@ class _Path:
         """Return the spread of what other sums of cells do not explain."""
         centred = margins - (margins @ table)[:, None]
         crossed = (self.whitened * table) @ centred.T
-        explained: FloatArray = crossed @ np.linalg.pinv((centred * table) @ centred.T, hermitian=True) @ crossed.T
+        own = (centred * table) @ centred.T + _LEAST_VARIANCE * np.eye(len(margins))
+        explained: FloatArray = crossed @ np.linalg.solve(own, crossed.T)
         return self.spread(table) - explained
 
     def objective(self, multipliers: FloatArray, penalty: float) -> float:
