@@ -1,6 +1,9 @@
 """Consistency: noisy tables that overlap, made to agree; and tables that nobody collected, put together from them."""
 
+from ldpstats.consistency.calm import calm_views, covering_groups
 from ldpstats.consistency.consistent import make_consistent
+from ldpstats.consistency.dependency_graph import dependency_graph
+from ldpstats.consistency.lopub import lopub
 from ldpstats.consistency.reconstruction import reconstruct
 
-__all__ = ["make_consistent", "reconstruct"]
+__all__ = ["calm_views", "covering_groups", "dependency_graph", "lopub", "make_consistent", "reconstruct"]

@@ -30,6 +30,7 @@ Method: TypeAlias = Literal["auto", "max-entropy", "em", "shrinkage", "l2", "l1"
 
 # a cell of so small a share of the mean cell is at the boundary
 _NEARLY_NONE = 1e-2
+_WHY = ", by the method that needs no joint table and has a covariance of its own"
 
 
 def reconstruct(
@@ -88,7 +89,10 @@ def reconstruct(
     found = way.found(telling, target)
     covariance, spread = _with_covariance(way, telling, target, found, resamples, rng)
     n = sum(table.n for table in telling)
-    words = f"Reconstructed from {len(telling)} tables that bear upon it: {way.words}{left_out}{found.note} {spread}"
+    why = _WHY if method == "auto" else ""
+    words = (
+        f"Reconstructed from {len(telling)} tables that bear upon it{why}: {way.words}{left_out}{found.note} {spread}"
+    )
     cells = Estimate(found.proportions, covariance, n, tables.privacy, tables.simulated)
     return Table(target, (), tables.privacy, cells, f"reconstructed ({chosen})", words)
 
