@@ -24,7 +24,7 @@ bench: .venv/.tested .venv/.peers  ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/consistency_speed.py
 	$(BIN)/python benchmarks/oracles.py .venv/peers/bin/python
 
-studies: .venv/.tested  ## published figures, measured anew (some minutes)
+studies: .venv/.tested  ## published figures, measured anew (most of an hour)
 	$(BIN)/python benchmarks/ibu_gains.py
 	$(BIN)/python benchmarks/rrba.py
 	$(BIN)/python benchmarks/inference.py

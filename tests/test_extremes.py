@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -57,8 +56,7 @@ def tables_of(name: str) -> list[ldp.Table]:
             continue
         for n in SIZES:
             people = pd.DataFrame({"a": rng.choice(["x", "y"], n), "b": rng.choice(["p", "q"], n)})
-            with warnings.catch_warnings(action="ignore", category=UserWarning):
-                tables += list(protocol.simulate(people, rng=2))
+            tables += list(protocol.simulate(people, rng=2))
     assert tables
     return [table for table in tables if len(table.shape) == 2]
 

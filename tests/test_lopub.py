@@ -8,6 +8,7 @@ from functools import reduce
 from itertools import combinations, permutations
 from typing import Any
 
+import cvxpy
 import numpy as np
 import pandas as pd
 import pytest
@@ -190,7 +191,7 @@ def test_what_holds_no_pairs_is_refused() -> None:
     with pytest.raises(LdpstatsError, match="no two-way tables"):
         dependency_graph(tables)
     with pytest.raises(LdpstatsError, match="a str"):
-        dependency_graph(["a"])  # type: ignore[list-item]
+        dependency_graph(["a"])  # type: ignore[list-item]  # this is what is refused
     few = SampledGroups(CHAIN, epsilon=1.0).simulate(np.eye(24, dtype=int)[3], rng=1)
     with pytest.raises(NotIdentifiedError, match="no reports"):
         dependency_graph(few)
@@ -246,7 +247,6 @@ def test_em_finds_the_most_likely_cells(mechanism: str) -> None:
 @pytest.mark.parametrize("mechanism", ["grr", "sue"])
 def test_the_lasso_solves_its_problem(mechanism: str) -> None:
     """Compare with a solver for the problem as it is written."""
-    cvxpy = pytest.importorskip("cvxpy")
     (block,) = (table := crossed_table(SPARSE, 500, 1.5, 4, mechanism)).blocks
     matrix, _ = block.design()
     observed = block.tally.counts / block.n

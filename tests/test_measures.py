@@ -150,6 +150,6 @@ def test_what_are_no_two_distributions_is_refused(distance: Any) -> None:
 
 def test_only_tables_have_an_expected_squared_error() -> None:
     with pytest.raises(LdpstatsError, match="a Table"):
-        expected_squared_error(np.array([0.5, 0.5]))  # type: ignore[arg-type]
+        expected_squared_error(np.array([0.5, 0.5]))  # type: ignore[arg-type]  # this is what is refused
     assert "expected squared error" not in compare([0.5, 0.5], [0.5, 0.5])
     assert isinstance(compare([0.5, 0.5], pd.Series([0.25, 0.75])), pd.Series)

@@ -124,9 +124,9 @@ def test_tables_that_were_made_consistent_can_be_put_together(method: Any) -> No
 def test_what_cannot_be_put_together_is_refused() -> None:
     tables = collected(2.0)
     with pytest.raises(LdpstatsError, match="a list\\. Allowed: a TableSet"):
-        reconstruct(list(tables), tuple("ab"))  # type: ignore[arg-type]  # the point of the test
+        reconstruct(list(tables), tuple("ab"))  # type: ignore[arg-type]  # this is what is refused
     with pytest.raises(LdpstatsError, match="'max-entropy', 'em', 'shrinkage'"):
-        reconstruct(tables, tuple("ab"), "entropy")  # type: ignore[arg-type]  # the point of the test
+        reconstruct(tables, tuple("ab"), "entropy")  # type: ignore[arg-type]  # this is what is refused
     with pytest.raises(LdpstatsError, match="'x'"):
         reconstruct(tables, tuple("ax"))
     with pytest.raises(NotIdentifiedError, match="'d'"):

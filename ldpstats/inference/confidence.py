@@ -108,6 +108,7 @@ class Quotient:
         constant, half, leading = excess[..., 0, 0], excess[..., 0, 1], excess[..., 1, 1] + 0.0
         discriminant = half**2 - leading * constant
         shifted = half + np.copysign(np.sqrt(np.maximum(discriminant, 0)), half)
+        # a denominator of nothing, or hardly anything, stands for a limit at infinity; 0/0 for everything, below
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             roots = np.sort(np.stack([shifted / leading, constant / shifted], axis=-1), axis=-1)
         # the quotient itself is always in the set, so a parabola that opens upwards has roots

@@ -76,7 +76,7 @@ class Evidence:
         sums: dict[tuple[Question, int], FloatArray] = {}
         for block in self.blocks:
             share = _rarer_share(block.noise, block.question.answer_frequencies(frequencies), block.n)
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore"):  # a report that never comes is worth no count: infinite weights
                 added = np.stack([block.n / share, block.n / share**2])
             alike = (block.question, block.noise.outputs)
             sums[alike] = sums[alike] + added if alike in sums else added
@@ -84,8 +84,7 @@ class Evidence:
 
 
 def _poisson(first: FloatArray, second: FloatArray) -> FloatArray:
-    with np.errstate(invalid="ignore"):
-        counts: FloatArray = np.where(np.isfinite(second), first**3 / second**2, 0.0)
+    counts: FloatArray = np.divide(first**3, second**2, out=np.zeros_like(first), where=np.isfinite(second))
     return counts
 
 

@@ -29,7 +29,7 @@ class Effort:
 
 
 PRECISE = Effort(1e-14, 50)
-# Ranks Monte Carlo tables as a precise fit does: p-values of 4-by-4 tables move by .001 to .004, up or down.
+# Ranks Monte Carlo tables nearly as a precise fit does: p-values move by less than .006 (2-by-2, 4-by-4, 2-by-2-by-2).
 RANKING = Effort(0.0, 3)
 
 
