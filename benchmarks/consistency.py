@@ -108,7 +108,7 @@ def errors_of_triples(case: tuple[str, float]) -> pd.Series:
 
 def nearest(table: ldp.Table) -> FloatArray:
     """Return the proper proportions nearest to a table."""
-    return nearest_proper(table.estimate.ravel(), np.ones(table.domain.size()))
+    return nearest_proper(table.estimate.ravel())
 
 
 def independent(net: Network, attributes: Attributes) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -85,3 +86,18 @@ def significance(value: object, what: str = "alpha") -> float:
     if not isinstance(value, Real) or not 0 < float(value) < 1:
         raise LdpstatsError(f"{what} = {value!r}", "a number strictly between 0 and 1")
     return float(value)
+
+
+def places_onto(shape: Sequence[int], axes: Sequence[int]) -> IntArray:
+    """Return the place of every cell of a table in the table of some of its axes, the last one varying fastest.
+
+    Examples
+    --------
+    >>> places_onto((2, 3), (1,))
+    array([0, 1, 2, 0, 1, 2])
+    """
+    positions = np.indices(shape).reshape(len(shape), -1)
+    place = np.zeros(positions.shape[1], dtype=np.int64)
+    for axis in axes:
+        place = place * shape[axis] + positions[axis]
+    return place

@@ -567,7 +567,7 @@ def slope_by_refitting(marginals: Sequence[Marginal], wanted: Sequence[str]) -> 
         for cell in np.eye(one.estimate.size):
             up, down = (
                 fit_maximum_entropy(
-                    [*marginals[:place], one.with_estimate(one.estimate + change * cell), *marginals[place + 1 :]]
+                    [*marginals[:place], replace(one, estimate=one.estimate + change * cell), *marginals[place + 1 :]]
                 ).marginal(wanted)
                 for change in (step, -step)
             )

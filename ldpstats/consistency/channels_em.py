@@ -8,19 +8,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.blocks import Block
-from ldpstats.consistency.joint import LARGEST_JOINT, places
-from ldpstats.consistency.marginals import Attributes
+from ldpstats.consistency.joint import LARGEST_JOINT
+from ldpstats.consistency.marginals import Attributes, places, refuse_untold
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import Fitted, most_likely
+from ldpstats.estimation.proportional_fitting import proportionally_fitted
+from ldpstats.inference.evidence import Evidence
 from ldpstats.noise import MultinomialNoise
 from ldpstats.questions import Question
 from ldpstats.tables import Table
-
-_MOST_ROUNDS = 1000
-_WRONG = 1e-9
 
 
 def most_likely_joint(tables: Iterable[Table], domain: Domain, target: Iterable[str]) -> Fitted:
@@ -32,7 +30,7 @@ def most_likely_joint(tables: Iterable[Table], domain: Domain, target: Iterable[
 
     Tables of pairs tell nothing about interactions of three attributes. Then many frequencies are equally likely, and
     EM ends at some of them (from the uniform table it tends to even ones, but accelerated it does not). So the
-    ones of maximum entropy are taken among all with the same answers to every question: see `most_even`.
+    ones of maximum entropy are taken among all with the same answers to every question: see `proportionally_fitted`.
 
     There is no covariance here. Where the blocks identify all cells, `maximum_likelihood(joint_blocks(...)[1])` gives
     the same frequencies with theirs; where they do not, no covariance allows for what is not identified. Reports
@@ -70,46 +68,12 @@ def most_likely_joint(tables: Iterable[Table], domain: Domain, target: Iterable[
             stacklevel=2,
         )
     questions = {block.question: block.classes for block in blocks}
-    even = most_even(fitted.frequencies, questions.values())
-    likelihood = sum(_log_likelihood(block, even) for block in blocks)
+    even = proportionally_fitted(fitted.frequencies, questions.values())
+    likelihood = float(Evidence.observed(blocks).log_likelihood(even[None, :])[0])
     gap = fitted.gap + (fitted.log_likelihood - likelihood) / n
     place = places(common.names, common.shape, domain.project(target).names)
     frequencies = np.bincount(place, weights=even).astype(float)
     return replace(fitted, frequencies=frequencies, log_likelihood=likelihood, gap=gap)
-
-
-def most_even(frequencies: FloatArray, partitions: Iterable[IntArray]) -> FloatArray:
-    """Return the frequencies of maximum entropy among all with the same totals over the classes of every partition.
-
-    This is iterative proportional fitting from the uniform table: the totals of one partition after the other are
-    made what they have to be. As some frequencies have them all, it converges to the ones of maximum entropy
-    (Csiszár 1975): quickly, unless these must have zeros that no total shows. It ends when all totals are right to
-    1e-9, or after a thousand rounds; in such slow cases they were right to 3e-5.
-
-    Parameters
-    ----------
-    frequencies : array, shape (cells,)
-    partitions : iterable of arrays of int, shape (cells,)
-        The class of every cell, such as `places` gives.
-
-    Examples
-    --------
-    Two attributes that hang together, of which the margins alone are kept:
-
-    >>> most_even(np.array([0.5, 0.1, 0.0, 0.4]), [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])])
-    array([0.3, 0.3, 0.2, 0.2])
-    """
-    wanted = [(classes, np.bincount(classes, weights=frequencies)) for classes in partitions]
-    even = np.full(frequencies.size, 1 / frequencies.size)
-    for _ in range(_MOST_ROUNDS):
-        wrong = 0.0
-        for classes, totals in wanted:
-            own = np.bincount(classes, weights=even)
-            wrong = max(wrong, float(np.abs(own - totals).max()))
-            even = even * np.divide(totals, own, out=np.zeros_like(totals), where=own > 0)[classes]
-        if wrong <= _WRONG:
-            break
-    return even
 
 
 def joint_blocks(tables: Iterable[Table], domain: Domain, target: Iterable[str]) -> tuple[Domain, list[Block]]:
@@ -130,7 +94,7 @@ def joint_blocks(tables: Iterable[Table], domain: Domain, target: Iterable[str])
     """
     wanted = domain.project(target).names
     telling = [table for table in tables if table.n > 0 and not set(wanted).isdisjoint(table.attributes)]
-    _refuse_silent(wanted, telling)
+    refuse_untold(wanted, [table.attributes for table in telling])
     for table in telling:
         _refuse_without_likelihood(table, domain)
     further = [name for table in telling if not _added_up(table, wanted) for name in table.attributes]
@@ -160,22 +124,6 @@ def _about(common: Domain, question: Question) -> Question:
     """Return a question about some attributes as one about the whole table."""
     cells = places(common.names, common.shape, question.attributes)
     return Question(common.names, common.shape, tuple(np.asarray(question.classes)[cells].tolist()))
-
-
-def _log_likelihood(block: Block, frequencies: FloatArray) -> float:
-    seen = block.tally.counts > 0
-    chances = block.noise.mean(block.question.answer_frequencies(frequencies))
-    return float(block.tally.counts[seen] @ np.log(chances[seen]))
-
-
-def _refuse_silent(wanted: Attributes, tables: Sequence[Table]) -> None:
-    missing = [name for name in wanted if not any(name in table.attributes for table in tables)]
-    if missing:
-        raise NotIdentifiedError(
-            f"a target with {one_line(missing)}, which no table with reports is about",
-            "attributes of the tables with reports",
-            "Leave these attributes out, or collect a group that has them.",
-        )
 
 
 def _refuse_without_likelihood(table: Table, domain: Domain) -> None:

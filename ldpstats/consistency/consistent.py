@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import compress
-from numbers import Real
-from typing import Literal
 
 import numpy as np
 
@@ -14,13 +12,10 @@ from ldpstats.consistency.agreement import AgreeingFit, Held, held_in_common
 from ldpstats.consistency.marginals import Marginal, marginals_of
 from ldpstats.consistency.programs import nearest_agreeing
 from ldpstats.consistency.projection import nearest_proper
+from ldpstats.consistency.violation import GAMMA, Violation, absolute_share
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import Estimate
 from ldpstats.tables import Table, TableSet
-
-_GAMMA = 0.5
-# what each method weighs the absolute distances by, the squared ones having the rest
-_ABSOLUTE = {"l2": 0.0, "l1": 1.0, "elastic-net": _GAMMA}
 
 _WORDS = (
     "Made consistent with the other tables of its set ({}): proper proportions. Near zero they are biased, and their "
@@ -28,9 +23,7 @@ _WORDS = (
 )
 
 
-def make_consistent(
-    tables: TableSet, method: Literal["l2", "l1", "elastic-net"] = "l2", *, gamma: float = _GAMMA
-) -> TableSet:
+def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float = GAMMA) -> TableSet:
     """Replace tables by the nearest ones without negative cells, with the total one, that agree on what they share.
 
     Estimates of several tables disagree, as noise does, and no constraint can make them equal. So it is the fitted
@@ -79,7 +72,7 @@ def make_consistent(
     >>> [one["sex", other].marginal("sex").estimate.round(3) for one in (tables, fitted) for other in ("car", "age")]
     [array([0.517, 0.483]), array([0.498, 0.502]), array([0.508, 0.492]), array([0.508, 0.492])]
     """
-    share = _absolute_share(method, gamma)
+    share = absolute_share(method, gamma)
     _refuse_unusable(tables)
     marginals = marginals_of(tables)
     held = held_in_common(marginals)
@@ -90,19 +83,6 @@ def make_consistent(
         [_derived(table, estimate, covariance, method, tables.simulated) for table, estimate, covariance in fitted],
         tables.privacy,
     )
-
-
-def _absolute_share(method: object, gamma: object) -> float:
-    """Return what the absolute distances are weighed by."""
-    if not isinstance(method, str) or method not in _ABSOLUTE:
-        raise LdpstatsError(f"method = {method!r}", one_line(list(_ABSOLUTE)))
-    if isinstance(gamma, bool) or not isinstance(gamma, Real) or not 0 <= float(gamma) <= 1:
-        raise LdpstatsError(f"gamma = {gamma!r}", "a number from 0 to 1")
-    if method == "elastic-net":
-        return float(gamma)
-    if gamma != _GAMMA:
-        raise LdpstatsError(f"gamma = {gamma!r} with method = {method!r}", "gamma with method = 'elastic-net' only")
-    return _ABSOLUTE[method]
 
 
 def _refuse_unusable(tables: object) -> None:

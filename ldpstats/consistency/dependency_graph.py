@@ -13,8 +13,9 @@ import numpy as np
 from ldpstats.arrays import FloatArray, significance
 from ldpstats.consistency.junction_tree import JunctionTree
 from ldpstats.consistency.marginals import Marginal
+from ldpstats.consistency.projection import nearest_proper
 from ldpstats.errors import LdpstatsError
-from ldpstats.estimation import POST_PROCESSING, LinearPooling, NoiseVariance
+from ldpstats.estimation import LinearPooling
 from ldpstats.inference.procedure import tail
 from ldpstats.inference.statistics import interaction_derivative, interaction_wald
 from ldpstats.tables import Table, TableSet, checked_table
@@ -121,13 +122,13 @@ class Dependence:
         first, second = table.attributes
         estimate, covariance_at = _linear(table)
         cells = estimate.reshape(table.shape)
-        product = np.outer(_projected(cells.sum(axis=1)), _projected(cells.sum(axis=0)))
+        product = np.outer(nearest_proper(cells.sum(axis=1)), nearest_proper(cells.sum(axis=0)))
         covariance = covariance_at(product.ravel())
         statistic, df = (
             float(interaction_wald(table.shape, estimate, covariance)),
             (cells.shape[0] - 1) * (cells.shape[1] - 1),
         )
-        mi = _mutual_information(_projected(table.estimate.ravel()).reshape(table.shape))
+        mi = _mutual_information(nearest_proper(table.estimate.ravel()).reshape(table.shape))
         slope, held = interaction_derivative(product), product.ravel() > 0
         noise = (np.diagonal(slope @ covariance @ slope.T)[held] / product.ravel()[held]).sum() / 2
         corrected = max(mi - float(noise), 0.0)
@@ -199,10 +200,6 @@ def _linear(table: Table) -> tuple[FloatArray, Callable[[FloatArray], FloatArray
         return own.estimate, lambda _: own.covariance
     pooling = LinearPooling(answered)
     return pooling.estimate([block.tally.counts for block in answered]), pooling.covariance
-
-
-def _projected(estimate: FloatArray) -> FloatArray:
-    return POST_PROCESSING["norm-sub"](estimate, NoiseVariance(1, 0.0, 0.0))
 
 
 def _mutual_information(cells: FloatArray) -> float:

@@ -15,8 +15,8 @@ from ldpstats.arrays import FloatArray
 from ldpstats.columns import listed
 from ldpstats.consistency.joint import within
 from ldpstats.consistency.junction_tree import Beliefs, JunctionTree, Terms, cells_from_means
-from ldpstats.consistency.marginals import Attributes, Marginal
-from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.consistency.marginals import Attributes, Marginal, refuse_untold
+from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.noise import solve_or_shortest
 
 MOST_CELLS = 2**20
@@ -331,13 +331,7 @@ def relevant(marginals: Iterable[Marginal], target: Iterable[str], most_cells: i
     """
     given, wanted = list(marginals), listed(target)
     groups, sizes = [one.attributes for one in given], _sizes(given)
-    missing = [name for name in wanted if name not in sizes]
-    if missing or not wanted:
-        raise NotIdentifiedError(
-            f"a target with {one_line(missing)}, which no table with reports is about",
-            f"attributes out of {one_line(list(sizes))}",
-            "Leave these attributes out, or collect a group that has them.",
-        )
+    refuse_untold(wanted, groups)
     connected = _connected(groups, wanted)
     for kept in _ever_fewer(groups, wanted, connected):
         parts = [tuple(name for name in kept if name in group) for group in groups]

@@ -7,15 +7,15 @@ import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.arrays import FloatArray
 from ldpstats.columns import listed
-from ldpstats.consistency.marginals import Attributes, Marginal
-from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.consistency.marginals import Attributes, Marginal, places, refuse_untold
+from ldpstats.consistency.violation import absolute_share
+from ldpstats.errors import LdpstatsError, one_line
 
 LARGEST_JOINT = 4096
 """The most cells of a joint table that is handled as a whole."""
@@ -41,16 +41,9 @@ def within(marginals: Iterable[Marginal], target: Iterable[str]) -> list[Margina
     wanted, given = listed(target), list(marginals)
     if not wanted or len(set(wanted)) < len(wanted):
         raise LdpstatsError(f"the target {wanted!r}", "different attributes, at least one")
-    known = dict.fromkeys(name for one in given for name in one.attributes)
-    missing = [name for name in wanted if name not in known]
-    if missing:
-        raise NotIdentifiedError(
-            f"a target with {one_line(missing)}, which no table with reports is about",
-            f"attributes out of {one_line(list(known))}",
-            "Leave these attributes out, or collect a group that has them.",
-        )
+    refuse_untold(wanted, [one.attributes for one in given])
     kept = [tuple(name for name in wanted if name in one.attributes) for one in given]
-    return [_added_up(one, names) for one, names in zip(given, kept, strict=True) if names]
+    return [one.added_up(names) for one, names in zip(given, kept, strict=True) if names]
 
 
 def overlapping(marginals: Iterable[Marginal], target: Attributes, shape: Sequence[int]) -> list[Marginal]:
@@ -70,20 +63,6 @@ def overlapping(marginals: Iterable[Marginal], target: Attributes, shape: Sequen
             "Ask for fewer attributes together.",
         )
     return found
-
-
-def places(target: Attributes, shape: Sequence[int], attributes: Attributes) -> IntArray:
-    """Return the place of every cell of the target in the table of some of its attributes.
-
-    Examples
-    --------
-    >>> places(("sex", "car"), (2, 3), ("car",))
-    array([0, 1, 2, 0, 1, 2])
-    """
-    positions = np.unravel_index(np.arange(math.prod(shape)), shape)
-    axes = [target.index(name) for name in attributes]
-    place: IntArray = np.ravel_multi_index([positions[axis] for axis in axes], [shape[axis] for axis in axes])
-    return place
 
 
 def fitted_joint(
@@ -130,7 +109,7 @@ def fitted_joint(
     >>> fitted_joint([sex, car], ("sex", "car"), (2, 2)).round(3)
     array([0.4, 0.2, 0.3, 0.1])
     """
-    share = _share_of_absolutes(method, gamma)
+    share = absolute_share(method, gamma)
     data = _Residuals.of(overlapping(marginals, target, shape), target, shape)
     return _shortest(data, _least_violating(data, share), share)
 
@@ -221,21 +200,3 @@ def _proper(table: Any, objective: Any, constraints: list[Any], solver: str) -> 
         )
     found: FloatArray = np.maximum(table.value, 0)
     return np.asarray(found / found.sum())
-
-
-def _share_of_absolutes(method: str, gamma: object) -> float:
-    """Return the share of absolute values in the violation that a method minimizes."""
-    if not isinstance(gamma, Real) or not 0 <= float(gamma) <= 1:
-        raise LdpstatsError(f"gamma = {gamma!r}", "a number from 0 to 1")
-    shares = {"l2": 0.0, "l1": 1.0, "elastic-net": float(gamma)}
-    if method not in shares:
-        raise LdpstatsError(f"method = {method!r}", one_line(list(shares)))
-    return shares[method]
-
-
-def _added_up(marginal: Marginal, kept: Attributes) -> Marginal:
-    """Add a marginal up to some of its attributes."""
-    shape = tuple(marginal.shape[marginal.attributes.index(name)] for name in kept)
-    estimate = marginal.summed(kept)
-    sums = np.eye(estimate.size)[marginal.onto(kept)]
-    return Marginal(kept, shape, estimate, sums.T @ marginal.covariance @ sums, marginal.n)

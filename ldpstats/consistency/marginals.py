@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
-from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.arrays import FloatArray, IntArray, places_onto
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.tables import Table, checked_table
 
 Attributes = tuple[str, ...]
@@ -60,24 +60,18 @@ class Marginal:
         return 1 / np.maximum(variance, max(_LEAST, variance.mean() / self.n))
 
     def onto(self, attributes: Attributes) -> IntArray:
-        """Return each cell's place in the table of some of the attributes, in the order in which they are given."""
-        positions = np.indices(self.shape).reshape(len(self.shape), -1)
-        place = np.zeros(positions.shape[1], dtype=np.int64)
-        for name in attributes:
-            axis = self.attributes.index(name)
-            place = place * self.shape[axis] + positions[axis]
-        return place
+        """Return each cell's place in the table of some of the attributes."""
+        return places(self.attributes, self.shape, attributes)
 
-    def summed(self, attributes: Attributes, values: FloatArray | None = None) -> FloatArray:
-        """Add the cells (or other values of them) up to some of the attributes."""
-        places = self.onto(attributes)
-        size = math.prod(self.shape[self.attributes.index(name)] for name in attributes)
-        weights = self.estimate if values is None else values
-        return np.bincount(places, weights=weights, minlength=size).astype(float)
+    def summed(self, attributes: Attributes) -> FloatArray:
+        """Add the cells up to some of the attributes."""
+        return np.bincount(self.onto(attributes), weights=self.estimate).astype(float)
 
-    def with_estimate(self, estimate: FloatArray) -> Marginal:
-        """Return the same marginal with other figures, as in a bootstrap."""
-        return replace(self, estimate=estimate)
+    def added_up(self, attributes: Attributes) -> Marginal:
+        """Return the marginal of some of the attributes, with its covariance."""
+        shape = tuple(self.shape[self.attributes.index(name)] for name in attributes)
+        sums = np.eye(math.prod(shape))[self.onto(attributes)]
+        return Marginal(attributes, shape, self.summed(attributes), sums.T @ self.covariance @ sums, self.n)
 
 
 def marginals_of(tables: Iterable[Table]) -> list[Marginal]:
@@ -86,3 +80,26 @@ def marginals_of(tables: Iterable[Table]) -> list[Marginal]:
     if not answered:
         raise NotIdentifiedError("no tables with reports", "at least one")
     return answered
+
+
+def places(names: Attributes, shape: Sequence[int], attributes: Attributes) -> IntArray:
+    """Return the place of every cell of a table in the table of some of its attributes.
+
+    Examples
+    --------
+    >>> places(("sex", "car"), (2, 3), ("car",))
+    array([0, 1, 2, 0, 1, 2])
+    """
+    return places_onto(shape, [names.index(name) for name in attributes])
+
+
+def refuse_untold(wanted: Iterable[str], groups: Iterable[Attributes]) -> None:
+    """Refuse attributes that none of the groups has, and a target of none at all."""
+    known, names = dict.fromkeys(name for group in groups for name in group), list(wanted)
+    missing = [name for name in names if name not in known]
+    if missing or not names:
+        raise NotIdentifiedError(
+            f"a target with {one_line(missing)}, which no table with reports is about",
+            f"attributes out of {one_line(list(known))}",
+            "Leave these attributes out, or collect a group that has them.",
+        )

@@ -10,7 +10,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray
 
 
-def nearest_proper(estimate: FloatArray, precision: FloatArray, gamma: float = 0.0) -> FloatArray:
+def nearest_proper(estimate: FloatArray, precision: FloatArray | float = 1.0, gamma: float = 0.0) -> FloatArray:
     """Return the proportions x, nonnegative with the sum one, with the least γ Σ |r| + (1 − γ) Σ r².
 
     With equal weights this is the Euclidean projection (Norm-Sub) for every γ. Below γ = 1 the minimiser is unique;
@@ -19,14 +19,15 @@ def nearest_proper(estimate: FloatArray, precision: FloatArray, gamma: float = 0
     Examples
     --------
     >>> noisy = np.array([0.8, 0.3, 0.05, -0.15])
-    >>> nearest_proper(noisy, np.ones(4), gamma=0.5).round(6)
+    >>> nearest_proper(noisy, gamma=0.5).round(6)
     array([0.75, 0.25, 0.  , 0.  ])
     >>> nearest_proper(noisy, np.array([4, 1, 4, 4])).round(6)
     array([0.775, 0.2  , 0.025, 0.   ])
     """
+    weights = np.broadcast_to(precision, estimate.shape)
     if gamma == 1:
-        return _cheapest_moved(estimate, precision)
-    filled = _filled(estimate, gamma * np.sqrt(precision), 1 / (2 * (1 - gamma) * precision), 1.0)
+        return _cheapest_moved(estimate, weights)
+    filled = _filled(estimate, gamma * np.sqrt(weights), 1 / (2 * (1 - gamma) * weights), 1.0)
     # exact already, but for the digits that are lost where γ is all but one
     shares: FloatArray = filled / filled.sum()
     return shares

@@ -12,15 +12,16 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.blocks import Block
-from ldpstats.consistency.channels_em import most_even, most_likely_joint
+from ldpstats.consistency.channels_em import most_likely_joint
 from ldpstats.consistency.graphical import fit_maximum_entropy, relevant
-from ldpstats.consistency.joint import fitted_joint, places
-from ldpstats.consistency.marginals import Marginal
+from ldpstats.consistency.joint import fitted_joint
+from ldpstats.consistency.marginals import Marginal, places
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.shrinkage import shrunken_joint
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import Estimate, refuse_empty
+from ldpstats.estimation.proportional_fitting import proportionally_fitted
 from ldpstats.noise import Tally
 from ldpstats.randomness import Rng, generator
 from ldpstats.tables import Table, TableSet
@@ -163,7 +164,7 @@ def _violating_least(tables: Sequence[Table], target: Domain, violation: str) ->
 def _violating_least_evenly(tables: Sequence[Table], target: Domain, violation: str) -> Found:
     short = _violating_least(tables, target, violation).proportions
     kept = [tuple(name for name in target.names if name in table.attributes) for table in tables]
-    return Found(most_even(short, [places(target.names, target.shape, names) for names in kept]))
+    return Found(proportionally_fitted(short, [places(target.names, target.shape, names) for names in kept]))
 
 
 def _shrunken(tables: Sequence[Table], target: Domain) -> Found:
@@ -227,8 +228,7 @@ def _redrawn(table: Table, rng: np.random.Generator) -> Table:
         cells = table.derived
         moved = rng.multivariate_normal(cells.estimate, cells.covariance, method="eigh")
         return replace(table, derived=replace(cells, estimate=moved))
-    unbiased = table.estimated_by("unbiased").cells.estimate
-    proper = nearest_proper(unbiased, np.ones_like(unbiased))
+    proper = nearest_proper(table.estimated_by("unbiased").cells.estimate)
     blocks = tuple(
         Block(block.question, Tally(block.noise, block.draw(proper, 1, rng)[0], block.n, simulated=True))
         for block in table.blocks

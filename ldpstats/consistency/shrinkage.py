@@ -9,8 +9,8 @@ from functools import reduce
 import numpy as np
 
 from ldpstats.arrays import FloatArray
-from ldpstats.consistency.joint import overlapping, places, within
-from ldpstats.consistency.marginals import Attributes, Marginal
+from ldpstats.consistency.joint import overlapping, within
+from ldpstats.consistency.marginals import Attributes, Marginal, places
 from ldpstats.consistency.projection import nearest_proper
 
 # a variance no estimate is taken to be below, in squared proportions

@@ -11,11 +11,12 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.arrays import FloatArray, IntArray, places_onto
+from ldpstats.estimation.proportional_fitting import proportionally_fitted
 from ldpstats.inference.null_model import SMALLEST, completed, on_simplex
 
 Axes: TypeAlias = tuple[int, ...]
-_CYCLES = 50
+_ROUNDS = 50
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,7 @@ class ProductOfConditionals:
 
     @cached_property
     def _tables(self) -> list[_Factor]:
-        positions = np.indices(self.shape).reshape(len(self.shape), -1)
-        return [_Factor.of(self.shape, positions, children, parents) for children, parents in self.factors]
+        return [_Factor.of(self.shape, children, parents) for children, parents in self.factors]
 
     def distributions(self, parameters: FloatArray) -> list[FloatArray]:
         """Return the factors: a row for every value of the parents, an entry for every value of the children."""
@@ -106,22 +106,14 @@ class _Factor:
     moves: FloatArray
 
     @classmethod
-    def of(cls, shape: tuple[int, ...], positions: IntArray, children: Axes, parents: Axes) -> _Factor:
+    def of(cls, shape: tuple[int, ...], children: Axes, parents: Axes) -> _Factor:
         rows, entries = (prod(shape[axis] for axis in axes) for axes in (parents, children))
-        row, entry = (_flat(shape, positions, axes) for axes in (parents, children))
+        row, entry = (places_onto(shape, axes) for axes in (parents, children))
         index = row * entries + entry
         membership = np.eye(rows * entries)[index]
         by_row = membership.reshape(-1, rows, entries)
         moves = (by_row[..., :-1] - by_row[..., -1:]).reshape(len(index), -1)
         return cls(rows, entries, index, membership, moves)
-
-
-def _flat(shape: tuple[int, ...], positions: IntArray, axes: Axes) -> IntArray:
-    """Return each cell's place in the product of some axes."""
-    place = np.zeros(positions.shape[1], dtype=np.int64)
-    for axis in axes:
-        place = place * shape[axis] + positions[axis]
-    return place
 
 
 @dataclass(frozen=True)
@@ -185,15 +177,8 @@ class LogLinear:
 
         It is found by iterative proportional fitting, which never leaves the model.
         """
-        wanted = on_simplex(cells)
-        fitted = np.full_like(wanted, 1 / wanted.shape[-1])
-        positions = np.indices(self.shape).reshape(len(self.shape), -1)
-        margins = [
-            np.eye(prod(self.shape[a] for a in axes))[_flat(self.shape, positions, axes)] for axes in self.generators
-        ]
-        for _ in range(_CYCLES):
-            for margin in margins:
-                fitted = fitted * (((wanted @ margin) / (fitted @ margin)) @ margin.T)
+        partitions = [places_onto(self.shape, axes) for axes in self.generators]
+        fitted = proportionally_fitted(on_simplex(cells), partitions, _ROUNDS)
         logarithms = np.log(np.maximum(fitted, SMALLEST))
         centred = logarithms - logarithms.mean(axis=-1, keepdims=True)
         parameters: FloatArray = centred @ np.linalg.pinv(self.design).T

@@ -163,6 +163,13 @@ def completed(entries: FloatArray) -> FloatArray:
     return np.concatenate([entries, 1 - entries.sum(axis=-1, keepdims=True)], axis=-1)
 
 
+def irregular(cells: int) -> FloatArray:
+    """Return frequencies without any special symmetry."""
+    weights = 1 + np.arange(cells) * np.sqrt(2) % 1
+    frequencies: FloatArray = weights / weights.sum()
+    return frequencies
+
+
 def on_simplex(margin: FloatArray) -> FloatArray:
     """Cut distributions just above zero, and scale them to sum to one."""
     kept = np.maximum(margin, SMALLEST)

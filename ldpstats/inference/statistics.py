@@ -22,7 +22,7 @@ from ldpstats.inference.null_model import (
     NullModel,
     NullScore,
     fit_null,
-    null_score,
+    irregular,
     remaining,
 )
 from ldpstats.noise import Information, solve_or_shortest
@@ -81,7 +81,7 @@ class ScoreStatistic:
         self.fit = Fits(evidence, cells)
         self._uniform = np.full(cells, 1 / cells)
         self._contrasts = identified_contrasts(evidence, self._uniform)
-        self.df = self._contrasts.shape[1] - self._nuisance_rank(evidence)
+        self.df = self._contrasts.shape[1] - seen_directions(model, evidence, cells)
         if self.df <= 0:
             raise NotIdentifiedError(
                 "reports that tell nothing about the hypothesis",
@@ -106,14 +106,14 @@ class ScoreStatistic:
         total: FloatArray = (projected * solve_or_shortest(matrix, projected[..., None])[..., 0]).sum(axis=-1)
         return total
 
-    def _nuisance_rank(self, evidence: Evidence) -> int:
-        """Return how many directions of the null model the blocks can see, at a point without special symmetry."""
-        irregular = 1 + np.arange(self._uniform.size) * np.sqrt(2) % 1
-        parameters = self._model.nearest(irregular / irregular.sum())
-        if not parameters.size:
-            return 0
-        at = null_score(self._model, evidence, parameters[None, :])
-        return int(np.linalg.matrix_rank(at.information.between(self._model.jacobian(parameters))[0], hermitian=True))
+
+def seen_directions(model: NullModel, evidence: Evidence, cells: int) -> int:
+    """Return how many directions of a model the blocks can see, where no symmetry hides any."""
+    parameters = model.nearest(irregular(cells))
+    if not parameters.size:
+        return 0
+    _, information = evidence.score(model.frequencies(parameters)[None, :])
+    return int(np.linalg.matrix_rank(information.between(model.jacobian(parameters))[0], hermitian=True))
 
 
 class LikelihoodRatio(ScoreStatistic):
