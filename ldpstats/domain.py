@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -25,6 +24,7 @@ from ldpstats.columns import (
     listed,
     observed_categories,
 )
+from ldpstats.envelope import read_json
 from ldpstats.errors import DomainError, one_line
 
 
@@ -186,16 +186,3 @@ class Domain:
 
 
 IntArrayLike: TypeAlias = NDArray[np.integer[Any]] | Sequence[Sequence[int]]
-
-
-def read_json(text: str) -> Any:
-    """Parse JSON, and refuse a name that stands twice in an object, of which a plain reader keeps the last."""
-    return json.loads(text, object_pairs_hook=_different_names)
-
-
-def _different_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = Counter(name for name, _ in pairs)
-    repeated = sorted(name for name, count in names.items() if count > 1)
-    if repeated:
-        raise DomainError(f"the names {one_line(repeated)} stand more than once", "different names")
-    return dict(pairs)

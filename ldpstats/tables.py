@@ -14,7 +14,8 @@ import pandas as pd
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
 from ldpstats.columns import listed
-from ldpstats.domain import Domain, read_json
+from ldpstats.domain import Domain
+from ldpstats.envelope import read_json
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import TABLE_METHODS, Estimate, refuse_empty
 from ldpstats.noise import Tally

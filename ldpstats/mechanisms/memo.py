@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.arrays import as_array, integers_below
-from ldpstats.domain import read_json
+from ldpstats.envelope import read_json
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.mechanisms.base import Reports
 from ldpstats.mechanisms.longitudinal import Longitudinal

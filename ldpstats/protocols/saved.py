@@ -7,7 +7,8 @@ import json
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
-from ldpstats.domain import Domain, read_json
+from ldpstats.domain import Domain
+from ldpstats.envelope import read_json
 from ldpstats.errors import LdpstatsError
 
 

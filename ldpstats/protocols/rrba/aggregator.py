@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 import pandas as pd
 
 from ldpstats.arrays import at_least
-from ldpstats.domain import Domain, read_json
+from ldpstats.domain import Domain
+from ldpstats.envelope import read_json
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.mechanisms import FakeResponse
 from ldpstats.protocols.rrba.journal import Journal, NoRoomError

@@ -10,7 +10,8 @@ from functools import reduce
 from numbers import Real
 
 from ldpstats.columns import Category
-from ldpstats.domain import Domain, read_json
+from ldpstats.domain import Domain
+from ldpstats.envelope import read_json
 from ldpstats.errors import DomainError, LdpstatsError, one_line
 from ldpstats.protocols.rrba.query import Answer, Query
 from ldpstats.randomness import Rng, client_words

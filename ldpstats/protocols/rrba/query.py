@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ldpstats.columns import Category
-from ldpstats.domain import Domain, read_json
+from ldpstats.domain import Domain
+from ldpstats.envelope import read_json
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.mechanisms import FakeResponse, joint_ratio
 from ldpstats.privacy import strict_epsilon
