@@ -220,8 +220,8 @@ def _same_kind(text: Any, plain: dict[str, Any]) -> bool:
 
 def test_fingerprints_tell_protocols_apart(domain: Domain) -> None:
     pair = domain.project(["sex", "car"])
-    for asked, options in ((domain, {}), (domain, {"epsilon": 2.0}), (pair, {}), (pair, {"epsilon": 2.0})):
-        marks = {kind: make(asked, **options).fingerprint() for kind, make in ALL.items()}
+    for asked, level in ((domain, 1.0), (domain, 2.0), (pair, 1.0), (pair, 2.0)):
+        marks = {kind: make(asked, epsilon=level).fingerprint() for kind, make in ALL.items()}
         assert len(set(marks.values())) == len(ALL)
         assert not set(marks.values()) & {make(asked, epsilon=1.5).fingerprint() for make in ALL.values()}
 
@@ -241,17 +241,17 @@ def test_rows_that_travelled_count_like_collect(kind: str, domain: Domain, peopl
 
 @each_local
 def test_rows_of_another_protocol_are_refused(kind: str, domain: Domain, people: pd.DataFrame) -> None:
-    rows = LOCAL[kind](domain).reports(people.head(20), rng=1)
+    rows = LOCAL[kind](domain, epsilon=1.0).reports(people.head(20), rng=1)
     for other, make in LOCAL.items():
         if other != kind:
             with pytest.raises(LdpstatsError, match="rows of another protocol"):
-                make(domain).tables(rows)
+                make(domain, epsilon=1.0).tables(rows)
 
 
 @each_protocol
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_few_or_no_respondents(kind: str, domain: Domain, people: pd.DataFrame, n: int) -> None:
-    protocol, frame = ALL[kind](domain), people.head(n)
+    protocol, frame = ALL[kind](domain, epsilon=1.0), people.head(n)
     populations = [frame, joint_counts(domain, frame)]
     collected = [protocol.collect(frame, rng=1), *(protocol.simulate(one, rng=1) for one in populations)]
     if kind in LOCAL:
@@ -265,7 +265,7 @@ def test_few_or_no_respondents(kind: str, domain: Domain, people: pd.DataFrame, 
 
 @each_protocol
 def test_bad_answers_are_refused_before_anything_is_sent(kind: str, domain: Domain, people: pd.DataFrame) -> None:
-    protocol = ALL[kind](domain)
+    protocol = ALL[kind](domain, epsilon=1.0)
     frames = {
         r"no column 'car'": people.drop(columns="car"),
         r"column 'sex' has the unknown category 'X' in row 7": people.assign(

@@ -65,7 +65,7 @@ def test_the_level_is_attained_by_two_records_that_differ_in_every_table(scale: 
 
 
 def test_no_report_leaves_the_curator_and_all_is_marked_as_simulated(domain: Domain, people: pd.DataFrame) -> None:
-    central = CentralLaplace(domain)
+    central = CentralLaplace(domain, epsilon=1.0)
     assert not hasattr(central, "reports")
     for tables in (central.collect(people), central.collect(people, rng=1), central.simulate(people)):
         assert tables.simulated
@@ -169,14 +169,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("options", "told"), REFUSED.values(), ids=REFUSED)
 def test_impossible_comparators_are_refused(domain: Domain, options: dict[str, Any], told: str) -> None:
     with pytest.raises(LdpstatsError, match="Allowed") as refusal:
-        CentralLaplace(**({"domain": domain} | options))
+        CentralLaplace(**({"domain": domain, "epsilon": 1.0} | options))
     assert told in str(refusal.value)
 
 
 def test_groups_that_share_a_label_are_refused() -> None:
     shared = Domain({name: [0, 1] for name in ("a", "a × b", "b × c", "c")})
     with pytest.raises(LdpstatsError, match="one label"):
-        CentralLaplace(shared, groups=[("a", "b × c"), ("a × b", "c")])
+        CentralLaplace(shared, groups=[("a", "b × c"), ("a × b", "c")], epsilon=1.0)
 
 
 def test_gaussian_noise_covers_all_tables_together_and_says_so(domain: Domain) -> None:
@@ -213,4 +213,4 @@ def test_a_gaussian_curator_is_saved_and_read(domain: Domain) -> None:
     assert CentralGaussian.from_json(central.to_json()).fingerprint() == central.fingerprint()
     for options in ({"delta": 0}, {"delta": 1.0}, {"epsilon": 0}, {"epsilon": 1e9}):
         with pytest.raises(LdpstatsError, match="Allowed"):
-            CentralGaussian(domain, **options)
+            CentralGaussian(domain, **{"epsilon": 1.0} | options)

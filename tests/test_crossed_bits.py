@@ -233,7 +233,7 @@ def test_many_attributes_are_simulated_though_their_patterns_are_beyond_number()
 
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_few_or_no_respondents(domain: Domain, people: pd.DataFrame, n: int) -> None:
-    protocol, frame = PerAttribute(domain, mechanism="sue", k=2), people.head(n)
+    protocol, frame = PerAttribute(domain, mechanism="sue", k=2, epsilon=1.0), people.head(n)
     collected = [protocol.simulate(one, rng=1) for one in (frame, joint_counts(domain, frame))]
     for tables in (*collected, protocol.tables(protocol.reports(frame, rng=1))):
         assert [table.n for table in tables] == [n] * 3
@@ -244,7 +244,7 @@ def test_few_or_no_respondents(domain: Domain, people: pd.DataFrame, n: int) -> 
     "report", ["[8, 0, 0]", "[0, 4, 0]", "[0, 0, 4]", "[0, 0]", "[-1, 0, 0]", "[0, 0, 300]", "7", "[0, 0, 0.5]", None]
 )
 def test_bad_patterns_are_refused_by_row(domain: Domain, people: pd.DataFrame, mechanism: str, report: Any) -> None:
-    protocol = PerAttribute(domain, mechanism=mechanism, k=2)
+    protocol = PerAttribute(domain, mechanism=mechanism, k=2, epsilon=1.0)
     rows = protocol.reports(people.head(20), rng=1).astype(object)
     rows.loc[17, "report"] = report
     with pytest.raises(ReportError, match=r"in row 17\. Allowed: "):
@@ -261,15 +261,15 @@ def test_names_of_unary_encodings_are_taken_for_crossed_answers(domain: Domain) 
 def test_groups_with_too_many_patterns_are_refused() -> None:
     wide = Domain({"a": list(range(6)), "b": list(range(5)), "c": [0, 1]})
     with pytest.raises(LdpstatsError, match=r"30 cells and 2,048 different answers: a and b.*1,024.*mechanism = 'grr'"):
-        PerAttribute(wide, k=2, mechanism="sue")
-    assert len(PerAttribute(wide, k=2, mechanism="grr").groups) == 3
-    narrow = PerAttribute(wide, mechanism="oue", groups=[("a", "c"), ("b", "c")])
+        PerAttribute(wide, k=2, mechanism="sue", epsilon=1.0)
+    assert len(PerAttribute(wide, k=2, mechanism="grr", epsilon=1.0).groups) == 3
+    narrow = PerAttribute(wide, mechanism="oue", groups=[("a", "c"), ("b", "c")], epsilon=1.0)
     assert [table.blocks[0].noise.outputs for table in narrow.simulate(np.ones(60, dtype=int), rng=1)] == [256, 128]
     # the number of patterns alone, not the patterns, is looked at
     with pytest.raises(LdpstatsError, match="different answers"):
-        PerAttribute(Domain({"a": list(range(1000)), "b": [0, 1]}), k=2, mechanism="sue")
+        PerAttribute(Domain({"a": list(range(1000)), "b": [0, 1]}), k=2, mechanism="sue", epsilon=1.0)
     with pytest.raises(LdpstatsError, match="'auto', 'grr' or 'rr', which report one of the values; 'sue' or 'oue'"):
-        PerAttribute(wide, k=2, mechanism="ss")
+        PerAttribute(wide, k=2, mechanism="ss", epsilon=1.0)
 
 
 def summed_variance(mechanism: str) -> float:

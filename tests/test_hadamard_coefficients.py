@@ -58,7 +58,7 @@ def parity_of(coefficient: str, cell: dict[str, int]) -> int:
 
 def test_a_coefficient_asks_for_the_parity_of_the_bits_in_its_name() -> None:
     domain = numbered(5, 2, 3)
-    protocol = HadamardCoefficients(domain, k=2)
+    protocol = HadamardCoefficients(domain, k=2, epsilon=1.0)
     assert len(protocol.coefficients) == len(set(protocol.coefficients)) == (7 + 1 + 3) + (7 * 1 + 7 * 3 + 1 * 3)
     for name, asked in zip(protocol.coefficients, protocol._asked, strict=True):
         attributes = asked.question.attributes
@@ -68,7 +68,7 @@ def test_a_coefficient_asks_for_the_parity_of_the_bits_in_its_name() -> None:
 
 def test_a_table_asks_every_coefficient_within_its_group_about_all_its_attributes() -> None:
     domain = numbered(3, 4, 2)
-    protocol = HadamardCoefficients(domain, k=2)
+    protocol = HadamardCoefficients(domain, k=2, epsilon=1.0)
     for table in empty_tables(protocol):
         within = [
             name
@@ -88,7 +88,7 @@ MIXES = [mix for k in (1, 2, 3) for mix in combinations_with_replacement(range(2
 
 @pytest.mark.parametrize("mix", [*MIXES, (9,), (17,), (7, 6), (8, 9)], ids=str)
 def test_every_table_is_identified_by_questions_that_all_differ(mix: tuple[int, ...]) -> None:
-    (table,) = empty_tables(HadamardCoefficients(numbered(*mix), k=len(mix)))
+    (table,) = empty_tables(HadamardCoefficients(numbered(*mix), k=len(mix), epsilon=1.0))
     designs = np.concatenate([block.design()[0] for block in table.blocks])
     assert np.linalg.matrix_rank(designs) == table.domain.size()
     questions = [block.question.classes for block in table.blocks]
@@ -193,7 +193,7 @@ def test_the_level_is_that_of_a_single_bit(domain: Domain, epsilon: float) -> No
 
 
 def test_the_assignment_is_balanced(domain: Domain, people: pd.DataFrame) -> None:
-    protocol = HadamardCoefficients(domain)
+    protocol = HadamardCoefficients(domain, epsilon=1.0)
     for n in (5, 100):
         asked = protocol.reports(people.head(n), rng=1)["group"].value_counts().reindex(protocol.coefficients)
         sizes = asked.fillna(0)
@@ -228,12 +228,12 @@ def test_rows_that_travelled_count_like_collect(domain: Domain, people: pd.DataF
 
 
 def test_foreign_and_impossible_rows_are_refused(domain: Domain, people: pd.DataFrame) -> None:
-    protocol = HadamardCoefficients(domain)
+    protocol = HadamardCoefficients(domain, epsilon=1.0)
     rows = protocol.reports(people.head(30), rng=1)
     spoiled = rows.astype(object)
     spoiled.loc[17, "report"] = "2"
     foreign = HadamardCoefficients(domain, epsilon=2.0).reports(people.head(30), rng=1)
-    wider = HadamardCoefficients(domain, k=3).reports(people.head(30), rng=1)
+    wider = HadamardCoefficients(domain, k=3, epsilon=1.0).reports(people.head(30), rng=1)
     cases = {
         r"the report 2 in row 17\. Allowed: reports that RR\(k=2": spoiled,
         r"30 rows of another protocol": foreign,
@@ -262,9 +262,9 @@ def test_protocols_travel_as_json(domain: Domain, people: pd.DataFrame) -> None:
         assert same(again.tables(protocol.reports(people, rng=1)), protocol.collect(people, rng=1))
     marks = [HadamardCoefficients(domain, k=k, epsilon=e).fingerprint() for k, e in product((1, 2, 3), (1, 2))]
     assert len(set(marks)) == 6
-    whole = HadamardCoefficients(domain).to_json()
+    whole = HadamardCoefficients(domain, epsilon=1.0).to_json()
     damaged = [json.dumps(json.loads(whole) | change) for change in ({"k": 0}, {"epsilon": None}, {"groups": []})]
-    for text in [*damaged, whole[:-1], SampledGroups(domain).to_json(), "{}"]:
+    for text in [*damaged, whole[:-1], SampledGroups(domain, epsilon=1.0).to_json(), "{}"]:
         with pytest.raises(LdpstatsError, match="not a saved protocol"):
             HadamardCoefficients.from_json(text)
 
@@ -311,7 +311,7 @@ def test_the_variance_beside_sampled_groups_is_as_stated(name: str, ratios: tupl
 
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_few_or_no_respondents(domain: Domain, people: pd.DataFrame, n: int) -> None:
-    protocol = HadamardCoefficients(domain)
+    protocol = HadamardCoefficients(domain, epsilon=1.0)
     for tables in (protocol.collect(people.head(n), rng=1), protocol.tables(protocol.reports(people.head(n), rng=1))):
         assert len(tables) == 3
         assert max(table.n for table in tables) <= n
@@ -322,13 +322,13 @@ def test_few_or_no_respondents(domain: Domain, people: pd.DataFrame, n: int) -> 
 
 def test_groups_are_all_of_one_size_in_the_order_of_views(domain: Domain) -> None:
     for k in (1, 2, 3):
-        protocol = HadamardCoefficients(domain, k=k)
-        assert protocol.groups == SampledGroups(domain, k=k).groups
+        protocol = HadamardCoefficients(domain, k=k, epsilon=1.0)
+        assert protocol.groups == SampledGroups(domain, k=k, epsilon=1.0).groups
         assert [table.attributes for table in empty_tables(protocol)] == list(protocol.groups)
         subsets = [names for size in range(1, k + 1) for names in combinations(domain.names, size)]
         assert {protocol.mechanism_for(names) for names in subsets} == {RR(2, 1.0)}
     with pytest.raises(LdpstatsError, match=r"the group .*'age',\), \('sex',\), \('car',\), \('age', 'sex'\)"):
-        HadamardCoefficients(domain, k=2).mechanism_for(domain.names)
+        HadamardCoefficients(domain, k=2, epsilon=1.0).mechanism_for(domain.names)
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -348,5 +348,5 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("options", "told"), REFUSED.values(), ids=REFUSED)
 def test_impossible_protocols_are_refused(domain: Domain, options: dict[str, Any], told: str) -> None:
     with pytest.raises(LdpstatsError, match="Allowed: ") as refusal:
-        HadamardCoefficients(**({"domain": domain} | options))
+        HadamardCoefficients(**({"domain": domain, "epsilon": 1.0} | options))
     assert told in str(refusal.value)

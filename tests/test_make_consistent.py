@@ -464,10 +464,14 @@ def test_what_are_no_tables_is_refused() -> None:
 
 
 def test_tables_without_reports_are_named() -> None:
-    tables = SampledGroups(FOUR, groups=[("a", "b"), ("c",), ("d", "a")]).simulate(np.zeros(FOUR.shape, int), rng=1)
+    tables = SampledGroups(FOUR, groups=[("a", "b"), ("c",), ("d", "a")], epsilon=1.0).simulate(
+        np.zeros(FOUR.shape, int), rng=1
+    )
     with pytest.raises(LdpstatsError, match=r"without a single report: \('a', 'b'\), \('c',\), \('d', 'a'\)"):
         make_consistent(tables)
-    single = SampledGroups(FOUR, groups=[("a", "b")]).simulate(np.eye(1, 72, dtype=int).reshape(FOUR.shape), rng=1)
+    single = SampledGroups(FOUR, groups=[("a", "b")], epsilon=1.0).simulate(
+        np.eye(1, 72, dtype=int).reshape(FOUR.shape), rng=1
+    )
     with pytest.raises(LdpstatsError, match="a table of a and b from a single report"):
         make_consistent(single)
 

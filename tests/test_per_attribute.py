@@ -45,9 +45,9 @@ def test_a_sampled_attribute_takes_the_whole_budget(domain: Domain, people: pd.D
     assert promised.epsilon == max(promised.per_group.values())
     assert sorted(table.n for table in tables) == [33, 33, 34]
     assert len(protocol.reports(people.head(100), rng=1)) == 100
-    assert [table.n for table in PerAttribute(domain, mechanism=mechanism).collect(people.head(100), rng=1)] == [
-        100
-    ] * 3
+    assert [
+        table.n for table in PerAttribute(domain, mechanism=mechanism, epsilon=1.0).collect(people.head(100), rng=1)
+    ] == [100] * 3
 
 
 def test_the_level_is_that_of_the_joint_channel_of_all_attributes_and_of_a_groups() -> None:
@@ -183,7 +183,7 @@ BAD: tuple[Any, ...] = (
 
 @pytest.mark.parametrize("report", BAD, ids=lambda report: str(report)[:12])
 def test_bad_crossed_answers_are_refused_by_row(domain: Domain, people: pd.DataFrame, report: Any) -> None:
-    protocol = PerAttribute(domain, k=2)
+    protocol = PerAttribute(domain, k=2, epsilon=1.0)
     rows = protocol.reports(people.head(20), rng=1).astype(object)
     rows.loc[17, "report"] = report
     with pytest.raises(ReportError, match=r"in row 17\. Allowed: "):
@@ -191,9 +191,9 @@ def test_bad_crossed_answers_are_refused_by_row(domain: Domain, people: pd.DataF
 
 
 def test_crossed_rows_of_another_kind_are_refused(domain: Domain, people: pd.DataFrame) -> None:
-    protocol = PerAttribute(domain, k=2)
+    protocol = PerAttribute(domain, k=2, epsilon=1.0)
     rows = protocol.reports(people.head(20), rng=1)
-    single = PerAttribute(domain, mechanism="grr")
+    single = PerAttribute(domain, mechanism="grr", epsilon=1.0)
     cases = {
         "20 rows of another protocol": rows.assign(protocol=PerAttribute(domain, k=2, epsilon=2.0).fingerprint()),
         "60 rows of another protocol": single.reports(people.head(20), rng=1),
@@ -209,9 +209,9 @@ def test_crossed_rows_of_another_kind_are_refused(domain: Domain, people: pd.Dat
 
 
 def test_names_of_randomized_response_are_taken_for_crossed_answers(domain: Domain) -> None:
-    assert PerAttribute(domain, k=2).mechanism_for("age") == PerAttribute(domain, k=2, mechanism="k-RR").mechanism_for(
-        "age"
-    )
+    assert PerAttribute(domain, k=2, epsilon=1.0).mechanism_for("age") == PerAttribute(
+        domain, k=2, mechanism="k-RR", epsilon=1.0
+    ).mechanism_for("age")
     binary = Domain({name: [0, 1] for name in "abc"})
     assert PerAttribute(binary, k=2, epsilon=3.0, mechanism="warner").mechanism_for("a") == RR(2, 1.0)
 
@@ -235,18 +235,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("options", "told"), REFUSED.values(), ids=REFUSED)
 def test_impossible_protocols_are_refused(domain: Domain, options: dict[str, Any], told: str) -> None:
     with pytest.raises(LdpstatsError, match="Allowed: ") as refusal:
-        PerAttribute(**({"domain": domain} | options))
+        PerAttribute(**({"domain": domain, "epsilon": 1.0} | options))
     assert told in str(refusal.value)
 
 
 def test_tables_whose_channel_would_be_too_large_are_refused() -> None:
     wide = Domain({name: list(range(33)) for name in "ab"})
     with pytest.raises(LdpstatsError, match="a group with 1,089 cells"):
-        PerAttribute(wide, k=2)
-    assert len(PerAttribute(wide).groups) == 2
+        PerAttribute(wide, k=2, epsilon=1.0)
+    assert len(PerAttribute(wide, epsilon=1.0).groups) == 2
 
 
 def test_groups_that_share_a_label_are_refused() -> None:
     shared = Domain({name: [0, 1] for name in ("a", "a × b", "b × c", "c")})
     with pytest.raises(LdpstatsError, match="one label"):
-        PerAttribute(shared, groups=[("a", "b × c"), ("a × b", "c")])
+        PerAttribute(shared, groups=[("a", "b × c"), ("a × b", "c")], epsilon=1.0)

@@ -56,13 +56,14 @@ def same(one: TableSet, other: TableSet) -> bool:
     ],
 )
 def test_bad_parameters_are_refused_with_what_is_allowed(domain: Domain, options: dict[str, Any], told: str) -> None:
+    level = {} if "p" in options else {"epsilon": 1.0}
     with pytest.raises(LdpstatsError, match=told):
-        RRBA(domain, **options)
+        RRBA(domain, **level | options)
 
 
 def test_something_else_than_a_domain_is_refused() -> None:
     with pytest.raises(LdpstatsError, match="domain"):
-        RRBA({"a": [0, 1]})  # type: ignore[arg-type]  # this is what is refused
+        RRBA({"a": [0, 1]}, epsilon=1.0)  # type: ignore[arg-type]  # this is what is refused
 
 
 @pytest.mark.parametrize("options", [{"p": 1e-30}, {"epsilon": 1e-30}])
@@ -79,7 +80,7 @@ def test_a_chance_too_small_for_doubles_does_not_break_the_fakes() -> None:
 
 
 def test_defaults_are_a_strict_level_of_one_with_a_floor(domain: Domain) -> None:
-    protocol = RRBA(domain)
+    protocol = RRBA(domain, epsilon=1.0)
     assert (protocol.epsilon, protocol.p, protocol.floor) == (1.0, None, 0.5)
     assert (protocol.answer, protocol.update, protocol.k) == ("group", "block", 2)
     assert 1 - 1e-9 < protocol.privacy().epsilon <= 1
@@ -307,7 +308,7 @@ def test_protocols_survive_json(protocol: RRBA) -> None:
     for damage in damages:
         with pytest.raises(LdpstatsError):
             RRBA.from_json(json.dumps({**plain, **damage}))
-    for rubbish in ("", "[]", "5", protocol.to_json()[:-3], SampledGroups(protocol.domain).to_json()):
+    for rubbish in ("", "[]", "5", protocol.to_json()[:-3], SampledGroups(protocol.domain, epsilon=1.0).to_json()):
         with pytest.raises(LdpstatsError):
             RRBA.from_json(rubbish)
 
@@ -315,7 +316,7 @@ def test_protocols_survive_json(protocol: RRBA) -> None:
 def test_groups_with_one_label_are_refused() -> None:
     domain = Domain({"a × b": [0, 1], "c": [0, 1], "a": [0, 1], "b × c": [0, 1]})
     with pytest.raises(LdpstatsError, match="one label"):
-        RRBA(domain, groups=[("a × b", "c"), ("a", "b × c")])
+        RRBA(domain, groups=[("a × b", "c"), ("a", "b × c")], epsilon=1.0)
 
 
 def test_named_groups_of_different_sizes_are_asked_in_views(domain: Domain, people: pd.DataFrame) -> None:

@@ -42,13 +42,13 @@ def test_mechanisms_fit_their_groups(domain: Domain) -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 50, 3000])
 def test_the_assignment_is_balanced(domain: Domain, people: pd.DataFrame, n: int) -> None:
-    sizes = [table.n for table in SampledGroups(domain).collect(people.head(n), rng=1)]
+    sizes = [table.n for table in SampledGroups(domain, epsilon=1.0).collect(people.head(n), rng=1)]
     assert sum(sizes) == n
     assert max(sizes) - min(sizes) <= 1
 
 
 def test_the_assignment_does_not_follow_the_record_or_its_place(domain: Domain, people: pd.DataFrame) -> None:
-    protocol = SampledGroups(domain)
+    protocol = SampledGroups(domain, epsilon=1.0)
     sorted_people = people.sort_values(["sex", "age", "car"])
     for seed in (1, 2):
         groups = protocol.reports(people, rng=seed)["group"]
@@ -57,7 +57,7 @@ def test_the_assignment_does_not_follow_the_record_or_its_place(domain: Domain, 
 
 
 def test_secure_and_seeded_randomness(domain: Domain, people: pd.DataFrame) -> None:
-    protocol = SampledGroups(domain)
+    protocol = SampledGroups(domain, epsilon=1.0)
     for produce in (protocol.collect, lambda df, rng=None: protocol.tables(protocol.reports(df, rng))):
         assert not produce(people).simulated
         assert not same(produce(people), produce(people))
@@ -72,7 +72,7 @@ def test_secure_and_seeded_randomness(domain: Domain, people: pd.DataFrame) -> N
 def test_groups_of_one_collection_do_not_share_their_chance() -> None:
     alike = pd.DataFrame({"one": [0] * 200, "other": [0] * 200})
     domain = Domain({"one": [0, 1], "other": [0, 1]})
-    rows = SampledGroups(domain, k=1, mechanism="grr").reports(alike, rng=3)
+    rows = SampledGroups(domain, k=1, mechanism="grr", epsilon=1.0).reports(alike, rng=3)
     one, other = (rows.loc[rows["group"] == name, "report"].tolist() for name in domain.names)
     assert one != other
 
@@ -90,23 +90,23 @@ def test_protocols_travel_as_json(domain: Domain, people: pd.DataFrame, groups: 
 
 def test_fingerprints_tell_what_was_agreed_on(domain: Domain) -> None:
     variants = [
-        SampledGroups(domain),
+        SampledGroups(domain, epsilon=1.0),
         SampledGroups(domain, epsilon=1.0000001),
-        SampledGroups(domain, mechanism="oue"),
-        SampledGroups(domain, groups=SampledGroups(domain).groups[::-1]),
-        SampledGroups(Domain(domain.categories | {"sex": ["M", "F"]})),
+        SampledGroups(domain, mechanism="oue", epsilon=1.0),
+        SampledGroups(domain, groups=SampledGroups(domain, epsilon=1.0).groups[::-1], epsilon=1.0),
+        SampledGroups(Domain(domain.categories | {"sex": ["M", "F"]}), epsilon=1.0),
     ]
     assert len({protocol.fingerprint() for protocol in variants}) == len(variants)
     # what "auto" stands for is agreed on, not the word: another version may choose differently
-    chosen = SampledGroups(domain, groups=[["age"]]).mechanism_for("age").name
-    named = SampledGroups(domain, groups=[["age"]], mechanism=chosen)
-    assert named.fingerprint() == SampledGroups(domain, groups=[["age"]]).fingerprint()
+    chosen = SampledGroups(domain, groups=[["age"]], epsilon=1.0).mechanism_for("age").name
+    named = SampledGroups(domain, groups=[["age"]], mechanism=chosen, epsilon=1.0)
+    assert named.fingerprint() == SampledGroups(domain, groups=[["age"]], epsilon=1.0).fingerprint()
 
 
 @pytest.mark.parametrize("groups", ["age", ("age", "sex"), ["age", ("sex", "car")]])
 def test_a_group_is_a_list_of_names(domain: Domain, groups: Any) -> None:
     with pytest.raises(LdpstatsError, match="each a list of names"):
-        SampledGroups(domain, groups=groups)
+        SampledGroups(domain, groups=groups, epsilon=1.0)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"protocol": "rrba"}', "[" * 100_000, None, 3])
@@ -116,7 +116,7 @@ def test_foreign_protocol_files_are_refused(text: Any) -> None:
 
 
 def test_damaged_protocol_files_are_refused(domain: Domain) -> None:
-    whole = SampledGroups(domain).to_json()
+    whole = SampledGroups(domain, epsilon=1.0).to_json()
     damage = {"groups": [[], [5], [["age", "height"]], None], "epsilon": [0, "1", None], "mechanism": ["x", None]}
     texts = [json.dumps(json.loads(whole) | {key: value}) for key, values in damage.items() for value in values]
     for text in [*texts, *(whole[:cut] for cut in range(0, len(whole), 9))]:
@@ -146,14 +146,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("options", "told"), REFUSED.values(), ids=REFUSED)
 def test_impossible_protocols_are_refused(domain: Domain, options: dict[str, Any], told: str) -> None:
     with pytest.raises(LdpstatsError, match=r"Allowed: ") as refusal:
-        SampledGroups(**({"domain": domain} | options))
+        SampledGroups(**({"domain": domain, "epsilon": 1.0} | options))
     assert told in str(refusal.value)
 
 
 def test_groups_that_share_a_label_are_refused() -> None:
     names = ["a", "a × b", "b × c", "c"]
     with pytest.raises(LdpstatsError, match="one label"):
-        SampledGroups(Domain({name: [0, 1] for name in names}), groups=[("a", "b × c"), ("a × b", "c")])
+        SampledGroups(Domain({name: [0, 1] for name in names}), groups=[("a", "b × c"), ("a × b", "c")], epsilon=1.0)
 
 
 def test_bad_answers_are_refused_before_anything_is_sent(domain: Domain, people: pd.DataFrame) -> None:
@@ -165,7 +165,7 @@ def test_bad_answers_are_refused_before_anything_is_sent(domain: Domain, people:
         r"column 'age' has the missing value nan in row 0": people.assign(age=people["age"].where(people.index > 0)),
         r"data of type ndarray": people.to_numpy(),
     }
-    protocol = SampledGroups(domain)
+    protocol = SampledGroups(domain, epsilon=1.0)
     for told, frame in frames.items():
         for use in (protocol.collect, protocol.reports):
             with pytest.raises(DomainError, match=told):
@@ -181,6 +181,6 @@ def test_a_category_nobody_chose_is_estimated_like_any_other(people: pd.DataFram
 
 
 def test_a_protocol_file_that_names_an_attribute_twice_is_refused(domain: Domain) -> None:
-    text = SampledGroups(domain).to_json().replace('"domain": {', '"domain": {"age": ["old", "new"], ')
+    text = SampledGroups(domain, epsilon=1.0).to_json().replace('"domain": {', '"domain": {"age": ["old", "new"], ')
     with pytest.raises(LdpstatsError, match="'age' stand more than once"):
         SampledGroups.from_json(text)

@@ -85,7 +85,7 @@ def test_moments_of_a_larger_population(domain: Domain, people: pd.DataFrame, me
 
 
 def test_all_shapes_of_joint_counts_are_the_same_population(domain: Domain, people: pd.DataFrame) -> None:
-    protocol, joint = SampledGroups(domain), joint_counts(domain, people)
+    protocol, joint = SampledGroups(domain, epsilon=1.0), joint_counts(domain, people)
     whole = protocol.simulate(joint, rng=1).to_json()
     labelled = people.value_counts(subset=list(domain.names)).reindex(domain.index(), fill_value=0).to_numpy()
     for same in (joint.ravel(), joint.tolist(), joint.astype(float), labelled):
@@ -119,7 +119,7 @@ def test_large_populations_cost_nothing_more(domain: Domain) -> None:
 )
 def test_other_populations_are_refused(domain: Domain, population: Any, told: str) -> None:
     with pytest.raises(LdpstatsError, match=told):
-        SampledGroups(domain).simulate(population, rng=1)
+        SampledGroups(domain, epsilon=1.0).simulate(population, rng=1)
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -419,7 +419,7 @@ def test_reports_without_a_likelihood_and_other_wrong_tables_are_refused() -> No
 
 def test_joint_tables_that_are_too_large_are_refused() -> None:
     wide = Domain({name: list(range(5)) for name in "abcdef"})
-    tables = SampledGroups(wide, k=1, mechanism="grr").simulate(np.full(wide.size(), 1), rng=1)
+    tables = SampledGroups(wide, k=1, mechanism="grr", epsilon=1.0).simulate(np.full(wide.size(), 1), rng=1)
     with pytest.raises(LdpstatsError, match="15,625 cells"):
         most_likely_joint(tables, wide, wide.names)
     crossed = PerAttribute(wide, epsilon=6.0, k=2).simulate(np.full(wide.size(), 1), rng=1)

@@ -66,7 +66,9 @@ def test_merging_takes_the_weaker_guarantee(domain: Domain, people: pd.DataFrame
 
 
 def test_groups_of_only_one_set_are_kept(domain: Domain, people: pd.DataFrame) -> None:
-    one, other = (SampledGroups(domain, groups=[g]).collect(people, 4) for g in (("age", "sex"), ("sex", "car")))
+    one, other = (
+        SampledGroups(domain, groups=[g], epsilon=1.0).collect(people, 4) for g in (("age", "sex"), ("sex", "car"))
+    )
     merged = one + other
     assert len(merged) == 2
     assert merged.n == 6000
@@ -74,14 +76,18 @@ def test_groups_of_only_one_set_are_kept(domain: Domain, people: pd.DataFrame) -
 
 
 def test_what_cannot_be_merged_is_refused(domain: Domain, people: pd.DataFrame) -> None:
-    tables = SampledGroups(domain).collect(people, rng=1)
+    tables = SampledGroups(domain, epsilon=1.0).collect(people, rng=1)
     swapped = Domain(domain.categories | {"sex": ["M", "F"]})
     with pytest.raises(LdpstatsError, match="one domain"):
-        tables + SampledGroups(swapped).collect(people, rng=1)
+        tables + SampledGroups(swapped, epsilon=1.0).collect(people, rng=1)
     other_unit = TableSet(domain, [], PrivacyStatement(1.0, "one attribute"))
     with pytest.raises(LdpstatsError, match=r"'one attribute'.*same unit"):
         tables + other_unit
-    wide = SampledGroups(domain, mechanism="oue", groups=[ALL]).collect(people, rng=1)[ALL].marginal(["age", "sex"])
+    wide = (
+        SampledGroups(domain, mechanism="oue", groups=[ALL], epsilon=1.0)
+        .collect(people, rng=1)[ALL]
+        .marginal(["age", "sex"])
+    )
     derived = TableSet(domain, [wide], tables.privacy)
     with pytest.raises(LdpstatsError, match="one derived"):
         derived + tables
@@ -92,7 +98,7 @@ def test_what_cannot_be_merged_is_refused(domain: Domain, people: pd.DataFrame) 
 
 
 def test_lookups_work_in_any_order_and_help_when_they_fail(domain: Domain, people: pd.DataFrame) -> None:
-    tables = SampledGroups(domain).collect(people, rng=1)
+    tables = SampledGroups(domain, epsilon=1.0).collect(people, rng=1)
     np.testing.assert_array_equal(tables["car", "sex"].estimate, tables[["sex", "car"]].estimate.T)
     assert ("car", "sex") in tables
     assert "sex" not in tables
@@ -111,7 +117,7 @@ def test_lookups_work_in_any_order_and_help_when_they_fail(domain: Domain, peopl
 
 @pytest.mark.parametrize("rng", [None, 7])
 def test_saved_sets_come_back_exactly(domain: Domain, people: pd.DataFrame, rng: int | None) -> None:
-    sets = [SampledGroups(domain, mechanism=m).collect(people, rng=rng) for m in ("grr", "oue", "ss")]
+    sets = [SampledGroups(domain, mechanism=m, epsilon=1.0).collect(people, rng=rng) for m in ("grr", "oue", "ss")]
     tables = reduce(add, sets)
     again = TableSet.from_json(tables.to_json())
     assert again.to_json() == tables.to_json()
@@ -126,11 +132,22 @@ def test_saved_sets_come_back_exactly(domain: Domain, people: pd.DataFrame, rng:
 
 @pytest.fixture
 def saved(domain: Domain, people: pd.DataFrame) -> str:
-    return SampledGroups(domain, mechanism="oue", groups=[("age", "sex")]).collect(people, rng=1).to_json()
+    return SampledGroups(domain, mechanism="oue", groups=[("age", "sex")], epsilon=1.0).collect(people, rng=1).to_json()
 
 
 def test_truncated_and_foreign_texts_are_refused(domain: Domain, saved: str) -> None:
-    foreign = ["", "[]", "null", "{}", "3", "[" * 100_000, domain.to_json(), SampledGroups(domain).to_json(), None, 5]
+    foreign = [
+        "",
+        "[]",
+        "null",
+        "{}",
+        "3",
+        "[" * 100_000,
+        domain.to_json(),
+        SampledGroups(domain, epsilon=1.0).to_json(),
+        None,
+        5,
+    ]
     for text in [*(saved[:cut] for cut in range(0, len(saved), 7)), saved + "}", *foreign]:
         with pytest.raises(LdpstatsError, match=r"not a saved table set.*Allowed: "):
             TableSet.from_json(text)

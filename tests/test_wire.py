@@ -48,7 +48,7 @@ def test_rows_that_travelled_count_like_collect(
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_few_or_no_respondents(domain: Domain, people: pd.DataFrame, mechanism: str, n: int) -> None:
-    protocol = SampledGroups(domain, mechanism=mechanism)
+    protocol = SampledGroups(domain, mechanism=mechanism, epsilon=1.0)
     rows = protocol.reports(people.head(n), rng=1)
     assert len(rows) == n
     for tables in (protocol.tables(rows), protocol.tables(through_csv(rows)), protocol.collect(people.head(n), rng=1)):
@@ -85,7 +85,7 @@ def test_bad_reports_are_refused_by_row(domain: Domain, people: pd.DataFrame, me
 
 
 def test_alphabets_differ_from_group_to_group(domain: Domain, people: pd.DataFrame) -> None:
-    protocol = SampledGroups(domain, mechanism="grr")
+    protocol = SampledGroups(domain, mechanism="grr", epsilon=1.0)
     rows = protocol.reports(people.head(60), rng=1)
     small = rows.index[rows["group"] == "sex × car"][0]
     rows.loc[small, "report"] = "4"
@@ -103,7 +103,7 @@ def test_padding_bits_and_unordered_subsets_are_refused(domain: Domain, people: 
 
 
 def test_rows_of_another_protocol_or_group_are_refused(domain: Domain, people: pd.DataFrame) -> None:
-    protocol = SampledGroups(domain, mechanism="grr")
+    protocol = SampledGroups(domain, mechanism="grr", epsilon=1.0)
     rows = protocol.reports(people.head(60), rng=1)
     foreign = SampledGroups(domain, epsilon=2.0, mechanism="grr")
     cases = {

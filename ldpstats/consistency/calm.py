@@ -250,7 +250,7 @@ class Release:
     def candidates(self) -> Iterator[tuple[str, tuple[Group, ...]]]:
         """Yield different sets of views that are small enough, each with the way it was made."""
         d, met = len(self.domain), set[frozenset[Group]]()
-        every = [("all groups", groups_of(self.domain, self.k, None))] if math.comb(d, self.k) <= self._most else []
+        every = [("all groups", groups_of(self.domain, k=self.k))] if math.comb(d, self.k) <= self._most else []
         for made, found in [*self._covers("pairs"), *self._covers("triples"), *every]:
             if len(found) <= self._most and frozenset(found) not in met:
                 met.add(frozenset(found))

@@ -87,7 +87,7 @@ def joint_blocks(tables: Iterable[Table], domain: Domain, target: Iterable[str])
     --------
     >>> from ldpstats import SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-    >>> tables = SampledGroups(domain, k=1, mechanism="grr").simulate(np.array([30, 30, 10, 30]), rng=1)
+    >>> tables = SampledGroups(domain, epsilon=1.0, k=1, mechanism="grr").simulate(np.array([30, 30, 10, 30]), rng=1)
     >>> common, blocks = joint_blocks(tables, domain, ["sex", "car"])
     >>> common.names, [block.question.classes for block in blocks]
     (('sex', 'car'), [(0, 0, 1, 1), (0, 1, 0, 1)])

@@ -160,7 +160,7 @@ def _asked(protocol: object) -> Attributes:
 
 def _formed(protocol: PerAttribute, groups: Iterable[Attributes]) -> PerAttribute:
     """Return the protocol that forms other tables from the same reports."""
-    return PerAttribute(protocol.domain, protocol.epsilon, protocol.mechanism, groups=list(groups))
+    return PerAttribute(protocol.domain, epsilon=protocol.epsilon, mechanism=protocol.mechanism, groups=list(groups))
 
 
 def _clique_tables(protocol: PerAttribute, reports: pd.DataFrame, tree: JunctionTree) -> list[Table]:

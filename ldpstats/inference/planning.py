@@ -311,7 +311,7 @@ def _unknown(
 
 
 def _pairs_of(domain: Domain, groups: NamedGroups) -> tuple[Group, ...]:
-    pairs = groups_of(domain, 2, groups)
+    pairs = groups_of(domain, k=2, groups=groups)
     if any(len(pair) != 2 for pair in pairs):
         raise LdpstatsError(f"groups {one_line(list(pairs))}", "pairs of attributes", "Plan wider tables by shape.")
     return pairs

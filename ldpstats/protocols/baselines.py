@@ -26,10 +26,10 @@ class WholeView(AssignedQuestions):
     Parameters
     ----------
     domain : Domain
-    k : int
-        The size of the groups, if `groups` is not given.
     epsilon : float
         The level of a respondent; the groups of her view share it equally.
+    k : int
+        The size of the groups, if `groups` is not given.
     mechanism : str
         A name out of `mechanisms()`; "auto" takes the one with the smallest variance for each group's size.
     groups : sequence of sequences of str, optional
@@ -59,13 +59,15 @@ class WholeView(AssignedQuestions):
     def __init__(
         self,
         domain: Domain,
+        *,
+        epsilon: float,
         k: int = 2,
-        epsilon: float = 1.0,
         mechanism: str = "auto",
         groups: NamedGroups = None,
         views: NamedViews = None,
     ) -> None:
-        chosen, level = views_of(checked_domain(domain), k, groups, views), positive_epsilon(epsilon)
+        chosen = views_of(checked_domain(domain), k=k, groups=groups, named_views=views)
+        level = positive_epsilon(epsilon)
         self._settle(
             [
                 [Asked.about(domain, group, mechanism, equal_shares(level, len(view))) for group in view]
@@ -116,7 +118,7 @@ class ProductDomain(AssignedQuestions):
     mechanism: str
     _units: tuple[Unit, ...] = field(repr=False, compare=False)
 
-    def __init__(self, domain: Domain, epsilon: float = 1.0, mechanism: str = "auto") -> None:
+    def __init__(self, domain: Domain, *, epsilon: float, mechanism: str = "auto") -> None:
         cells = checked_domain(domain).size()
         if cells > _LARGEST_PRODUCT:
             raise LdpstatsError(

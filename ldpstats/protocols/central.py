@@ -46,7 +46,7 @@ class Curator(SavedProtocol):
 
     def _settle(self, domain: Domain, k: int, groups: NamedGroups, **values: Any) -> None:
         """Set the fields of a frozen curator, after a check of its groups and of the noise that its levels leave."""
-        chosen = groups_of(checked_domain(domain), k, groups)
+        chosen = groups_of(checked_domain(domain), k=k, groups=groups)
         refuse_shared_labels(chosen)
         for name, value in {"domain": domain, "k": max(map(len, chosen)), **values, "groups": chosen}.items():
             object.__setattr__(self, name, value)
@@ -105,11 +105,11 @@ class CentralLaplace(Curator):
     Parameters
     ----------
     domain : Domain
+    epsilon : float
+        The level of the whole release ("sound"), or the one that the paper claims for each table ("paper").
     k : int
         The size of the groups, if `groups` is not given: all pairs, in the order of `views`. With `groups`,
         the size of the largest one takes its place.
-    epsilon : float
-        The level of the whole release ("sound"), or the one that the paper claims for each table ("paper").
     scale : {"sound", "paper"}
     groups : sequence of sequences of str, optional
         The groups whose tables are released.
@@ -135,8 +135,9 @@ class CentralLaplace(Curator):
     def __init__(
         self,
         domain: Domain,
+        *,
+        epsilon: float,
         k: int = 2,
-        epsilon: float = 1.0,
         scale: Scale = "sound",
         groups: NamedGroups = None,
     ) -> None:
@@ -180,10 +181,10 @@ class CentralGaussian(Curator):
     Parameters
     ----------
     domain : Domain
-    k : int
-        As in `CentralLaplace`, like `groups`.
     epsilon, delta : float
         The level of the whole release, and the probability with which it may be exceeded.
+    k : int
+        As in `CentralLaplace`, like `groups`.
     groups : sequence of sequences of str, optional
 
     Examples
@@ -205,7 +206,7 @@ class CentralGaussian(Curator):
     groups: tuple[Group, ...]
 
     def __init__(
-        self, domain: Domain, k: int = 2, epsilon: float = 1.0, delta: float = 1e-6, groups: NamedGroups = None
+        self, domain: Domain, *, epsilon: float, delta: float = 1e-6, k: int = 2, groups: NamedGroups = None
     ) -> None:
         self._settle(domain, k, groups, epsilon=positive_epsilon(epsilon), delta=significance(delta, "delta"))
 

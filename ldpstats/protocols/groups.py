@@ -31,7 +31,7 @@ def checked_domain(domain: Domain) -> Domain:
     return domain
 
 
-def views_of(domain: Domain, k: int, groups: NamedGroups, named_views: NamedViews) -> Views:
+def views_of(domain: Domain, *, k: int, groups: NamedGroups = None, named_views: NamedViews = None) -> Views:
     """Return the fewest views of all groups of k attributes, or few of the groups named, or the views as named."""
     if named_views is not None:
         return _checked_views(domain, groups, named_views)
@@ -58,11 +58,11 @@ def _checked_views(domain: Domain, groups: NamedGroups, named_views: Sequence[Se
     return checked
 
 
-def groups_of(domain: Domain, k: int, groups: NamedGroups) -> tuple[Group, ...]:
+def groups_of(domain: Domain, *, k: int, groups: NamedGroups = None) -> tuple[Group, ...]:
     """Return all groups of k attributes in the order of `views`, or the groups that were named."""
     if groups is not None:
         return named_groups(domain, groups)
-    return tuple(group for view in views_of(domain, k, None, None) for group in view)
+    return tuple(group for view in views_of(domain, k=k) for group in view)
 
 
 def named_groups(domain: Domain, groups: Sequence[Sequence[str]]) -> tuple[Group, ...]:

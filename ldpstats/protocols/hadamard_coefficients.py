@@ -48,10 +48,10 @@ class HadamardCoefficients(AssignedQuestions):
     Parameters
     ----------
     domain : Domain
-    k : int
-        The size of the groups whose tables are formed: all of that size, in the order of `views`.
     epsilon : float
         The level of every report, and so of every respondent.
+    k : int
+        The size of the groups whose tables are formed: all of that size, in the order of `views`.
 
     Examples
     --------
@@ -75,8 +75,8 @@ class HadamardCoefficients(AssignedQuestions):
     groups: tuple[Group, ...]
     _units: tuple[Unit, ...] = field(repr=False, compare=False)
 
-    def __init__(self, domain: Domain, k: int = 2, epsilon: float = 1.0) -> None:
-        formed, level = groups_of(checked_domain(domain), k, None), positive_epsilon(epsilon)
+    def __init__(self, domain: Domain, *, epsilon: float, k: int = 2) -> None:
+        formed, level = groups_of(checked_domain(domain), k=k), positive_epsilon(epsilon)
         refuse_shared_labels(formed)
         _refuse_large(domain, formed)
         size = len(formed[0])

@@ -88,13 +88,14 @@ class PerAttribute(AssignedQuestions):
     def __init__(
         self,
         domain: Domain,
-        epsilon: float = 1.0,
+        *,
+        epsilon: float,
         mechanism: str = "auto",
         sampled: bool = False,
         k: int = 1,
         groups: NamedGroups = None,
     ) -> None:
-        formed, level = groups_of(checked_domain(domain), k, groups), positive_epsilon(epsilon)
+        formed, level = groups_of(checked_domain(domain), k=k, groups=groups), positive_epsilon(epsilon)
         refuse_shared_labels(formed)
         largest = max(map(len, formed))
         if not isinstance(sampled, (bool, np.bool_)):

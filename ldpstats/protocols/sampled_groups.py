@@ -21,11 +21,11 @@ class SampledGroups(AssignedQuestions):
     Parameters
     ----------
     domain : Domain
+    epsilon : float
+        The level of every report, and so of every respondent.
     k : int
         The size of the groups, if `groups` is not given: all of that size, in the order of `views`. With
         `groups`, the size of the largest one takes its place.
-    epsilon : float
-        The level of every report, and so of every respondent.
     mechanism : str
         A name out of `mechanisms()`; "auto" takes the one with the smallest variance for each group's size.
     groups : sequence of sequences of str, optional
@@ -53,12 +53,13 @@ class SampledGroups(AssignedQuestions):
     def __init__(
         self,
         domain: Domain,
+        *,
+        epsilon: float,
         k: int = 2,
-        epsilon: float = 1.0,
         mechanism: str = "auto",
         groups: NamedGroups = None,
     ) -> None:
-        chosen, level = groups_of(checked_domain(domain), k, groups), positive_epsilon(epsilon)
+        chosen, level = groups_of(checked_domain(domain), k=k, groups=groups), positive_epsilon(epsilon)
         self._settle(
             [[Asked.about(domain, group, mechanism, level)] for group in chosen],
             domain=domain,

@@ -59,14 +59,14 @@ class RRBA(SavedProtocol):
     Parameters
     ----------
     domain : Domain
-    k : int
-        The size of the groups, if `groups` is not given.
+    epsilon : float, optional
+        The strict level of every respondent; p then follows from the rarest fake of each block. Either this or p is
+        required.
     p : float, optional
         The probability of telling the truth. This is the paper's protocol, with its own accounting ln(1/(1-p)) marked
         nominal; without a floor, fakes that never come make the strict level infinite.
-    epsilon : float, optional
-        The strict level of every respondent; p then follows from the rarest fake of each block. 1 is the default,
-        unless p is given.
+    k : int
+        The size of the groups, if `groups` is not given.
     block_size : int, optional
         The respondents of a block; `advised_block_size` of the largest group by default. (At low levels that is a
         great many, and fakes stay uniform until then.)
@@ -109,9 +109,10 @@ class RRBA(SavedProtocol):
     def __init__(
         self,
         domain: Domain,
-        k: int = 2,
-        p: float | None = None,
+        *,
         epsilon: float | None = None,
+        p: float | None = None,
+        k: int = 2,
         block_size: int | None = None,
         floor: float | None = None,
         answer: str = "group",
@@ -119,7 +120,7 @@ class RRBA(SavedProtocol):
         groups: NamedGroups = None,
         views: NamedViews = None,
     ) -> None:
-        chosen = views_of(checked_domain(domain), k, groups, views)
+        chosen = views_of(checked_domain(domain), k=k, groups=groups, named_views=views)
         refuse_shared_labels([group for view in chosen for group in view])
         if answer not in _ANSWERS or update not in _UPDATES:
             raise LdpstatsError(

@@ -101,10 +101,10 @@ def advised_block_size(cells: int, p: float, relative_error: float = _TOLERATED)
 
 
 def checked_rules(p: float | None, epsilon: float | None, floor: float | None) -> Rules:
-    """Return rules with defaults: ε = 1 with a floor of one half; the paper's, without a floor, if p is given."""
-    if p is not None and epsilon is not None:
+    """Return rules with their default floor: one half with a strict level, none with the paper's p."""
+    if (p is None) == (epsilon is None):
         raise LdpstatsError(
-            f"both p = {p!r} and epsilon = {epsilon!r}",
+            "neither p nor epsilon" if p is None else f"both p = {p!r} and epsilon = {epsilon!r}",
             "one of them: p for the paper's protocol, epsilon for a strict level",
             "With epsilon, p follows from the rarest fake of each block.",
         )
@@ -115,7 +115,7 @@ def checked_rules(p: float | None, epsilon: float | None, floor: float | None) -
         raise LdpstatsError(
             "floor = 0 with a strict epsilon", "a floor above 0: a fake that never comes leaves nothing to hide behind"
         )
-    return Rules(None, positive_epsilon(1.0 if epsilon is None else epsilon), share)
+    return Rules(None, positive_epsilon(epsilon), share)
 
 
 def _share(value: object) -> float:
