@@ -23,6 +23,10 @@ Word: TypeAlias = Callable[[], int]
 
 _CHUNK = 1 << 16
 """How many answers are drawn at once, so that their random words stay in the cache."""
+_MOST_ANSWERS = (1 << 32) + 1
+"""Among so many values a word of 32 bits still reaches every lie."""
+_MOST_MEMBERS = 1 << 32
+"""Among so many values a word of 32 bits still reaches every member of a set."""
 
 
 class Draws(Protocol):
@@ -120,16 +124,17 @@ class _ByteDraws:
         return result
 
     def uniform(self, bound: int, shape: Shape) -> NDArray[np.int64]:
-        """Take 32 random bits modulo `bound`, after rejecting the words that would favour small results."""
-        if not 0 < bound <= 1 << 31:
-            raise LdpstatsError(f"a uniform draw below {bound}", f"bounds from 1 to {1 << 31}")
-        words = self._integers(np.uint32, shape).copy()
-        last_fair = np.uint32((1 << 32) // bound * bound - 1)
+        """Take 32 random bits (or 64) modulo `bound`, after rejecting the words that would favour small results."""
+        if not 0 < bound <= 1 << 63:
+            raise LdpstatsError(f"a uniform draw below {bound}", f"bounds from 1 to {1 << 63}")
+        word = np.dtype(np.uint32 if bound <= 1 << 31 else np.uint64)
+        words = self._integers(word, shape).copy()
+        last_fair = word.type((1 << 8 * word.itemsize) // bound * bound - 1)
         rejected = np.flatnonzero(words > last_fair)
         while rejected.size:
-            words.flat[rejected] = self._integers(np.uint32, rejected.size)
+            words.flat[rejected] = self._integers(word, rejected.size)
             rejected = rejected[words.flat[rejected] > last_fair]
-        return (words % np.uint32(bound)).astype(np.int64)
+        return (words % word.type(bound)).astype(np.int64)
 
     def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[Any]:
         """Find the interval of a random word among the cumulated weights."""
@@ -148,6 +153,8 @@ class _ByteDraws:
         """Draw a coin of 16 bits and a lie for each value; decide with fresh draws where these leave it open."""
         from ldpstats import kernels
 
+        if not 2 <= k <= _MOST_ANSWERS:
+            raise LdpstatsError(f"a response out of {k} values", f"from 2 to {_MOST_ANSWERS} values")
         high, low = divmod(truth, 1 << 48)
         # 16 bits make a fair lie nearly always when there are few, 32 when there are many
         lie_type = np.dtype(np.uint16 if k - 1 <= 1 << 8 else np.uint32)
@@ -191,6 +198,8 @@ class _ByteDraws:
         """
         from ldpstats import kernels
 
+        if k > _MOST_MEMBERS:
+            raise LdpstatsError(f"a set out of {k} values", f"up to {_MOST_MEMBERS} values")
         members = np.empty((values.size, size), dtype=np.min_scalar_type(k - 1))
         leaving_out = 2 * size > k
         drawn = k - size if leaving_out else size

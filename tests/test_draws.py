@@ -70,6 +70,50 @@ def test_an_unfair_lie_is_drawn_again() -> None:
     assert _ByteDraws(script, simulated=True).respond(np.array([1]), 4, GRID // 2).tolist() == [3]
 
 
+MANY = [(1 << 31) + 1, (1 << 31) + 2, (1 << 32) - 1, 1 << 32, (1 << 32) + 1]
+
+
+@pytest.mark.parametrize("k", [1 << 31, *MANY])
+def test_every_lie_among_billions_has_one_word_and_the_others_are_drawn_with_64_bits(k: int) -> None:
+    lies, unfair = k - 1, (1 << 32) % (k - 1)
+    for lie in (0, 1, lies // 2, lies - 2, lies - 1):
+        first = -(-((lie << 32) + unfair) // lies)  # the smallest word whose product with the lies is fair there
+        words = [word for word in range(first, first + 3) if word * lies >> 32 == lie and word < 1 << 32]
+        assert len(words) == (1 << 32) // lies
+        for word in words:
+            script = Script(np.array([0xFFFF], np.uint16), np.array([word], np.uint32))
+            assert _ByteDraws(script, simulated=True).respond(np.array([lies]), k, GRID // 2).tolist() == [lie]
+            assert script.left == b""
+    if unfair:
+        rest, again = np.array([0], np.uint64), np.array([lies - 1], np.uint64 if lies > 1 << 31 else np.uint32)
+        script = Script(np.array([0xFFFF], np.uint16), np.array([0], np.uint32), rest, again)
+        assert _ByteDraws(script, simulated=True).respond(np.array([0]), k, GRID // 2).tolist() == [lies]
+        assert script.left == b""
+
+
+@pytest.mark.parametrize("bound", [1 << 31, *MANY, 1 << 62, (1 << 62) + 1, 1 << 63])
+def test_uniform_draws_take_as_many_words_for_every_result(bound: int) -> None:
+    bits = 32 if bound <= 1 << 31 else 64
+    word, fair = np.dtype(f"u{bits // 8}"), (1 << bits) // bound * bound
+    for words, expected in (([0], 0), ([bound - 1], bound - 1), ([fair - 1], bound - 1), ([bound % fair], 0)):
+        script = Script(np.array(words, word))
+        assert _ByteDraws(script, simulated=True).uniform(bound, 1).tolist() == [expected]
+        assert script.left == b""
+    if fair < 1 << bits:
+        script = Script(np.array([fair], word), np.array([(1 << bits) - 1], word), np.array([7], word))
+        assert _ByteDraws(script, simulated=True).uniform(bound, 1).tolist() == [7]
+        assert script.left == b""
+
+
+def test_draws_that_no_word_reaches_are_refused_before_a_coin_is_tossed() -> None:
+    draws, nobody = _ByteDraws(Script(), simulated=True), np.zeros(1, dtype=np.int64)
+    for k in (1, (1 << 32) + 2, 1 << 62):
+        with pytest.raises(LdpstatsError, match="a response out of"):
+            draws.respond(nobody, k, GRID // 2)
+    with pytest.raises(LdpstatsError, match="a set out of"):
+        draws.subsets(nobody, (1 << 32) + 1, 2, nobody > 0)
+
+
 @pytest.mark.parametrize("numerator", NUMERATORS)
 def test_bytes_have_exactly_the_law_of_eight_independent_bits(numerator: int) -> None:
     bytewise = _bytewise(numerator)

@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 import ldpstats as ldp
+from ldpstats.mechanisms import Mechanism, OpenRAPPOR, OpenRR
+from ldpstats.mechanisms.registry import REGISTRY
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "never chosen"]})
 LEVELS = [0, 1e-6, 1.0, 50.0]
@@ -91,3 +93,35 @@ def test_every_effect_gives_values_in_order_or_says_why_not(name: str) -> None:
             assert all(low <= high for low, high in found.conf_set())
             answered += 1
     assert answered
+
+
+LARGEST = (1 << 32) - 1
+
+
+@pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
+def test_alphabets_that_draws_do_not_reach_are_refused_before_anybody_answers(kind: type[Mechanism]) -> None:
+    for k in (1 << 32, (1 << 32) + 1, 1 << 62, 10**400):
+        with pytest.raises(ldp.LdpstatsError, match="k = "):
+            kind(k, 23.0)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("k", [1 << 31, (1 << 31) + 1, (1 << 31) + 2, LARGEST])
+@pytest.mark.parametrize("name", ["grr", "l-grr", "blh", "olh", "l-olh", "hr", "hrr"])
+def test_respondents_lie_among_billions_of_values_as_they_should(name: str, k: int) -> None:
+    mechanism = ldp.mechanism(name, k=k, epsilon=1.0)
+    values = np.arange(3000) * (k // 3000)
+    reports = mechanism.privatize(values, rng=4)
+    assert len(reports) == values.size
+    if name in ("grr", "l-grr"):
+        lies = reports.data[reports.data != values].astype(float) / k
+        # a truth has probability 1e-9; lies are uniform: 1e-9 to be further from their means than 6 standard errors
+        assert lies.size == values.size
+        assert abs(lies.mean() - 0.5) < 6 * (12 * lies.size) ** -0.5
+        assert abs((lies**2).mean() - 1 / 3) < 6 * (4 / 45 / lies.size) ** 0.5
+
+
+def test_cohorts_whose_numbers_do_not_fit_into_a_report_are_refused() -> None:
+    with pytest.raises(ldp.LdpstatsError, match="cohorts of"):
+        OpenRR(epsilon=1.0, symbols=4, cohorts=1 << 62)
+    with pytest.raises(ldp.LdpstatsError, match="cohorts of"):
+        OpenRAPPOR(epsilon=1.0, bits=1 << 33)

@@ -23,6 +23,8 @@ _CHUNK_BYTES = 1 << 26
 """How many bytes of reports are made at once."""
 _CHUNK_ENTRIES = 1 << 22
 """How many entries the tallies of single reports have that are made at once."""
+LARGEST_ALPHABET = (1 << 32) - 1
+"""Within so many values all draws and hash functions are exact; more could not be counted anyway (32 GiB of counts)."""
 GRID_LEVEL = 20.0
 """Up to here the rounding of probabilities to the grid costs less than 1e-9, for up to a million values."""
 
@@ -114,6 +116,12 @@ class Mechanism(Protocol):
     def __post_init__(self) -> None:
         """Check the fields that all mechanisms share."""
         object.__setattr__(self, "k", at_least(self.k, 2, "k"))
+        if self.k > LARGEST_ALPHABET:
+            raise LdpstatsError(
+                f"k = {self.k}",
+                f"up to {LARGEST_ALPHABET} values",
+                "Ask for a coarser question; OpenRR and OpenRAPPOR take strings that nobody listed.",
+            )
         object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
 
     def privatize(self, values: ArrayLike, rng: Rng = None) -> Reports:

@@ -44,6 +44,7 @@ _CONTRASTS = 1 << 12
 _FALSE_FINDS = 0.05
 """How many candidates a sparse fit finds by chance where nobody holds any of them."""
 _RIDGE = 1e-4
+_MOST_SLOTS = 1 << 32
 _WORD = 4
 """The bytes of a hash value."""
 _MOST_HASHES = 64 // _WORD
@@ -200,7 +201,7 @@ class OpenRR(OpenAlphabet):
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
         symbols = settled(self, "symbols", 2, best_symbols(self.epsilon))
-        settled(self, "cohorts", 1, -(-_CONTRASTS // (symbols - 1)))
+        _refuse_too_many_slots(settled(self, "cohorts", 1, -(-_CONTRASTS // (symbols - 1))), symbols)
         settled(self, "seed", 0)
         favoured_numerator(self.epsilon, 1, symbols)
 
@@ -260,7 +261,7 @@ class OpenRAPPOR(OpenAlphabet):
         bits, hashes = settled(self, "bits", 2), settled(self, "hashes", 1)
         if hashes > _MOST_HASHES:
             raise LdpstatsError(f"hashes = {hashes}", f"up to {_MOST_HASHES}", "One hash function decodes best.")
-        settled(self, "cohorts", 1, -(-_CONTRASTS // (bits - 1)))
+        _refuse_too_many_slots(settled(self, "cohorts", 1, -(-_CONTRASTS // (bits - 1))), bits)
         settled(self, "seed", 0)
         flip_numerator(self.epsilon, 2 * hashes)
 
@@ -369,6 +370,14 @@ class CandidateFilters(CohortBits):
     def slot_estimates(self, proportions: FloatArray) -> FloatArray:
         """Return unbiased estimates of the share of respondents whose string sets a bit."""
         return self.noise.slot_estimates(proportions)
+
+
+def _refuse_too_many_slots(cohorts: int, width: int) -> None:
+    """Refuse cohorts and symbols whose numbers do not fit into a report."""
+    if cohorts * width > _MOST_SLOTS:
+        raise LdpstatsError(
+            f"{cohorts} cohorts of {width} symbols or bits", f"up to {_MOST_SLOTS} in all", "Name fewer cohorts."
+        )
 
 
 @lru_cache(maxsize=16)
