@@ -32,7 +32,7 @@ from ldpstats.protocols.rrba.levels import provably_true, statement
 from ldpstats.protocols.rrba.rules import Rules, advised_block_size, checked_rules
 from ldpstats.protocols.rrba.series import Series
 from ldpstats.protocols.saved import SavedProtocol
-from ldpstats.protocols.schedule import equal_shares, scheduled
+from ldpstats.protocols.schedule import RECORD, equal_shares, scheduled
 from ldpstats.protocols.wire import any_simulated, block_counts, refuse_foreign_rows, refuse_impossible_cells
 from ldpstats.questions import Question
 from ldpstats.randomness import Draws, Rng, client_draws, generator, permutation
@@ -154,9 +154,21 @@ class RRBA(SavedProtocol):
         return tuple(group for view in self.views for group in view)
 
     def privacy(self) -> PrivacyStatement:
-        """Return what every respondent is promised before anything is collected, whatever T becomes."""
+        """Return what every respondent is promised before anything is collected, whatever T becomes.
+
+        With `epsilon` that is the level asked for: whatever T is, the chance of the truth is rounded down to the grid
+        from the one that has this very level, and the shares of a view's groups add up to no more. With `p` the level
+        is worst where the fakes are as rare as the floor lets them be.
+        """
+        if self.epsilon is not None:
+            levels = {
+                label(question.attributes): equal_shares(self.epsilon, len(unit))
+                for unit in self._units
+                for question in unit
+            }
+            return PrivacyStatement(self.epsilon, RECORD, levels)
         worst = [tuple(self._rules(unit).worst(question.answers) for question in unit) for unit in self._units]
-        return statement(self._units, [[randomizers] for randomizers in worst], papers=self.p is not None)
+        return statement(self._units, [[randomizers] for randomizers in worst], papers=True)
 
     def series(self) -> list[Series]:
         """Return a series for every unit, each with its first block."""

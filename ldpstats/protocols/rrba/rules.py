@@ -12,7 +12,7 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, at_least, positive_epsilon, significance
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, exp_below
+from ldpstats.grid import GRID
 from ldpstats.mechanisms import FakeResponse, fake_numerators, least_fake
 
 _TOLERATED = 0.5
@@ -45,15 +45,18 @@ class Rules:
         return self.randomizer(np.full(cells, 1 / cells))
 
     def worst(self, cells: int) -> FakeResponse:
-        """Return the randomizer that promises least: all fakes but one have no more than the floor."""
+        """Return the randomizer with the rarest fakes: all but one have no more than the floor.
+
+        With `p` none promises less. With a level it tells whether there is one at all; there the rarest fakes leave so
+        little truth that rounding may cost much of the level.
+        """
         least = least_fake(cells, self.floor)
         return self._randomizer((least,) * (cells - 1) + (GRID - (cells - 1) * least,))
 
     def allow(self, randomizer: FakeResponse) -> bool:
-        """Say whether a randomizer keeps what these rules promise."""
-        ratio, worst = randomizer.likelihood_ratio(), self.worst(randomizer.k).likelihood_ratio()
-        allowed = worst if self.epsilon is None else exp_below(self.epsilon)
-        return allowed is None or (ratio is not None and ratio <= allowed)
+        """Say whether a randomizer is one of those that these rules make: the floor kept, and no other truth told."""
+        floor_kept = min(randomizer.fake) >= least_fake(randomizer.k, self.floor)
+        return floor_kept and randomizer.truth == self._randomizer(randomizer.fake).truth
 
     def _randomizer(self, fake: tuple[int, ...]) -> FakeResponse:
         if self.p is not None:
