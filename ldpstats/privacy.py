@@ -11,7 +11,7 @@ from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.grid import natural_log_above
 
 _INFINITE = "infinite"
@@ -62,11 +62,11 @@ class PrivacyStatement:
     unit : str
         What an adversary may be unsure about, such as "a respondent's whole record".
     per_group : mapping of str to float
-        The strict level of a report about each group of attributes.
+        The strict level of a report about each group of attributes, none above `epsilon`.
     nominal_epsilon, delta_at_nominal : float, optional
-        A paper's own accounting where it differs, and the delta at which the channel really meets it.
+        A paper's own accounting where it differs, and the delta at which the channel really meets it (a probability).
     provably_true : float, optional
-        The share of the reports that are true for sure, where the level is infinite.
+        The share of the reports that are true for sure, from 0 to 1, where the level is infinite.
     """
 
     epsilon: float
@@ -85,9 +85,26 @@ class PrivacyStatement:
             )
         levels = {str(group): _level(level, f"the level of {group!r}") for group, level in self.per_group.items()}
         object.__setattr__(self, "per_group", MappingProxyType(levels))
-        for name in ("nominal_epsilon", "delta_at_nominal", "provably_true"):
+        for name, checked in (("nominal_epsilon", _level), ("delta_at_nominal", _share), ("provably_true", _share)):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, _level(getattr(self, name), name))
+                object.__setattr__(self, name, checked(getattr(self, name), name))
+        self._refuse_contradictions()
+
+    def _refuse_contradictions(self) -> None:
+        """Refuse a part above the whole, a delta of no level, and certain truth at a level that excludes it."""
+        above = [group for group, level in self.per_group.items() if level > self.epsilon]
+        if above:
+            raise LdpstatsError(
+                f"the level {self.per_group[above[0]]!r} of {above[0]!r} in a statement of epsilon = {self.epsilon!r}",
+                "no level of a group above that of all that a respondent sends",
+            )
+        if self.delta_at_nominal is not None and self.nominal_epsilon is None:
+            raise LdpstatsError(f"delta_at_nominal = {self.delta_at_nominal!r} alone", "a nominal epsilon beside it")
+        if self.provably_true is not None and self.epsilon < math.inf:
+            raise LdpstatsError(
+                f"provably_true = {self.provably_true!r} with epsilon = {self.epsilon!r}",
+                "provably true reports where the level is infinite alone",
+            )
 
     def __hash__(self) -> int:
         return hash((self.epsilon, self.unit, *sorted(self.per_group.items())))
@@ -154,9 +171,25 @@ def _plain_level(value: Any) -> Any:
 def _level(value: object, what: str) -> float:
     if value == _INFINITE:
         return math.inf
-    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) >= 0:
-        raise LdpstatsError(f"{what} = {value!r}", "a level of at least 0")
-    return float(value)
+    number = _number(value)
+    if not number >= 0:  # written so that a NaN fails
+        raise LdpstatsError(f"{what} = {shortened(value)}", "a level of at least 0")
+    return number
+
+
+def _share(value: object, what: str) -> float:
+    number = _number(value)
+    if not 0 <= number <= 1:
+        raise LdpstatsError(f"{what} = {shortened(value)}", "a number from 0 to 1")
+    return number
+
+
+def _number(value: object) -> float:
+    """Return a real number as a double, and a NaN for anything else."""
+    try:
+        return math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    except OverflowError:  # a whole number beyond all doubles
+        return math.nan
 
 
 def _larger(one: float | None, other: float | None) -> float | None:

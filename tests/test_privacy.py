@@ -126,9 +126,29 @@ def test_the_statement_for_a_group_keeps_the_respondents_level() -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        PrivacyStatement(0.1 + 0.2, "a record", {"a": 1 / 3}),
+        PrivacyStatement(0.1 + 0.2, "a record", {"a": 1 / 7}),
         PrivacyStatement(math.inf, "a record", MappingProxyType({"a × b": 1.0}), 0.5, 0.125),
     ],
 )
 def test_statements_survive_json(statement: PrivacyStatement) -> None:
     assert PrivacyStatement(**json.loads(json.dumps(statement.to_dict()))) == statement
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"epsilon": math.nan}, "epsilon = nan"),
+        ({"epsilon": 10**400}, "epsilon = 1000"),
+        ({"delta_at_nominal": 5, "nominal_epsilon": 0.5}, "delta_at_nominal = 5"),
+        ({"delta_at_nominal": "infinite", "nominal_epsilon": 0.5}, "delta_at_nominal = 'infinite'"),
+        ({"delta_at_nominal": 0.5}, "delta_at_nominal = 0.5 alone"),
+        ({"provably_true": 7, "epsilon": math.inf}, "provably_true = 7"),
+        ({"provably_true": True, "epsilon": math.inf}, "provably_true = True"),
+        ({"provably_true": 0.5}, "provably_true = 0.5 with epsilon = 1.0"),
+        ({"nominal_epsilon": -1}, "nominal_epsilon = -1"),
+        ({"per_group": {"a": 1.5}}, "the level 1.5 of 'a'"),
+    ],
+)
+def test_statements_that_cannot_be_true_are_refused(fields: dict[str, Any], told: str) -> None:
+    with pytest.raises(LdpstatsError, match=told):
+        PrivacyStatement(**{"epsilon": 1.0, "unit": "a record", **fields})
