@@ -289,6 +289,40 @@ class TestMonteCarlo:
         assert abs(early.pvalue - whole.pvalue) < 5 * error
         assert 400 / early.pvalue == pytest.approx(round(400 / early.pvalue)), "a share of the tables drawn until then"
 
+    @pytest.mark.parametrize(
+        ("first", "enough", "most"), [(40, 15, 300), (40, None, 300), (40, 5, 200), (40, 15, None)]
+    )
+    def test_its_level_holds_whatever_ends_the_draws(self, first: int, enough: int | None, most: int | None) -> None:
+        """Of l tables and the observed one each is equally often the highest: all orders are enumerated as an urn."""
+        drawn = ldp.MonteCarlo(first, rng=1, enough=enough, at_most=most)
+        urn, law = {0: 1.0}, dict[float, float]()
+        for size in range(1, drawn.most + 1):
+            following = dict[int, float]()
+            for count, chance in urn.items():
+                for new, share in ((1, (count + 1) / (size + 1)), (0, (size - count) / (size + 1))):
+                    reached = np.arange(size) < count
+                    reached[-1] |= new > 0
+                    decided = drawn._decided(reached)
+                    if decided is None:
+                        following[count + new] = following.get(count + new, 0) + chance * share
+                    else:
+                        law[decided] = law.get(decided, 0) + chance * share
+            urn = following
+        for count, chance in urn.items():
+            law[(1 + count) / (1 + drawn.most)] = law.get((1 + count) / (1 + drawn.most), 0) + chance
+        pvalues = np.array(sorted(law))
+        levels = np.cumsum([law[one] for one in pvalues])
+        assert levels[-1] == pytest.approx(1)
+        assert np.all(levels <= pvalues * (1 + 1e-9))
+        assert levels[0] > pvalues[0] / 2
+
+    def test_draws_on_where_next_to_nothing_reaches_the_observed(self) -> None:
+        table = table_of((2, 2), [Tally(ldp.GRR(4, 8.0).noise, np.array([50, 0, 0, 10]), 60)])
+        on = ldp.independence_test(table, pvalue=ldp.MonteCarlo(999, rng=3, enough=100, at_most=5_000))
+        assert (on.pvalue, on.pvalue_source) == (1 / 5_001, "Monte Carlo, up to 5,000 tables, seed 3")
+        with pytest.raises(ldp.LdpstatsError, match="at_most"):
+            ldp.MonteCarlo(999, at_most=99)
+
     def test_is_never_zero(self) -> None:
         table = table_of((2, 2), [drawn("grr", (2, 2), 90_000, 2.0, 23, np.array([0.4, 0.1, 0.1, 0.4]))])
         assert ldp.independence_test(table, pvalue=ldp.MonteCarlo(99, rng=5)).pvalue == 1 / 100

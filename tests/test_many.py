@@ -22,7 +22,7 @@ def test_every_pair_stands_once_with_its_own_test(tables: ldp.TableSet, adjust: 
         frozenset(table.attributes) for table in tables
     }
     for row in frame.itertuples():
-        alone = ldp.independence_test(tables[row.first, row.second])
+        alone = ldp.independence_test(tables[row.first, row.second], pvalue=ldp.inference.AmongMany(3))
         assert (row.statistic, row.pvalue, row.df, row.n) == (alone.statistic, alone.pvalue, alone.df, alone.n)
     assert np.allclose(frame["adjusted"], multipletests(frame["pvalue"], method=adjust)[1])
     assert list(frame.loc[frame["adjusted"] <= 0.05, "verdict"].unique()) == ["dependent"]
@@ -54,3 +54,42 @@ def test_pairs_that_cannot_be_tested_do_not_stop_the_others(domain: ldp.Domain, 
 def test_only_table_sets_are_tested(tables: object) -> None:
     with pytest.raises(ldp.LdpstatsError, match="a TableSet"):
         ldp.independence_tests(tables)
+
+
+class TestDrawnPvalues:
+    """Among many tests, even one dependence can be shown by p-values that are drawn."""
+
+    @pytest.fixture
+    def rare(self) -> ldp.TableSet:
+        """Return three pairs of few respondents, of which one is dependent; false reports are next to none."""
+        domain = ldp.Domain({name: [0, 1] for name in "abc"})
+        people = np.zeros((2, 2, 2), dtype=int)
+        people[0, 0], people[1, 1] = 60, 15
+        return ldp.SampledGroups(domain, epsilon=8.0, mechanism="grr").simulate(people, rng=1)
+
+    @pytest.mark.parametrize("adjust", ["holm", "fdr_bh", "bonferroni"])
+    def test_one_dependence_is_shown_at_the_level_of_as_many_tests(self, rare: ldp.TableSet, adjust: str) -> None:
+        """A level of 0.0002 for three tests is what .05 is for 750."""
+        frame = ldp.independence_tests(rare, alpha=2e-4, adjust=adjust)
+        shown = frame[frame["verdict"] == "dependent"]
+        assert list(zip(shown["first"], shown["second"], strict=True)) == [("a", "b")]
+        assert shown["pvalue"].item() == 1 / 60_001
+        alone = ldp.independence_test(rare["a", "b"])
+        assert (alone.pvalue, alone.statistic) == (1 / 10_000, shown["statistic"].item())
+
+    def test_draws_that_can_never_reject_are_refused(self, rare: ldp.TableSet) -> None:
+        with pytest.raises(ldp.LdpstatsError, match=r"at least 14,999"):
+            ldp.independence_tests(rare, pvalue=ldp.MonteCarlo(9_999, rng=1), alpha=2e-4)
+        enough = ldp.independence_tests(rare, pvalue=ldp.MonteCarlo(59, rng=1), alpha=0.05)
+        assert "dependent" in set(enough["verdict"])
+        shared = ldp.independence_tests(rare, pvalue=ldp.MonteCarlo(19, rng=1), alpha=0.05, adjust="fdr_bh")
+        assert shared["adjusted"].min() > 0.05, "here one alone is not enough, but three would be"
+
+    @pytest.mark.parametrize("arguments", [(0,), (2.5,), (10, 1.5)])
+    def test_numbers_of_tests_are_checked(self, arguments: tuple[float, ...]) -> None:
+        with pytest.raises(ldp.LdpstatsError):
+            ldp.inference.AmongMany(*arguments)  # type: ignore[arg-type]  # this is what is refused
+
+    def test_a_derived_table_is_one_of_many_like_any_other(self, rare: ldp.TableSet) -> None:
+        derived = ldp.consistency.make_consistent(rare)
+        assert set(ldp.independence_tests(derived)["verdict"]) <= {"dependent", "no dependence shown"}

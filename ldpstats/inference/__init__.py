@@ -14,7 +14,7 @@ from ldpstats.inference.hypotheses import (
 from ldpstats.inference.independence import independence_test
 from ldpstats.inference.log_linear import LogLinearFit, log_linear_model
 from ldpstats.inference.many import independence_tests
-from ldpstats.inference.monte_carlo import MonteCarlo
+from ldpstats.inference.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.planning import Plan, plan
 from ldpstats.inference.published import PublishedResult, naive_test, two_step_test
 from ldpstats.inference.ratios import odds_ratio, proportion_difference, risk_difference, risk_ratio
@@ -23,6 +23,7 @@ from ldpstats.inference.sizing import PowerCurve, power, power_curve, sample_siz
 from ldpstats.inference.trend import trend_test
 
 __all__ = [
+    "AmongMany",
     "Association",
     "Effect",
     "Hypothesis",

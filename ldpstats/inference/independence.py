@@ -7,6 +7,7 @@ from ldpstats.inference.detectability import covariance_information, information
 from ldpstats.inference.effects import association
 from ldpstats.inference.families import ProductOfConditionals
 from ldpstats.inference.hypotheses import SIZES, mutual_independence, power_against, result_of
+from ldpstats.inference.monte_carlo import MonteCarlo
 from ldpstats.inference.procedure import (
     ASYMPTOTIC,
     WORDS,
@@ -38,11 +39,12 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
         for randomized response; "lr" is the likelihood ratio through the channel; "wald" measures the estimated
         interaction by its covariance under independence (with rare categories in long tables it may exceed its
         level). "auto" takes the score where it exists, else least squares.
-    pvalue : {"auto", "asymptotic"} or MonteCarlo
+    pvalue : {"auto", "asymptotic"}, MonteCarlo or AmongMany
         The χ² approximation, or tables drawn under the fitted hypothesis. "auto" is the approximation, unless
         some report is expected fewer than 5 times under independence (or the noise of a count is as far from normal),
         or the noise is so wide that the fit absorbs more than 3 % of the degrees of freedom. Beyond 10 % it is χ²
         again, which then rejects too seldom; drawn tables would depend on a fit that is hardly more than noise.
+        `inference.AmongMany(tests)` is "auto" for one of many tests: smallest p-values are then drawn more precisely.
 
     Returns
     -------
@@ -82,7 +84,7 @@ def _wald(table: Table, model: ProductOfConditionals, pvalue: PValue) -> Outcome
 
 def _result_of_derived(table: Table, model: ProductOfConditionals, method: Method, pvalue: PValue) -> HypothesisResult:
     """Test a derived table, which has an estimate and a covariance but no reports of its own."""
-    if method not in ("auto", "wald") or pvalue not in ("auto", "asymptotic") or len(table.shape) > 2:
+    if method not in ("auto", "wald") or isinstance(pvalue, MonteCarlo) or len(table.shape) > 2:
         raise LdpstatsError(
             f"method = {method!r}, pvalue = {pvalue!r} for a derived table of {len(table.shape)} attributes, which has "
             "no reports of its own",

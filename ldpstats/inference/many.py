@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import significance
+from ldpstats.arrays import FloatArray, significance
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.inference.independence import REFERENCE_V, independence_test
+from ldpstats.inference.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.procedure import Method, PValue
 from ldpstats.tables import Table, TableSet
 
@@ -25,7 +28,8 @@ def independence_tests(
     tables : TableSet
         Tables that are not two-way are left out.
     method, pvalue
-        As in `independence_test`.
+        As in `independence_test`. By "auto" p-values that are drawn are drawn on, where next to no table reaches the
+        observed one, so that even a single dependence among all pairs could be shown (`inference.AmongMany`).
     adjust : str
         A method of statsmodels' `multipletests`, such as "holm" (any error at all) or "fdr_bh" (their share).
     alpha : float
@@ -37,7 +41,6 @@ def independence_tests(
         A row per pair: cramers_v (corrected for noise), statistic, df, pvalue, adjusted, verdict, power (of this
         pair's own test at level .05 against V = .1), n, and the reason where a pair is not testable.
     """
-    from statsmodels.stats.multitest import multipletests
     from tqdm.auto import tqdm
 
     significance(alpha)
@@ -50,18 +53,43 @@ def independence_tests(
         raise LdpstatsError(
             "a set without two-way tables", "a set with at least one", "Take table.marginal([...]) of wider ones."
         )
+    _refuse_too_few_draws(pvalue, len(pairs), alpha, adjust)
+    resolved = AmongMany(len(pairs), alpha) if pvalue == "auto" else pvalue
     progress = tqdm(pairs, desc="independence tests", leave=False, disable=True if len(pairs) < _MANY else None)
-    frame = pd.DataFrame([_row(table, method, pvalue) for table in progress]).astype({"df": "Int64"})
+    frame = pd.DataFrame([_row(table, method, resolved) for table in progress]).astype({"df": "Int64"})
     tested = frame["pvalue"].notna()
+    adjusted = _adjusted(frame.loc[tested, "pvalue"].to_numpy(), alpha, adjust)
+    frame.loc[tested, "adjusted"] = adjusted
+    frame.loc[tested, "verdict"] = np.where(frame.loc[tested, "adjusted"] <= alpha, "dependent", "no dependence shown")
+    return frame
+
+
+def _adjusted(pvalues: FloatArray, alpha: float, adjust: str) -> FloatArray:
+    """Return p-values adjusted by statsmodels."""
+    from statsmodels.stats.multitest import multipletests
+
+    if not pvalues.size:
+        return pvalues
     try:
-        adjusted = multipletests(frame.loc[tested, "pvalue"], alpha, method=adjust)[1] if tested.any() else []
+        adjusted: FloatArray = multipletests(pvalues, alpha, method=adjust)[1]
     except ValueError as error:
         raise LdpstatsError(
             f"adjust = {adjust!r}", "a method of statsmodels' multipletests, such as 'holm' or 'fdr_bh'"
         ) from error
-    frame.loc[tested, "adjusted"] = adjusted
-    frame.loc[tested, "verdict"] = np.where(frame.loc[tested, "adjusted"] <= alpha, "dependent", "no dependence shown")
-    return frame
+    return adjusted
+
+
+def _refuse_too_few_draws(pvalue: PValue, tests: int, alpha: float, adjust: str) -> None:
+    """Refuse to draw so few tables that not even their smallest p-value, in all the tests, would be significant."""
+    if not isinstance(pvalue, MonteCarlo):
+        return
+    smallest = 1 / (1 + pvalue.most)
+    if _adjusted(np.full(tests, smallest), alpha, adjust).min() > alpha:
+        raise LdpstatsError(
+            f"{pvalue.most:,} tables for each of {tests} tests, of which then none can be rejected by {adjust!r}",
+            f"at least {math.ceil(tests / alpha) - 1:,}",
+            "'auto' draws as many as are needed.",
+        )
 
 
 def _row(table: Table, method: Method, pvalue: PValue) -> dict[str, object]:

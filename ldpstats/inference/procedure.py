@@ -11,13 +11,13 @@ from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import refuse_empty
 from ldpstats.inference.evidence import Evidence
-from ldpstats.inference.monte_carlo import MonteCarlo
+from ldpstats.inference.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.null_model import NullFit, NullModel, absorbed
 from ldpstats.inference.statistics import LikelihoodRatio, ScoreStatistic, Statistic
 from ldpstats.tables import Table, checked_table
 
 Method: TypeAlias = Literal["auto", "score", "gls", "lr", "wald"]
-PValue: TypeAlias = Literal["auto", "asymptotic"] | MonteCarlo
+PValue: TypeAlias = Literal["auto", "asymptotic"] | MonteCarlo | AmongMany
 
 ASYMPTOTIC = "asymptotic χ²"
 _SMALL_COUNT = 5
@@ -97,9 +97,9 @@ def measured(
         _refuse_unseen_categories(table, null)
     observed = float(fit.statistic[0])
     drawn, why = _asked_monte_carlo(pvalue), ""
-    if pvalue == "auto":
+    if pvalue == "auto" or isinstance(pvalue, AmongMany):
         draw, why = doubt(model, evidence, fit, rarest, statistic.df)
-        drawn = _own_monte_carlo(evidence) if draw else None
+        drawn = _own_monte_carlo(evidence, pvalue) if draw else None
     p = drawn.pvalue(statistic, evidence, null) if drawn else tail(statistic.df, observed)
     return Outcome(
         statistic=observed,
@@ -162,14 +162,15 @@ def _asked_monte_carlo(pvalue: PValue) -> MonteCarlo | None:
     """Return the Monte Carlo that was asked for, if one was."""
     if isinstance(pvalue, MonteCarlo):
         return pvalue.seeded()
-    if pvalue not in ("auto", "asymptotic"):
-        raise LdpstatsError(f"pvalue = {pvalue!r}", "'auto', 'asymptotic' or a MonteCarlo")
+    if pvalue not in ("auto", "asymptotic") and not isinstance(pvalue, AmongMany):
+        raise LdpstatsError(f"pvalue = {pvalue!r}", "'auto', 'asymptotic', a MonteCarlo or AmongMany tests")
     return None
 
 
-def _own_monte_carlo(evidence: Evidence) -> MonteCarlo:
+def _own_monte_carlo(evidence: Evidence, pvalue: PValue) -> MonteCarlo:
     """Return a Monte Carlo nobody asked for; its seed is taken from the counts, so that a table has one p-value."""
-    return MonteCarlo(rng=zlib.crc32(b"".join(counts.tobytes() for counts in evidence.counts)), enough=_ENOUGH)
+    seed = zlib.crc32(b"".join(counts.tobytes() for counts in evidence.counts))
+    return MonteCarlo(rng=seed, enough=_ENOUGH, at_most=pvalue.draws if isinstance(pvalue, AmongMany) else None)
 
 
 def doubt(model: NullModel, evidence: Evidence, fit: NullFit, rarest: float, df: int) -> tuple[bool, str]:
