@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,10 @@ import statsmodels.formula.api as smf
 from scipy.stats import binom, chi2, chi2_contingency
 
 import ldpstats as ldp
+from ldpstats.blocks import Block
+from ldpstats.inference.evidence import Evidence
+from ldpstats.inference.log_linear import NestedStatistic
+from ldpstats.noise import Tally
 
 # Alcohol, cigarettes and marijuana among 2,276 students (Agresti, Categorical Data Analysis, Table 8.3)
 STUDENTS = np.array([911, 538, 44, 456, 3, 43, 2, 279])
@@ -61,6 +67,47 @@ def test_nested_models_differ_by_their_deviances_and_by_the_score_of_further_ter
     score = large.compared_with(everything, method="score", pvalue="asymptotic")
     assert score.statistic == pytest.approx(large.test("score").statistic, rel=1e-6)
     assert np.allclose(everything.expected, STUDENTS.reshape(2, 2, 2) / STUDENTS.sum(), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("smaller", "larger", "shape", "n", "crossed"),
+    [
+        ("a+b+c", "a*b+c", (2, 2, 2), 12_000, True),
+        ("a*b+c", "a*b+b*c+a*c", (2, 2, 2), 12_000, True),
+        ("a*b+b*c+a*c", "a*b*c", (2, 2, 2), 40_000, True),
+        ("a+b+c", "a*b+c", (3, 3, 2), 8_000, False),
+        ("a*b+b*c", "a*b+b*c+a*c", (3, 3, 2), 16_000, False),
+    ],
+)
+def test_the_power_of_a_comparison_is_the_simulated_one(
+    smaller: str, larger: str, shape: tuple[int, ...], n: int, crossed: bool
+) -> None:
+    """Against what the larger model adds, in 20 random directions: a share of 2,000 has a standard error of .011."""
+    domain = ldp.Domain({name: range(side) for name, side in zip("abc", shape, strict=True)})
+    kinds = {True: partial(ldp.PerAttribute, epsilon=3.0), False: partial(ldp.SampledGroups, epsilon=2.0)}
+    protocol = kinds[crossed](domain, k=3, mechanism="grr")
+    margins = [np.linspace(1, 2, side) / np.linspace(1, 2, side).sum() for side in shape]
+    null = np.einsum("a,b,c->abc", *margins).ravel()
+    table = protocol.simulate(np.round(n * null).astype(int), rng=1)["a", "b", "c"]
+    block = table.blocks[0]
+    counts = np.round(n * block.noise.mean(null)).astype(int)
+    tally = Tally(block.noise, counts, counts.sum())
+    expected = replace(table, blocks=(Block(block.question, tally),))
+    fits = [ldp.log_linear_model(expected, formula) for formula in (smaller, larger)]
+    stated = fits[0].compared_with(fits[1], pvalue="asymptotic").power[0.1]
+    models, rng = [fit.model for fit in fits], np.random.default_rng(3)
+    evidence = Evidence.observed((Block(block.question, tally),))
+    statistic = NestedStatistic(*models, evidence, likelihood=True)
+    assert 0.1 < stated < 0.95
+    own, further = (model.tangents(null) / np.sqrt(null)[:, None] for model in models)
+    basis = np.linalg.qr(own).Q
+    added = np.linalg.svd(further - basis @ (basis.T @ further), full_matrices=False)[0][:, : statistic.df]
+    rejected = []
+    for weights in rng.standard_normal((20, statistic.df)):
+        frequencies = null + 0.1 * np.sqrt(null) * (added @ (weights / np.linalg.norm(weights)))
+        found = statistic(evidence.replicates(frequencies, 100, rng)).statistic
+        rejected.append(np.mean(chi2.sf(found, statistic.df) <= 0.05))
+    assert abs(stated - np.mean(rejected)) < 0.05
 
 
 def test_formulas_may_be_written_in_several_ways() -> None:

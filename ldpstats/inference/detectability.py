@@ -10,7 +10,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.evidence import Evidence
-from ldpstats.inference.families import ProductOfConditionals
+from ldpstats.inference.families import LogLinear, ProductOfConditionals
 from ldpstats.inference.null_model import SMALLEST, NullModel
 from ldpstats.inference.statistics import interaction_derivative
 from ldpstats.noise import Information, NoiseModel
@@ -91,6 +91,23 @@ def information_beyond(model: NullModel, evidence: Evidence, null: FloatArray) -
     parameters = model.nearest(null)
     _, information = evidence.score(model.frequencies(parameters)[None, :])
     return _efficient(information, deviations(model, parameters), model.jacobian(parameters))
+
+
+def information_added(smaller: LogLinear, larger: LogLinear, evidence: Evidence, null: FloatArray) -> FloatArray:
+    """Return what all reports tell about what a larger model adds to a smaller one, whose parameters are unknown.
+
+    What it adds are the columns δ with Σ δ²/π = 1 that the larger one reaches from the smaller one's frequencies π,
+    orthogonal to those that the smaller one reaches, and to each other in that sense.
+    """
+    frequencies = smaller.frequencies(smaller.nearest(null))
+    root = np.sqrt(np.maximum(frequencies, SMALLEST))[:, None]
+    own, further = (model.tangents(frequencies) / root for model in (smaller, larger))
+    known = np.linalg.qr(own).Q
+    left, sizes, _ = np.linalg.svd(further - known @ (known.T @ further), full_matrices=False)
+    rank = int(np.count_nonzero(sizes > sizes.max() * root.size * np.finfo(float).eps))
+    count = min(rank, larger.design.shape[1] - smaller.design.shape[1])
+    _, information = evidence.score(frequencies[None, :])
+    return _efficient(information, root * left[:, :count], smaller.tangents(frequencies))
 
 
 def deviations(model: NullModel, parameters: FloatArray) -> FloatArray:

@@ -12,9 +12,10 @@ import pandas as pd
 from ldpstats.arrays import FloatArray
 from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.inference.detectability import information_added, power_of
 from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.families import LogLinear
-from ldpstats.inference.hypotheses import power_against, result_of
+from ldpstats.inference.hypotheses import SIZES, power_against, result_of
 from ldpstats.inference.null_model import NullFit, NullModel
 from ldpstats.inference.procedure import Method, PValue, chosen_method, evidence_of, fitted_and_tested, measured
 from ldpstats.inference.result import Hypothesis, HypothesisResult
@@ -103,6 +104,8 @@ class LogLinearFit:
 
         "lr" is the difference of the deviances; "score" (and "gls", where only moments are known) is the score of the
         larger model's further terms at this one's fit. "auto" takes "lr" where reports have a likelihood.
+
+        The stated power is that against what the larger model adds, in sizes w of that, averaged over its directions.
         """
         if larger.table is not self.table or not self._within(larger):
             raise LdpstatsError(
@@ -123,7 +126,9 @@ class LogLinearFit:
             f"{self.formula} holds, if {larger.formula} does",
             f"{larger.formula} explains what {self.formula} does not",
         )
-        return result_of(self.table, about, outcome, power_against(self.model, replace(outcome, df=statistic.df)))
+        information = information_added(self.model, larger.model, evidence, outcome.null)
+        power = {size: power_of(information, statistic.df, size, 2) for size in SIZES}
+        return result_of(self.table, about, outcome, power)
 
     def _within(self, larger: LogLinearFit) -> bool:
         return all(any(set(own) <= set(other) for other in larger.generators) for own in self.generators)
