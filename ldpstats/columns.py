@@ -45,6 +45,15 @@ def _is_category(value: object) -> bool:
     return type(value) in (int, bool) or (type(value) is float and math.isfinite(value))
 
 
+def known_category(value: object, categories: tuple[Category, ...]) -> Category | None:
+    """Return the category that a single value equals, as Python compares them; None if there is none."""
+    plain = _plain(value)
+    try:
+        return {category: category for category in categories}.get(plain)
+    except (TypeError, ValueError):  # a list has no hash, and some objects compare with nothing
+        return None
+
+
 def _value_in_row(column: pd.Series[Any], position: int) -> str:
     return f"{column.iloc[[position]].tolist()[0]!r} in row {column.index[[position]].tolist()[0]!r}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
 from typing import Any
@@ -11,13 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import GRR
 from ldpstats.mechanisms.dbitflip import DBitFlipPM
 from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
 from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSUE, LUE
-from ldpstats.mechanisms.memo import Memo
+from ldpstats.mechanisms.memo import Memo, _encoded
 
 MECHANISMS: list[Longitudinal] = [
     LGRR(5, 2.0),
@@ -216,42 +218,108 @@ def test_a_memo_of_another_mechanism_is_refused(other: Longitudinal) -> None:
         Memo.from_json(memo.to_json(), other)
 
 
-def damaged(plain: dict[str, Any], **changes: Any) -> str:
-    return json.dumps({**plain, **changes})
+def body_of(memo: Memo) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(memo.to_json())["body"]
+    return found
+
+
+def damaged(body: dict[str, Any], **changes: Any) -> str:
+    """Return the file with other contents, and a digest that fits them."""
+    return sealed("memo", 2, {**body, **changes})
 
 
 def test_damaged_files_are_refused() -> None:
     lgrr = LGRR(5, 2.0)
     memo = Memo(lgrr)
     memo.reports(range(20), np.arange(20) % 5)
-    text = memo.to_json()
-    plain = json.loads(text)
+    text, body = memo.to_json(), body_of(memo)
     twice = Memo(lgrr)
     twice.reports(range(20), np.arange(20)[::-1] % 5)
     twice.reports(range(20), np.arange(20) % 5)
-    other = json.loads(twice.to_json())
+    other = body_of(twice)
+    below = np.frombuffer(base64.b64decode(body["keys"]), dtype="<i8") - 1
     bad = [
         "",
         "null",
         "[]",
         text[:-2],
-        damaged(plain, format="ldpstats memo 0"),
-        damaged(plain, users=plain["users"][:-1]),
-        damaged(plain, users=[*plain["users"][:-1], 0]),
-        damaged(plain, users=[*plain["users"][:-1], None]),
-        damaged(plain, keys=other["keys"]),
-        damaged(plain, answers=other["answers"]),
-        damaged(plain, keys="?"),
-        damaged(plain, keys=plain["keys"][:-4]),
-        damaged(plain, answers="/////////////////////////w=="),
-        damaged(plain, simulated="no"),
-        json.dumps({key: value for key, value in plain.items() if key != "users"}),
+        sealed("memo", 1, body),
+        damaged(body, users=body["users"][:-1]),
+        damaged(body, users=[*body["users"][:-1], 0]),
+        damaged(body, users=[*body["users"][:-1], None]),
+        damaged(body, users=5),
+        damaged(body, keys=other["keys"]),
+        damaged(body, answers=other["answers"]),
+        damaged(body, keys="?"),
+        damaged(body, keys=body["keys"][:-4]),
+        damaged(body, keys=base64.b64encode(below.tobytes()).decode()),
+        damaged(body, answers="/////////////////////////w=="),
+        damaged(body, simulated="no"),
+        damaged(body, more=1),
+        sealed("memo", 2, {key: value for key, value in body.items() if key != "users"}),
+        sealed("memo", 2, []),
         text.replace('"simulated"', '"users"'),
     ]
     for one in bad:
         with pytest.raises(LdpstatsError, match="not a saved memo"):
             Memo.from_json(one, lgrr)
     assert Memo.from_json(text, lgrr).to_json() == text
+
+
+def test_an_altered_answer_or_mark_is_noticed(mechanism: Longitudinal) -> None:
+    memo = Memo(mechanism)
+    memo.reports(range(20), np.arange(20) % mechanism.k)
+    whole = json.loads(memo.to_json())
+    other = Memo(mechanism)
+    other.reports(range(20), np.arange(20) % mechanism.k)
+    answers = body_of(other)["answers"]
+    assert answers != whole["body"]["answers"]
+    for changes in ({"simulated": True}, {"answers": answers}):
+        with pytest.raises(LdpstatsError, match="changed after it was written"):
+            Memo.from_json(json.dumps({**whole, "body": {**whole["body"], **changes}}), mechanism)
+
+
+@pytest.mark.parametrize("kind", [LBLH(50, 1.0), LOLH(50, 4.0), DBitFlipPM(50, 1.0, d=3)], ids=str)
+def test_a_respondent_with_two_hash_functions_is_refused(kind: Longitudinal) -> None:
+    """Each of them alone keeps the level; both together do not."""
+    memo = Memo(kind)
+    for value in range(50):
+        memo.reports(range(3), [value] * 3)
+    assert len(memo) > 3
+    answers = memo._answers.copy()
+    kept = kind.kept(answers).shape[1]
+    owners = memo._keys.to_numpy() // kind.most_classes
+    for user in range(3):
+        last = np.flatnonzero(owners == user)[-1]
+        mixed = answers.copy()
+        mixed[last, :kept] = answers[np.flatnonzero(owners == (user + 1) % 3)[0], :kept]
+        with pytest.raises(LdpstatsError, match="do not share what she keeps"):
+            Memo.from_json(damaged(body_of(memo), answers=_encoded(mixed)), kind)
+
+
+@pytest.mark.parametrize(
+    "kind", [LOLH(2, 8.0), LOLH(3, 6.0), LBLH(2, 1.0), DBitFlipPM(4, 1.0, d=4), LGRR(3, 1.0)], ids=str
+)
+def test_respondents_keep_their_answers_apart_with_more_symbols_than_values(kind: Longitudinal) -> None:
+    memo, users = Memo(kind), np.arange(400)
+    first = permanent_of(memo, users, users % kind.k)
+    for value in range(kind.k):
+        memo.reports(users, np.full(400, value))
+        assert np.array_equal(kind.kept(permanent_of(memo, users, np.full(400, value))), kind.kept(first))
+    assert np.array_equal(permanent_of(memo, users, users % kind.k), first)
+    assert Memo.from_json(memo.to_json(), kind).to_json() == memo.to_json()
+
+
+def test_more_permanent_answers_than_numbers_are_refused() -> None:
+    memo = Memo(LGRR(5, 1.0))
+    memo.reports(["ann"], [4])
+    before = memo.to_json()
+    with (
+        patch.object(LGRR, "most_classes", 1 << 62),
+        pytest.raises(LdpstatsError, match=r"fewer than 2\*\*63"),
+    ):
+        memo.reports(["bob", "eve"], [3, 4])
+    assert memo.to_json() == before
 
 
 def test_an_empty_memo_can_be_saved(mechanism: Longitudinal) -> None:

@@ -21,6 +21,7 @@ import pandas as pd
 import pytest
 
 from ldpstats import RRBA, Domain, DomainError, LdpstatsError
+from ldpstats.envelope import sealed
 from ldpstats.errors import ReportError
 from ldpstats.grid import GRID
 from ldpstats.mechanisms import FakeResponse, fake_numerators
@@ -228,19 +229,17 @@ def test_an_old_state_refuses_what_it_has_forgotten(protocol: RRBA) -> None:
 
 
 @pytest.fixture
-def state() -> dict[str, Any]:
+def saved() -> str:
     aggregator = PROTOCOLS["epsilon"].aggregator(rng=1)
     run(aggregator, 8)
-    plain: dict[str, Any] = json.loads(aggregator.to_json())
-    return plain
+    return aggregator.to_json()
 
 
-def test_truncated_states_are_refused(state: dict[str, Any]) -> None:
-    text = json.dumps(state)
-    for end in range(0, len(text), 7):
+def test_truncated_states_are_refused(saved: str) -> None:
+    for end in range(0, len(saved), 7):
         with pytest.raises(LdpstatsError):
-            Aggregator.from_json(text[:end])
-    assert Aggregator.from_json(text).n == 8
+            Aggregator.from_json(saved[:end])
+    assert Aggregator.from_json(saved).n == 8
 
 
 @pytest.mark.parametrize("rubbish", ["", "[]", "null", "3", "{}", '{"format": 1}', "{" * 100_000, None, 5])
@@ -250,36 +249,113 @@ def test_rubbish_is_neither_state_nor_query_nor_answer(rubbish: Any) -> None:
             kind.from_json(rubbish)
 
 
+def block(state: dict[str, Any], place: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = state["series"][0][place]
+    return found
+
+
 DAMAGED: dict[str, Callable[[dict[str, Any]], object]] = {
-    "a count": lambda state: state["series"][0]["blocks"][0]["counts"][0].__setitem__(0, 77),
-    "a negative count": lambda state: state["series"][0]["blocks"][0]["counts"][0].__setitem__(0, -1),
-    "a block's size": lambda state: state["series"][0]["blocks"][0].update(n=5),
-    "a cell too many": lambda state: state["series"][0]["blocks"][0]["counts"][0].append(0),
-    "a table of fakes": lambda state: state["series"][0]["blocks"][0]["randomizers"][0][1].__setitem__(0, 1),
+    "a count": lambda state: block(state)["counts"][0].__setitem__(0, 77),
+    "a negative count": lambda state: block(state)["counts"][0].__setitem__(0, -1),
+    "edited cells that add up": lambda state: block(state).update(counts=[moved(block(state)["counts"][0])]),
+    "a block's size": lambda state: block(state).update(n=5),
+    "a cell too many": lambda state: block(state)["counts"][0].append(0),
+    "a fake's chance": lambda state: block(state)["randomizers"][0][1].__setitem__(0, 1),
+    "fakes of other reports": lambda state: block(state, 1).update(randomizers=block(state)["randomizers"]),
+    "a surer truth": lambda state: block(state)["randomizers"][0].__setitem__(0, GRID),
     "fewer units": lambda state: state["series"].clear(),
-    "the format": lambda state: state.update(format="ldpstats rrba 2"),
-    "the protocol": lambda state: state["protocol"].update(epsilon=-1.0),
+    "more units": lambda state: state["series"].append(state["series"][0]),
+    "the protocol's level": lambda state: state["protocol"].update(epsilon=0.5),
+    "the protocol's block size": lambda state: state["protocol"].update(block_size=4),
+    "no protocol": lambda state: state["protocol"].update(epsilon=-1.0),
     "the answered": lambda state: state.update(answered="0g"),
-    "the keys": lambda state: state.update(keys=5),
+    "a key that is none": lambda state: state.update(keys=5),
     "no number made": lambda state: state.pop("made"),
-    "a count of words": lambda state: state["series"][0]["blocks"][0]["counts"][0].__setitem__(0, "1"),
-}
-UNNOTICED: dict[str, Callable[[dict[str, Any]], object]] = {
-    "no blocks": lambda state: state["series"][0]["blocks"].clear(),
+    "more names": lambda state: state.update(more=1),
+    "a count of words": lambda state: block(state)["counts"][0].__setitem__(0, "1"),
+    "no blocks": lambda state: state["series"][0].clear(),
     "fewer queries made than answered": lambda state: state.update(made=0),
     "a negative number made": lambda state: state.update(made=-4),
-    "more answers than reports": lambda state: state.update(answered="01" * 20, made=20),
-    "answers counted seven times": lambda state: state.update(answered="07" * 8),
+    "a number made that fills the memory": lambda state: state.update(made=3_000_000_000),
+    "more answers than reports": lambda state: state.update(answered="ffff", made=16),
+    "an answer less": lambda state: state.update(answered="7f"),
     "no keys": lambda state: state.update(keys=[]),
-    "a whole block gone": lambda state: state["series"][0]["blocks"].pop(0),
+    "no key for the first query": lambda state: state["keys"][0].__setitem__(0, 1),
+    "a short key": lambda state: state["keys"][0].__setitem__(1, "00"),
+    "a whole block gone": lambda state: state["series"][0].pop(0),
+    "a block twice": lambda state: state["series"][0].insert(1, block(state)),
+    "a block of no reports": lambda state: state["series"][0].append(block(state, 2) | {"n": 0, "counts": [[0] * 4]}),
+    "more simulated than there are": lambda state: block(state).update(simulated=4),
+    "a late report that is none": lambda state: block(state).update(late=[[4, 0, 0, 0]]),
+    "late reports of an open block": lambda state: block(state, 2).update(late=block(state, 2)["counts"]),
+    "late reports that leave a block too few": lambda state: block(state).update(late=block(state)["counts"]),
+    "late reports about nothing": lambda state: block(state).update(late=0),
+    "an identity": lambda state: state.update(identity="0" * 31),
+    "the unit asked first": lambda state: state.update(first=1),
 }
 
 
-@pytest.mark.parametrize("damage", [*DAMAGED, *UNNOTICED])
-def test_damaged_states_are_refused(state: dict[str, Any], damage: str) -> None:
-    (DAMAGED | UNNOTICED)[damage](state)
-    with pytest.raises(LdpstatsError):
-        Aggregator.from_json(json.dumps(state))
+def moved(counts: list[int]) -> list[int]:
+    """Return the counts with one report moved to another cell."""
+    place = counts.index(max(counts))
+    return [count - (cell == place) + (cell == (place + 1) % 4) for cell, count in enumerate(counts)]
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_damaged_states_are_refused_also_where_their_digest_is_made_anew(saved: str, damage: str) -> None:
+    whole = json.loads(saved)
+    DAMAGED[damage](whole["body"])
+    with pytest.raises(LdpstatsError, match=r"not a saved RRBA aggregator \(its digest"):
+        Aggregator.from_json(json.dumps(whole))
+    with pytest.raises(LdpstatsError, match="not a saved RRBA aggregator"):
+        Aggregator.from_json(sealed("RRBA aggregator", 2, whole["body"]))
+
+
+def test_a_level_that_was_edited_is_not_the_one_that_was_kept() -> None:
+    """A whole view collected at a level of 3 does not become one at a level of 1."""
+    aggregator = RRBA(PAIR, k=1, epsilon=3.0, block_size=2, answer="view").aggregator()
+    run(aggregator, 5)
+    body = json.loads(aggregator.to_json())["body"]
+    assert Aggregator.from_json(sealed("RRBA aggregator", 2, body)).n == 5
+    body["protocol"]["epsilon"] = 1.0
+    with pytest.raises(LdpstatsError, match="other chances of the truth"):
+        Aggregator.from_json(sealed("RRBA aggregator", 2, body))
+
+
+def test_a_protocol_without_floor_never_asks_for_the_plain_truth() -> None:
+    """A state with the chance 1 of the truth, in the first block or in a later one, is no state."""
+    aggregator = PROTOCOLS["p"].aggregator()
+    run(aggregator, 5)
+    for place in (0, 1):
+        body = json.loads(aggregator.to_json())["body"]
+        body["series"][0][place]["randomizers"][0][0] = 2**64
+        with pytest.raises(LdpstatsError, match="other chances of the truth"):
+            Aggregator.from_json(sealed("RRBA aggregator", 2, body))
+
+
+def test_a_state_keeps_what_came_late_and_what_was_simulated(protocol: RRBA) -> None:
+    aggregator, units = protocol.aggregator(rng=1), len(protocol._units)
+    late = [aggregator.query() for _ in range(3 * units)]
+    run(aggregator, 3 * protocol.block_size * units)
+    for place, query in enumerate(late):
+        aggregator.take(Client(PAIR, RECORDS[query.number], inf).answer(query, 5 if place % 3 else None))
+    again = Aggregator.from_json(aggregator.to_json())
+    assert [series.blocks for series in again._series] == [series.blocks for series in aggregator._series]
+    simulated = sum(block.simulated for series in again._series for block in series.blocks)
+    assert simulated == 3 * protocol.block_size * units + 2 * units
+    assert (again.n, again.identity) == (aggregator.n, aggregator.identity)
+
+
+def test_a_collection_has_an_identity_that_no_other_one_has(tmp_path: Path) -> None:
+    protocol = PROTOCOLS["p"]
+    first, other = protocol.aggregator(rng=1), protocol.aggregator(tmp_path / "journal", rng=1)
+    kept = other.identity
+    assert len({first.identity, kept}) == 2
+    assert all(len(bytes.fromhex(one)) == 16 for one in (first.identity, kept))
+    other.close()
+    with protocol.aggregator(tmp_path / "journal") as resumed:
+        assert resumed.identity == kept
+        assert Aggregator.from_json(resumed.to_json()).identity == kept
 
 
 def test_queries_and_answers_survive_json(protocol: RRBA) -> None:
@@ -362,6 +438,7 @@ WORKER = """
 import os, signal, sys
 from pathlib import Path
 from ldpstats import RRBA
+from ldpstats.envelope import sealed
 from ldpstats.errors import ReportError
 from ldpstats.protocols.rrba import Answer
 
@@ -449,8 +526,9 @@ def ask(worker: Worker, count: int) -> list[Answer]:
 def unbroken(protocol: RRBA, folder: Path, head: str, answers: list[Answer]) -> Aggregator:
     """Return an aggregator with the same keys that was never killed, after the same answers."""
     path = folder / "unbroken"
-    path.write_text(f'{head}\n["reserve",1000000]\n')
+    path.write_text(head, encoding="utf-8")
     aggregator = protocol.aggregator(path)
+    aggregator._made = aggregator._reserved = 1_000_000
     for answer in answers:
         aggregator.take(answer)
     return aggregator
@@ -489,8 +567,8 @@ def test_no_answer_is_lost_or_counted_twice_however_the_process_is_killed(name: 
     assert len(last.read(len(pending))) == len(pending)
     last.end()
     survivor = protocol.aggregator(tmp_path / "journal")
-    head = (tmp_path / "journal").read_text(encoding="utf-8").splitlines()[0]
-    whole = unbroken(protocol, tmp_path, head, given)
+    head = (tmp_path / "journal").read_text(encoding="utf-8").splitlines(keepends=True)[:2]
+    whole = unbroken(protocol, tmp_path, "".join(head), given)
     assert survivor.n == len(given) == 63
     assert blocks(survivor) == blocks(whole)
     assert survivor.tables().to_json() == whole.tables().to_json()
@@ -947,5 +1025,5 @@ def test_a_restored_aggregator_asks_with_the_fakes_of_the_state_and_not_with_its
         aggregator.query()
     fakes = [json.loads(aggregator.query().to_json())["groups"][0]["fake"] for aggregator in (one, other)]
     assert fakes[0] != fakes[1]
-    one.restore(json.loads(other.to_json()))
-    assert json.loads(one.query().to_json())["groups"][0]["fake"] == fakes[1]
+    restored = Aggregator.from_json(other.to_json())
+    assert json.loads(restored.query().to_json())["groups"][0]["fake"] == fakes[1]

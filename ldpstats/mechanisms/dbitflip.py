@@ -164,11 +164,20 @@ class DBitFlipPM(Longitudinal, DBitFlip):
 
     def remember_another(self, earlier: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         """Draw another response for the same values."""
-        return self._answered(earlier[:, : self._bits], values, draws)
+        return self._answered(self.kept(earlier), values, draws)
+
+    def kept(self, permanent: NDArray[Any]) -> NDArray[Any]:
+        """Return the values that the respondent answers for."""
+        return permanent[:, : self._bits]
+
+    @property
+    def most_classes(self) -> int:
+        """One for each of these values, and one for all others."""
+        return min(self._bits + 1, self.k)
 
     def classes(self, permanent: NDArray[Any], values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the place of the value among those that the respondent answers for, or d if it is another one."""
-        own = permanent[:, : self._bits] == values[:, None]
+        own = self.kept(permanent) == values[:, None]
         return np.where(own.any(axis=1), own.argmax(axis=1), self._bits)
 
     def report(self, permanent: NDArray[Any], draws: Draws) -> NDArray[Any]:

@@ -43,8 +43,17 @@ class Longitudinal(Mechanism, Protocol):
         del earlier
         return self.remember(values, draws)
 
+    def kept(self, permanent: NDArray[Any]) -> NDArray[Any]:
+        """Return what of a permanent answer its respondent keeps for all values, a row each; here nothing."""
+        return np.empty((len(permanent), 0), dtype=permanent.dtype)
+
+    @property
+    def most_classes(self) -> int:
+        """How many permanent answers one respondent can need at most: the numbers of their classes are below."""
+        return self.k
+
     def classes(self, permanent: NDArray[Any], values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Number, from 0 to k, the permanent answer that each respondent needs for a value, given any one of hers.
+        """Number, from 0 on, the permanent answer that each respondent needs for a value, given any one of hers.
 
         Values with the same number share a permanent answer; here every value has one of its own.
         """

@@ -160,18 +160,27 @@ class LongitudinalHashing(TwoRounds, LocalHashing, Protocol):
 
     def remember_another(self, earlier: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint64]:
         """Draw a permanent answer about another value's symbol, under the hash function that the respondent has."""
-        seeds = earlier[:, :-1]
+        seeds = self.kept(earlier)
         answers = draws.respond(symbols_of(seeds, values, self._symbols), self._symbols, self._truth)
         return np.column_stack([seeds, answers.astype(np.uint64)])
 
+    def kept(self, permanent: NDArray[Any]) -> NDArray[Any]:
+        """Return the hash functions."""
+        return permanent[:, :-1]
+
+    @property
+    def most_classes(self) -> int:
+        """One for each symbol."""
+        return self._symbols
+
     def classes(self, permanent: NDArray[Any], values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the values' symbols."""
-        return symbols_of(permanent[:, :-1], values, self._symbols)
+        return symbols_of(self.kept(permanent), values, self._symbols)
 
     def report(self, permanent: NDArray[Any], draws: Draws) -> NDArray[np.uint64]:
         """Send the hash function along with a randomized response to the permanent symbol."""
         answers = draws.respond(permanent[:, -1].astype(np.int64), self._symbols, self._second_truth)
-        return np.column_stack([permanent[:, :-1], answers.astype(np.uint64)])
+        return np.column_stack([self.kept(permanent), answers.astype(np.uint64)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,14 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.arrays import as_array, integers_below
-from ldpstats.envelope import read_json
+from ldpstats.envelope import opened, sealed
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.mechanisms.base import Reports
 from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.randomness import Draws, Rng, client_draws
 
-_FORMAT = "ldpstats memo 1"
+_SAVED = ("memo", 2)
+_NAMES = {"mechanism", "simulated", "users", "keys", "answers"}
 _INT64 = np.iinfo(np.int64)
 
 
@@ -57,7 +57,7 @@ class Memo:
         self.mechanism = mechanism
         self.simulated = False
         self._users: pd.Index[Any] = pd.Index([], dtype=np.int64)
-        # of each permanent answer: whose it is, times k + 1, plus the class of values that it is for
+        # of each permanent answer: whose it is, times the most classes, plus the class of values that it is for
         self._keys: pd.Index[Any] = pd.Index([], dtype=np.int64)
         self._answers = np.empty(mechanism.report_format.shape(0), mechanism.report_format.dtype)
         # of each user: the place of her first permanent answer
@@ -103,6 +103,13 @@ class Memo:
         return self._keys.get_indexer(keys)
 
     def _enrol(self, names: pd.Index[Any], values: NDArray[np.int64], draws: Draws) -> None:
+        respondents, most = len(self._users) + len(names), self.mechanism.most_classes
+        if respondents * most > _INT64.max:
+            raise LdpstatsError(
+                f"{respondents} respondents with up to {most} permanent answers each",
+                "fewer than 2**63 permanent answers",
+                "Take a mechanism with fewer values or symbols, or several memos.",
+            )
         permanent = self.mechanism.remember(values, draws)
         users = len(self._users) + np.arange(len(names))
         self._first = np.concatenate([self._first, len(self) + np.arange(len(names))])
@@ -118,7 +125,8 @@ class Memo:
     def _keys_of(
         self, users: NDArray[np.integer[Any]], permanent: NDArray[Any], values: NDArray[np.int64]
     ) -> pd.Index[Any]:
-        keys: pd.Index[Any] = pd.Index(users * (self.mechanism.k + 1) + self.mechanism.classes(permanent, values))
+        own_classes = self.mechanism.classes(permanent, values)
+        keys: pd.Index[Any] = pd.Index(users * self.mechanism.most_classes + own_classes)
         return keys
 
     def _checked_users(self, users: ArrayLike, expected: int) -> pd.Index[Any]:
@@ -139,44 +147,38 @@ class Memo:
 
     def to_json(self) -> str:
         """Return everything as JSON, for the respondents' side; `from_json` restores it exactly."""
-        plain = {
-            "format": _FORMAT,
+        body = {
             "mechanism": self.mechanism.to_dict(),
             "simulated": self.simulated,
             "users": self._users.tolist(),
             "keys": _encoded(self._keys.to_numpy()),
             "answers": _encoded(self._answers),
         }
-        return json.dumps(plain, ensure_ascii=False)
+        return sealed(*_SAVED, body)
 
     @classmethod
     def from_json(cls, text: str, mechanism: Longitudinal) -> Memo:
         """Read a memo of this mechanism that `to_json` wrote; those of others and damaged ones are refused."""
         memo = cls(mechanism)
-        try:
-            plain = read_json(text)
-            if plain["format"] != _FORMAT:
-                raise ValueError(f"format {plain['format']!r}")
-            if plain["mechanism"] != mechanism.to_dict():
-                raise ValueError(f"made for {plain['mechanism']}, not for {mechanism}")
-            memo._restore(plain)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-            raise LdpstatsError(
-                f"text that is not a saved memo of {mechanism} ({error})",
-                f"a whole file written by Memo.to_json ({_FORMAT}), of the same mechanism",
-            ) from error
+        opened(text, *_SAVED, memo._restore)
         return memo
 
-    def _restore(self, plain: dict[str, Any]) -> None:
+    def _restore(self, body: dict[str, Any]) -> None:
         mechanism = self.mechanism
-        users, keys = _named(plain["users"]), _decoded(plain["keys"], np.dtype(np.int64))
-        flat = _decoded(plain["answers"], mechanism.report_format.dtype)
+        if set(body) != _NAMES or body["mechanism"] != mechanism.to_dict():
+            raise ValueError(f"it holds {one_line(list(body))}, made for {body['mechanism']}, not for {mechanism}")
+        users, keys = _named(body["users"]), _decoded(body["keys"], np.dtype(np.int64))
+        flat = _decoded(body["answers"], mechanism.report_format.dtype)
         answers = Reports(mechanism, flat.reshape(mechanism.report_format.shape(keys.size))).data
-        owners, first = np.unique(keys // (mechanism.k + 1), return_index=True)
+        owners, first = np.unique(keys // mechanism.most_classes, return_index=True)
         whole = np.array_equal(owners, np.arange(len(users))) and np.unique(keys).size == keys.size
-        if not whole or users.has_duplicates or not isinstance(plain["simulated"], bool):
+        if not whole or users.has_duplicates or not isinstance(body["simulated"], bool):
             raise ValueError("users and answers do not belong together")
-        self.simulated, self._users, self._keys = plain["simulated"], users, pd.Index(keys)
+        # with two hash functions a respondent would spend more than was said
+        kept = mechanism.kept(answers)
+        if not np.array_equal(kept, kept[first][keys // mechanism.most_classes]):
+            raise ValueError("permanent answers of one respondent that do not share what she keeps")
+        self.simulated, self._users, self._keys = body["simulated"], users, pd.Index(keys)
         self._answers, self._first = answers, first
 
 

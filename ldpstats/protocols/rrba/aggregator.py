@@ -6,31 +6,36 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import pandas as pd
 
 from ldpstats.arrays import at_least
 from ldpstats.domain import Domain
-from ldpstats.envelope import read_json
-from ldpstats.errors import LdpstatsError, ReportError
-from ldpstats.mechanisms import FakeResponse
+from ldpstats.envelope import opened, sealed
+from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
 from ldpstats.protocols.rrba.journal import Journal, NoRoomError
+from ldpstats.protocols.rrba.ownership import Owned, in_turn
 from ldpstats.protocols.rrba.query import Answer, GroupQuery, Query
-from ldpstats.protocols.rrba.series import Series, UnitBlock
+from ldpstats.protocols.rrba.series import Series, UnitBlock, plain_randomizers, read_randomizers
 from ldpstats.tables import TableSet
 
 if TYPE_CHECKING:
     from ldpstats.protocols.rrba.protocol import RRBA
 
-_FORMAT = "ldpstats rrba 1"
+_SAVED = ("RRBA aggregator", 2)
+_NAMES = {"protocol", "identity", "keys", "first", "made", "answered", "series"}
 _RESERVED = 1024
 """How many query numbers are written down at once; a killed aggregator leaves the rest of them out."""
+_SECRET_BYTES = 16
 
 
-class Aggregator:
+class Aggregator(Owned):
     """The collecting side of an RRBA protocol: it sees queries and randomized answers, never a record.
 
     `query` asks about the next unit of groups, with the fakes of its open block. `take` counts an answer, exactly
@@ -39,8 +44,15 @@ class Aggregator:
 
     With a journal every answer is written down before it is counted, and a killed process is resumed from there
     by opening the same file. (It is handed to the operating system, not forced onto the disk: a failing machine
-    may lose what a killed process does not.) Without one, `to_json` saves the state at any moment. An aggregator
-    serves one thread.
+    may lose what a killed process does not.) Without one, `to_json` saves the state at any moment.
+
+    An aggregator serves any number of threads, one after another, and the process that made it alone: in a forked
+    one it gives out no query and takes no answer.
+
+    Attributes
+    ----------
+    identity : str
+        32 letters that no other collection has; a state that was saved keeps them.
 
     Examples
     --------
@@ -56,27 +68,32 @@ class Aggregator:
     0  sex × car              1                          1
     """
 
-    def __init__(self, protocol: RRBA, first: int = 0, journal: Journal | None = None) -> None:
+    _called = "an aggregator"
+    _instead = (
+        "Let other processes send their answers here, or give each an aggregator of its own and add the tables; "
+        "a saved state (to_json) goes on in one place alone."
+    )
+
+    def __init__(self, protocol: RRBA, first: int = 0, journal: str | Path | None = None) -> None:
+        super().__init__()
         self.protocol = protocol
         self._fingerprint = protocol.fingerprint()
         self._series = protocol.series()
-        self._first, self._made, self._reserved = first, 0, 0
-        self._keys = [(0, secrets.token_bytes(16))]
-        self._answered = bytearray()
         self._asked = [(one.blocks[0], _group_queries(protocol.domain, one)) for one in self._series]
+        self._made = self._reserved = 0
+        self._answered = bytearray()
+        self._begin(first, secrets.token_hex(_SECRET_BYTES), secrets.token_bytes(_SECRET_BYTES))
         self._journal: Journal | None = None
         if journal is not None:
-            try:
-                self._go_on_from(journal)
-            except LdpstatsError:
-                journal.close()
-                raise
+            self._go_on_from(Journal(journal, json.loads(protocol.to_json())))
 
     @property
+    @in_turn
     def n(self) -> int:
         """The number of respondents whose answers were counted."""
         return sum(self._answered)
 
+    @in_turn
     def query(self) -> Query:
         """Return the question for the next respondent."""
         number = self._made
@@ -88,6 +105,7 @@ class Aggregator:
         block, groups = self._open_groups(self._unit(number))
         return Query(self._fingerprint, number, block, self._token(number, block), groups)
 
+    @in_turn
     def take(self, answer: Answer) -> None:
         """Count an answer; one that this aggregator did not ask for, or has counted before, is refused."""
         self._refuse(answer)
@@ -100,10 +118,12 @@ class Aggregator:
             with suppress(NoRoomError):
                 self._open_next(unit)
 
+    @in_turn
     def tables(self, method: str = "mle") -> TableSet:
         """Return the tables that all blocks so far give, the open ones included; see `Table.estimated_by`."""
         return self.protocol.tables_of(self._series, method)
 
+    @in_turn
     def progress(self) -> pd.DataFrame:
         """Return how far every unit is."""
         rows = [
@@ -116,22 +136,20 @@ class Aggregator:
         ]
         return pd.DataFrame(rows)
 
+    @in_turn
     def to_json(self) -> str:
         """Return the whole state as JSON; `from_json` goes on from there. It holds the key of the queries' tokens."""
-        series = [
-            {"simulated": one.simulated, "blocks": [_plain_block(block) for block in one.blocks]}
-            for one in self._series
-        ]
-        state = {
-            "format": _FORMAT,
+        answered = self._answered.ljust(self._made, b"\0")
+        body = {
             "protocol": json.loads(self.protocol.to_json()),
+            "identity": self.identity,
             "keys": [[first, key.hex()] for first, key in self._keys],
             "first": self._first,
             "made": self._made,
-            "answered": self._answered.hex(),
-            "series": series,
+            "answered": np.packbits(np.frombuffer(answered, dtype=np.uint8)).tobytes().hex(),
+            "series": [[block.to_dict() for block in one.blocks] for one in self._series],
         }
-        return json.dumps(state, ensure_ascii=False)
+        return sealed(*_SAVED, body)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -139,44 +157,36 @@ class Aggregator:
 
         Queries that were made after it was saved are forgotten; new ones cannot be taken for them.
         """
+        return opened(text, *_SAVED, cls._read)
+
+    @classmethod
+    def _read(cls, body: dict[str, Any]) -> Self:
         from ldpstats.protocols.rrba.protocol import RRBA
 
-        try:
-            state = read_json(text)
-            read = cls(RRBA.from_json(json.dumps(state["protocol"])))
-            read.restore(state)
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise LdpstatsError(
-                f"text that is not a saved aggregator ({error})", f"a whole state written by to_json ({_FORMAT})"
-            ) from error
+        if set(body) != _NAMES:
+            raise ValueError(f"it holds {one_line(list(body))}")
+        read = cls(RRBA.from_json(json.dumps(body["protocol"])))
+        read._begin(body["first"], body["identity"], bytes(_SECRET_BYTES))
+        read._made = read._reserved = at_least(body["made"], 0, "made")
+        # a later query is signed with a new key, so that none is taken for one that was made since
+        read._keys = [*_read_keys(body["keys"], read._made), (read._made, secrets.token_bytes(_SECRET_BYTES))]
+        read._answered = _read_answered(body["answered"], read._made)
+        for series, blocks in zip(read._series, body["series"], strict=True):
+            series.restore([UnitBlock.from_dict(block) for block in blocks])
+        read._refuse_contradictions()
+        read._open_what_is_due()
         return read
-
-    def restore(self, state: Mapping[str, Any], *, forgetful: bool = True) -> None:
-        """Take a saved state of the same protocol in the place of this one; a state that does not fit changes nothing.
-
-        Unless everything that happened since is known too, later queries are `forgetful` of those made since.
-        """
-        try:
-            if state["format"] != _FORMAT or state["protocol"] != json.loads(self.protocol.to_json()):
-                raise ValueError("another format or another protocol")
-            first, made = at_least(state["first"], 0, "first"), at_least(state["made"], 0, "made")
-            keys = [(at_least(since, 0, "a key's first query"), bytes.fromhex(key)) for since, key in state["keys"]]
-            answered, all_series = bytearray.fromhex(state["answered"]), self.protocol.series()
-            for series, saved in zip(all_series, state["series"], strict=True):
-                if not isinstance(saved["simulated"], bool):
-                    raise TypeError(f"simulated = {saved['simulated']!r}")
-                series.restore([_read_block(block) for block in saved["blocks"]], simulated=saved["simulated"])
-            if not keys or keys[0][0]:
-                raise ValueError("no key for the first query")
-            _refuse_contradictions(all_series, first, made, answered)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise LdpstatsError(f"a state that does not fit ({error})", f"a state of {self._fingerprint}") from error
-        self._first, self._made, self._reserved, self._answered = first, made, made, answered
-        self._series, self._keys = all_series, [*keys, (made, secrets.token_bytes(16))] if forgetful else keys
 
     def close(self) -> None:
         """Close the journal."""
-        if self._journal is not None:
+        if self._journal is None:
+            return
+        try:
+            self.refuse_other_processes()
+        except LdpstatsError:  # a forked process lets go of its copy, whatever another thread held when it began
+            self._journal.close()
+            return
+        with self._lock:
             self._journal.close()
 
     def __enter__(self) -> Self:
@@ -205,26 +215,36 @@ class Aggregator:
         return len(blocks) - 1, groups
 
     def _refuse(self, answer: Answer) -> None:
+        if not isinstance(answer, Answer):
+            raise ReportError(f"an answer of type {type(answer).__name__}", "an Answer", "Answer.from_json reads one.")
         answer.refuse_misfits()
         number, block = answer.number, answer.block
         if answer.protocol != self._fingerprint:
             raise ReportError(f"an answer to the protocol {answer.protocol!r}", f"answers to {self._fingerprint!r}")
-        known = 0 <= number < self._made and 0 <= block < len(self._series[self._unit(number)].blocks)
-        if not known or not hmac.compare_digest(answer.token, self._token(number, block)):
+        if not self._is_known(number, block) or not hmac.compare_digest(answer.token, self._token(number, block)):
             raise self._foreign(answer)
-        if number < len(self._answered) and self._answered[number]:
+        if self._is_answered(number):
             raise ReportError(
                 f"a second answer to query {number}",
                 "one answer to every query",
                 "The first one is counted; this one changes nothing.",
             )
+        self._refuse_other_cells(number, block, answer.cells)
+
+    def _is_known(self, number: int, block: int) -> bool:
+        return 0 <= number < self._made and 0 <= block < len(self._series[self._unit(number)].blocks)
+
+    def _is_answered(self, number: int) -> bool:
+        return number < len(self._answered) and bool(self._answered[number])
+
+    def _refuse_other_cells(self, number: int, block: int, cells: tuple[int, ...]) -> None:
         randomizers = self._series[self._unit(number)].blocks[block].randomizers
-        fits = len(answer.cells) == len(randomizers) and all(
-            0 <= cell < one.k for cell, one in zip(answer.cells, randomizers, strict=True)
+        fits = len(cells) == len(randomizers) and all(
+            0 <= cell < one.k for cell, one in zip(cells, randomizers, strict=True)
         )
         if not fits:
             raise ReportError(
-                f"the cells {answer.cells!r} in answer to query {number}",
+                f"the cells {shortened(cells)} in answer to query {number}",
                 f"a cell below each of {[one.k for one in randomizers]}",
                 "Check that client and aggregator use the same protocol.",
             )
@@ -249,68 +269,117 @@ class Aggregator:
         self._answered[number] = 1
         self._series[self._unit(number)].take(block, tuple(cells), simulated=simulated)
 
+    def _begin(self, first: int, identity: str, key: bytes) -> None:
+        """Take what a collection is known by."""
+        if type(first) is not int or not 0 <= first < len(self._series):
+            raise LdpstatsError(f"the unit {shortened(first)} to begin with", f"one of {len(self._series)}")
+        if _read_secret(identity).hex() != identity or len(key) != _SECRET_BYTES:
+            raise LdpstatsError(f"the identity {shortened(identity)}", "32 hexadecimal digits, and a key as long")
+        self._first, self.identity, self._keys = first, identity, [(0, key)]
+
     def _open_next(self, unit: int) -> None:
         randomizers = self._series[unit].following()
         if self._journal is not None:
-            self._journal.write(["block", unit, _plain_randomizers(randomizers)])
+            self._journal.write(["block", unit, plain_randomizers(randomizers)])
         self._series[unit].open_next(randomizers)
+
+    def _open_what_is_due(self) -> None:
+        """Open what was left out by who was killed, or had no room, between a block's last answer and new fakes."""
+        for unit, series in enumerate(self._series):
+            if series.is_full:
+                self._open_next(unit)
 
     def _go_on_from(self, journal: Journal) -> None:
         """Begin a journal, or do again what it says, with the fakes that were really sent."""
-        lines = journal.lines()
-        if not lines:
-            journal.write(json.loads(self.to_json()))
-        else:
-            self.restore(lines[0], forgetful=False)
-        for place, line in enumerate(lines[1:], 2):
-            try:
-                self._redo(*line)
-            except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-                raise LdpstatsError(f"line {place} of the journal ({error})", "a journal as it was written") from error
-        self._journal = journal
-        for unit, series in enumerate(self._series):
-            if series.is_full:  # killed between the last answer of a block and the fakes of the next
-                self._open_next(unit)
+        answers: dict[int, tuple[Any, ...]] = {}
+        try:
+            begun = journal.replay(partial(self._redo, answers))
+            journal.resume()
+            self._journal = journal
+            if not begun:
+                journal.write(["begin", self._first, self.identity, self._keys[0][1].hex()])
+            self._open_what_is_due()
+        except BaseException:
+            journal.close()
+            raise
 
-    def _redo(self, kind: str, first: int, *rest: Any) -> None:
+    def _redo(self, answers: dict[int, tuple[Any, ...]], place: int, kind: str, *rest: Any) -> None:
         """Do again what one line of the journal says."""
-        if kind == "reserve":
-            self._made = self._reserved = at_least(first, self._made, "a reserved number")
+        if (kind == "begin") != (place == 0):
+            raise ValueError(f"a line {shortened(kind)} in this place")
+        if kind == "begin":
+            first, identity, key = rest
+            self._begin(first, identity, _read_secret(key))
+        elif kind == "reserve":
+            self._redo_reserve(*rest)
         elif kind == "answer":
-            block, cells, simulated = rest
-            self._refuse(Answer(self._fingerprint, first, block, self._token(first, block), tuple(cells), simulated))
-            self._count(first, block, cells, simulated=simulated)
+            self._redo_answer(answers, *rest)
         elif kind == "block":
-            self._series[first].open_next(_read_randomizers(rest[0]))
+            self._redo_block(*rest)
         else:
-            raise ValueError(f"{kind!r} is no kind of line")
+            raise ValueError(f"{shortened(kind)} is no kind of line")
+
+    def _redo_reserve(self, number: int) -> None:
+        if type(number) is not int or number != self._made + _RESERVED:
+            raise ValueError(f"{shortened(number)} numbers reserved, and {self._made} before")
+        self._made = self._reserved = number
+
+    def _redo_answer(self, answers: dict[int, tuple[Any, ...]], number: int, *rest: Any) -> None:
+        block, cells, simulated = rest
+        answer = Answer(self._fingerprint, number, block, "", tuple(cells), simulated)
+        answer.refuse_misfits()
+        # who was interrupted between the line and the count writes the same line again
+        if self._is_answered(number):
+            if answers[number] != rest:
+                raise ValueError(f"another answer to query {number}")
+            return
+        if not self._is_known(number, block):
+            raise ValueError(f"an answer to query {number} of block {block}, which was never made")
+        self._refuse_other_cells(number, block, answer.cells)
+        self._count(number, block, answer.cells, simulated=simulated)
+        answers[number] = rest
+
+    def _redo_block(self, unit: int, plain: list[list[Any]]) -> None:
+        if type(unit) is not int or not 0 <= unit < len(self._series) or not self._series[unit].is_full:
+            raise ValueError(f"a new block of unit {shortened(unit)}, which is not full")
+        randomizers = read_randomizers(plain)
+        if randomizers != self._series[unit].following():
+            raise ValueError("other fakes than follow from the reports")
+        self._series[unit].open_next(randomizers)
+
+    def _refuse_contradictions(self) -> None:
+        """Refuse a state in which units do not have as many reports as answers."""
+        units = len(self._series)
+        answers = [sum(self._answered[(unit - self._first) % units :: units]) for unit in range(units)]
+        counted = [sum(block.n for block in series.blocks) for series in self._series]
+        if answers != counted:
+            raise ValueError(f"{shortened(answers)} answers to queries in blocks of {shortened(counted)}")
 
 
-def _refuse_contradictions(all_series: list[Series], first: int, made: int, answered: bytearray) -> None:
-    """Refuse a state whose queries, answers and blocks do not belong together."""
-    units = len(all_series)
-    answers = [sum(answered[(unit - first) % units :: units]) for unit in range(units)]
-    counted = [sum(block.n for block in series.blocks) for series in all_series]
-    if not set(answered) <= {0, 1} or len(answered) > made or answers != counted:
-        raise ValueError(f"{answers} answers to {made} queries in blocks of {counted}")
+def _read_secret(text: object) -> bytes:
+    """Read 32 hexadecimal digits."""
+    if not isinstance(text, str) or len(text) != 2 * _SECRET_BYTES:
+        raise LdpstatsError(f"the secret {shortened(text)}", f"{2 * _SECRET_BYTES} hexadecimal digits")
+    return bytes.fromhex(text)
+
+
+def _read_keys(plain: list[list[Any]], made: int) -> list[tuple[int, bytes]]:
+    """Read which key signs the queries from which number on; one that signed none is left out."""
+    keys = [(at_least(first, 0, "the first query of a key"), _read_secret(key)) for first, key in plain]
+    firsts = [first for first, _ in keys]
+    if firsts[0] != 0 or firsts != sorted(set(firsts)) or firsts[-1] > made:
+        raise ValueError(f"keys from the queries {one_line(firsts)} on, of {made}")
+    return [key for key in keys if key[0] < made]
+
+
+def _read_answered(text: str, made: int) -> bytearray:
+    """Read which of the queries were answered, a bit for each."""
+    bits = np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8))
+    if bits.size != -(-made // 8) * 8 or bits[made:].any():
+        raise ValueError(f"{bits.size} marks of answers to {made} queries")
+    return bytearray(bits[:made].tobytes())
 
 
 def _group_queries(domain: Domain, series: Series) -> tuple[GroupQuery, ...]:
     pairs = zip(series.questions, series.blocks[0].randomizers, strict=True)
     return tuple(GroupQuery.about(domain.project(question.attributes), randomizer) for question, randomizer in pairs)
-
-
-def _plain_randomizers(randomizers: Iterable[FakeResponse]) -> list[list[Any]]:
-    return [[one.truth, list(one.fake)] for one in randomizers]
-
-
-def _read_randomizers(plain: list[list[Any]]) -> tuple[FakeResponse, ...]:
-    return tuple(FakeResponse(truth, tuple(fake)) for truth, fake in plain)
-
-
-def _plain_block(block: UnitBlock) -> dict[str, Any]:
-    return {"randomizers": _plain_randomizers(block.randomizers), "counts": block.counts, "n": block.n}
-
-
-def _read_block(plain: dict[str, Any]) -> UnitBlock:
-    return UnitBlock(_read_randomizers(plain["randomizers"]), plain["counts"], plain["n"])

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import reduce
 from numbers import Real
+from typing import Any, TypeAlias
 
-from ldpstats.columns import Category
+from ldpstats.columns import Category, known_category
 from ldpstats.domain import Domain
-from ldpstats.envelope import read_json
-from ldpstats.errors import DomainError, LdpstatsError, one_line
+from ldpstats.envelope import opened, sealed
+from ldpstats.errors import DomainError, LdpstatsError, ReportError, one_line, shortened
+from ldpstats.protocols.groups import checked_domain
+from ldpstats.protocols.rrba.ownership import Owned, in_turn
 from ldpstats.protocols.rrba.query import Answer, Query
 from ldpstats.randomness import Rng, client_words
 
-_FORMAT = "ldpstats client 1"
+_SAVED = ("client", 2)
+_NAMES = {"domain", "record", "limit", "spent", "answers"}
+_Key: TypeAlias = tuple[str, int, str]
 
 
-class Client:
+class Client(Owned):
     """A respondent who answers queries truthfully or with fakes, and keeps count of what that costs her.
 
     An answer is drawn once: the same query gets the same answer again, so that it may be sent as often as the
@@ -32,7 +35,7 @@ class Client:
     domain : Domain
         The public questionnaire; queries about anything else are refused.
     record : mapping of str to category
-        Her true answers, by attribute.
+        Her true answers, by attribute: a dictionary or a row of a data frame, of which a copy is kept.
     limit : float
         The largest strict ε of her whole record that she will spend in all; `math.inf` answers whatever is asked.
 
@@ -47,65 +50,71 @@ class Client:
     (1.0, 1)
     """
 
-    __slots__ = ("_answers", "_before", "_domain", "_paid", "_record", "limit")
+    __slots__ = ("_answers", "_domain", "_record", "_spent", "limit")
+
+    _called = "a client"
+    _instead = "Store to_json where the record may stand, and go on from there in one process alone."
 
     def __init__(self, domain: Domain, record: Mapping[str, Category], limit: float) -> None:
+        super().__init__()
         self.limit: float = _checked_limit(limit)
-        self._domain = domain
-        self._record: Mapping[str, Category] = record
-        for name, categories in domain.categories.items():
-            if name not in record or record[name] not in categories:
-                raise _misfit(name, record, categories)
-        self._before: float = 0.0
-        self._paid: list[Query] = []
-        self._answers: dict[tuple[str, int, str], Answer] = {}
+        self._domain = checked_domain(domain)
+        self._record = _own_record(self._domain, record)
+        self._spent: float = 0.0
+        self._answers: dict[_Key, tuple[Answer, float]] = {}
 
     @property
     def spent(self) -> float:
         """The strict ε of her whole record that all her answers together cost."""
-        return reduce(_sum_above, (query.strict_epsilon() for query in self._paid), self._before)
+        return self._spent
 
+    @in_turn
     def answer(self, query: Query, rng: Rng = None) -> Answer:
         """Return the randomized answer to a query, drawn with the system's secure randomness unless `rng` is given."""
+        if not isinstance(query, Query):
+            raise ReportError(f"a query of type {type(query).__name__}", "a Query", "Query.from_json reads one.")
+        query.refuse_misfits()
         key = (query.protocol, query.number, query.token)
         if key not in self._answers:
             self._refuse_other_questions(query)
+            level, after = query.strict_epsilon(), self._affordable(query)
             word = client_words(rng)
-            self._pay(query)
             # only now is the record looked at: what was refused, was refused whatever it holds
             reported = tuple(asked.randomizer.randomize_one(asked.cell(self._record), word) for asked in query.groups)
-            self._answers[key] = Answer(
-                query.protocol, query.number, query.block, query.token, reported, rng is not None
-            )
-        return self._answers[key]
+            drawn = Answer(query.protocol, query.number, query.block, query.token, reported, rng is not None)
+            # and only now, when nothing can fail any more, is it paid for
+            self._spent, self._answers[key] = after, (drawn, level)
+        return self._answers[key][0]
 
+    @in_turn
     def to_json(self) -> str:
         """Return everything as JSON: her record, her answers, and what they cost. It is as private as the record."""
-        answers = [json.loads(answer.to_json()) for answer in self._answers.values()]
-        record = {name: self._record[name] for name in self._domain.names}
-        plain = {"format": _FORMAT, "domain": self._domain.to_dict()}
-        levels = {"limit": _plain_level(self.limit), "spent": _plain_level(self.spent)}
-        return json.dumps({**plain, "record": record, **levels, "answers": answers}, ensure_ascii=False)
+        answers = [{**drawn.to_dict(), "epsilon": _plain_level(level)} for drawn, level in self._answers.values()]
+        levels = {"limit": _plain_level(self.limit), "spent": _plain_level(self._spent)}
+        return sealed(*_SAVED, {"domain": self._domain.to_dict(), "record": self._record, **levels, "answers": answers})
 
     @classmethod
     def from_json(cls, text: str) -> Client:
         """Go on from what `to_json` wrote."""
-        try:
-            plain = read_json(text)
-            if plain["format"] != _FORMAT:
-                raise ValueError(f"format {plain['format']!r}")
-            client = cls(Domain(plain["domain"]), plain["record"], float(plain["limit"]))
-            client.remember(float(plain["spent"]), [Answer.from_json(json.dumps(one)) for one in plain["answers"]])
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise LdpstatsError(f"text that is not a saved client ({error})", "what Client.to_json wrote") from error
+        return opened(text, *_SAVED, cls._read)
+
+    @classmethod
+    def _read(cls, body: dict[str, Any]) -> Client:
+        if set(body) != _NAMES or list(body["record"]) != list(body["domain"]):
+            raise ValueError(f"it holds {one_line(list(body))}, about {one_line(list(body['record']))}")
+        client = cls(Domain(body["domain"]), body["record"], _read_level(body["limit"]))
+        for plain in body["answers"]:
+            client._remember(dict(plain))
+        if client._spent != _read_level(body["spent"]) or client._spent > client.limit:
+            raise ValueError(f"{body['spent']!r} spent of {client.limit!r} on answers that cost {client._spent!r}")
         return client
 
-    def remember(self, spent: float, answers: list[Answer]) -> None:
-        """Add what was spent and answered before."""
-        if not spent >= 0:
-            raise LdpstatsError(f"spent = {spent!r}", "a level of at least 0")
-        self._before = _sum_above(self._before, spent)
-        self._answers |= {(one.protocol, one.number, one.token): one for one in answers}
+    def _remember(self, plain: dict[str, Any]) -> None:
+        level, drawn = _read_level(plain.pop("epsilon")), Answer.from_dict(plain)
+        key = (drawn.protocol, drawn.number, drawn.token)
+        if key in self._answers or not level > 0:
+            raise ValueError(f"two answers to query {drawn.number}, or one that costs {level!r}")
+        self._spent, self._answers[key] = _sum_above(self._spent, level), (drawn, level)
 
     def _refuse_other_questions(self, query: Query) -> None:
         known = self._domain.categories
@@ -118,15 +127,16 @@ class Client:
                         "Nothing was answered, and nothing spent.",
                     )
 
-    def _pay(self, query: Query) -> None:
-        after = _sum_above(self.spent, query.strict_epsilon()) if self.limit < math.inf else 0.0
+    def _affordable(self, query: Query) -> float:
+        """Return what will have been spent; refuse what would be too much."""
+        after = _sum_above(self._spent, query.strict_epsilon())
         if after > self.limit:
             raise LdpstatsError(
                 f"a query of strict epsilon = {query.strict_epsilon()!r}, with which {after!r} were spent",
                 f"no more than {self.limit!r} in all",
                 "The aggregator may ask with larger fakes (floor=) or less truth (epsilon=).",
             )
-        self._paid.append(query)
+        return after
 
 
 def _checked_limit(limit: object) -> float:
@@ -135,13 +145,29 @@ def _checked_limit(limit: object) -> float:
     return float(limit)
 
 
-def _misfit(name: str, record: Mapping[str, Category], categories: tuple[Category, ...]) -> DomainError:
-    came = f"the answer {record[name]!r} about {name!r}" if name in record else f"a record without {name!r}"
-    return DomainError(came, one_line(list(categories)))
+def _own_record(domain: Domain, record: Mapping[str, Category]) -> dict[str, Category]:
+    """Return a record of its own in the domain's own categories, whatever equals them: it can be stored."""
+    if not hasattr(record, "keys"):
+        raise DomainError(f"a record of type {type(record).__name__}", "a mapping of attributes to answers")
+    own = {}
+    for name, categories in domain.categories.items():
+        if name not in record:
+            raise DomainError(f"a record without {name!r}", one_line(list(categories)))
+        category = known_category(record[name], categories)
+        if category is None:
+            raise DomainError(f"the answer {shortened(record[name])} about {name!r}", one_line(list(categories)))
+        own[name] = category
+    return own
 
 
 def _plain_level(level: float) -> float | str:
     return "inf" if math.isinf(level) else level
+
+
+def _read_level(plain: object) -> float:
+    if plain != "inf" and (type(plain) not in (int, float) or not 0 <= plain < math.inf):  # type: ignore[operator]
+        raise LdpstatsError(f"the level {shortened(plain)}", "a number of at least 0, or 'inf'")
+    return float(plain)  # type: ignore[arg-type]
 
 
 def _sum_above(one: float, other: float) -> float:

@@ -1,13 +1,28 @@
-"""The journal: a file of JSON lines that are written before anything is acknowledged."""
+"""The journal: a file of chained JSON lines that are written before anything is acknowledged."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
-from ldpstats.errors import LdpstatsError
+from ldpstats.envelope import UNREADABLE, read_json, shortened_reason
+from ldpstats.errors import LdpstatsError, shortened
+
+_FORMAT, _VERSION = "ldpstats rrba journal", 2
+_NOTE = "every line ends with a digest of all lines so far: against accidents, not attackers"
+_SIGNATURE = f'["{_FORMAT}",'.encode()
+_DIGEST_BYTES = 16
+_TAIL = len(',""]\n') + 2 * _DIGEST_BYTES
+_FLAGS = ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC")
+_ANOTHER_FILE = "Nothing in it was changed. Give the journal another name; a saved state is read by from_json."
 
 
 class NoRoomError(LdpstatsError):
@@ -17,63 +32,180 @@ class NoRoomError(LdpstatsError):
 class Journal:
     """Lines that are only ever added; every line is in the file when `write` returns.
 
-    A line that a killed process left unfinished was never acknowledged, and is cut off.
+    The first line says what the file is and what it is about, and each line ends with a digest of itself and all
+    those before it. So a file of another kind is refused before anything is written to it, and a line that was
+    changed, dropped or doubled is noticed. What a killed process left unfinished at the end was never acknowledged;
+    `resume` cuts it off, once all that stands before it is known to be ours.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: str | Path, about: object) -> None:
+        self._path, self._process = _checked_path(path), os.getpid()
+        self._head, self._digest = _line("", [_FORMAT, _VERSION, _NOTE, about])
+        self._file = _opened(self._path)
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
-        except OSError as error:
-            raise LdpstatsError(
-                f"the journal {str(path)!r} ({error.strerror})", "a file that can be written"
-            ) from error
-        _lock(self._file, path)
+            _lock(self._file, self._path)
+            self._size = self._begin()
+        except BaseException:
+            self.close()
+            raise
+        _OPEN.add(self)
 
-    def lines(self) -> list[Any]:
-        """Return what was written, and cut an unfinished last line off."""
-        whole, newline, _unfinished = self._path.read_bytes().rpartition(b"\n")
-        os.ftruncate(self._file, len(whole) + len(newline))
-        try:
-            return [json.loads(line) for line in (whole + newline).splitlines()]
-        except ValueError as error:
-            raise LdpstatsError(
-                f"the journal {self._path.name!r}, which is damaged ({error})", "a journal as it was written"
-            ) from error
+    def replay(self, redo: Callable[..., None]) -> int:
+        """Call `redo` with the place and the words of every line after the first, and return how many there are."""
+        with open(self._file, "rb", closefd=False) as file:
+            file.seek(self._size)
+            place = 0
+            for line in takewhile(lambda line: line.endswith(b"\n"), file):
+                try:
+                    redo(place, *self._read(line))
+                except UNREADABLE as error:
+                    raise LdpstatsError(
+                        f"line {place + 2} of the journal {self._path.name!r} ({shortened_reason(error)})",
+                        "a journal as it was written",
+                        "Nothing in it was changed, and the lines before are as they were: use a copy that is whole.",
+                    ) from error
+                place += 1
+        return place
 
-    def write(self, line: Any) -> None:
+    def resume(self) -> None:
+        """Cut off what was never acknowledged, to write after all that was replayed."""
+        os.ftruncate(self._file, self._size)
+
+    def write(self, entry: list[Any]) -> None:
         """Add a line; where there is no room for the whole of it, none of it stays."""
-        data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-        if self._file < 0:
-            raise LdpstatsError(f"a line for the journal {self._path.name!r}, which is closed", "an open journal")
-        before = os.fstat(self._file).st_size
+        if self._file < 0 or os.getpid() != self._process:
+            raise LdpstatsError(
+                f"a line for the journal {self._path.name!r}, which is closed", "an open journal of this process"
+            )
+        line, digest = _line(self._digest, entry)
+        self._append(line)
+        self._digest = digest
+
+    def close(self) -> None:
+        """Close the file, and let others have it."""
+        if self._file >= 0:
+            file, self._file = self._file, -1
+            os.close(file)
+
+    def _begin(self) -> int:
+        """Return the size of the first line, written if there is none yet; refuse files that are not ours."""
+        with open(self._file, "rb", closefd=False) as file:
+            start = file.read(len(self._head))
+        ours = self._head.startswith(start) and (not start or start.startswith(_SIGNATURE))
+        if not ours:
+            raise self._not_ours(start)
+        self._size = len(start)
+        # what was killed in its first line goes on there; nobody was asked anything before that was whole
+        if start != self._head:
+            self._append(self._head[len(start) :])
+        return len(self._head)
+
+    def _not_ours(self, start: bytes) -> LdpstatsError:
+        if not start.startswith(_SIGNATURE):
+            came = f"the file {str(self._path)!r}, which is no journal: it begins with {shortened(start, 40)}"
+        elif not start.startswith(_SIGNATURE + f"{_VERSION},".encode()):
+            came = f"the journal {str(self._path)!r} of another version"
+        else:
+            came = f"the journal {str(self._path)!r} of another protocol, or with a damaged first line"
+        return LdpstatsError(came, "a new file, or the journal of this very protocol", _ANOTHER_FILE)
+
+    def _read(self, line: bytes) -> list[Any]:
+        body = line[:-_TAIL]
+        tail, digest = _tail(self._digest, body)
+        if line[-_TAIL:] != tail:
+            raise ValueError("its digest is that of other lines: something was changed, left out or put in")
+        entry = read_json((body + b"]").decode())
+        if not isinstance(entry, list):
+            raise TypeError(f"{shortened(entry)} is no line of a journal")
+        self._digest = digest
+        self._size += len(line)
+        return entry
+
+    def _append(self, data: bytes) -> None:
+        found = os.fstat(self._file)
+        if found.st_size != self._size or found.st_nlink == 0:
+            raise LdpstatsError(
+                f"the journal {self._path.name!r}, which something else has removed, shortened or written to",
+                "a file that belongs to this aggregator alone",
+                "Nothing was counted; what was acknowledged stands in what is left of the file.",
+            )
         try:
             whole = os.write(self._file, data) == len(data)
         except OSError:
             whole = False
         if not whole:
-            os.ftruncate(self._file, before)
+            with suppress(OSError):  # then its size is not as it was, and nothing more is written
+                os.ftruncate(self._file, self._size)
             raise NoRoomError(
                 f"no room for a line in the journal {self._path.name!r}", "room on its disk", "Nothing was counted."
             )
+        self._size += len(data)
 
-    def close(self) -> None:
-        """Close the file, and let others have it."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+
+_OPEN: WeakSet[Journal] = WeakSet()
+
+
+def _let_go() -> None:
+    """Close what a forked process has inherited: a lock lasts as long as any process has the file open."""
+    for journal in list(_OPEN):
+        journal.close()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is inherited
+    os.register_at_fork(after_in_child=_let_go)
+
+
+def _line(previous: str, entry: list[Any]) -> tuple[bytes, str]:
+    """Return an entry as a line, and its digest."""
+    body = json.dumps(entry, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()[:-1]
+    tail, digest = _tail(previous, body)
+    return body + tail, digest
+
+
+def _tail(previous: str, body: bytes) -> tuple[bytes, str]:
+    digest = hashlib.blake2b(previous.encode() + body, digest_size=_DIGEST_BYTES).hexdigest()
+    return f',"{digest}"]\n'.encode(), digest
+
+
+def _checked_path(path: str | Path) -> Path:
+    """Return where the journal is to stand; a link or a device there is refused without opening it."""
+    try:
+        checked = Path(path)
+        plain = not checked.is_symlink() and (checked.is_file() or not checked.exists())
+    except (TypeError, ValueError, OSError) as error:
+        raise LdpstatsError(f"the journal {shortened(path)} ({error})", "the name of a file") from error
+    if not plain:
+        raise LdpstatsError(f"the journal {str(path)!r}, which is no plain file", "a file of its own, or a new name")
+    return checked
+
+
+def _opened(path: Path) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+    for name in _FLAGS:
+        flags |= getattr(os, name, 0)
+    try:
+        file = os.open(path, flags, 0o600)
+    except (OSError, ValueError) as error:
+        raise LdpstatsError(f"the journal {str(path)!r} ({error})", "a file that can be written") from error
+    if not stat.S_ISREG(os.fstat(file).st_mode):  # put there since it was looked at
+        os.close(file)
+        raise LdpstatsError(f"the journal {str(path)!r}, which is no plain file", "a file of its own, or a new name")
+    return file
 
 
 def _lock(file: int, path: Path) -> None:
     """Keep a second aggregator from the same journal, where the system can (it ends with the process)."""
     try:
         import fcntl
-    except ImportError:  # on Windows
+    except ImportError:  # on Windows; there a journal that another one writes to is noticed by its size
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(file)
+    except BlockingIOError as error:
         raise LdpstatsError(
             f"the journal {path.name!r}, which another aggregator has open", "a journal of its own for every aggregator"
+        ) from error
+    except OSError as error:
+        raise LdpstatsError(
+            f"the journal {str(path)!r} ({error.strerror})", "a file system on which files can be locked"
         ) from error

@@ -27,7 +27,6 @@ from ldpstats.protocols.groups import (
 )
 from ldpstats.protocols.population import Population, people_of
 from ldpstats.protocols.rrba.aggregator import Aggregator
-from ldpstats.protocols.rrba.journal import Journal
 from ldpstats.protocols.rrba.levels import provably_true, statement
 from ldpstats.protocols.rrba.rules import Rules, advised_block_size, checked_rules
 from ldpstats.protocols.rrba.series import Series
@@ -180,7 +179,7 @@ class RRBA(SavedProtocol):
         With `rng` the unit that is asked first is reproducible; what clients draw is their own.
         """
         first = int(client_draws(rng).uniform(len(self._units), 1)[0])
-        return Aggregator(self, first, None if journal is None else Journal(Path(journal)))
+        return Aggregator(self, first, journal)
 
     def collect(self, frame: pd.DataFrame, rng: Rng = None, method: str = "mle") -> TableSet:
         """Ask every respondent, one by one and in random order, and count the answers."""

@@ -6,13 +6,18 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from ldpstats.columns import Category
 from ldpstats.domain import Domain
-from ldpstats.envelope import read_json
-from ldpstats.errors import LdpstatsError, ReportError, shortened
+from ldpstats.envelope import UNREADABLE, read_json, shortened_reason
+from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
 from ldpstats.mechanisms import FakeResponse, joint_ratio
 from ldpstats.privacy import strict_epsilon
+
+_QUERY = ("protocol", "number", "block", "token", "groups")
+_GROUP = ("domain", "truth", "fake")
+_ANSWER = ("protocol", "number", "block", "token", "cells", "simulated")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +79,16 @@ class Query:
     token: str
     groups: tuple[GroupQuery, ...]
 
+    def refuse_misfits(self) -> None:
+        """Refuse what no aggregator writes."""
+        asked = (
+            isinstance(self.groups, tuple) and self.groups and all(isinstance(one, GroupQuery) for one in self.groups)
+        )
+        if not (asked and _plain((self.number, self.block), (self.protocol, self.token))):
+            raise ReportError(
+                f"the query {shortened(self)}", "numbers, a token and groups, as Query.to_json wrote them"
+            )
+
     def strict_epsilon(self) -> float:
         """Return the strict level of answering all of it: of the respondent's record, from these very fakes."""
         return _level(tuple(asked.randomizer for asked in self.groups))
@@ -91,17 +106,19 @@ class Query:
     def from_json(cls, text: str) -> Query:
         """Read a query that `to_json` wrote."""
         try:
-            plain = read_json(text)
-            groups = tuple(
-                GroupQuery.about(Domain(one["domain"]), FakeResponse(one["truth"], tuple(one["fake"])))
-                for one in plain["groups"]
-            )
+            plain = _named(read_json(text), _QUERY)
+            groups = tuple(_read_group(_named(one, _GROUP)) for one in plain["groups"])
             read = cls(plain["protocol"], plain["number"], plain["block"], plain["token"], groups)
-            if not groups or not _plain((read.number, read.block), (read.protocol, read.token)):
-                raise ValueError("its numbers, its token or its groups")
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise ReportError(f"text that is not a query ({error})", "what Query.to_json wrote") from error
+            read.refuse_misfits()
+        except UNREADABLE as error:
+            raise ReportError(
+                f"text that is not a query ({shortened_reason(error)})", "what Query.to_json wrote"
+            ) from error
         return read
+
+
+def _read_group(plain: Mapping[str, Any]) -> GroupQuery:
+    return GroupQuery.about(Domain(plain["domain"]), FakeResponse(plain["truth"], tuple(plain["fake"])))
 
 
 @lru_cache(maxsize=4096)
@@ -141,19 +158,36 @@ class Answer:
 
     def to_json(self) -> str:
         """Return the answer as JSON: what the client sends back."""
-        names = ("protocol", "number", "block", "token", "cells", "simulated")
-        return json.dumps({name: getattr(self, name) for name in names})
+        return json.dumps(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values."""
+        return {name: getattr(self, name) for name in _ANSWER}
 
     @classmethod
     def from_json(cls, text: str) -> Answer:
         """Read an answer that `to_json` wrote."""
         try:
-            plain = read_json(text)
-            read = cls(**{**plain, "cells": tuple(plain["cells"])})
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise ReportError(f"text that is not an answer ({error})", "what Answer.to_json wrote") from error
+            return cls.from_dict(read_json(text))
+        except UNREADABLE as error:
+            raise ReportError(
+                f"text that is not an answer ({shortened_reason(error)})", "what Answer.to_json wrote"
+            ) from error
+
+    @classmethod
+    def from_dict(cls, plain: object) -> Answer:
+        """Read what `to_dict` returned."""
+        values = _named(plain, _ANSWER)
+        read = cls(**{**values, "cells": tuple(values["cells"])})
         read.refuse_misfits()
         return read
+
+
+def _named(plain: object, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return an object that has these names and no others."""
+    if not isinstance(plain, dict) or set(plain) != set(names):
+        raise ReportError(shortened(plain), f"an object with {one_line(names)}")
+    return plain
 
 
 def _plain(numbers: Iterable[object], texts: Iterable[object]) -> bool:

@@ -83,7 +83,8 @@ def adapted(truths: FloatArray) -> FloatArray:
     cut = np.maximum(truths, 0)
     if not cut.any():  # so little truth that doubles do not hold it: nothing was shown
         return np.full(len(cut), 1 / len(cut))
-    shares: FloatArray = cut / cut.sum()
+    # the sum is rounded once: the same reports give the same fakes wherever they are summed
+    shares: FloatArray = cut / math.fsum(cut)
     return shares
 
 

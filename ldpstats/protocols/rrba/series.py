@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from itertools import chain
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.mechanisms import FakeResponse
 from ldpstats.noise import MultinomialNoise, Tally
 from ldpstats.protocols.rrba.rules import Rules, adapted, told
@@ -20,38 +21,90 @@ from ldpstats.questions import Question
 
 Randomizers: TypeAlias = tuple[FakeResponse, ...]
 """What randomizes the answers of one respondent, one for each group of her unit."""
+_COUNTED = ("counts", "n", "simulated", "late")
 
 
 @dataclass
 class UnitBlock:
-    """Reports about all groups of a unit, of respondents who were sent the same fakes."""
+    """Reports about all groups of a unit, of respondents who were sent the same fakes.
+
+    Parameters
+    ----------
+    randomizers : tuple of FakeResponse
+        What was sent, one for each group.
+    counts : list of list of int
+        The reports about each group, by cell.
+    n, simulated : int
+        How many respondents there are, and how many of them drew from a seed.
+    late : list of list of int
+        Those of the counts that came after the next block had begun; empty as long as there are none.
+    """
 
     randomizers: Randomizers
     counts: list[list[int]]
     n: int = 0
+    simulated: int = 0
+    late: list[list[int]] = field(default_factory=list)
 
     @classmethod
     def empty(cls, randomizers: Randomizers) -> UnitBlock:
         """Return a block without reports."""
-        return cls(randomizers, [[0] * one.k for one in randomizers])
+        return cls(randomizers, _none_of(randomizers))
 
     @cached_property
     def noises(self) -> tuple[MultinomialNoise, ...]:
         """The noise that each group's answers are seen through."""
         return tuple(one.noise for one in self.randomizers)
 
+    def take(self, cells: Sequence[int], *, simulated: bool, late: bool) -> None:
+        """Count one respondent's report."""
+        if late and not self.late:
+            self.late = _none_of(self.randomizers)
+        for kind in (self.counts, self.late) if late else (self.counts,):
+            for counts, cell in zip(kind, cells, strict=True):
+                counts[cell] += 1
+        self.n += 1
+        self.simulated += simulated
+
     def told(self) -> list[FloatArray]:
         """Return how many told the truth about each cell of each group."""
         pairs = zip(self.randomizers, self.counts, strict=True)
         return [told(randomizer, counts, self.n) for randomizer, counts in pairs]
 
+    def as_it_closed(self) -> UnitBlock:
+        """Return the block without the reports that came late."""
+        if not self.late:
+            return self
+        counts = [
+            [one - other for one, other in zip(*both, strict=True)] for both in zip(self.counts, self.late, strict=True)
+        ]
+        return UnitBlock(self.randomizers, counts, self.n - sum(self.late[0]))
+
     def refuse_misfits(self, questions: Sequence[Question]) -> None:
         """Refuse a saved block whose numbers cannot be."""
-        cells = [question.answers for question in questions]
-        fits = cells == [one.k for one in self.randomizers] == [len(counts) for counts in self.counts]
-        whole = all(type(one) is int and one >= 0 for counts in self.counts for one in (*counts, self.n))
-        if not (fits and whole and all(sum(counts) == self.n for counts in self.counts)):
-            raise LdpstatsError(f"a block of {self.n!r} reports with the counts {self.counts!r}", "counts that add up")
+        cells, late = [question.answers for question in questions], self.late or _none_of(self.randomizers)
+        fits = cells == [one.k for one in self.randomizers] and isinstance(self.late, list)
+        fits &= all(cells == [len(counts) for counts in kind] for kind in (self.counts, late))
+        pairs = zip(chain(*self.counts), chain(*late), strict=True) if fits else ()
+        whole = _whole(self.n, self.simulated) and all(_whole(one, other) and other <= one for one, other in pairs)
+        adds_up = whole and all(sum(counts) == self.n for counts in self.counts) and self.simulated <= self.n
+        if not (fits and adds_up and len({sum(counts) for counts in late}) == 1):
+            raise LdpstatsError(
+                f"a block of {shortened(self.n)} reports with the counts {shortened(self.counts)}",
+                "counts that add up",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block as plain values."""
+        randomizers = plain_randomizers(self.randomizers)
+        return {"randomizers": randomizers, **{name: getattr(self, name) for name in _COUNTED}}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> UnitBlock:
+        """Read what `to_dict` wrote, if not whether it can be: that is `Series.restore`'s matter."""
+        if set(plain) != {"randomizers", *_COUNTED}:
+            raise LdpstatsError(f"a block with {one_line(list(plain))}", one_line(["randomizers", *_COUNTED]))
+        return cls(read_randomizers(plain["randomizers"]), **{name: plain[name] for name in _COUNTED})
 
 
 @dataclass(slots=True)
@@ -75,12 +128,10 @@ class Series:
     block_size: int
     from_all: bool
     blocks: list[UnitBlock] = field(init=False)
-    simulated: bool = field(default=False, init=False)
     _earlier: list[FloatArray] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        first = tuple(self.rules.first(question.answers) for question in self.questions)
-        self.restore([UnitBlock.empty(first)], simulated=False)
+        self.blocks, self._earlier = [UnitBlock.empty(self._first())], self._nothing()
 
     @property
     def is_full(self) -> bool:
@@ -89,70 +140,109 @@ class Series:
 
     def take(self, position: int, cells: Sequence[int], *, simulated: bool) -> None:
         """Count one respondent's report in the block that she was asked in."""
-        block = self.blocks[position]
-        for counts, cell in zip(block.counts, cells, strict=True):
-            counts[cell] += 1
-        block.n += 1
-        self.simulated |= simulated
-        if self.from_all and position < len(self.blocks) - 1:
+        block, late = self.blocks[position], position < len(self.blocks) - 1
+        block.take(cells, simulated=simulated, late=late)
+        if self.from_all and late:
             for place, (randomizer, cell) in enumerate(zip(block.randomizers, cells, strict=True)):
                 alone = np.eye(1, randomizer.k, cell, dtype=int)[0]
                 self._earlier[place] = self._earlier[place] + told(randomizer, alone, 1)
 
     def take_all(self, counts: Sequence[NDArray[np.int64]], *, simulated: bool) -> None:
         """Count the reports of several respondents, no more than the open block still needs."""
-        block = self.blocks[-1]
+        block, more = self.blocks[-1], int(counts[0].sum())
         block.counts = [np.add(old, new).tolist() for old, new in zip(block.counts, counts, strict=True)]
-        block.n += int(counts[0].sum())
-        self.simulated |= simulated
+        block.n += more
+        block.simulated += more * simulated
         if self.is_full:
             self.open_next()
 
-    def open_next(self, randomizers: Randomizers | None = None) -> None:
-        """Begin a block with new fakes, or with those that are known to have been made."""
-        shown = self._shown()
-        block = UnitBlock.empty(randomizers or self._made_of(shown))
-        if randomizers:
-            self._refuse_misfit(block)
-        if self.from_all:
-            self._earlier = shown
-        self.blocks.append(block)
-
     def following(self) -> Randomizers:
         """Return what the next block would be sent, if it began now."""
-        return self._made_of(self._shown())
+        return self._made_of(self._shown(self.blocks[-1]))
 
-    def _shown(self) -> list[FloatArray]:
-        shown = self.blocks[-1].told()
+    def open_next(self, following: Randomizers | None = None) -> None:
+        """Begin a block with the `following` fakes, which are made if they were not yet."""
+        shown = self._shown(self.blocks[-1])
+        self.blocks.append(UnitBlock.empty(following or self._made_of(shown)))
+        if self.from_all:
+            self._earlier = shown
+
+    def restore(self, blocks: list[UnitBlock]) -> None:
+        """Take saved blocks in the place of these, if the protocol can have made them."""
+        if not blocks:
+            raise LdpstatsError("a unit without blocks", "at least its open one")
+        for block in blocks:
+            block.refuse_misfits(self.questions)
+            if not all(map(self.rules.allow, block.randomizers)):
+                raise LdpstatsError(
+                    "a block with other chances of the truth or rarer fakes than the protocol allows",
+                    "blocks as the protocol makes them",
+                )
+        if blocks[-1].late:
+            raise LdpstatsError("an open block with late reports", "late reports in closed blocks only")
+        self._refuse_other_fakes(blocks)
+        self.blocks, self._earlier = blocks, self._nothing()
+        for block in blocks[:-1] if self.from_all else ():
+            self._earlier = self._shown(block)
+
+    def _refuse_other_fakes(self, blocks: list[UnitBlock]) -> None:
+        """Refuse blocks that began before those before them were full, or with fakes that these do not give.
+
+        Fakes that follow from all reports so far depend on when the late ones came, which no saved state tells.
+        """
+        made, self._earlier = self._first(), self._nothing()
+        known = not self.from_all or not any(block.late for block in blocks)
+        for place, block in enumerate(blocks):
+            if known and block.randomizers != made:
+                raise LdpstatsError(f"block {place} with other fakes than follow from the reports", "its own fakes")
+            closed = block.as_it_closed()
+            if block is blocks[-1]:
+                return
+            if closed.n < self.block_size:
+                raise LdpstatsError(
+                    f"block {place}, closed with {closed.n} reports", f"{self.block_size} before the next one begins"
+                )
+            shown = self._shown(closed)
+            made = self._made_of(shown)
+            self._earlier = shown if self.from_all else self._earlier
+
+    def _first(self) -> Randomizers:
+        return tuple(self.rules.first(question.answers) for question in self.questions)
+
+    def _nothing(self) -> list[FloatArray]:
+        return [np.zeros(question.answers) for question in self.questions]
+
+    def _shown(self, block: UnitBlock) -> list[FloatArray]:
+        """Return what a block shows, with all before it where fakes follow from all."""
+        shown = block.told()
         return [one + more for one, more in zip(self._earlier, shown, strict=True)] if self.from_all else shown
 
     def _made_of(self, shown: list[FloatArray]) -> Randomizers:
         return tuple(self.rules.randomizer(adapted(truths)) for truths in shown)
-
-    def restore(self, blocks: list[UnitBlock], *, simulated: bool) -> None:
-        """Take saved blocks in the place of these."""
-        if not blocks:
-            raise LdpstatsError("a unit without blocks", "at least its open one")
-        for block in blocks:
-            self._refuse_misfit(block)
-        self.blocks, self.simulated = blocks, simulated
-        self._earlier = [np.zeros(question.answers) for question in self.questions]
-        for block in blocks[:-1]:
-            self._earlier = [one + more for one, more in zip(self._earlier, block.told(), strict=True)]
-
-    def _refuse_misfit(self, block: UnitBlock) -> None:
-        """Refuse a block whose numbers cannot be, or that promised less than these rules do."""
-        block.refuse_misfits(self.questions)
-        if not all(map(self.rules.allow, block.randomizers)):
-            raise LdpstatsError(
-                "a block with more truth or rarer fakes than the protocol allows", "blocks as the protocol makes them"
-            )
 
     def tallies(self, place: int) -> list[Block]:
         """Return the reports about one group, a block for each that has any (one without reports if none has)."""
         answered = [block for block in self.blocks if block.n] or self.blocks[:1]
         question = self.questions[place]
         return [
-            Block(question, Tally(block.noises[place], np.array(block.counts[place]), block.n, self.simulated))
+            Block(question, Tally(block.noises[place], np.array(block.counts[place]), block.n, block.simulated > 0))
             for block in answered
         ]
+
+
+def plain_randomizers(randomizers: Randomizers) -> list[list[Any]]:
+    """Return what was sent as plain values."""
+    return [[one.truth, list(one.fake)] for one in randomizers]
+
+
+def read_randomizers(plain: list[list[Any]]) -> Randomizers:
+    """Read what `plain_randomizers` wrote."""
+    return tuple(FakeResponse(truth, tuple(fake)) for truth, fake in plain)
+
+
+def _none_of(randomizers: Randomizers) -> list[list[int]]:
+    return [[0] * one.k for one in randomizers]
+
+
+def _whole(*numbers: object) -> bool:
+    return all(type(one) is int and one >= 0 for one in numbers)
