@@ -1,5 +1,6 @@
 """Estimation over noise models: unbiased, most likely, or post-processed."""
 
+from ldpstats.estimation.channel_fit import ChannelFit, channel_fit, tally_fit
 from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom, refuse_empty
 from ldpstats.estimation.likelihood import (
     Fitted,
@@ -26,11 +27,13 @@ __all__ = [
     "METHODS",
     "POST_PROCESSING",
     "TABLE_METHODS",
+    "ChannelFit",
     "Estimate",
     "Fitted",
     "LinearPooling",
     "NoiseVariance",
     "ProcessedEstimate",
+    "channel_fit",
     "closed_form",
     "expectation_maximization",
     "full_blocks",
@@ -45,6 +48,7 @@ __all__ = [
     "over_degrees_of_freedom",
     "processed",
     "refuse_empty",
+    "tally_fit",
     "two_blocks",
     "unbiased",
 ]

@@ -70,8 +70,8 @@ def generalized_least_squares(blocks: Sequence[AskedBlock]) -> Estimate:
     array([0.54, 0.46])
     """
     n = _reports(blocks)
-    start = _above_zero(LinearPooling(blocks).estimate([block.tally.counts for block in blocks]), n)
-    score, information = _total_score(blocks, start)
+    start = above_zero(LinearPooling(blocks).estimate([block.tally.counts for block in blocks]), n)
+    score, information = total_score(blocks, start)
     inverse = _inverse_on_contrasts(information)
     return Estimate(start + inverse @ score, over_degrees_of_freedom(n * inverse, n), n)
 
@@ -101,7 +101,7 @@ def maximum_likelihood(blocks: Sequence[AskedBlock]) -> Estimate:
             RuntimeWarning,
             stacklevel=2,
         )
-    _, information = _total_score(blocks, _above_zero(fitted.frequencies, n))
+    _, information = total_score(blocks, above_zero(fitted.frequencies, n))
     return Estimate(fitted.frequencies, over_degrees_of_freedom(n * _inverse_on_contrasts(information), n), n)
 
 
@@ -248,7 +248,7 @@ def _about_the_cells(blocks: Sequence[AskedBlock], method: str) -> FakedAnswers:
     return FakedAnswers.of(blocks)
 
 
-def _above_zero(frequencies: FloatArray, n: int) -> FloatArray:
+def above_zero(frequencies: FloatArray, n: int) -> FloatArray:
     """Cut frequencies at half a respondent and make them sum to one.
 
     A block that never fakes an answer would have no variance there at a frequency of zero, hence infinite weight;
@@ -259,7 +259,7 @@ def _above_zero(frequencies: FloatArray, n: int) -> FloatArray:
     return positive
 
 
-def _total_score(blocks: Sequence[AskedBlock], frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:
+def total_score(blocks: Sequence[AskedBlock], frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the score of the cells, up to a multiple of ones, and its information over all blocks."""
     stacks, others = stacked(blocks)
     score, information = np.zeros_like(frequencies), np.zeros((frequencies.size, frequencies.size))

@@ -14,7 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.arrays import BoolArray, FloatArray, at_least, counts_array, integers_below, positive_epsilon
 from ldpstats.errors import LdpstatsError, ReportError
-from ldpstats.estimation import Estimate, ProcessedEstimate, invert, known_method, mixture_em, processed
+from ldpstats.estimation import (
+    ChannelFit,
+    Estimate,
+    ProcessedEstimate,
+    invert,
+    known_method,
+    mixture_em,
+    processed,
+    tally_fit,
+)
 from ldpstats.noise import NoiseModel, Tally
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.randomness import Draws, Rng, client_draws, generator
@@ -170,13 +179,7 @@ class Mechanism(Protocol):
             methods: see `estimation.METHODS`.
         """
         wanted = known_method(method)
-        tally = self.count(reports_or_counts) if isinstance(reports_or_counts, Reports) else reports_or_counts
-        if not isinstance(tally, Tally) or tally.noise != self.noise:
-            raise ReportError(
-                f"{type(reports_or_counts).__name__} that {self} did not make",
-                "what its own privatize, count or simulate returned",
-                "A bare array of reports goes through count first.",
-            )
+        tally = self._own_tally(reports_or_counts)
         unbiased = invert(tally, self.privacy())
         if wanted == "unbiased":
             return unbiased
@@ -184,6 +187,24 @@ class Mechanism(Protocol):
             fitted = mixture_em(self._likelihoods(reports_or_counts.data))
             return ProcessedEstimate(fitted.frequencies, wanted, tally.n, unbiased.privacy, tally.simulated, fitted)
         return processed(tally, unbiased, wanted)
+
+    def channel_fit(self, reports_or_counts: Reports | Tally) -> ChannelFit:
+        """Test whether these reports can have come from this mechanism, whatever the true values are.
+
+        See `estimation.channel_fit`; `.plausible` is the outcome at level .001.
+        """
+        return tally_fit(self._own_tally(reports_or_counts))
+
+    def _own_tally(self, reports_or_counts: Reports | Tally) -> Tally:
+        """Count reports, or check that a tally is one of this mechanism."""
+        tally = self.count(reports_or_counts) if isinstance(reports_or_counts, Reports) else reports_or_counts
+        if not isinstance(tally, Tally) or tally.noise != self.noise:
+            raise ReportError(
+                f"{type(reports_or_counts).__name__} that {self} did not make",
+                "what its own privatize, count or simulate returned",
+                "A bare array of reports goes through count first.",
+            )
+        return tally
 
     def _likelihoods(self, reports: NDArray[Any]) -> FloatArray:
         """Return P(report | value), a row per report, up to a factor per row."""

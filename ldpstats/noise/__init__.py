@@ -17,6 +17,7 @@ from ldpstats.noise.noisy_counts import DiscreteLaplace, NoisyCounts, RoundedGau
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.noise.support import SupportNoise
 from ldpstats.noise.tally import Tally
+from ldpstats.noise.total import Total
 
 __all__ = [
     "AdditiveNoise",
@@ -33,6 +34,7 @@ __all__ = [
     "RoundedGaussian",
     "SupportNoise",
     "Tally",
+    "Total",
     "TruthOrFake",
     "noise_from_dict",
     "solve_or_shortest",

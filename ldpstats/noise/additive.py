@@ -13,6 +13,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.noise.channels import multinomial_covariance
 from ldpstats.noise.information import Information
 from ldpstats.noise.level import log_ratio
+from ldpstats.noise.total import Total
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,11 @@ class AdditiveNoise:
     def merged(self, _classes: NDArray[np.int64], /) -> None:
         """Give none: the sum of several entries has another law."""
         return
+
+    def total(self) -> Total:
+        """Return the law of the sum of a report's entries, which does not depend on the true value."""
+        expected = self.cells * self.centre + self.shift
+        return Total(expected, expected, self.cells * self.spread)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
 from ldpstats.noise.information import Information
+from ldpstats.noise.total import Total
 
 
 class NoiseModel(Protocol):
@@ -94,6 +95,10 @@ class NoiseModel(Protocol):
 
     def merged(self, classes: NDArray[np.int64], /) -> NoiseModel | None:
         """Return the noise of the tally whose outputs are added up by class, if it is again a noise model."""
+        ...
+
+    def total(self) -> Total | None:
+        """Return the law of what a report adds to the whole tally; None where that is the same for every report."""
         ...
 
     def to_dict(self) -> dict[str, Any]:

@@ -102,6 +102,10 @@ class MultinomialNoise:
         channel = self.channel.merged(classes)
         return None if channel is None else MultinomialNoise(channel)
 
+    def total(self) -> None:
+        """Give none: every report is one output."""
+        return
+
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""
         return self.channel.to_dict()

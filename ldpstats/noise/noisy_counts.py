@@ -15,6 +15,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.noise.additive import gls_score
 from ldpstats.noise.channels import multinomial_covariance, proper
 from ldpstats.noise.information import Information
+from ldpstats.noise.total import Total
 
 _CANCELLED = 1e-12
 """A sum that is a smaller share of its absolute terms has lost too many digits to be called positive."""
@@ -286,6 +287,10 @@ class NoisyCounts:
     def merged(self, _classes: NDArray[np.int64], /) -> None:
         """Give none: a sum of cells has more noise, the more cells it has."""
         return
+
+    def total(self) -> Total:
+        """Return the law of the sum of the counts, per respondent: it is one, and noise."""
+        return Total(1.0, 1.0, self.cells * self.spread)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""

@@ -14,6 +14,7 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.noise.information import Information, information_of, solve_or_shortest
 from ldpstats.noise.level import log_ratio
 from ldpstats.noise.subsets import uniform_subset_counts
+from ldpstats.noise.total import Total
 
 # the smallest pivot of a Gram matrix of zeros and ones, against the largest, that is not rounding alone
 _SMALLEST_PIVOT = 1e-9
@@ -262,6 +263,23 @@ class RevealedBits:
     def merged(self, _classes: NDArray[np.int64], /) -> None:
         """Give none: sums of slots are not slots of a class."""
         return
+
+    def total(self) -> Total:
+        """Return the law of how many bits a report sends as set; values whose encodings are heavier send more.
+
+        The bits of the encoding among the revealed ones are hypergeometric, and what is sent as set is binomial given
+        these. Respondents whose encodings differ in weight add the spread of their means, at most a quarter of the
+        squared range.
+        """
+        weights = self._bits.sum(axis=1)
+        share = weights / self._width
+        own = self.size * share * (1 - share) * (self._width - self.size) / max(self._width - 1, 1)
+        coins = share * self.keep * (1 - self.keep) + (1 - share) * self.flip * (1 - self.flip)
+        means = self.size * (self.flip + self._delta * share)
+        variance = float((self.size * coins + self._delta**2 * own).max() + np.ptp(means) ** 2 / 4)
+        of_values = means.mean(axis=0)
+        sent = np.tile(np.repeat([True, False], self._width), self.cohorts)
+        return Total(float(of_values.min()), float(of_values.max()), variance, sent)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""

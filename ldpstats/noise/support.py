@@ -13,6 +13,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.noise.information import Information
 from ldpstats.noise.level import log_ratio
 from ldpstats.noise.subsets import subset_counts, subset_draws
+from ldpstats.noise.total import Total
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,13 @@ class SupportNoise:
     def merged(self, _classes: NDArray[np.int64], /) -> None:
         """Give none: sums of supports are not supports of a class."""
         return
+
+    def total(self) -> Total | None:
+        """Return the law of how many values a report supports, which does not depend on the true one."""
+        if self.size is not None:
+            return None
+        expected, others = self.p + (self.cells - 1) * self.q, (self.cells - 1) * self.q * (1 - self.q)
+        return Total(expected, expected, self.p * (1 - self.p) + others)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""

@@ -1,0 +1,275 @@
+"""Aspects of tallies that channels limit, whatever the true answers are: shares, totals, what must fit together."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.estimation.fakes import AskedBlock, stacked
+from ldpstats.estimation.nearest import nearest_in_information
+from ldpstats.estimation.several import above_zero, total_score
+from ldpstats.noise import MultinomialNoise, NoiseModel
+
+_DRAWS = 9999
+_FEW = 20
+_STEPS = 2
+_MOST_DRAWN = 5_000_000
+_MOST_DESIGN = 4_000_000
+
+Counts: TypeAlias = Sequence[NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Aspect:
+    """One thing that a channel says about a tally.
+
+    Parameters
+    ----------
+    name : str
+        What was looked at.
+    statistic, pvalue : float
+        How far it is from what the channel allows, and how often chance alone goes as far.
+    method : str
+        Where the p-value comes from.
+    words : str
+        What would be implausible about it.
+    """
+
+    name: str
+    statistic: float
+    pvalue: float
+    method: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An aspect with an asymptotic law: statistics and p-values of tallies, of which every block brings a stack."""
+
+    name: str
+    words: Callable[[float], str]
+    look: Callable[[Counts], tuple[FloatArray, FloatArray]]
+
+    def aspect(self, observed: Counts) -> Aspect:
+        """Look at the tallies that were collected."""
+        (statistic,), (pvalue,) = self.look(observed)
+        return Aspect(self.name, float(statistic), float(pvalue), "asymptotic", self.words(float(statistic)))
+
+    def compared(self, observed: Counts, drawn: Counts | None) -> Aspect:
+        """Rank the tallies that were collected among drawn ones; without any, nothing is shown."""
+        aspect = self.aspect(observed)
+        if drawn is None:
+            return replace(aspect, pvalue=1.0, method="left open: too few reports, or too large a table")
+        _, pvalues = self.look(drawn)
+        reached = np.count_nonzero(pvalues <= aspect.pvalue * (1 + 1e-9))
+        tables = pvalues.size
+        return replace(aspect, pvalue=(1 + reached) / (1 + tables), method=f"Monte Carlo, {tables:,} tallies")
+
+
+def shares(blocks: Sequence[AskedBlock]) -> list[Aspect]:
+    """Compare every count with the two binomial laws between which it lies: their tails are exact bounds.
+
+    There is nothing to compare where counts are not numbers of reports.
+    """
+    stacks, others = stacked(blocks)
+    parts: list[tuple[NDArray[Any], ...]] = [
+        (stack.counts, stack.n, stack.fakes, stack.fakes + stack.truth) for stack in stacks
+    ]
+    for block in others:
+        reach = _reach(block.tally.noise)
+        if reach is not None:
+            parts.append((block.tally.counts[None, :], np.array([[block.n]]), *reach))
+    looked, pvalue, share, words = 0, 1.0, 0.0, ""
+    for counts, n, lowest, highest in parts:
+        tails = _tails(counts, n, lowest, highest)
+        looked += 2 * tails.size
+        worst = np.unravel_index(int(tails.argmin()), tails.shape)
+        if tails[worst] < pvalue:
+            low, high, often, of = (float(np.broadcast_to(x, tails.shape)[worst]) for x in (lowest, highest, counts, n))
+            pvalue, share = float(tails[worst]), often / of
+            words = (
+                f"an answer stands in {often:,.0f} of {of:,.0f} reports, where the channel makes {low * of:,.0f} to "
+                f"{high * of:,.0f} on average"
+            )
+    aspect = Aspect("the share of every answer", share, min(1.0, looked * pvalue), "exact binomial bounds", words)
+    return [aspect] if looked else []
+
+
+def _reach(noise: NoiseModel) -> tuple[FloatArray, FloatArray] | None:
+    """Return the least and the largest expected share of every output; None where counts have no bounds, or costly."""
+    if noise.largest != 1:
+        return None
+    bounds = noise.bounds()
+    if bounds is not None:
+        # an estimate is its own count, rescaled: these are the shares at the frequencies zero and one
+        none, every = bounds
+        return -none / (every - none), (1 - none) / (every - none)
+    if noise.outputs * noise.cells > _MOST_DESIGN:
+        return None
+    matrix, offset = noise.design()
+    return matrix.min(axis=1) + offset, matrix.max(axis=1) + offset
+
+
+def _tails(counts: NDArray[Any], n: NDArray[Any], lowest: FloatArray, highest: FloatArray) -> FloatArray:
+    """Return how often a binomial count at the nearer bound is at least as far out; 1 between the bounds."""
+    from scipy.special import bdtr, bdtrc
+
+    counts, n, lowest, highest = np.broadcast_arrays(counts, n, lowest, highest)
+    tails = np.ones(counts.shape)
+    above, below = counts > n * highest, counts < n * lowest
+    tails[above] = bdtrc(counts[above] - 1, n[above], np.clip(highest[above], 0, 1))
+    tails[below] = bdtr(counts[below], n[below], np.clip(lowest[below], 0, 1))
+    return tails
+
+
+def totals(blocks: Sequence[AskedBlock]) -> list[View]:
+    """Return how far from its expectation what reports count for in total is, if that is not the same for each."""
+    known = [(place, block.n, block.tally.noise.total()) for place, block in enumerate(blocks)]
+    laws = [(place, n, law) for place, n, law in known if law is not None]
+    if not laws:
+        return []
+
+    def look(counts: Counts) -> tuple[FloatArray, FloatArray]:
+        from scipy.special import ndtr
+
+        away = []
+        for place, n, law in laws:
+            added = counts[place] if law.entries is None else counts[place][:, law.entries]
+            mean = added.sum(axis=-1) / n
+            beyond = mean - np.clip(mean, law.lowest, law.highest)
+            away.append(beyond / np.sqrt(law.variance / n))
+        far = np.abs(away).max(axis=0)
+        return far, np.minimum(2 * len(laws) * ndtr(-far), 1.0)
+
+    def words(far: float) -> str:
+        return (
+            f"reports count for more, or fewer, answers than their mechanism makes them, by {far:.1f} standard errors"
+        )
+
+    return [View("the answers that a report counts for", words, look)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NearestPoint:
+    """The proper frequencies nearest to the tallies of some blocks, where everything asymptotic is evaluated.
+
+    Parameters
+    ----------
+    blocks : sequence of AskedBlock
+        Blocks with reports.
+    frequencies : array, shape (cells,)
+        No less than half a respondent in any cell, so that every law has a density there.
+    information : array, shape (cells, cells)
+        That of all the reports at these frequencies.
+    free : array of bool, shape (1, cells)
+        The cells that are not held at zero.
+    """
+
+    blocks: Sequence[AskedBlock]
+    frequencies: FloatArray
+    information: FloatArray
+    free: BoolArray
+
+    @classmethod
+    def of(cls, blocks: Sequence[AskedBlock]) -> NearestPoint:
+        """Start from equal frequencies, and take a few steps of Fisher scoring within the simplex."""
+        n, cells = sum(block.n for block in blocks), blocks[0].question.cells
+        frequencies, free = np.full(cells, 1 / cells), None
+        for _ in range(_STEPS):
+            score, information = total_score(blocks, frequencies)
+            nearest = nearest_in_information(score[None, :], information, frequencies, free)
+            frequencies, free = above_zero(nearest.frequencies[0], n), nearest.free
+        return cls(blocks, frequencies, total_score(blocks, frequencies)[1], nearest.free)
+
+    def views(self) -> list[View]:
+        """Return the aspects that need this point."""
+        directions = [self._contradictions(place) for place in range(len(self.blocks))]
+        known = [(place, of) for place, of in enumerate(directions) if of is not None]
+
+        def contradictions(counts: Counts) -> tuple[FloatArray, FloatArray]:
+            found = [of(counts[place]) for place, of in known]
+            least = np.argmin([pvalues for _, pvalues in found], axis=0)[None, :]
+            statistics, pvalues = (np.take_along_axis(np.array(one), least, 0)[0] for one in zip(*found, strict=True))
+            return statistics, np.minimum(len(known) * pvalues, 1.0)
+
+        distance = View("distance from proper frequencies", _too_far, self._distance)
+        return [View("outputs that must fit together", _at_odds, contradictions), distance] if known else [distance]
+
+    @property
+    def few(self) -> bool:
+        """Whether so few reports of some kind, or without it, are expected that asymptotic laws are in doubt."""
+        stacks, others = stacked(self.blocks)
+        rarest = [float((stack.n * stack.mean(self.frequencies)).sum(axis=0).min()) for stack in stacks]
+        for block in others:
+            noise = block.tally.noise
+            mean = noise.mean(block.question.answer_frequencies(self.frequencies))
+            rarest.append(block.n * float(np.minimum(mean, 1 - mean).min()) if noise.largest == 1 else 0.0)
+        return min(rarest) < _FEW
+
+    def drawn(self) -> list[NDArray[np.int64]] | None:
+        """Draw tallies of as many respondents with these frequencies, if that is not too much work."""
+        if _DRAWS * sum(block.tally.noise.outputs for block in self.blocks) > _MOST_DRAWN:
+            return None
+        rng = np.random.default_rng(zlib.crc32(b"".join(block.tally.counts.tobytes() for block in self.blocks)))
+        return [
+            block.tally.noise.draw(block.question.answer_frequencies(self.frequencies), block.n, _DRAWS, rng)
+            for block in self.blocks
+        ]
+
+    def _distance(self, counts: Counts) -> tuple[FloatArray, FloatArray]:
+        from scipy.special import chdtrc
+
+        if len(counts[0]) == 1:
+            # the collected tallies, of which there may be thousands
+            score, free = total_score(self.blocks, self.frequencies)[0][None, :], self.free
+        else:
+            parts = zip(self.blocks, counts, strict=True)
+            score = np.sum([block.score(self.frequencies, tallies)[0] for block, tallies in parts], axis=0)
+            free = np.ones(score.shape, dtype=np.bool_)
+        nearest = nearest_in_information(score, self.information, self.frequencies, free)
+        tails = chdtrc(np.maximum(nearest.held, 1), np.maximum(nearest.distance, 0))
+        return nearest.distance, np.where(nearest.held > 0, tails, 1.0)
+
+    def _contradictions(self, place: int) -> Callable[[NDArray[Any]], tuple[FloatArray, FloatArray]] | None:
+        """Return Pearson's χ² of one block beyond what frequencies explain; None where they explain every output.
+
+        Where expected counts are small its variance exceeds twice its mean; it is taken for a multiple of a χ².
+        """
+        from scipy.special import chdtrc
+
+        block = self.blocks[place]
+        noise, n = block.tally.noise, block.n
+        if not isinstance(noise, MultinomialNoise) or noise.outputs <= noise.cells:
+            return None
+        frequencies = block.question.answer_frequencies(self.frequencies)
+        mean = noise.mean(frequencies)
+        contrasts = np.linalg.svd(np.ones((1, noise.cells)))[2][1:].T
+        known = noise.score(frequencies, mean, n)[1].between(contrasts)
+        freedom = noise.outputs - 1 - int(np.linalg.matrix_rank(known, hermitian=True))
+        if freedom < 1:
+            return None
+        explained = contrasts @ np.linalg.pinv(known, hermitian=True) @ contrasts.T
+        outputs = noise.outputs
+        variance = 2 * freedom + max(float((1 / mean).sum()) - outputs**2 - 2 * outputs + 2, 0.0) / n
+        stretch = variance / (2 * freedom)
+
+        def look(counts: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+            score, _ = noise.score(frequencies, counts, n)
+            beyond = ((counts - n * mean) ** 2 / (n * mean)).sum(axis=-1) - ((score @ explained) * score).sum(axis=-1)
+            return beyond, chdtrc(freedom / stretch, np.maximum(beyond, 0) / stretch)
+
+        return look
+
+
+def _at_odds(_statistic: float) -> str:
+    return "the channel's outputs contradict each other: no frequencies explain them together"
+
+
+def _too_far(_statistic: float) -> str:
+    return "estimated frequencies are below 0, or above 1, by more than chance explains"

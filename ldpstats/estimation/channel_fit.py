@@ -1,0 +1,182 @@
+"""Channel fit: a test whether tallies can have come through their channels, whatever the true answers are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray
+from ldpstats.estimation.aspects import Aspect, NearestPoint, View, shares, totals
+from ldpstats.estimation.fakes import AskedBlock
+from ldpstats.noise import Information, Tally
+from ldpstats.questions import Question
+
+if TYPE_CHECKING:
+    from statsmodels.iolib.summary import Summary
+
+LEVEL = 0.001
+"""How often, at most, reports that did come through their channel are called implausible."""
+CAUSES = "another epsilon or mechanism than stated, forged or duplicated reports, or reports of nobody"
+
+_SUSPECT = 0.01
+_MOST_CELLS, _MOST_OUTPUTS = 300, 2000
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelFit:
+    """The outcome of the test whether reports can have come through their channel.
+
+    Parameters
+    ----------
+    aspects : tuple of Aspect
+        What was looked at; empty where there are no reports to look at.
+    n : int
+        The number of reports.
+
+    Examples
+    --------
+    >>> from ldpstats import GRR
+    >>> from ldpstats.noise import Tally
+    >>> GRR(4, epsilon=1.0).channel_fit(Tally(GRR(4, epsilon=1.0).noise, [1000, 0, 0, 0], 1000)).plausible
+    False
+    """
+
+    aspects: tuple[Aspect, ...]
+    n: int
+
+    @property
+    def worst(self) -> Aspect | None:
+        """The aspect that speaks loudest against the channel."""
+        return min(self.aspects, key=lambda aspect: aspect.pvalue, default=None)
+
+    @property
+    def statistic(self) -> float:
+        """The statistic of the worst aspect."""
+        return self.worst.statistic if self.worst else np.nan
+
+    @property
+    def pvalue(self) -> float:
+        """The smallest of the aspects' p-values times their number (Bonferroni), at most 1; nan without reports."""
+        return min(1.0, len(self.aspects) * self.worst.pvalue) if self.worst else np.nan
+
+    @property
+    def plausible(self) -> bool:
+        """Whether the reports may have come through their channel, as far as a test at level .001 sees."""
+        return not self.pvalue < LEVEL
+
+    @property
+    def method(self) -> str:
+        """How the p-value came about."""
+        number = len(self.aspects)
+        return f"{self.worst.method}; the least of {number}, times {number}" if self.worst else "no reports"
+
+    @property
+    def words(self) -> str:
+        """What the outcome means."""
+        if self.worst is None:
+            return "There are no reports here to compare with a channel."
+        if self.plausible:
+            return f"The reports are such as their channel makes (p = {self.pvalue:.2g})."
+        return (
+            f"IMPLAUSIBLE: {self.worst.words} (p = {self.pvalue:.1g}, at level {LEVEL:g}). Possible causes: {CAUSES}. "
+            "Estimates, intervals and tests made of these reports are not to be trusted."
+        )
+
+    @property
+    def warning(self) -> list[str]:
+        """The words if the reports are implausible, else nothing: what summaries add."""
+        return [] if self.plausible else [self.words]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome as plain values."""
+        pvalue = None if self.worst is None else self.pvalue
+        return {"pvalue": pvalue, "level": LEVEL, "plausible": self.plausible, "words": self.words}
+
+    def summary(self) -> Summary:
+        """Return a line per aspect, and the outcome in words."""
+        from statsmodels.iolib.summary import Summary
+        from statsmodels.iolib.table import SimpleTable
+
+        rows = [[one.name, f"{one.statistic:.4g}", f"{one.pvalue:.3g}", one.method] for one in self.aspects]
+        summary = Summary()
+        title = f"Fit of {self.n:,} reports to their channel"
+        headers = ["what the channel limits", "statistic", "p-value", "from"]
+        summary.tables.append(SimpleTable(rows, headers=headers, title=title))
+        summary.add_extra_txt([self.words])
+        return summary
+
+
+def channel_fit(blocks: Sequence[AskedBlock]) -> ChannelFit:
+    """Test whether the tallies of blocks can have come through their channels, whatever the true answers are.
+
+    Up to four aspects are looked at. *Shares*: every output's expected share lies between two bounds, so that its
+    count lies between two binomial laws; their exact tails hold for any number of reports and whatever the
+    respondents answer. *Totals*: where reports differ in how much they count for (bits set, values supported), the
+    mean and variance of that are known. *Contradictions*: of the outputs of a channel that has more of them than
+    values, Pearson's χ² in the directions that no frequencies explain. *Distance*: of the tally from those that are
+    expected under proper frequencies, in its own covariance; given which cells are held at zero it is at most a χ²
+    with as many degrees of freedom. The latter three are asymptotic; where few reports of some kind are expected and
+    one of them is suspicious, tallies are drawn at the nearest proper frequencies instead, from a seed that follows
+    from the counts.
+
+    Tables with more than 300 cells, or with a block of more than 2,000 outputs, are judged by shares and totals alone.
+    """
+    answered = [block for block in blocks if block.n > 0]
+    if not answered:
+        return ChannelFit((), 0)
+    exact, views, point = shares(answered), totals(answered), None
+    if answered[0].question.cells <= _MOST_CELLS and all(b.tally.noise.outputs <= _MOST_OUTPUTS for b in answered):
+        point = NearestPoint.of(answered)
+        views += point.views()
+    decided = any(aspect.pvalue < LEVEL / (1 + len(views)) for aspect in exact)
+    aspects = (*exact, *_examined(answered, views, point, decided=decided))
+    return ChannelFit(aspects, sum(block.n for block in answered))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plain:
+    """A tally whose cells are the values themselves, as a block."""
+
+    tally: Tally
+
+    @property
+    def n(self) -> int:
+        return self.tally.n
+
+    @property
+    def question(self) -> Question:
+        cells = self.tally.noise.cells
+        return Question(("value",), (cells,), tuple(range(cells)))
+
+    def design(self) -> tuple[FloatArray, FloatArray]:
+        return self.tally.noise.design()
+
+    def report_covariance(self, frequencies: FloatArray) -> FloatArray:
+        return self.tally.noise.report_covariance(frequencies)
+
+    def score(self, frequencies: FloatArray, counts: NDArray[Any]) -> tuple[FloatArray, Information]:
+        return self.tally.noise.score(frequencies, counts, self.n)
+
+
+def tally_fit(tally: Tally) -> ChannelFit:
+    """Return the `channel_fit` of one tally of values."""
+    return channel_fit([_Plain(tally)])
+
+
+def _examined(
+    blocks: Sequence[AskedBlock], views: Sequence[View], point: NearestPoint | None, *, decided: bool
+) -> list[Aspect]:
+    """Look at the tallies, and again beside drawn ones where asymptotics are in doubt and something depends on it."""
+    observed = [block.tally.counts[None, :] for block in blocks]
+    aspects = [view.aspect(observed) for view in views]
+    suspect = [place for place, aspect in enumerate(aspects) if aspect.pvalue < _SUSPECT]
+    if not suspect or decided or not (point is None or point.few):
+        return aspects
+    drawn = point.drawn() if point is not None else None
+    for place in suspect:
+        aspects[place] = views[place].compared(observed, drawn)
+    return aspects
