@@ -17,7 +17,7 @@ from ldpstats.columns import listed
 from ldpstats.domain import Domain
 from ldpstats.envelope import read_json
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.estimation import TABLE_METHODS, Estimate, refuse_empty
+from ldpstats.estimation import ASSUMED, TABLE_METHODS, ChannelFit, Estimate, channel_fit, refuse_empty
 from ldpstats.noise import Tally
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.questions import Question
@@ -49,6 +49,8 @@ class Table:
         How the blocks are estimated together; see `estimated_by`. For a derived table, how it was made.
     words : str
         For a derived table that is more than a sum of cells: how it was made, in sentences.
+    sources : tuple of Table
+        The tables that a derived one was made of.
     """
 
     domain: Domain
@@ -57,6 +59,7 @@ class Table:
     derived: Estimate | None = None
     method: str = "unbiased"
     words: str = ""
+    sources: tuple[Table, ...] = ()
 
     def __post_init__(self) -> None:
         if self.method not in list(TABLE_METHODS) and not (self.derived and self.words):
@@ -120,6 +123,25 @@ class Table:
         """Return pointwise intervals for the population proportions, shape (*shape, 2); see Estimate.conf_int."""
         return self.cells.conf_int(alpha).reshape(*self.shape, 2)
 
+    @cached_property
+    def _fit(self) -> ChannelFit:
+        return _fit_of(self.sources) if self.derived is not None else channel_fit(self.blocks)
+
+    def channel_fit(self) -> ChannelFit:
+        """Test whether the reports can have come through their channels, whatever the answers are.
+
+        Of a derived table it is the test of the tables that it was made of. A summary says so where it fails.
+
+        Examples
+        --------
+        >>> from ldpstats import SampledGroups
+        >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> tables = SampledGroups(domain, epsilon=1.0).simulate(np.array([90, 5, 5, 0]), rng=7)
+        >>> tables["sex", "car"].channel_fit().plausible
+        True
+        """
+        return self._fit
+
     def estimated_by(self, method: str) -> Table:
         """Return the same table, estimated otherwise.
 
@@ -157,7 +179,7 @@ class Table:
             return self
         blocks = tuple(block.reordered(names) for block in self.blocks)
         derived = self.derived and _added_up(self.derived, self.domain, names)
-        return Table(self.domain.project(names), blocks, self.privacy, derived, self.method, self.words)
+        return Table(self.domain.project(names), blocks, self.privacy, derived, self.method, self.words, self.sources)
 
     def marginal(self, attributes: str | Iterable[str]) -> Table:
         """Add the table up to some of its attributes.
@@ -172,7 +194,9 @@ class Table:
         blocks = tuple(block for block in (_merged_block(block, self.domain, kept) for block in self.blocks) if block)
         if blocks and len(blocks) == len(self.blocks):
             return Table(kept, blocks, self.privacy, method=self.method)
-        return Table(kept, (), self.privacy, _added_up(self.cells, self.domain, kept.names), self.method, self.words)
+        added = _added_up(self.cells, self.domain, kept.names)
+        sources = (self,) if self.derived is None else self.sources
+        return Table(kept, (), self.privacy, added, self.method, self.words, sources)
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return a row per cell, labelled by category: estimate, std_err and pointwise interval.
@@ -194,10 +218,10 @@ class Table:
         from statsmodels.iolib.summary import Summary
         from statsmodels.iolib.table import SimpleTable
 
-        frame = self.to_frame(alpha)
+        plausible, digits = self.channel_fit().plausible, "{:.4f}".format
         rows = [
-            [*map(str, labels), *(f"{value:.4f}" for value in row)]
-            for labels, row in zip(self.domain.index(), frame.to_numpy(), strict=True)
+            [*map(str, labels), digits(share), *(digits(value) if plausible else "-" for value in spread)]
+            for labels, (share, *spread) in zip(self.domain.index(), self.to_frame(alpha).to_numpy(), strict=True)
         ]
         level, kind = f"{100 * (1 - alpha):g} %", "normal" if self.cells.bounds is None else "Wilson"
         headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
@@ -205,11 +229,14 @@ class Table:
         title = f"Estimated table of {' and '.join(self.attributes)}{' (simulated)' if self.simulated else ''}"
         summary.tables.append(SimpleTable(rows, headers=headers, title=title))
         promised = self.privacy.lines()
+        allowed = f"pointwise {level} ({kind}), for the population, randomization and sampling included."
         summary.add_extra_txt(
             [
                 *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
-                f"Intervals: pointwise {level} ({kind}), for the population, randomization and sampling included.",
+                f"Intervals: {allowed if plausible else 'none, as the reports do not fit their channel.'}",
                 self.words or TABLE_METHODS[self.method].words,
+                ASSUMED,
+                *self.channel_fit().warning,
             ]
         )
         return summary
@@ -217,6 +244,12 @@ class Table:
     def __repr__(self) -> str:
         kind = ", simulated" if self.simulated else ""
         return f"<Table {' × '.join(self.attributes)}: {self.shape}, n = {self.n}{kind}>"
+
+
+def _fit_of(tables: Iterable[Table]) -> ChannelFit:
+    """Test all tables together: at the stated level for all of them."""
+    fits = [table.channel_fit() for table in tables]
+    return ChannelFit(tuple(aspect for fit in fits for aspect in fit.aspects), sum(fit.n for fit in fits))
 
 
 def checked_table(table: object) -> Table:
@@ -311,6 +344,10 @@ class TableSet:
         ]
         return pd.DataFrame(rows)
 
+    def channel_fit(self) -> ChannelFit:
+        """Test whether the reports of all tables can have come through their channels; see `Table.channel_fit`."""
+        return _fit_of(self)
+
     def summary(self) -> str:
         """Return what these tables are and what was promised, in words, with a line per table."""
         kind = "simulated reports" if self.simulated else "reports"
@@ -318,6 +355,8 @@ class TableSet:
             f"{len(self)} tables over {len(self.domain)} attributes from {self.n:,} {kind}",
             *(f"privacy: {line}" for line in self.privacy.lines()),
             self.to_frame().to_string(index=False),
+            ASSUMED,
+            *self.channel_fit().warning,
         ]
         return "\n".join(lines)
 

@@ -122,4 +122,4 @@ def _nearest(marginals: Sequence[Marginal], held: Sequence[Held], gamma: float) 
 
 def _derived(table: Table, estimate: FloatArray, covariance: FloatArray, method: str, simulated: bool) -> Table:
     fitted = Estimate(estimate, covariance, table.n, table.privacy, simulated)
-    return Table(table.domain, (), table.privacy, fitted, f"consistent ({method})", _WORDS.format(method))
+    return Table(table.domain, (), table.privacy, fitted, f"consistent ({method})", _WORDS.format(method), (table,))

@@ -95,7 +95,7 @@ def reconstruct(
         f"Reconstructed from {len(telling)} tables that bear upon it{why}: {way.words}{left_out}{found.note} {spread}"
     )
     cells = Estimate(found.proportions, covariance, n, tables.privacy, tables.simulated)
-    return Table(target, (), tables.privacy, cells, f"reconstructed ({chosen})", words)
+    return Table(target, (), tables.privacy, cells, f"reconstructed ({chosen})", words, tuple(telling))
 
 
 class Found(NamedTuple):

@@ -1,7 +1,7 @@
 """Estimation over noise models: unbiased, most likely, or post-processed."""
 
-from ldpstats.estimation.channel_fit import ChannelFit, channel_fit, tally_fit
-from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom, refuse_empty
+from ldpstats.estimation.channel_fit import LEVEL, ChannelFit, channel_fit, tally_fit
+from ldpstats.estimation.estimate import ASSUMED, Estimate, invert, over_degrees_of_freedom, refuse_empty
 from ldpstats.estimation.likelihood import (
     Fitted,
     expectation_maximization,
@@ -24,6 +24,8 @@ from ldpstats.estimation.several import (
 )
 
 __all__ = [
+    "ASSUMED",
+    "LEVEL",
     "METHODS",
     "POST_PROCESSING",
     "TABLE_METHODS",

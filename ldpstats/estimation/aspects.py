@@ -53,13 +53,13 @@ class View:
     """An aspect with an asymptotic law: statistics and p-values of tallies, of which every block brings a stack."""
 
     name: str
-    words: Callable[[float], str]
+    words: Callable[[Counts], str]
     look: Callable[[Counts], tuple[FloatArray, FloatArray]]
 
     def aspect(self, observed: Counts) -> Aspect:
         """Look at the tallies that were collected."""
         (statistic,), (pvalue,) = self.look(observed)
-        return Aspect(self.name, float(statistic), float(pvalue), "asymptotic", self.words(float(statistic)))
+        return Aspect(self.name, float(statistic), float(pvalue), "asymptotic", self.words(observed))
 
     def compared(self, observed: Counts, drawn: Counts | None) -> Aspect:
         """Rank the tallies that were collected among drawn ones; without any, nothing is shown."""
@@ -135,24 +135,33 @@ def totals(blocks: Sequence[AskedBlock]) -> list[View]:
     if not laws:
         return []
 
+    def means(counts: Counts) -> FloatArray:
+        kept = [(counts[place], n, slice(None) if law.entries is None else law.entries) for place, n, law in laws]
+        return np.array([tallies[:, entries].sum(axis=-1) / n for tallies, n, entries in kept])
+
+    lowest, highest, errors = np.array([(law.lowest, law.highest, np.sqrt(law.variance / n)) for _, n, law in laws]).T
+
+    def away(counts: Counts) -> FloatArray:
+        mean = means(counts).T
+        far: FloatArray = np.abs(mean - np.clip(mean, lowest, highest)) / errors
+        return far
+
     def look(counts: Counts) -> tuple[FloatArray, FloatArray]:
         from scipy.special import ndtr
 
-        away = []
-        for place, n, law in laws:
-            added = counts[place] if law.entries is None else counts[place][:, law.entries]
-            mean = added.sum(axis=-1) / n
-            beyond = mean - np.clip(mean, law.lowest, law.highest)
-            away.append(beyond / np.sqrt(law.variance / n))
-        far = np.abs(away).max(axis=0)
+        far = away(counts).max(axis=-1)
         return far, np.minimum(2 * len(laws) * ndtr(-far), 1.0)
 
-    def words(far: float) -> str:
+    def words(counts: Counts) -> str:
+        far = away(counts)[0]
+        worst = int(far.argmax())
+        made = " to ".join(dict.fromkeys([f"{lowest[worst]:.3g}", f"{highest[worst]:.3g}"]))
         return (
-            f"reports count for more, or fewer, answers than their mechanism makes them, by {far:.1f} standard errors"
+            f"a report counts for {means(counts)[worst, 0]:.3g} answers on average, where the mechanism makes "
+            f"{made}: {far[worst]:.1f} standard errors off"
         )
 
-    return [View("the answers that a report counts for", words, look)]
+    return [View("how many answers a report counts for", words, look)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,9 +276,9 @@ class NearestPoint:
         return look
 
 
-def _at_odds(_statistic: float) -> str:
+def _at_odds(_counts: Counts) -> str:
     return "the channel's outputs contradict each other: no frequencies explain them together"
 
 
-def _too_far(_statistic: float) -> str:
+def _too_far(_counts: Counts) -> str:
     return "estimated frequencies are below 0, or above 1, by more than chance explains"

@@ -23,6 +23,7 @@ LEVEL = 0.001
 CAUSES = "another epsilon or mechanism than stated, forged or duplicated reports, or reports of nobody"
 
 _SUSPECT = 0.01
+_TINY = 1e-15
 _MOST_CELLS, _MOST_OUTPUTS = 300, 2000
 
 
@@ -81,15 +82,18 @@ class ChannelFit:
             return "There are no reports here to compare with a channel."
         if self.plausible:
             return f"The reports are such as their channel makes (p = {self.pvalue:.2g})."
-        return (
-            f"IMPLAUSIBLE: {self.worst.words} (p = {self.pvalue:.1g}, at level {LEVEL:g}). Possible causes: {CAUSES}. "
-            "Estimates, intervals and tests made of these reports are not to be trusted."
-        )
+        return " ".join(self.warning)
 
     @property
     def warning(self) -> list[str]:
-        """The words if the reports are implausible, else nothing: what summaries add."""
-        return [] if self.plausible else [self.words]
+        """Sentences that summaries add if the reports are implausible; none otherwise."""
+        if self.worst is None or self.plausible:
+            return []
+        return [
+            f"IMPLAUSIBLE: {self.worst.words} ({_in_words(self.pvalue)}; level {LEVEL:g}).",
+            f"Possible causes: {CAUSES}.",
+            "Estimates, intervals and tests made of these reports are not to be trusted.",
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as plain values."""
@@ -108,6 +112,10 @@ class ChannelFit:
         summary.tables.append(SimpleTable(rows, headers=headers, title=title))
         summary.add_extra_txt([self.words])
         return summary
+
+
+def _in_words(pvalue: float) -> str:
+    return f"p = {pvalue:.1g}" if pvalue > _TINY else f"p < {_TINY:g}"
 
 
 def channel_fit(blocks: Sequence[AskedBlock]) -> ChannelFit:

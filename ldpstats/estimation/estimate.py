@@ -13,6 +13,9 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.noise import Tally
 from ldpstats.privacy import PrivacyStatement
 
+ASSUMED = "Assumes independent respondents, and one look at the data."
+"""What every interval and p-value rests on beside the channel; stopping when a result pleases is many looks."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:

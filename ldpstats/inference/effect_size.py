@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ldpstats.arrays import significance
 from ldpstats.errors import NotIdentifiedError
-from ldpstats.estimation import Estimate
+from ldpstats.estimation import ASSUMED, ChannelFit, Estimate
 from ldpstats.inference.confidence import Inversion
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
@@ -43,6 +43,8 @@ class Effect:
         One minus the level of intervals that are asked for without one.
     inversion : Inversion
         Where the intervals come from.
+    table : Table
+        What was measured.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Effect:
     simulated: bool
     alpha: float = 0.05
     inversion: Inversion = field(repr=False)
+    table: Table = field(repr=False)
 
     def __post_init__(self) -> None:
         significance(self.alpha)
@@ -83,6 +86,7 @@ class Effect:
             simulated=table.simulated,
             alpha=alpha,
             inversion=inversion,
+            table=table,
             **more,
         )
 
@@ -99,6 +103,11 @@ class Effect:
         """Return the shortest interval that holds the whole `conf_set`; (nan, nan) if that is empty."""
         pieces = self.conf_set(alpha)
         return (pieces[0][0], pieces[-1][1]) if pieces else (math.nan, math.nan)
+
+    @property
+    def fit(self) -> ChannelFit:
+        """Whether the reports behind it can have come through their channel."""
+        return self.table.channel_fit()
 
     @property
     def covers(self) -> str:
@@ -125,6 +134,7 @@ class Effect:
             "n": self.n,
             "privacy": self.privacy.to_dict(),
             "simulated": self.simulated,
+            "channel_fit": self.fit.to_dict(),
         }
 
     def summary(self, alpha: float | None = None) -> Summary:
@@ -146,6 +156,7 @@ class Effect:
         summary = Summary()
         title = "Effect size from privatized answers"
         summary.tables.append(SimpleTable(rows, title=title, txt_fmt={"data_aligns": "ll"}))
+        summary.add_extra_txt([ASSUMED, *self.fit.warning])
         return summary
 
     def _interval_in_words(self, alpha: float) -> str:

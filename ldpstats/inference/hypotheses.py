@@ -219,6 +219,7 @@ def result_of(
         converged=outcome.converged,
         privacy=table.privacy,
         simulated=table.simulated,
+        table=table,
     )
 
 

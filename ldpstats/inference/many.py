@@ -9,6 +9,7 @@ import pandas as pd
 
 from ldpstats.arrays import FloatArray, significance
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.estimation import LEVEL
 from ldpstats.inference.independence import REFERENCE_V, independence_test
 from ldpstats.inference.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.procedure import Method, PValue
@@ -39,7 +40,8 @@ def independence_tests(
     -------
     DataFrame
         A row per pair: cramers_v (corrected for noise), statistic, df, pvalue, adjusted, verdict, power (of this
-        pair's own test at level .05 against V = .1), n, and the reason where a pair is not testable.
+        pair's own test at level .05 against V = .1), n, and the reason where a pair is not testable, or where its
+        reports cannot have come through their channel (see `Table.channel_fit`; at level .001 for all pairs).
     """
     from tqdm.auto import tqdm
 
@@ -61,6 +63,8 @@ def independence_tests(
     adjusted = _adjusted(frame.loc[tested, "pvalue"].to_numpy(), alpha, adjust)
     frame.loc[tested, "adjusted"] = adjusted
     frame.loc[tested, "verdict"] = np.where(frame.loc[tested, "adjusted"] <= alpha, "dependent", "no dependence shown")
+    implausible = [min(1.0, len(pairs) * table.channel_fit().pvalue) < LEVEL for table in pairs]
+    frame.loc[implausible, ["verdict", "reason"]] = ["implausible", "the reports do not fit their channel"]
     return frame
 
 

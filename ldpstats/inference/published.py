@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -14,6 +14,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, at_least, significance
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.estimation import ASSUMED, ChannelFit
 from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.hypotheses import mutual_independence
 from ldpstats.inference.monte_carlo import MonteCarlo, reaches
@@ -72,6 +73,8 @@ class PublishedResult:
         The seed of the drawn tables.
     expected : array
         The table's frequencies as fitted under independence.
+    table : Table
+        What was tested.
     """
 
     name: str
@@ -92,6 +95,12 @@ class PublishedResult:
     expected: FloatArray
     privacy: PrivacyStatement
     simulated: bool
+    table: Table = field(repr=False)
+
+    @property
+    def fit(self) -> ChannelFit:
+        """Whether the reports that were tested can have come through their channel."""
+        return self.table.channel_fit()
 
     @property
     def hypothesis(self) -> str:
@@ -134,7 +143,7 @@ class PublishedResult:
         summary.tables.append(SimpleTable(rows, title=self.name, txt_fmt={"data_aligns": "ll"}))
         because = " by the rule of thumb, whatever the statistic is" if self.rule_applied else ""
         decision = f"At level {self.alpha:g} the hypothesis is {'rejected' if self.rejected else 'accepted'}{because}."
-        summary.add_extra_txt([decision, *self.caveats])
+        summary.add_extra_txt([decision, *self.caveats, ASSUMED, *self.fit.warning])
         return summary
 
 
@@ -222,6 +231,7 @@ def two_step_test(
         expected=null.reshape(shape),
         privacy=table.privacy,
         simulated=table.simulated,
+        table=table,
     )
 
 
@@ -280,6 +290,7 @@ def naive_test(table: Table, on: Seen = "reports", alpha: float = 0.05) -> Publi
         expected=steps.expected[0].reshape(shape),
         privacy=table.privacy,
         simulated=table.simulated,
+        table=table,
     )
 
 

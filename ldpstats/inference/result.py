@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldpstats.arrays import FloatArray, significance
+from ldpstats.estimation import ASSUMED, ChannelFit
 from ldpstats.inference.effects import Association
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.tables import Table
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -68,6 +70,8 @@ class HypothesisResult:
     converged : bool
         Whether that fit came to rest. Where noise drowns the margins it may not; the statistic allows for
         that, and the test is then conservative.
+    table : Table
+        What was tested.
     """
 
     about: Hypothesis
@@ -85,6 +89,12 @@ class HypothesisResult:
     converged: bool
     privacy: PrivacyStatement
     simulated: bool
+    table: Table = field(repr=False)
+
+    @property
+    def fit(self) -> ChannelFit:
+        """Whether the reports that were tested can have come through their channel."""
+        return self.table.channel_fit()
 
     @property
     def hypothesis(self) -> str:
@@ -124,6 +134,7 @@ class HypothesisResult:
             "power": {f"{self.about.scale} = {size:g}": value for size, value in self.power.items()},
             "privacy": self.privacy.to_dict(),
             "simulated": self.simulated,
+            "channel_fit": self.fit.to_dict(),
         }
 
     def summary(self, alpha: float = 0.05) -> Summary:
@@ -144,7 +155,7 @@ class HypothesisResult:
         summary = Summary()
         title = f"Test of {self.about.name} on privatized answers"
         summary.tables.append(SimpleTable(rows, title=title, txt_fmt={"data_aligns": "ll"}))
-        summary.add_extra_txt(self._sentences(alpha))
+        summary.add_extra_txt([*self._sentences(alpha), ASSUMED, *self.fit.warning])
         return summary
 
     def _effect_rows(self, alpha: float) -> list[list[str]]:
@@ -156,6 +167,10 @@ class HypothesisResult:
         return [["Effect", str(self.effect)], ["", f"{100 * (1 - alpha):g} % interval for V: {low:.3f} to {high:.3f}"]]
 
     def _sentences(self, alpha: float) -> list[str]:
+        if not self.fit.plausible:
+            return [
+                f"No decision at level {alpha:g}: the p-value takes for granted that the reports fit their channel."
+            ]
         scale = self.about.scale
         power = " and ".join(f"{value:.2f} against {scale} = {size:g}" for size, value in self.power.items())
         most = "" if self.converged else "; at most, as the noise drowns the margins"
