@@ -80,6 +80,7 @@ from ldpstats.mechanisms import (
     mechanisms,
     recommend,
 )
+from ldpstats.poisoning import Poisoning, poisoning, poisoning_table
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import (
     RRBA,
@@ -147,6 +148,7 @@ __all__ = [
     "OpenRR",
     "PerAttribute",
     "Plan",
+    "Poisoning",
     "PowerCurve",
     "PrivacyStatement",
     "ProductDomain",
@@ -177,6 +179,8 @@ __all__ = [
     "no_three_way_interaction_test",
     "odds_ratio",
     "plan",
+    "poisoning",
+    "poisoning_table",
     "power",
     "power_curve",
     "proportion_difference",

@@ -149,6 +149,11 @@ class AdditiveNoise:
         """Give none: the sum of several entries has another law."""
         return
 
+    def influence(self) -> tuple[FloatArray, FloatArray]:
+        """Return the estimates if all entries of a value were zero, and as large as they can be."""
+        none, every = self.debias(np.array([[0.0], [self.largest]]) * np.ones(self.cells))
+        return none, every
+
     def total(self) -> Total:
         """Return the law of the sum of a report's entries, which does not depend on the true value."""
         expected = self.cells * self.centre + self.shift

@@ -101,6 +101,13 @@ class NoiseModel(Protocol):
         """Return the law of what a report adds to the whole tally; None where that is the same for every report."""
         ...
 
+    def influence(self) -> tuple[FloatArray, FloatArray]:
+        """Return the least and the most that a report which exists can be worth to the estimate of each frequency.
+
+        That is the estimate if all reports were like it; an estimate is the mean of what the reports are worth.
+        """
+        ...
+
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values; `noise_from_dict` reads them."""
         ...

@@ -288,6 +288,10 @@ class NoisyCounts:
         """Give none: a sum of cells has more noise, the more cells it has."""
         return
 
+    def influence(self) -> tuple[FloatArray, FloatArray]:
+        """Return zero and one: the curator adds the noise, not the respondents."""
+        return np.zeros(self.cells), np.ones(self.cells)
+
     def total(self) -> Total:
         """Return the law of the sum of the counts, per respondent: it is one, and noise."""
         return Total(1.0, 1.0, self.cells * self.spread)

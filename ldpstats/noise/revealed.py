@@ -264,6 +264,17 @@ class RevealedBits:
         """Give none: sums of slots are not slots of a class."""
         return
 
+    def influence(self) -> tuple[FloatArray, FloatArray]:
+        """Return the extremes over all cohorts, sets of slots that may be revealed there, and bits sent for them.
+
+        An estimate is linear in the bits: each is sent as it serves, and the slots where it does so most are revealed.
+        """
+        worth = self.debias(np.eye(self.outputs)).reshape(self.cohorts, 2, self._width, self.cells)
+        least, most = np.sort(worth.min(axis=1), axis=1), np.sort(worth.max(axis=1), axis=1)
+        lowest = least[:, : self.size].sum(axis=1).min(axis=0)
+        highest = most[:, self._width - self.size :].sum(axis=1).max(axis=0)
+        return lowest, highest
+
     def total(self) -> Total:
         """Return the law of how many bits a report sends as set; values whose encodings are heavier send more.
 

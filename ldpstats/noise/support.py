@@ -170,6 +170,11 @@ class SupportNoise:
         """Give none: sums of supports are not supports of a class."""
         return
 
+    def influence(self) -> tuple[FloatArray, FloatArray]:
+        """Return the estimates if no report, and if every report, supported the value."""
+        none, every = self.bounds()
+        return none, every
+
     def total(self) -> Total | None:
         """Return the law of how many values a report supports, which does not depend on the true one."""
         if self.size is not None:
