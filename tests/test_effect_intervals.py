@@ -400,5 +400,4 @@ class TestResult:
 
 
 def effect_of(inversion: Quotient | WholeRange) -> Effect:
-    promised = ldp.PrivacyStatement(1.0, "a test")
-    return Effect(name="an effect", estimate=1.0, n=9, privacy=promised, simulated=True, inversion=inversion)
+    return Effect.of(noisy(2), "an effect", 1.0, inversion, "", 0.05)
