@@ -13,6 +13,7 @@ from ldpstats.blocks import Block
 from ldpstats.estimation import LEVEL
 from ldpstats.estimation.nearest import nearest_in_information
 from ldpstats.mechanisms import Mechanism
+from ldpstats.mechanisms.base import Reports
 from ldpstats.mechanisms.registry import REGISTRY
 from ldpstats.noise import Tally
 from ldpstats.tables import Table, TableSet
@@ -194,3 +195,46 @@ class TestNearest:
         found = nearest_in_information(np.array([[1.0, 0.0, -1.0]]), 30 * np.eye(3), np.full(3, 1 / 3))
         assert found.distance == pytest.approx(0, abs=1e-12)
         assert found.held == 0
+
+
+class TestReports:
+    """Single reports show more than their counts."""
+
+    @pytest.mark.parametrize("kind", [ldp.OUE, ldp.SUE, ldp.THE, ldp.OLH, ldp.BLH])
+    def test_honest_reports_have_their_law(self, kind: type[Mechanism]) -> None:
+        """Seeds are fixed; 20 collections at level .001: three alarms would come once in a million times."""
+        mechanism = kind(k=12, epsilon=1.0)
+        values = np.arange(1500) % 3
+        fits = [mechanism.channel_fit(mechanism.privatize(values, rng=seed)) for seed in range(20)]
+        assert sum(not fit.plausible for fit in fits) < 3
+        assert all("how many values single reports support" in [one.name for one in fit.aspects] for fit in fits)
+
+    def test_the_law_of_sizes_is_that_of_all_patterns(self) -> None:
+        noise = ldp.OUE(3, 1.0).noise
+        patterns = (np.arange(8)[:, None] >> np.arange(3)) & 1
+        chances = np.where(patterns, [noise.p, noise.q, noise.q], [1 - noise.p, 1 - noise.q, 1 - noise.q]).prod(axis=1)
+        expected = np.bincount(patterns.sum(axis=1), weights=chances)
+        assert noise.size_law() == pytest.approx(expected, abs=1e-15)
+        assert ldp.SS(8, 1.0).noise.size_law() is None
+
+    def test_forged_reports_whose_total_is_right_on_average_are_found(self) -> None:
+        """All bits and no bit, in the shares that leave the mean as it is."""
+        oue = ldp.OUE(16, 1.0)
+        honest = oue.privatize(np.arange(19_000) % 16, rng=1)
+        total = oue.noise.total()
+        assert total is not None
+        full = round(1000 * total.lowest / 16)
+        forged = np.zeros((1000, 2), dtype=np.uint8)
+        forged[:full] = 255
+        reports = Reports(oue, np.concatenate([honest.data, forged]))
+        assert oue.channel_fit(oue.count(reports)).plausible
+        assert not oue.channel_fit(reports).plausible
+
+    def test_a_hash_function_that_comes_again_is_no_chance(self) -> None:
+        olh = ldp.OLH(16, 1.0)
+        honest = olh.privatize(np.arange(2000) % 16, rng=1)
+        twice = Reports(olh, np.concatenate([honest.data, honest.data[:1]]))
+        worst = olh.channel_fit(twice).worst
+        assert worst is not None
+        assert worst.name == "hash functions that come again"
+        assert olh.channel_fit(honest).plausible

@@ -1,5 +1,6 @@
 """Estimation over noise models: unbiased, most likely, or post-processed."""
 
+from ldpstats.estimation.aspects import Aspect, repeated_functions, report_sizes
 from ldpstats.estimation.channel_fit import LEVEL, ChannelFit, channel_fit, tally_fit
 from ldpstats.estimation.estimate import ASSUMED, Estimate, invert, over_degrees_of_freedom, refuse_empty
 from ldpstats.estimation.likelihood import (
@@ -29,6 +30,7 @@ __all__ = [
     "METHODS",
     "POST_PROCESSING",
     "TABLE_METHODS",
+    "Aspect",
     "ChannelFit",
     "Estimate",
     "Fitted",
@@ -50,6 +52,8 @@ __all__ = [
     "over_degrees_of_freedom",
     "processed",
     "refuse_empty",
+    "repeated_functions",
+    "report_sizes",
     "tally_fit",
     "two_blocks",
     "unbiased",

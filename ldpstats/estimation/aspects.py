@@ -18,6 +18,7 @@ from ldpstats.noise import MultinomialNoise, NoiseModel
 
 _DRAWS = 9999
 _FEW = 20
+_EXPECTED = 10
 _STEPS = 2
 _MOST_DRAWN = 5_000_000
 _MOST_DESIGN = 4_000_000
@@ -162,6 +163,46 @@ def totals(blocks: Sequence[AskedBlock]) -> list[View]:
         )
 
     return [View("how many answers a report counts for", words, look)]
+
+
+def report_sizes(sizes: NDArray[np.int64], law: FloatArray) -> list[Aspect]:
+    """Compare how many values single reports support with the law of that number, by Pearson's χ².
+
+    Neighbouring numbers are taken together until at least ten reports are expected; nothing is compared where that
+    leaves a single class.
+    """
+    from scipy.special import chdtrc
+
+    expected, observed = sizes.size * law, np.bincount(sizes, minlength=law.size)
+    starts, waiting = [0], 0.0
+    for place, often in enumerate(expected):
+        if waiting >= _EXPECTED and expected[place:].sum() >= _EXPECTED:
+            starts.append(place)
+            waiting = 0.0
+        waiting += often
+    if len(starts) < 2:
+        return []
+    pooled, seen = np.add.reduceat(expected, starts), np.add.reduceat(observed, starts)
+    statistic = float(((seen - pooled) ** 2 / pooled).sum())
+    words = "reports that support as many values as these do would come in other proportions"
+    return [
+        Aspect(
+            "how many values single reports support",
+            statistic,
+            float(chdtrc(pooled.size - 1, statistic)),
+            "asymptotic",
+            words,
+        )
+    ]
+
+
+def repeated_functions(seeds: NDArray[np.uint64]) -> list[Aspect]:
+    """Count pairs of reports with the same hash function, of which there are 2^128: by Markov's inequality."""
+    _, often = np.unique(seeds, axis=0, return_counts=True)
+    pairs, all_pairs = float((often * (often - 1) / 2).sum()), len(seeds) * (len(seeds) - 1) / 2
+    pvalue = min(1.0, all_pairs * 2.0**-128 / pairs) if pairs else 1.0
+    words = f"{pairs:,.0f} pairs of reports have the same hash function, which every device draws anew"
+    return [Aspect("hash functions that come again", pairs, pvalue, "exact bound", words)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

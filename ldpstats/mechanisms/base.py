@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from math import prod
 from typing import Any, ClassVar, Literal, Protocol, overload
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpstats.arrays import BoolArray, FloatArray, at_least, counts_array, integers_below, positive_epsilon
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.estimation import (
+    Aspect,
     ChannelFit,
     Estimate,
     ProcessedEstimate,
@@ -22,9 +23,11 @@ from ldpstats.estimation import (
     known_method,
     mixture_em,
     processed,
+    repeated_functions,
+    report_sizes,
     tally_fit,
 )
-from ldpstats.noise import NoiseModel, Tally
+from ldpstats.noise import NoiseModel, SupportNoise, Tally
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.randomness import Draws, Rng, client_draws, generator
 
@@ -191,9 +194,24 @@ class Mechanism(Protocol):
     def channel_fit(self, reports_or_counts: Reports | Tally) -> ChannelFit:
         """Test whether these reports can have come from this mechanism, whatever the true values are.
 
-        See `estimation.channel_fit`; `.plausible` is the outcome at level .001.
+        See `estimation.channel_fit`; `.plausible` is the outcome at level .001. Reports show more than their counts:
+        how many values each supports, and whether hash functions come again.
         """
-        return tally_fit(self._own_tally(reports_or_counts))
+        fit = tally_fit(self._own_tally(reports_or_counts))
+        if not isinstance(reports_or_counts, Reports) or not len(reports_or_counts):
+            return fit
+        return replace(fit, aspects=(*fit.aspects, *self._aspects(reports_or_counts.data)))
+
+    def _aspects(self, reports: NDArray[Any]) -> list[Aspect]:
+        """Look at what single reports are like."""
+        found: list[Aspect] = []
+        law = self.noise.size_law() if isinstance(self.noise, SupportNoise) else None
+        if law is not None and len(reports) * self.noise.outputs <= _CHUNK_ENTRIES:
+            found += report_sizes(self.contributions(reports).sum(axis=1), law)
+        # one respondent keeps her function for all her repeated answers
+        if self.hash_symbols is not None and self.purpose != "repeated answers":
+            found += repeated_functions(np.ascontiguousarray(reports[:, :2]))
+        return found
 
     def _own_tally(self, reports_or_counts: Reports | Tally) -> Tally:
         """Count reports, or check that a tally is one of this mechanism."""

@@ -79,6 +79,10 @@ class UnaryEncoding(Mechanism, Protocol):
         """Count each bit."""
         return bit_counts(reports, self.k)
 
+    def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the bits."""
+        return np.unpackbits(reports, axis=1, count=self.k).astype(np.int64)
+
 
 @dataclass(frozen=True, slots=True)
 class OUE(UnaryEncoding):

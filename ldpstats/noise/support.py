@@ -175,6 +175,16 @@ class SupportNoise:
         none, every = self.bounds()
         return none, every
 
+    def size_law(self) -> FloatArray | None:
+        """Return the probabilities that a report supports 0, 1, ..., cells values; None where that number is fixed."""
+        from scipy.stats import binom
+
+        if self.size is not None:
+            return None
+        others = binom.pmf(np.arange(self.cells), self.cells - 1, self.q)
+        law: FloatArray = np.convolve(others, [1 - self.p, self.p])
+        return law
+
     def total(self) -> Total | None:
         """Return the law of how many values a report supports, which does not depend on the true one."""
         if self.size is not None:

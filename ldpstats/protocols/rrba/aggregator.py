@@ -120,7 +120,11 @@ class Aggregator(Owned):
 
     @in_turn
     def tables(self, method: str = "mle") -> TableSet:
-        """Return the tables that all blocks so far give, the open ones included; see `Table.estimated_by`."""
+        """Return the tables that all blocks so far give, the open ones included; see `Table.estimated_by`.
+
+        Their intervals, and tests of them, hold for one look: who looks after every block and stops when a result
+        pleases finds much that is not there.
+        """
         return self.protocol.tables_of(self._series, method)
 
     @in_turn
