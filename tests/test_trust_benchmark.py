@@ -24,6 +24,7 @@ def test_every_part_of_the_study_runs() -> None:
     assert power["1 % disguised"] == 0
     assert np.all(trust.shifts(n=2000)["worst shift of any value"] > 0.1)
     assert trust.looks(1, blocks=2, size=50).shape == (1, 2)
+    assert len(trust.households(1)) == 8
 
 
 def test_forgers_who_name_one_cell_make_a_dependence() -> None:
