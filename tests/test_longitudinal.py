@@ -261,7 +261,7 @@ def test_the_second_round_of_l_grr_is_the_solution_of_the_whole_chain(k: int, le
     assert lgrr._second_truth / 2**64 == pytest.approx((once * (k - 1) - (1 - p1)) / (k * p1 - 1), rel=1e-12)
     assert lgrr.noise.mean(np.eye(k)[0])[0] == pytest.approx(once, rel=1e-12)
     assert lgrr.strict_epsilon() == pytest.approx(level, abs=1e-9)
-    assert lgrr.privacy().unit == "all reports about one value"
+    assert lgrr.privacy().unit == "all reports about one value, which never changes"
 
 
 def printed_second_truth(k: int, level: float, first: float) -> float:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, pairwise
 from math import comb, prod
 from typing import TypeAlias
 
@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.errors import LdpstatsError
 
-_MOST_STATES = 20_000_000
+_MOST_STATES = 5_000_000
+_OVERHEAD = 500
+"""As many reports could be looked at in the time that a pair of sequences takes by itself."""
 _NEARLY = 1e-6
 """So near to the largest logarithm in doubles, a ratio is computed exactly; doubles err by much less."""
 
@@ -41,6 +43,8 @@ class Part:
 
 Parts: TypeAlias = Callable[[int], Sequence[Part]]
 """The parts of a report, for a respondent who only ever has the first so many values."""
+Path: TypeAlias = tuple[tuple[int, int], ...]
+"""Which values of two sequences meet, stretch by stretch."""
 Course: TypeAlias = tuple[tuple[tuple[int, int], int], ...]
 """Two sequences of values side by side: in how many rounds which value of the one meets which of the other.
 
@@ -54,8 +58,7 @@ def changing_ratio(parts: Parts, values: int, rounds: int, changes: int, others:
     One of the sequences changes `changes` times at most, the other one `others` times. All pairs of them are
     enumerated, and for each the numbers of reports of every kind in each stretch, which are sufficient.
     """
-    courses = list(_courses(values, rounds, changes, others))
-    _refuse_too_many(courses, parts(1)[0])
+    courses = _affordable(_courses(values, rounds, changes, others), kinds=len(parts(1)[0].shown[0]))
     largest = {course: _log_ratio(parts, course) for course in courses}
     near = max(largest.values()) - _NEARLY
     return max(_exact_ratio(parts, course) for course, level in largest.items() if level >= near)
@@ -71,26 +74,29 @@ def checked_course(rounds: int, changes: int, others: int | None) -> tuple[int, 
 
 def _courses(values: int, rounds: int, changes: int, others: int) -> Iterator[Course]:
     """Yield the pairs of sequences, in both orders, up to the names of values and the order of the rounds."""
-    seen = set()
+    seen: set[Course] = set()
     for stretches in range(1, min(rounds, 1 + changes + others) + 1):
-        lengths = [np.diff([0, *cuts, rounds]).tolist() for cuts in combinations(range(1, rounds), stretches - 1)]
-        for path, own in product(_paths(values, stretches, changes, others), lengths):
-            together: dict[tuple[int, int], int] = {}
-            for pair, length in zip(path, own, strict=True):
-                together[pair] = together.get(pair, 0) + length
-            for turned in (together, {(other, one): length for (one, other), length in together.items()}):
-                course = tuple(sorted(turned.items()))
-                if course not in seen:
-                    seen.add(course)
-                    yield course
+        paths = list(_paths(values, stretches, changes, others))
+        for cuts in combinations(range(1, rounds), stretches - 1):
+            lengths = [stop - start for start, stop in pairwise((0, *cuts, rounds))]
+            for course in {turned for path in paths for turned in _side_by_side(path, lengths)} - seen:
+                seen.add(course)
+                yield course
 
 
-def _paths(values: int, stretches: int, changes: int, others: int) -> Iterator[tuple[tuple[int, int], ...]]:
+def _side_by_side(path: Path, lengths: Sequence[int]) -> Iterator[Course]:
+    """Add up the rounds of every pair of values, for the two sequences in either order."""
+    together: dict[tuple[int, int], int] = {}
+    for pair, length in zip(path, lengths, strict=True):
+        together[pair] = together.get(pair, 0) + length
+    yield tuple(sorted(together.items()))
+    yield tuple(sorted(((other, one), length) for (one, other), length in together.items()))
+
+
+def _paths(values: int, stretches: int, changes: int, others: int) -> Iterator[Path]:
     """Yield which values meet in each stretch; values are numbered as they appear, for their names do not matter."""
 
-    def further(
-        path: tuple[tuple[int, int], ...], used: int, left: tuple[int, int]
-    ) -> Iterator[tuple[tuple[int, int], ...]]:
+    def further(path: Path, used: int, left: tuple[int, int]) -> Iterator[Path]:
         if len(path) == stretches:
             yield path
             return
@@ -105,15 +111,19 @@ def _paths(values: int, stretches: int, changes: int, others: int) -> Iterator[t
     yield from further((), 0, (changes, others))
 
 
-def _refuse_too_many(courses: Sequence[Course], part: Part) -> None:
-    kinds = len(part.shown[0])
-    states = sum(prod(comb(length + kinds - 1, kinds - 1) for _, length in course) for course in courses)
-    if states > _MOST_STATES:
-        raise LdpstatsError(
-            f"{states:,} combinations of sequences and reports to enumerate",
-            f"up to {_MOST_STATES:,}",
-            "Ask about fewer rounds, changes or values; the level only rises with each of them.",
-        )
+def _affordable(courses: Iterable[Course], kinds: int) -> list[Course]:
+    """Return the courses, or refuse them as soon as there are too many for an enumeration."""
+    found, states = [], 0
+    for course in courses:
+        found.append(course)
+        states += max(_OVERHEAD, prod(comb(length + kinds - 1, kinds - 1) for _, length in course))
+        if states > _MOST_STATES:
+            raise LdpstatsError(
+                f"more than {_MOST_STATES:,} combinations of sequences and reports",
+                "so few that they can be enumerated",
+                "Ask about fewer rounds, changes or values; the level only rises with each of them.",
+            )
+    return found
 
 
 def _log_ratio(parts: Parts, course: Course) -> float:

@@ -143,7 +143,8 @@ class DBitFlipPM(Longitudinal, DBitFlip):
     She has a permanent response for each of the d values, and one for all the others together: at most d + 1 (k if
     d = k), however many values she goes through. Each is drawn when it is first needed, independently of the
     others, and sent unchanged as long as the value calls for it. So a report about one value tells as much as all
-    reports about it do, and a change shows unless both values are among the others: the fewer bits, the rarer.
+    reports about it do. But two different responses prove a change: `changing_epsilon` is infinite from the second
+    round on. A change goes unseen only if both values are among the others, or if two responses happen to agree.
 
     Examples
     --------
@@ -179,6 +180,10 @@ class DBitFlipPM(Longitudinal, DBitFlip):
         """Return the place of the value among those that the respondent answers for, or d if it is another one."""
         own = self.kept(permanent) == values[:, None]
         return np.where(own.any(axis=1), own.argmax(axis=1), self._bits)
+
+    def changing_ratio(self, rounds: int, changes: int, others: int) -> Fraction | None:
+        """Return the ratio of a single report for values that never change; two different responses prove a change."""
+        return None if rounds > 1 and changes + others > 0 else self.lifetime_ratio()
 
     def report(self, permanent: NDArray[Any], draws: Draws) -> NDArray[Any]:
         """Repeat the permanent response."""

@@ -14,6 +14,7 @@ from ldpstats.arrays import positive_epsilon
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import exp_below
 from ldpstats.mechanisms.base import Mechanism
+from ldpstats.mechanisms.changing import checked_course
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.randomness import Draws
 
@@ -21,8 +22,10 @@ from ldpstats.randomness import Draws
 class Longitudinal(Mechanism, Protocol):
     """A mechanism for being asked again: what it draws about a value is drawn once, and kept in a `Memo`.
 
-    `epsilon` is the level of the permanent answer, which is all that a respondent's reports about one value can
-    ever tell together. Permanent answers are stored as reports are: an array with a row per respondent.
+    `epsilon` is the level of the permanent answer, which is all that a respondent's reports can ever tell together
+    about a value that never changes. Whether and when a value changes is not protected: reports of one permanent answer
+    show ever more plainly that the next ones are made of another. `changing_epsilon` says how much, exactly. Permanent
+    answers are stored as reports are: an array with a row per respondent.
     """
 
     purpose: ClassVar[str] = "repeated answers"
@@ -68,9 +71,54 @@ class Longitudinal(Mechanism, Protocol):
         """Return the exact privacy level of one report, rounded up to a double."""
         return strict_epsilon(self.likelihood_ratio())
 
-    def privacy(self) -> PrivacyStatement:
-        """Return the guarantee for everything that a respondent ever sends about one value."""
-        return PrivacyStatement(self.strict_epsilon(), "all reports about one value")
+    @abstractmethod
+    def changing_ratio(self, rounds: int, changes: int, others: int) -> Fraction | None:
+        """Return the exact worst-case ratio of all reports in these rounds; None if unbounded.
+
+        Two sequences of values are compared, of which one changes `changes` times at most and the other `others` times.
+        """
+
+    def changing_epsilon(self, rounds: int, changes: int = 1, others: int | None = None) -> float:
+        """Return the exact level of all reports in these rounds if a value may change, rounded up to a double.
+
+        That is the largest log ratio of the probabilities that two sequences of values give to the same reports, by
+        enumeration. It covers everything: which values there were, whether and when one took the place of another.
+
+        Parameters
+        ----------
+        rounds : int
+            How often a respondent reports.
+        changes : int
+            How often a sequence of values changes at most; 0 compares values that never change.
+        others : int, optional
+            The same for the sequence that it is compared with, if that is another number: 0 asks how plainly a change
+            shows against none.
+
+        Examples
+        --------
+        >>> from ldpstats.mechanisms import mechanism
+        >>> lgrr = mechanism("l-grr", k=2, epsilon=1.0)
+        >>> [round(lgrr.changing_epsilon(rounds, others=0), 2) for rounds in (4, 8, 16, 64)]
+        [1.8, 4.1, 8.82, 37.14]
+        """
+        return strict_epsilon(self.changing_ratio(*checked_course(rounds, changes, others)))
+
+    def privacy(self, rounds: int | None = None, changes: int = 0) -> PrivacyStatement:
+        """Return the guarantee for everything that a respondent ever sends about one value.
+
+        With `changes` it is the one for all reports in so many `rounds` about a value that changes no more often.
+        """
+        if rounds is None and changes == 0:
+            return PrivacyStatement(self.strict_epsilon(), "all reports about one value, which never changes")
+        if rounds is None:
+            raise LdpstatsError(
+                f"changes = {changes!r} without rounds",
+                "a number of rounds: the more reports there are, the more plainly a change shows",
+            )
+        often = "once" if changes == 1 else f"{changes} times"
+        course = f"changes at most {often}" if changes else "never changes"
+        unit = f"all reports in {rounds} rounds about a value that {course}"
+        return PrivacyStatement(self.changing_epsilon(rounds, changes), unit)
 
 
 class TwoRounds(Longitudinal, Protocol):

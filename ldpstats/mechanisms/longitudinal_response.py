@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, double
 from ldpstats.hashing import symbols_of
+from ldpstats.mechanisms.changing import Part, Parts, changing_ratio
 from ldpstats.mechanisms.grr import GRR
 from ldpstats.mechanisms.local_hashing import BLH, OLH, LocalHashing, best_symbols
 from ldpstats.mechanisms.longitudinal import TwoRounds, least_noise
@@ -75,6 +76,11 @@ class LGRR(TwoRounds, GRR):
         """Return the ratio of the permanent answer: p1 / q1."""
         return GRR.likelihood_ratio(self)
 
+    def changing_ratio(self, rounds: int, changes: int, others: int) -> Fraction:
+        """Return the worst-case ratio of all reports, by enumeration."""
+        parts = _response_parts(self.k, (self._truth, self._second_truth))
+        return changing_ratio(parts, self.k, rounds, changes, others)
+
     def remember(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         """Keep the value or another one for good."""
         return GRR.randomize(self, values, draws)
@@ -92,6 +98,17 @@ def _response_ratio(symbols: int, truth: Fraction) -> Fraction:
 def _chained_truth(symbols: int, first: int, second: int) -> Fraction:
     """Return how often two rounds end where they began: both tell the truth, or the second takes the lie back."""
     return Fraction(first * second * (symbols - 1) + (GRID - first) * (GRID - second), GRID * GRID * (symbols - 1))
+
+
+def _response_parts(symbols: int, truths: tuple[int, int]) -> Parts:
+    """Return the one part that a report of two rounds of randomized response has, whatever the values."""
+
+    def responses(truth: int) -> tuple[tuple[int, ...], ...]:
+        rows, lies = range(symbols), symbols - 1
+        return tuple(tuple(truth * lies if symbol == row else GRID - truth for symbol in rows) for row in rows)
+
+    whole = (Part(responses(truths[0]), responses(truths[1])),)
+    return lambda _: whole
 
 
 @lru_cache(maxsize=1024)
@@ -117,10 +134,10 @@ class LongitudinalHashing(TwoRounds, LocalHashing, Protocol):
     """What L-BLH and L-OLH share: L-GRR over the symbols to which a respondent's own hash function sends values.
 
     A respondent draws the function once and keeps it for all values, with a permanent answer for each symbol. So
-    values that share a symbol share a permanent answer, and however often the value changes, the levels of at most
-    as many permanent answers add up as there are symbols. Given the function, the levels are those of L-GRR over
-    the symbols. A report supports the values that its function sends to its symbol: the true one with the p* of
-    L-GRR over g symbols, another one with q* = 1/g.
+    values that share a symbol share a permanent answer, and there are at most as many of these as there are symbols.
+    (Their levels do not bound what a value that changes gives away, for when it changes shows, too.) Given the
+    function, the levels are those of L-GRR over the symbols. A report supports the values that its function sends to
+    its symbol: the true one with the p* of L-GRR over g symbols, another one with q* = 1/g.
 
     The formulas that Arcolezi et al. (2023) print for L-LH mix the q1 of a lie, which ε₁ needs, with the 1/g that
     the estimator needs, and lack the terms of the chain for g > 2 that are missing in those of L-GRR.
@@ -153,6 +170,11 @@ class LongitudinalHashing(TwoRounds, LocalHashing, Protocol):
     def lifetime_ratio(self) -> Fraction:
         """Return the ratio of the permanent answer."""
         return LocalHashing.likelihood_ratio(self)
+
+    def changing_ratio(self, rounds: int, changes: int, others: int) -> Fraction:
+        """Return the ratio of L-GRR over symbols, under a hash function that tells as many values apart as can be."""
+        parts = _response_parts(self._symbols, (self._truth, self._second_truth))
+        return changing_ratio(parts, min(self.k, self._symbols), rounds, changes, others)
 
     def remember(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint64]:
         """Draw a hash function for each respondent, and a permanent answer about her value's symbol."""

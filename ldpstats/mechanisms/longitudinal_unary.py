@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, double, numerator_at_most
+from ldpstats.mechanisms.changing import Part, changing_ratio
 from ldpstats.mechanisms.longitudinal import TwoRounds, least_noise
 from ldpstats.mechanisms.unary import OUE, SUE, UE, UnaryEncoding
 from ldpstats.noise import SupportNoise
@@ -69,6 +70,18 @@ class LongitudinalUnary(TwoRounds, UnaryEncoding, Protocol):
     def lifetime_ratio(self) -> Fraction:
         """Return the ratio of the permanent answer: p1 (1-q1) / ((1-p1) q1)."""
         return UnaryEncoding.likelihood_ratio(self)
+
+    def changing_ratio(self, rounds: int, changes: int, others: int) -> Fraction:
+        """Return the worst-case ratio of all reports, by enumeration of a bit at a time."""
+        return changing_ratio(self._parts, self.k, rounds, changes, others)
+
+    def _parts(self, values: int) -> list[Part]:
+        """Return the bits of the first values, and one for those of all the others, which are drawn anew as well."""
+        shown = tuple((GRID - often, often) for often in (self._pretend, self._show))
+        true, other = ((GRID - often, often) for often in (self._keep, self._flip))
+        own = [Part(tuple(true if value == bit else other for value in range(values)), shown) for bit in range(values)]
+        rest = self.k - values
+        return [*own, Part((other,) * values, shown, rest)] if rest else own
 
     def remember(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
         """Draw the permanent bits."""

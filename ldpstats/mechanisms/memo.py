@@ -26,8 +26,8 @@ class Memo:
 
     A permanent answer is drawn when a respondent first has a value, and reused whenever she has it again. So all
     reports about one value together tell no more than the permanent answer does, which is what the level of a
-    longitudinal mechanism is about. Without a memo, reports that are averaged give the value away. A respondent
-    whose value changes spends one such level for each permanent answer that she uses.
+    longitudinal mechanism is about. Without a memo, reports that are averaged give the value away. Whether and when a
+    value changes is not protected, however few permanent answers she uses: see `Longitudinal.changing_epsilon`.
 
     The memo itself is as secret as the values: it says who had which. It stays with the respondents, or in a
     simulation. Once it holds answers that were drawn from a seed, all its reports say that they are simulated.
