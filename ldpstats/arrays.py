@@ -10,19 +10,41 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.limits import LEAST_EPSILON, refuse_too_many_cells
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 
+LARGEST_WHOLE = (1 << 63) - 1
+"""The largest whole number that an array of 64 bits holds."""
+
+
 def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
-    """Return `values` as an array; rows of different lengths are refused."""
+    """Return `values` as an array; rows of different lengths, and masks that hide something, are refused."""
+    parts = values if isinstance(values, (list, tuple)) else ()
+    if np.ma.is_masked(values) or any(isinstance(one, np.ma.MaskedArray) and np.ma.is_masked(one) for one in parts):
+        raise LdpstatsError(
+            f"{what} came with masked entries",
+            "arrays in which nothing is masked",
+            "Leave the masked ones out (compressed()), or give missing answers a category of their own.",
+        )
     try:
         return np.asarray(values)
-    except ValueError as error:
-        raise LdpstatsError(f"{what} came with rows of different lengths", "rows of one length") from error
+    except (ValueError, OverflowError) as error:
+        raise LdpstatsError(
+            f"{what} came with rows of different lengths, or numbers that no array holds", "rows of one length"
+        ) from error
+
+
+def real_array(values: ArrayLike, what: str) -> NDArray[np.float64]:
+    """Return `values` as doubles; what is no number, or too large for one, is refused."""
+    array = as_array(values, what)
+    if array.size and array.dtype.kind not in "iuf":
+        raise LdpstatsError(f"{what} = {shortened(values)}", "numbers")
+    return array.astype(np.float64)
 
 
 def integers_below(values: ArrayLike, bound: int, what: str) -> NDArray[np.int64]:
@@ -63,29 +85,54 @@ def counts_array(values: ArrayLike, cells: int, what: str) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-def at_least(value: object, least: int, what: str) -> int:
-    """Return `value` as an int that is at least `least`; bool and fractions are refused."""
+def at_least(value: object, least: int, what: str, most: int = LARGEST_WHOLE) -> int:
+    """Return `value` as an int from `least` to `most`; bool and fractions are refused."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
-        raise LdpstatsError(f"{what} = {value!r}", f"a whole number, at least {least}")
+        raise LdpstatsError(f"{what} = {shortened(value)}", f"a whole number, at least {least}")
+    if value > most:
+        raise LdpstatsError(f"{what} = {shortened(value)}", f"a whole number from {least} to {most}")
     return int(value)
 
 
-def positive_epsilon(value: object, what: str = "epsilon") -> float:
-    """Return a finite, positive privacy level."""
+def whole_cells(value: object, what: str = "a table") -> int:
+    """Return a number of cells: at least two, and not more than can be worked with."""
+    cells = at_least(value, 2, f"the cells of {what}")
+    refuse_too_many_cells(cells, what)
+    return cells
+
+
+def real_number(value: object) -> float:
+    """Return a number as a double, infinite where it is too large for one, and NaN for what is no number at all."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
     try:
-        number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+        return float(value)
     except OverflowError:
-        number = math.inf
+        return -math.inf if value < 0 else math.inf
+
+
+def positive_epsilon(value: object, what: str = "epsilon") -> float:
+    """Return a finite privacy level that is large enough for doubles."""
+    number = real_number(value)
     if not 0 < number < math.inf:
-        raise LdpstatsError(f"{what} = {value!r}", "a finite number above 0", "Common choices lie between 0.5 and 4.")
+        raise LdpstatsError(
+            f"{what} = {shortened(value)}", "a finite number above 0", "Common choices lie between 0.5 and 4."
+        )
+    if number < LEAST_EPSILON:
+        raise LdpstatsError(
+            f"{what} = {shortened(value)}",
+            f"levels from {LEAST_EPSILON:g} up, large enough to show in probabilities that are doubles",
+            "Common choices lie between 0.5 and 4.",
+        )
     return number
 
 
 def significance(value: object, what: str = "alpha") -> float:
     """Return a level strictly between 0 and 1."""
-    if not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise LdpstatsError(f"{what} = {value!r}", "a number strictly between 0 and 1")
-    return float(value)
+    number = real_number(value)
+    if not 0 < number < 1:
+        raise LdpstatsError(f"{what} = {shortened(value)}", "a number strictly between 0 and 1")
+    return number
 
 
 def places_onto(shape: Sequence[int], axes: Sequence[int]) -> IntArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, at_least
 from ldpstats.errors import LdpstatsError
+from ldpstats.limits import refuse_too_many_cells
 from ldpstats.noise import Information, NoiseModel, Tally, noise_from_dict
 from ldpstats.questions import Question
 
@@ -104,8 +106,9 @@ class Block:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Block:
         """Read a block that `to_dict` wrote."""
-        shape = tuple(plain["shape"])
-        classes = range(int(np.prod(shape))) if plain["classes"] is None else plain["classes"]
+        shape = tuple(at_least(side, 1, "the number of categories of an attribute") for side in plain["shape"])
+        refuse_too_many_cells(math.prod(shape), "a table")
+        classes = range(math.prod(shape)) if plain["classes"] is None else plain["classes"]
         question = Question(tuple(plain["attributes"]), shape, tuple(classes))
         if not isinstance(plain["simulated"], bool):
             raise LdpstatsError(f"simulated = {plain['simulated']!r}", "True or False")

@@ -26,6 +26,7 @@ from ldpstats.columns import (
 )
 from ldpstats.envelope import read_json
 from ldpstats.errors import DomainError, one_line
+from ldpstats.limits import refuse_too_many_cells
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -134,6 +135,7 @@ class Domain:
     def index(self, attributes: Iterable[str] | None = None) -> pd.MultiIndex:
         """Return the labelled cells of the product of `attributes`, in the order of `cells`."""
         names = self._tabled(self.names if attributes is None else attributes)
+        refuse_too_many_cells(self.size(names), f"the product of {one_line(names)}: a table")
         return pd.MultiIndex.from_product([category_index(self.categories[name]) for name in names], names=names)
 
     def to_json(self) -> str:

@@ -47,5 +47,8 @@ def one_line(values: object, limit: int = 8) -> str:
 
 def shortened(value: object, limit: int = 80) -> str:
     """Print a single value for an error message, cut after `limit` letters."""
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except ValueError:  # Python does not print whole numbers of more than some thousand digits
+        return f"a {type(value).__name__} of very many digits"
     return shown if len(shown) <= limit else f"{shown[:limit]}... ({len(shown)} letters)"

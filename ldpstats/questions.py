@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import as_array, at_least, integers_below
 from ldpstats.domain import Domain, IntArrayLike
 from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.limits import refuse_too_many_cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +56,8 @@ class Question:
     def of(cls, domain: Domain, attributes: Iterable[str]) -> Question:
         """Ask for the joint value of some attributes."""
         asked = domain.project(attributes)
-        try:
-            return cls(asked.names, asked.shape, tuple(range(asked.size())))
-        except (OverflowError, MemoryError) as error:
-            raise LdpstatsError(
-                f"a question about {len(asked)} attributes with {asked.size()} cells",
-                "a table that fits in memory",
-                "Ask about fewer attributes together.",
-            ) from error
+        refuse_too_many_cells(asked.size(), f"a question about {one_line(asked.names)}: a table")
+        return cls(asked.names, asked.shape, tuple(range(asked.size())))
 
     @property
     def cells(self) -> int:

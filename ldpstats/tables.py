@@ -473,7 +473,7 @@ def _added_up(cells: Estimate, domain: Domain, names: tuple[str, ...]) -> Estima
     return replace(
         cells,
         estimate=values.reshape(size, -1).sum(axis=-1),
-        covariance=products.reshape(size, size, -1).sum(axis=-1),
+        spread=products.reshape(size, size, -1).sum(axis=-1),
         bounds=None,
     )
 

@@ -171,7 +171,7 @@ def test_reports_of_wide_windows_take_two_bytes_and_still_add_up() -> None:
 
 @pytest.mark.parametrize("epsilon", [1e-8, 1e-12, 1e-30])
 def test_levels_that_do_not_show_on_the_grid_are_refused(epsilon: float) -> None:
-    with pytest.raises(LdpstatsError, match="large enough to show in all weights"):
+    with pytest.raises(LdpstatsError, match="large enough to show in"):
         SHE(3, epsilon)
 
 

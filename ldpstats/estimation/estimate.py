@@ -2,19 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, significance
+from ldpstats.arrays import FloatArray, IntArray, significance
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.noise import Tally
+from ldpstats.noise import NoiseModel, Tally
 from ldpstats.privacy import PrivacyStatement
 
 ASSUMED = "Assumes independent respondents, and one look at the data."
 """What every interval and p-value rests on beside the channel; stopping when a result pleases is many looks."""
+
+
+@dataclass(frozen=True, eq=False)
+class TallySpread:
+    """How far the estimate from one tally spreads: variances at once, all covariances only when they are asked for.
+
+    Parameters
+    ----------
+    noise : NoiseModel
+        What the tally was seen through.
+    frequencies : array
+        The frequencies of its values, as estimated.
+    n : int
+        The reports behind it.
+    order : array of int, optional
+        The value that every cell shows, if they come in another order.
+    """
+
+    noise: NoiseModel
+    frequencies: FloatArray
+    n: int
+    order: IntArray | None = None
+
+    @cached_property
+    def variances(self) -> FloatArray:
+        """The variance of every cell."""
+        found = over_degrees_of_freedom(self.noise.variance(self.frequencies), self.n)
+        return found if self.order is None else found[..., self.order]
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """The whole covariance matrix."""
+        found = over_degrees_of_freedom(self.noise.covariance(self.frequencies), self.n)
+        return found if self.order is None else found[..., self.order, :][..., self.order]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,8 +61,8 @@ class Estimate:
     estimate : array, shape (..., cells)
         Frequencies: unbiased ones, unless the method that made them says otherwise. They may be negative or exceed
         one: clipping would bias everything made of them.
-    covariance : array, shape (..., cells, cells)
-        Estimate of their covariance: noise of the mechanism plus sampling of the respondents.
+    spread : array, shape (..., cells, cells), or TallySpread
+        Estimate of their covariance, or what it follows from: noise of the mechanism plus sampling of the respondents.
     n : int
         The reports behind them.
     bounds : array, shape (2, cells), optional
@@ -36,16 +71,34 @@ class Estimate:
     """
 
     estimate: FloatArray
-    covariance: FloatArray
+    spread: FloatArray | TallySpread
     n: int
     privacy: PrivacyStatement | None = None
     simulated: bool = False
     bounds: FloatArray | None = None
 
     @property
+    def covariance(self) -> FloatArray:
+        """The covariance matrix of the cells, shape (..., cells, cells); of very many cells it is refused."""
+        return self.spread.matrix if isinstance(self.spread, TallySpread) else self.spread
+
+    @property
     def std_err(self) -> FloatArray:
         """The standard error of every frequency; 0 where no report, or every one, supports the cell."""
-        return np.sqrt(np.maximum(np.diagonal(self.covariance, axis1=-2, axis2=-1), 0))
+        if isinstance(self.spread, TallySpread):
+            variances = self.spread.variances
+        else:
+            variances = np.diagonal(self.spread, axis1=-2, axis2=-1)
+        return np.sqrt(np.maximum(variances, 0))
+
+    def in_order(self, order: IntArray) -> Estimate:
+        """Return the estimate with cells in another order: those at these places."""
+        if isinstance(self.spread, TallySpread):
+            spread: FloatArray | TallySpread = replace(self.spread, order=order)
+        else:
+            spread = self.spread[..., order, :][..., order]
+        bounds = None if self.bounds is None else self.bounds[:, order]
+        return replace(self, estimate=self.estimate[..., order], spread=spread, bounds=bounds)
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
         """Return pointwise intervals for the population frequencies, shape (..., cells, 2).
@@ -94,9 +147,8 @@ def invert(tally: Tally, privacy: PrivacyStatement | None = None) -> Estimate:
     """
     refuse_empty(tally.n)
     estimate = tally.noise.debias(tally.proportions)
-    covariance = tally.noise.covariance(estimate)
-    covariance = over_degrees_of_freedom(covariance, tally.n)
-    return Estimate(estimate, covariance, tally.n, privacy, tally.simulated, tally.noise.bounds())
+    spread = TallySpread(tally.noise, estimate, tally.n)
+    return Estimate(estimate, spread, tally.n, privacy, tally.simulated, tally.noise.bounds())
 
 
 def refuse_empty(n: int, whose: str = "this tally") -> None:
@@ -107,6 +159,6 @@ def refuse_empty(n: int, whose: str = "this tally") -> None:
         )
 
 
-def over_degrees_of_freedom(covariance: FloatArray, n: int) -> FloatArray:
-    """Divide by n - 1; a single report says nothing about its own spread."""
-    return covariance / (n - 1) if n > 1 else np.full_like(covariance, np.inf)
+def over_degrees_of_freedom(spread: FloatArray, n: int) -> FloatArray:
+    """Divide variances or covariances by n - 1; a single report says nothing about its own spread."""
+    return spread / (n - 1) if n > 1 else np.full_like(spread, np.inf)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -225,13 +225,8 @@ TABLE_METHODS: Mapping[str, TableMethod] = {
 
 def _inverted(block: AskedBlock) -> Estimate:
     """Invert a block that has an answer of its own for every cell."""
-    answers, classes = invert(block.tally), np.asarray(block.question.classes)
-    return replace(
-        answers,
-        estimate=answers.estimate[classes],
-        covariance=answers.covariance[np.ix_(classes, classes)],
-        bounds=None if answers.bounds is None else answers.bounds[:, classes],
-    )
+    answers = invert(block.tally)
+    return answers if block.question.is_identity else answers.in_order(np.asarray(block.question.classes))
 
 
 def _reports(blocks: Sequence[AskedBlock]) -> int:

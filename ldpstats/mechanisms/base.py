@@ -12,8 +12,17 @@ from typing import Any, ClassVar, Literal, Protocol, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray, at_least, counts_array, integers_below, positive_epsilon
-from ldpstats.errors import LdpstatsError, ReportError
+from ldpstats.arrays import (
+    BoolArray,
+    FloatArray,
+    as_array,
+    at_least,
+    counts_array,
+    integers_below,
+    positive_epsilon,
+    real_array,
+)
+from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.estimation import (
     Aspect,
     ChannelFit,
@@ -27,6 +36,7 @@ from ldpstats.estimation import (
     report_sizes,
     tally_fit,
 )
+from ldpstats.limits import LARGEST_ALPHABET, refuse_too_many_cells
 from ldpstats.noise import NoiseModel, SupportNoise, Tally
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.randomness import Draws, Rng, client_draws, generator
@@ -35,8 +45,6 @@ _CHUNK_BYTES = 1 << 26
 """How many bytes of reports are made at once."""
 _CHUNK_ENTRIES = 1 << 22
 """How many entries the tallies of single reports have that are made at once."""
-LARGEST_ALPHABET = (1 << 32) - 1
-"""Within so many values all draws and hash functions are exact; more could not be counted anyway (32 GiB of counts)."""
 GRID_LEVEL = 20.0
 """Up to here the rounding of probabilities to the grid costs less than 1e-9, for up to a million values."""
 
@@ -47,6 +55,9 @@ class ReportFormat:
 
     dtype: np.dtype[Any]
     width: int | None = None
+
+    def __post_init__(self) -> None:
+        refuse_too_many_cells(self.width or 1, "a report")
 
     def shape(self, n: int) -> tuple[int, ...]:
         """Return the shape of the array that holds n reports."""
@@ -130,7 +141,7 @@ class Mechanism(Protocol):
         object.__setattr__(self, "k", at_least(self.k, 2, "k"))
         if self.k > LARGEST_ALPHABET:
             raise LdpstatsError(
-                f"k = {self.k}",
+                f"k = {shortened(self.k)}",
                 f"up to {LARGEST_ALPHABET} values",
                 "Ask for a coarser question; OpenRR and OpenRAPPOR take strings that nobody listed.",
             )
@@ -154,7 +165,7 @@ class Mechanism(Protocol):
 
     def count(self, reports: Reports | ArrayLike) -> Tally:
         """Count reports; a bare array is checked like anything that came over a wire."""
-        collected = reports if isinstance(reports, Reports) else Reports(self, np.asarray(reports))
+        collected = reports if isinstance(reports, Reports) else Reports(self, as_array(reports, "reports"))
         if collected.mechanism != self:
             raise ReportError(
                 f"reports of {collected.mechanism}",
@@ -272,13 +283,15 @@ class Mechanism(Protocol):
 
         `freq` holds all k frequencies, or is the frequency of one value (the others then share the rest equally).
         """
-        frequencies = np.asarray(freq, dtype=float)
+        noise, frequencies = self.noise, real_array(freq, "freq")
         one = frequencies.ndim == 0
         if one:
             frequencies = np.append(frequencies, np.full(self.k - 1, (1 - frequencies) / (self.k - 1)))
         if frequencies.shape != (self.k,) or not frequencies.min() >= 0 or abs(frequencies.sum() - 1) > 1e-9:
-            raise LdpstatsError(f"freq = {freq!r}", f"a frequency from 0 to 1, or {self.k} of them that sum to 1")
-        variances = np.diagonal(self.noise.covariance(frequencies)) / at_least(n, 1, "n")
+            raise LdpstatsError(
+                f"freq = {shortened(freq)}", f"a frequency from 0 to 1, or {self.k} of them that sum to 1"
+            )
+        variances = noise.variance(frequencies) / at_least(n, 1, "n")
         return float(variances[0]) if one else variances
 
     def to_dict(self) -> dict[str, Any]:
@@ -306,7 +319,7 @@ class Reports:
     simulated: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "data", _checked_reports(self.mechanism, np.asarray(self.data)))
+        object.__setattr__(self, "data", _checked_reports(self.mechanism, as_array(self.data, "reports")))
 
     def __len__(self) -> int:
         return len(self.data)
@@ -324,7 +337,7 @@ def _checked_reports(mechanism: Mechanism, data: NDArray[Any]) -> NDArray[Any]:
     expected = mechanism.report_format
     if data.ndim == 0:
         raise ReportError(
-            f"{data.item()!r} as reports", f"an array of reports ({expected.dtype}) or what privatize returned"
+            f"{shortened(data.item())} as reports", f"an array of reports ({expected.dtype}) or what privatize returned"
         )
     if data.size == 0:
         data = data.reshape(expected.shape(0)).astype(expected.dtype)

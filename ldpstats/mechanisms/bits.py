@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
+
+_COUNTED = 1 << 14
+"""Up to so many values the number of subsets is counted, beyond its logarithm is: that is right to a part in 10^12."""
 
 
 def set_bits(rows: NDArray[np.uint8], places: NDArray[np.int64], bits: BoolArray) -> None:
@@ -37,3 +41,11 @@ def bit_counts(rows: NDArray[np.uint8], width: int) -> NDArray[np.int64]:
     kernels.count_bits(np.ascontiguousarray(padded).view("<u8"), counts)
     # the first bit of a byte is its highest one
     return counts.reshape(-1, 8)[:, ::-1].ravel()[:width]
+
+
+def subset_bits(values: int, size: int) -> int:
+    """Return the bits of the number of a set among all sets of its size."""
+    if values <= _COUNTED:
+        return (math.comb(values, size) - 1).bit_length()
+    logarithm = math.lgamma(values + 1) - math.lgamma(size + 1) - math.lgamma(values - size + 1)
+    return math.ceil(logarithm / math.log(2))

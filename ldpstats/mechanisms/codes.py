@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from ldpstats.arrays import at_least
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.hashing import symbols_of
+from ldpstats.limits import MOST_CODES, refuse_too_large
 from ldpstats.noise.revealed import differing_bits, identifies
 
 Family: TypeAlias = Callable[[int, int, int, int], NDArray[np.int64]]
 """Public maps from k values to symbols: family(k, how many maps, symbols, seed) has a row per map."""
 
 _SEEDS_TRIED = 100
-_LARGEST_CODE = 1 << 25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,12 +101,7 @@ def refuse_too_many(k: int, cohorts: int, hashes: int, width: int) -> None:
         raise NotIdentifiedError(
             f"{k} values in {cohorts} cohorts of {width} symbols", f"at most {most} values", "Take more cohorts."
         )
-    if cohorts * width * k > _LARGEST_CODE:
-        raise LdpstatsError(
-            f"{cohorts} cohorts of {width} symbols for {k} values",
-            f"up to {_LARGEST_CODE} combinations of them",
-            "OLH hashes alphabets of any size.",
-        )
+    refuse_too_large((cohorts, width, k), "codes", "OLH hashes alphabets of any size.", MOST_CODES)
 
 
 def usual_width(k: int) -> int:

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, exp_below, numerator_at_least, probability
+from ldpstats.limits import refuse_too_large
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
+from ldpstats.mechanisms.bits import subset_bits
 from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.randomness import Draws
@@ -55,6 +57,7 @@ class DBitFlip(Mechanism):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
+        refuse_too_large((self.k, self.k), "an encoding", "OUE and OLH take larger alphabets.")
         chosen = math.isqrt(self.k - 1) + 1 if self.d is None else self.d
         if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)) or not 1 <= chosen <= self.k:
             raise LdpstatsError(f"d = {chosen!r} for {self.k} values", f"a whole number from 1 to {self.k}")
@@ -85,7 +88,7 @@ class DBitFlip(Mechanism):
     @property
     def report_bits(self) -> int:
         """The bits of the number of a set among all sets of its size, and those of its values."""
-        return (math.comb(self.k, self._bits) - 1).bit_length() + self._bits
+        return subset_bits(self.k, self._bits) + self._bits
 
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of a report with v's bit set and w's not, between v and w; with one bit, of v's alone."""

@@ -87,6 +87,7 @@ class RR(GRR):
     only_k: ClassVar[int | None] = 2
 
     def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
         if self.k != self.only_k:
             raise LdpstatsError(f"k = {self.k!r}", "2 for a yes-or-no question", "GRR takes any number of values.")
         GRR.__post_init__(self)

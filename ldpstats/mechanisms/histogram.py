@@ -54,7 +54,7 @@ class SHE(Mechanism):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
-        if not 1 < self.likelihood_ratio() <= exp_below(self.epsilon):
+        if min(self._weights) <= 0 or not 1 < self.likelihood_ratio() <= exp_below(self.epsilon):
             raise LdpstatsError(
                 f"epsilon = {self.epsilon!r}",
                 "levels large enough to show in all weights of the noise on a grid of 2^-64",

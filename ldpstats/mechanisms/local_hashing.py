@@ -19,6 +19,8 @@ from ldpstats.noise import SupportNoise
 from ldpstats.randomness import Draws
 
 _SEED_WORDS = 2
+_CERTAINLY_MOST = 20.0
+"""Above this level e^ε is larger than the number of symbols can be."""
 
 
 class LocalHashing(Mechanism, Protocol):
@@ -193,6 +195,8 @@ def best_symbols(epsilon: float) -> int:
 
     With m symbols but one, (e^ε + m)² / m is smaller for m + 1 than for m just if e^(2ε) exceeds m (m + 1).
     """
+    if epsilon > _CERTAINLY_MOST:
+        return LARGEST_SYMBOLS
     likelihood = exp_below(epsilon)
     below = int(likelihood)
     better = below + 2 if likelihood**2 > below * (below + 1) else below + 1

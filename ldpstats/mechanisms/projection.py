@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray, at_least
-from ldpstats.errors import LdpstatsError, ReportError
+from ldpstats.errors import ReportError
 from ldpstats.grid import GRID, favoured_numerator, probability
+from ldpstats.limits import MOST_CODES, refuse_too_large
 from ldpstats.mechanisms.base import Mechanism
 from ldpstats.mechanisms.single import SingleOutput
 from ldpstats.noise import MultinomialNoise, Tally
@@ -21,7 +22,6 @@ from ldpstats.noise.cohorts import CohortChannel
 from ldpstats.randomness import Draws
 
 _ROWS_PER_VALUE = 4
-_LARGEST_MATRIX = 1 << 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,7 @@ class SHist(SingleOutput):
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
         rows = at_least(_ROWS_PER_VALUE * self.k if self.rows is None else self.rows, self.k, "rows")
-        if rows * self.k > _LARGEST_MATRIX:
-            raise LdpstatsError(
-                f"a matrix of {rows} rows for {self.k} values",
-                f"up to {_LARGEST_MATRIX} entries",
-                "HRR does the same for alphabets of any size.",
-            )
+        refuse_too_large((rows, 2, self.k), "codes", "HRR does the same for larger alphabets.", MOST_CODES)
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "seed", at_least(self.seed, 0, "seed"))
         favoured_numerator(self.epsilon, 1, 2)  # refuses levels that are too low

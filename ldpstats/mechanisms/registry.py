@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import at_least
-from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.arrays import at_least, positive_epsilon
+from ldpstats.errors import LdpstatsError, one_line, shortened
+from ldpstats.limits import MOST_CELLS
 from ldpstats.mechanisms.base import Mechanism
 from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
@@ -60,6 +61,10 @@ REGISTRY: tuple[type[Mechanism], ...] = (
 )
 
 
+_AS_EXACT = 0.01
+"""Variances that differ by a smaller share are as good as equal: 1 % more respondents make up for it."""
+
+
 def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
     """Make a mechanism by its name or an alias, in any case.
 
@@ -79,7 +84,7 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
                     f"the options {one_line(list(options))} for {kind.name}", f"{one_line(own)} beside k and epsilon"
                 ) from error
     raise LdpstatsError(
-        f"the mechanism {name!r}",
+        f"the mechanism {shortened(name)}",
         one_line([kind.name for kind in REGISTRY], len(REGISTRY)),
         "See ldpstats.mechanisms() for what they are also known as.",
     )
@@ -90,7 +95,8 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
 
     "epsilon" is the strict level of everything a respondent sends about one value, "bits" the cost of a report
     and "variance" the exact n-fold variance of the estimated frequency of a value that one respondent in k has (the
-    mean over the values, where public hash functions make them differ).
+    mean over the values, where public hash functions make them differ). They are NaN where a mechanism refuses so
+    many values, or so low a level.
 
     Examples
     --------
@@ -102,7 +108,8 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
     """
     rows = []
     for kind in REGISTRY:
-        one = mechanism(kind.name, k=kind.only_k or k, epsilon=epsilon)
+        values = kind.only_k or k
+        found = _Figures.of(kind, values, epsilon)
         rows.append(
             {
                 "name": kind.name,
@@ -110,20 +117,41 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
                 "source": kind.source,
                 "summary": (kind.__doc__ or "").splitlines()[0],
                 "purpose": kind.purpose,
-                "k": one.k,
-                "epsilon": one.strict_epsilon(),
-                "bits": one.report_bits,
-                "variance": _mean_variance(one),
+                "k": values,
+                "epsilon": found.epsilon,
+                "bits": found.bits,
+                "variance": found.variance,
             }
         )
     return pd.DataFrame(rows)
 
 
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """The figures of a mechanism, NaN where it refuses so many values or this level, with its reason."""
+
+    epsilon: float
+    bits: float
+    variance: float
+    refused: str = ""
+
+    @classmethod
+    def of(cls, kind: type[Mechanism], k: int, epsilon: float) -> _Figures:
+        at_least(k, 2, "k", MOST_CELLS)
+        positive_epsilon(epsilon)
+        try:
+            one = mechanism(kind.name, k=k, epsilon=epsilon)
+            return cls(one.strict_epsilon(), one.report_bits, _mean_variance(one))
+        except LdpstatsError as error:
+            return cls(np.nan, np.nan, np.nan, error.came)
+
+
 def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
     """Rank the mechanisms for one answer by the exact standard error of a frequency when all k are equally frequent.
 
-    Of mechanisms that are equally exact the one with the shorter reports comes first, then the one registered
-    first. The last column says why a mechanism stands where it does.
+    Of mechanisms that are as exact as the best, up to 1 % of the variance, the one with the shortest reports comes
+    first (with very many values that is OLH, whose reports do not grow with them); those that refuse so many values,
+    or so low a level, come last. The last column says why a mechanism stands where it does.
 
     Examples
     --------
@@ -132,18 +160,24 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
     """
     respondents = at_least(n, 1, "n")
     kinds = [kind for kind in REGISTRY if kind.purpose == "one answer" and kind.only_k in (None, k)]
-    candidates = [mechanism(kind.name, k=k, epsilon=epsilon) for kind in kinds]
+    figures = [_Figures.of(kind, k, epsilon) for kind in kinds]
     ranked = pd.DataFrame(
         {
-            "name": [one.name for one in candidates],
-            "std_err": [float(np.sqrt(_mean_variance(one) / respondents)) for one in candidates],
-            "bits per report": [one.report_bits for one in candidates],
-            "epsilon per report": [one.strict_epsilon() for one in candidates],
+            "name": [kind.name for kind in kinds],
+            "std_err": [float(np.sqrt(one.variance / respondents)) for one in figures],
+            "bits per report": [one.bits for one in figures],
+            "epsilon per report": [one.epsilon for one in figures],
+            "why": [one.refused for one in figures],
         }
     )
-    ratio = (ranked["std_err"] / ranked["std_err"].min()).round(9)
-    ranked = ranked.iloc[np.lexsort((ranked["bits per report"], ratio))].reset_index(drop=True)
-    ranked["why"] = [_why(row, ranked.iloc[0]) for _, row in ranked.iterrows()]
+    if ranked["std_err"].isna().all():
+        mechanism(kinds[0].name, k=k, epsilon=epsilon).noise  # noqa: B018  # says why itself
+    least = float(ranked["std_err"].min())
+    ratio = (ranked["std_err"] / least).round(9)
+    exact = ratio.mask(ratio**2 <= 1 + _AS_EXACT, 1.0)
+    order = np.lexsort((ratio, ranked["bits per report"], exact))
+    ranked = ranked.iloc[order].reset_index(drop=True)
+    ranked["why"] = [row["why"] or _why(row, ranked.iloc[0], least) for _, row in ranked.iterrows()]
     return ranked
 
 
@@ -158,11 +192,12 @@ def _mean_variance(mechanism: Mechanism) -> float:
     return float(np.mean(mechanism.variance(np.full(mechanism.k, 1 / mechanism.k), 1)))
 
 
-def _why(row: pd.Series[Any], best: pd.Series[Any]) -> str:
-    ratio, saving = (row["std_err"] / best["std_err"]) ** 2, best["bits per report"] / row["bits per report"]
+def _why(row: pd.Series[Any], best: pd.Series[Any], least: float) -> str:
+    ratio, saving = (row["std_err"] / least) ** 2, best["bits per report"] / row["bits per report"]
+    longer = ", longer reports" if saving < 1 else ""
     if ratio < 1 + 1e-9:
-        return (
-            "least variance" if row["bits per report"] <= best["bits per report"] else "least variance, longer reports"
-        )
+        return f"least variance{longer}"
+    if ratio <= 1 + _AS_EXACT:
+        return f"within {100 * _AS_EXACT:g} % of the least variance{longer}"
     size = f", {saving:.3g} times shorter reports" if saving > 1 else ""
     return f"{ratio:.3g} times the least variance{size}"

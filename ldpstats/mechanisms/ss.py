@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -14,6 +13,7 @@ from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, double, exp_below, favoured_numerator, probability
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
+from ldpstats.mechanisms.bits import subset_bits
 from ldpstats.noise import MultinomialNoise, NoiseModel, SupportNoise, TruthOrFake
 from ldpstats.randomness import Draws
 
@@ -74,7 +74,7 @@ class SS(Mechanism):
     @property
     def report_bits(self) -> int:
         """The bits of the number of a set among all sets of its size."""
-        return (math.comb(self.k, self._size) - 1).bit_length()
+        return subset_bits(self.k, self._size)
 
     def likelihood_ratio(self) -> Fraction:
         """Return P(S | v in S) / P(S | w not in S), with the numbers of sets that hold and do not hold a value."""

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, whole_cells
 from ldpstats.errors import LdpstatsError
+from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import multinomial_covariance
 from ldpstats.noise.information import Information
 from ldpstats.noise.level import log_ratio
@@ -39,12 +40,13 @@ class AdditiveNoise:
     weights: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        whole_cells(self.cells)
         # written so that a NaN fails
         proper = len(self.weights) >= 2 and min(self.weights) > 0 and abs(sum(self.weights) - 1) <= 1e-9
-        if not (proper and self.shift > 0 and self.cells >= 2):
+        if not (proper and self.shift > 0):
             raise LdpstatsError(
-                f"{len(self.weights)} weights that sum to {sum(self.weights)!r}, for {self.cells} values",
-                "at least two positive weights that sum to 1 and fall more than they rise, for at least two values",
+                f"{len(self.weights)} weights that sum to {sum(self.weights)!r}",
+                "at least two positive weights that sum to 1 and fall more than they rise",
             )
 
     @property
@@ -102,6 +104,7 @@ class AdditiveNoise:
 
     def report_covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report: noise in every entry, and the sampling of the respondent."""
+        refuse_too_large((self.cells, self.cells), "a covariance matrix")
         return self.spread * np.eye(self.cells) + self.shift**2 * multinomial_covariance(frequencies)
 
     def debias(self, proportions: FloatArray) -> FloatArray:
@@ -115,6 +118,10 @@ class AdditiveNoise:
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate."""
         return self.report_covariance(frequencies) / self.shift**2
+
+    def variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the variances of the debiased estimate."""
+        return self.spread / self.shift**2 + frequencies * (1 - frequencies)
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the sum of each entry over those who hold its value and those who do not."""

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, as_array
+from ldpstats.arrays import FloatArray, as_array, whole_cells
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.limits import refuse_too_large
 from ldpstats.noise.information import Information
 from ldpstats.noise.level import log_ratio
 
@@ -61,6 +62,10 @@ class Channel(Protocol):
         """Return the covariance matrix of one report's estimate, given the distribution of the report."""
         ...
 
+    def variances(self, mean: FloatArray) -> FloatArray:
+        """Return the diagonal of `spread`, without the rest."""
+        ...
+
     def merged(self, classes: NDArray[np.int64], /) -> Channel | None:
         """Return the channel between classes of values and the same classes of outputs, if there is one."""
         ...
@@ -89,6 +94,7 @@ class TruthOrFake:
     @classmethod
     def uniform(cls, cells: int, honest: Fraction) -> TruthOrFake:
         """Report the true value with probability `honest`, every other one equally often."""
+        cells = whole_cells(cells)
         return cls(float(honest - (1 - honest) / (cells - 1)), (1 / cells,) * cells)
 
     @property
@@ -113,6 +119,7 @@ class TruthOrFake:
 
     def matrix(self) -> FloatArray:
         """Return the whole channel, a row per true value."""
+        refuse_too_large((self.cells, self.cells), "a channel")
         return self.push(np.eye(self.cells))
 
     def invert(self, proportions: FloatArray) -> FloatArray:
@@ -135,7 +142,12 @@ class TruthOrFake:
 
     def spread(self, mean: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report's estimate."""
+        refuse_too_large((self.cells, self.cells), "a covariance matrix")
         return multinomial_covariance(mean) / self.truth**2
+
+    def variances(self, mean: FloatArray) -> FloatArray:
+        """Return the variances of one report's estimate."""
+        return mean * (1 - mean) / self.truth**2
 
     def merged(self, classes: NDArray[np.int64], /) -> TruthOrFake:
         """Add the fake frequencies up by class: a coarser answer is truth or fake with the same probability."""
@@ -216,6 +228,12 @@ class DenseChannel:
         """Return the covariance matrix of one report's estimate."""
         inverse = self.invert(np.eye(self.outputs))
         return inverse.T @ multinomial_covariance(mean) @ inverse
+
+    def variances(self, mean: FloatArray) -> FloatArray:
+        """Return the variances of one report's estimate."""
+        inverse = self.invert(np.eye(self.outputs))
+        found: FloatArray = mean @ inverse**2 - (mean @ inverse) ** 2
+        return found
 
     def merged(self, _classes: NDArray[np.int64], /) -> None:
         """Give none: what a coarser answer looks like depends on the frequencies inside its class."""

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, IntArray, as_array
+from ldpstats.arrays import FloatArray, IntArray, as_array, at_least
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.limits import MOST_CODES, refuse_too_large
 from ldpstats.noise.information import Information, information_of
 from ldpstats.noise.level import log_ratio
 
@@ -46,12 +47,14 @@ class CohortChannel:
 
     def __post_init__(self) -> None:
         given = as_array(self.codes, "the codes of a channel")
+        at_least(self.symbols, 2, "symbols")
         wide = given.ndim == 2 and given.dtype.kind in "iu" and given.shape[0] >= 1 and given.shape[1] >= 2
-        if not (wide and self.symbols >= 2 and 0 <= given.min() <= given.max() < self.symbols):
+        if not (wide and 0 <= given.min() <= given.max() < self.symbols):
             raise LdpstatsError(
                 f"codes of dtype {given.dtype} and shape {given.shape} for {self.symbols!r} symbols",
                 "a row per cohort: a whole number from 0 below the number of symbols for each of two or more values",
             )
+        refuse_too_large((self.symbols, *given.shape), "codes", most=MOST_CODES)
         if not 1 / self.symbols < self.truth <= 1:
             raise LdpstatsError(f"truth = {self.truth!r}", f"a probability above 1/{self.symbols}, at most 1")
         codes = np.array(given, dtype=np.min_scalar_type(self.symbols - 1), order="C")
@@ -176,6 +179,12 @@ class CohortChannel:
         expected: FloatArray = mean @ self._members @ inverse
         second: FloatArray = inverse @ self._pairs(mean) @ inverse
         return second - expected[..., :, None] * expected[..., None, :]
+
+    def variances(self, mean: FloatArray) -> FloatArray:
+        """Return the variances of one report's estimate."""
+        estimates = self._members @ (self._inverse_gram / self._gain)
+        found: FloatArray = mean @ estimates**2 - (mean @ estimates) ** 2
+        return found
 
     def _pairs(self, weights: FloatArray) -> FloatArray:
         """Return for every two values the total weight of the outputs whose slots hold both."""

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray, IntArray
+from ldpstats.arrays import BoolArray, FloatArray, IntArray, at_least, whole_cells
 from ldpstats.errors import LdpstatsError
+from ldpstats.limits import refuse_too_large, refuse_too_many_cells
 from ldpstats.noise.information import Information, information_of
 from ldpstats.noise.level import log_ratio
 
@@ -111,7 +112,9 @@ class HadamardResponse:
     inside: float
 
     def __post_init__(self) -> None:
-        fits = self.size >= 2 and self.size.bit_count() == 1 and 2 <= self.cells <= self.blocks * (self.size - 1)
+        whole_cells(self.cells)
+        refuse_too_many_cells(at_least(self.blocks, 1, "blocks") * at_least(self.size, 2, "size"), "a channel")
+        fits = self.size.bit_count() == 1 and self.cells <= self.blocks * (self.size - 1)
         if not (fits and 1 / (2 * self.blocks) < self.inside <= 1):
             raise LdpstatsError(
                 f"{self.cells!r} values in {self.blocks!r} blocks of {self.size!r}, inside = {self.inside!r}",
@@ -165,6 +168,7 @@ class HadamardResponse:
 
     def matrix(self) -> FloatArray:
         """Return the whole channel, a row per true value."""
+        refuse_too_large((self.cells, self.outputs), "a channel")
         return self.push(np.eye(self.cells))
 
     def invert(self, proportions: FloatArray) -> FloatArray:
@@ -174,6 +178,7 @@ class HadamardResponse:
 
     def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
         """Pull the score of the outputs back to the cells, up to multiples of ones, which contrasts do not see."""
+        refuse_too_large((self.cells, self.cells), "the information")
         here, pulled, seen = self._places, self._transform(weights), self._transform(precision)
         first = here & -self.size
         sums = seen[..., first, None] + seen[..., here, None] + seen[..., None, here]
@@ -201,9 +206,17 @@ class HadamardResponse:
 
     def spread(self, mean: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report's estimate: one transform holds all products of two rows."""
+        refuse_too_large((self.cells, self.cells), "a covariance matrix")
         expected = self.invert(mean)
         second = self._pairs(self._transform(mean)) / (self.size * self._gain) ** 2
         return second - expected[..., :, None] * expected[..., None, :]
+
+    def variances(self, mean: FloatArray) -> FloatArray:
+        """Return the variances of one report's estimate: the square of a row is all ones, within its block."""
+        scale = self.size * self._gain
+        shares = mean.reshape(*mean.shape[:-1], self.blocks, self.size).sum(axis=-1)
+        found: FloatArray = shares[..., self._places // self.size] / scale**2 - self.invert(mean) ** 2
+        return found
 
     @property
     def _together(self) -> BoolArray:
@@ -254,11 +267,9 @@ class HadamardCoefficients:
     truth: float
 
     def __post_init__(self) -> None:
-        if not (self.cells >= 2 and 0.5 < self.truth <= 1):
-            raise LdpstatsError(
-                f"{self.cells!r} values with truth = {self.truth!r}",
-                "two values or more, and a probability above one half, at most 1",
-            )
+        refuse_too_many_cells(2 * order(whole_cells(self.cells)), "a channel")
+        if not 0.5 < self.truth <= 1:
+            raise LdpstatsError(f"truth = {self.truth!r}", "a probability above one half, at most 1")
 
     @property
     def order(self) -> int:
@@ -293,6 +304,7 @@ class HadamardCoefficients:
 
     def matrix(self) -> FloatArray:
         """Return the whole channel, a row per true value."""
+        refuse_too_large((self.cells, self.outputs), "a channel")
         return self.push(np.eye(self.cells))
 
     def invert(self, proportions: FloatArray) -> FloatArray:
@@ -301,6 +313,7 @@ class HadamardCoefficients:
 
     def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
         """Pull the score of the outputs back to the cells, up to multiples of ones, which contrasts do not see."""
+        refuse_too_large((self.cells, self.cells), "the information")
         gain, values = self._contrast / self.outputs, np.arange(self.cells)
         pulled = walsh_hadamard(self._signed(weights, -1))[..., : self.cells]
         seen = walsh_hadamard(self._signed(precision, 1))
@@ -321,8 +334,13 @@ class HadamardCoefficients:
 
     def spread(self, mean: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report's estimate: c² I - f fᵀ."""
+        refuse_too_large((self.cells, self.cells), "a covariance matrix")
         expected = self.invert(mean)
         return np.eye(self.cells) / self._contrast**2 - expected[..., :, None] * expected[..., None, :]
+
+    def variances(self, mean: FloatArray) -> FloatArray:
+        """Return the variances of one report's estimate."""
+        return 1 / self._contrast**2 - self.invert(mean) ** 2
 
     def merged(self, _classes: NDArray[np.int64], /) -> None:
         """Give none: classes of values have no row of their own."""

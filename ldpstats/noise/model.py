@@ -73,6 +73,10 @@ class NoiseModel(Protocol):
         """Return n times the covariance matrix of the debiased estimate."""
         ...
 
+    def variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the variances of the debiased estimate: the diagonal of the covariance, without the rest."""
+        ...
+
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the tally of respondents whose true values are known, exactly, at the level of counts."""
         ...

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
+from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import Channel, multinomial_covariance, proper
 from ldpstats.noise.information import Information
 
@@ -59,6 +60,7 @@ class MultinomialNoise:
 
     def report_covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report's indicator vector."""
+        refuse_too_large((self.outputs, self.outputs), "a covariance matrix")
         return multinomial_covariance(self.mean(frequencies))
 
     def debias(self, proportions: FloatArray) -> FloatArray:
@@ -73,13 +75,20 @@ class MultinomialNoise:
         """Return n times the covariance matrix of the debiased estimate."""
         return self.channel.spread(self.mean(frequencies))
 
+    def variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the variances of the debiased estimate."""
+        return self.channel.variances(self.mean(frequencies))
+
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the tally of respondents whose true values are known."""
         return self.channel.simulate(true_counts, rng)
 
     def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw `size` tallies of `n` random respondents each."""
-        return rng.multinomial(n, proper(self.mean(frequencies)), size=size)
+        mean = self.mean(frequencies)
+        # a transform may leave less than nothing, by rounding, where an output is impossible
+        nothing = np.abs(mean) < np.finfo(float).eps
+        return rng.multinomial(n, proper(np.where(nothing, np.maximum(mean, 0), mean)), size=size)
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the score of the multinomial likelihood and the expected information."""

@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, at_least
+from ldpstats.arrays import FloatArray, at_least, whole_cells
 from ldpstats.errors import LdpstatsError
+from ldpstats.limits import refuse_too_large
 from ldpstats.noise.additive import gls_score
 from ldpstats.noise.channels import multinomial_covariance, proper
 from ldpstats.noise.information import Information
@@ -188,7 +189,7 @@ class NoisyCounts:
     law: NoiseLaw
 
     def __post_init__(self) -> None:
-        at_least(self.cells, 2, "cells")
+        whole_cells(self.cells)
         at_least(self.n, 0, "the number of respondents of a release")
 
     @property
@@ -231,6 +232,7 @@ class NoisyCounts:
 
     def report_covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the sampling covariance of a respondent, and her share of the noise."""
+        refuse_too_large((self.cells, self.cells), "a covariance matrix")
         return multinomial_covariance(frequencies) + self.spread * np.eye(self.cells)
 
     def debias(self, proportions: FloatArray) -> FloatArray:
@@ -247,8 +249,12 @@ class NoisyCounts:
         Improper frequencies are cut at zero and scaled to sum to one first, lest a cell that shows less than nothing
         be given less than the variance of its noise.
         """
-        # not zero: if all are cut, they are equal
-        return self.report_covariance(proper(np.maximum(frequencies, np.finfo(float).tiny)))
+        return self.report_covariance(_cut(frequencies))
+
+    def variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the variances of the estimate, from the frequencies cut likewise."""
+        shares = _cut(frequencies)
+        return shares * (1 - shares) + self.spread
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Release the true counts of n respondents once."""
@@ -299,6 +305,11 @@ class NoisyCounts:
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""
         return {**self.law.to_dict(), "cells": self.cells, "n": self.n}
+
+
+def _cut(frequencies: FloatArray) -> FloatArray:
+    """Return proper frequencies; not zero: if all are cut, they are equal."""
+    return proper(np.maximum(frequencies, np.finfo(float).tiny))
 
 
 @lru_cache(maxsize=256)

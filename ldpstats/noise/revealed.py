@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray, FloatArray, as_array, at_least
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.limits import refuse_too_large
 from ldpstats.noise.information import Information, information_of, solve_or_shortest
 from ldpstats.noise.level import log_ratio
 from ldpstats.noise.subsets import uniform_subset_counts
@@ -130,8 +131,13 @@ class RevealedBits:
                 "encodings in which no value's bits are a combination of the others'",
                 "Take more cohorts, more bits or fewer values; or combine the reports with others in one table.",
             )
-        inverse: FloatArray = np.linalg.inv(self._flat.T @ self._flat)
+        inverse: FloatArray = self._flat if self._identity else np.linalg.inv(self._flat.T @ self._flat)
         return inverse
+
+    @cached_property
+    def _identity(self) -> bool:
+        """Whether every value sets one bit, and every bit is set by one value in order, as in plain unary encoding."""
+        return is_identity(self.encoding)
 
     @cached_property
     def epsilon(self) -> float:
@@ -212,6 +218,13 @@ class RevealedBits:
         middle = self._flat.T @ (spread + own[..., None] * self._flat)
         outer = frequencies[..., :, None] * frequencies[..., None, :]
         return self._inverse_gram @ middle @ self._inverse_gram - outer
+
+    def variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the variances of the debiased estimate; those of the slots, if each is for one value."""
+        if self._identity:
+            return self._squares(frequencies) - frequencies**2
+        covariance: FloatArray = np.diagonal(self.covariance(frequencies), axis1=-2, axis2=-1)
+        return covariance
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw who joins which cohort and who reveals which slots; what they send is binomial for every slot."""
@@ -327,12 +340,20 @@ class RevealedBits:
 
 def identifies(encoding: NDArray[Any]) -> bool:
     """Say whether the bits of the values are linearly independent, so that slots tell all frequencies."""
+    if is_identity(encoding):
+        return True
     bits = encoding.astype(float)
     try:
         pivots = np.diagonal(np.linalg.cholesky(bits.T @ bits)) ** 2
     except np.linalg.LinAlgError:
         return False
     return bool(pivots.min() > _SMALLEST_PIVOT * pivots.max())
+
+
+def is_identity(encoding: NDArray[Any]) -> bool:
+    """Say whether an encoding gives every value the bit of its own number."""
+    rows, columns = encoding.shape
+    return rows == columns and bool(encoding.diagonal().all()) and int(np.count_nonzero(encoding)) == rows
 
 
 def differing_bits(encoding: NDArray[Any], cohorts: int, revealed: int) -> set[tuple[int, int]]:
@@ -353,6 +374,7 @@ def differing_bits(encoding: NDArray[Any], cohorts: int, revealed: int) -> set[t
 
 def _checked_encoding(encoding: NDArray[Any]) -> NDArray[np.int8]:
     matrix = as_array(encoding, "an encoding")
+    refuse_too_large(matrix.shape, "an encoding", "Take fewer values or bits; OLH hashes alphabets of any size.")
     if matrix.ndim != 2 or matrix.shape[1] < 2 or not matrix.size or not np.all((matrix == 0) | (matrix == 1)):
         raise LdpstatsError(
             f"an encoding of shape {matrix.shape} and dtype {matrix.dtype}",

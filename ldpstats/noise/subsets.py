@@ -19,6 +19,8 @@ from ldpstats.arrays import FloatArray
 
 # numpy's hypergeometric sampler refuses larger populations; respondents are independent, so parts add up.
 _LARGEST = 10**9 - 1
+_MANY_GROUPS = 64
+"""From so many groups on numpy's own loop over them is much the faster one."""
 
 Counts = NDArray[np.int64]
 
@@ -99,6 +101,8 @@ def _place(subsets: Counts, unvisited: int, least: int, rng: np.random.Generator
 
 def _members(groups: Counts, number: Counts, rng: np.random.Generator) -> Counts:
     """Draw `number` members from grouped ones without replacement: a multivariate hypergeometric draw."""
+    if groups.ndim == 1 and groups.size > _MANY_GROUPS:
+        return rng.multivariate_hypergeometric(groups, int(number), method="marginals")
     drawn = np.zeros_like(groups)
     left, rest = number.copy(), groups.sum(axis=-1)
     for group in range(groups.shape[-1] - 1):

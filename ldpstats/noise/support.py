@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, at_least
+from ldpstats.arrays import FloatArray, whole_cells
 from ldpstats.errors import LdpstatsError
+from ldpstats.limits import refuse_too_large
 from ldpstats.noise.information import Information
 from ldpstats.noise.level import log_ratio
 from ldpstats.noise.subsets import subset_counts, subset_draws
@@ -41,11 +42,9 @@ class SupportNoise:
     size: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.q < self.p <= 1 or self.cells < 2:
-            raise LdpstatsError(
-                f"support probabilities p = {self.p!r}, q = {self.q!r} for {self.cells} values",
-                "0 <= q < p <= 1 and at least two values",
-            )
+        whole_cells(self.cells)
+        if not 0 <= self.q < self.p <= 1:
+            raise LdpstatsError(f"support probabilities p = {self.p!r}, q = {self.q!r}", "0 <= q < p <= 1")
         free = (self.q, self.p * self.q, self.q**2)
         followed = free if self.size is None else _of_subsets(self.cells, self.p, self.size)
         if not np.allclose([self.q, self.r1, self.r2], followed, rtol=1e-12, atol=0):
@@ -62,7 +61,7 @@ class SupportNoise:
     @classmethod
     def subset(cls, cells: int, p: float, size: int) -> SupportNoise:
         """Every report supports `size` values: the true one with probability `p`, the others uniformly."""
-        return cls(at_least(cells, 2, "cells"), p, *_of_subsets(cells, p, size), size)
+        return cls(whole_cells(cells), p, *_of_subsets(cells, p, size), size)
 
     @property
     def epsilon(self) -> float:
@@ -101,6 +100,7 @@ class SupportNoise:
 
     def report_covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report's support indicators."""
+        refuse_too_large((self.cells, self.cells), "a covariance matrix")
         mean = self.mean(frequencies)
         pair = frequencies[..., :, None] + frequencies[..., None, :]
         covariance = self.r1 * pair + self.r2 * (1 - pair) - mean[..., :, None] * mean[..., None, :]
@@ -119,6 +119,11 @@ class SupportNoise:
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate."""
         return self.report_covariance(frequencies) / self.delta**2
+
+    def variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the variances of the debiased estimate."""
+        mean = self.mean(frequencies)
+        return mean * (1 - mean) / self.delta**2
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw each value's support from those who hold it and those who do not, without visiting them one by one."""
