@@ -886,6 +886,7 @@ def test_other_limits_are_refused(limit: Any) -> None:
         ({"sex": None, "car": "no"}, "None about 'sex'"),
         ({"sex": float("nan"), "car": "no"}, "nan about 'sex'"),
         ({"sex": ["F"], "car": "no"}, "about 'sex'"),
+        ({"sex": "F", "car": np.int64(1)}, "1. about 'car'"),
     ],
 )
 def test_records_without_an_answer_make_no_client(record: dict[str, Any], told: str) -> None:
@@ -945,13 +946,145 @@ def test_a_stored_client_remembers_answers_and_what_they_cost() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", "null", '{"format": "ldpstats client 1"}', '{"format": "another"}', "3"]
+    "text", ["", "{}", "[]", "null", sealed("client", 1, {}), sealed("client", 2, []), "3", "[" * 100_000]
 )
 def test_what_is_no_saved_client_is_refused(text: str) -> None:
     whole = Client(PAIR, RECORDS[0], 1.5).to_json()
-    for wrong in (text, whole[:-5], whole.replace('"spent": 0.0', '"spent": -1.0'), whole.replace('"F"', '"Q"', 1)):
-        with pytest.raises(LdpstatsError):
+    for wrong in (text, whole[:-5], whole.replace('"spent": 0.0', '"spent": 0.5'), whole.replace('"F"', '"M"', 1)):
+        with pytest.raises(LdpstatsError, match="not a saved client"):
             Client.from_json(wrong)
+
+
+EDITED: dict[str, Callable[[dict[str, Any]], object]] = {
+    "less spent": lambda body: body.update(spent=0.5),
+    "nothing spent": lambda body: body.update(spent=0),
+    "a spent word": lambda body: body.update(spent="1.0"),
+    "an infinity spent": lambda body: body.update(spent="inf"),
+    "a lower limit": lambda body: body.update(limit=1.0),
+    "no limit": lambda body: body.update(limit=0),
+    "an answer less": lambda body: body["answers"].pop(),
+    "an answer twice": lambda body: body["answers"].append(body["answers"][0]),
+    "an answer for nothing": lambda body: body["answers"][0].update(epsilon=0),
+    "an answer with a debt": lambda body: body["answers"][0].update(epsilon=-1.0),
+    "an answer without a price": lambda body: body["answers"][0].pop("epsilon"),
+    "an odd answer": lambda body: body["answers"][0].update(cells=["0"]),
+    "another record": lambda body: body["record"].update(sex="Q"),
+    "half a record": lambda body: body["record"].pop("sex"),
+    "a longer record": lambda body: body["record"].update(more="F"),
+    "no domain": lambda body: body.update(domain={}),
+    "more names": lambda body: body.update(more=1),
+}
+
+
+@pytest.mark.parametrize("edit", EDITED)
+def test_an_edited_client_is_refused_also_where_its_digest_is_made_anew(edit: str) -> None:
+    client = Client(PAIR, RECORDS[0], 1.5)
+    for number, level in enumerate((0.7, 0.6)):
+        client.answer(query_at(number, level))
+    body = json.loads(client.to_json())["body"]
+    assert Client.from_json(sealed("client", 2, body)).spent == client.spent
+    whole = json.loads(client.to_json())
+    EDITED[edit](body)
+    for damaged in (json.dumps({**whole, "body": body}), sealed("client", 2, body)):
+        with pytest.raises(LdpstatsError, match="not a saved client"):
+            Client.from_json(damaged)
+
+
+MIXED = Domain({"a": ["x", "y"], "b": [1, 2], "c": [True, False], "d": [0.5, 1.5], "e": [10, 20.5]})
+RECORD_ROWS: dict[str, Callable[[], Any]] = {
+    "numpy values": lambda: {
+        "a": np.str_("x"),
+        "b": np.int64(2),
+        "c": np.bool_(False),
+        "d": np.float64(0.5),
+        "e": np.int8(10),
+    },
+    "a row of a frame": lambda: dict(pd.DataFrame({"a": ["x"], "b": [2], "c": [False], "d": [0.5], "e": [10]}).iloc[0]),
+    "a series": lambda: pd.DataFrame({"a": ["x"], "b": [2], "c": [False], "d": [0.5], "e": [10]}).iloc[0],
+    "equal values of other types": lambda: {"a": "x", "b": 2.0, "c": 0, "d": Fraction(1, 2), "e": np.float32(10)},
+    "a text of a kind of its own": lambda: {"a": OwnText("x"), "b": 2, "c": False, "d": 0.5, "e": 10},
+    "a pandas categorical": lambda: dict(
+        pd.DataFrame({"a": ["x"], "b": [2], "c": [False], "d": [0.5], "e": [10]}).astype("category").iloc[0]
+    ),
+}
+
+
+class OwnText(str):
+    """A text that is not a plain one."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("kind", RECORD_ROWS)
+def test_a_record_is_copied_into_the_categories_of_the_domain(kind: str) -> None:
+    """So what can be answered can be stored, whatever it was made from."""
+    client = Client(MIXED, RECORD_ROWS[kind](), 10.0)
+    assert client._record == {"a": "x", "b": 2, "c": False, "d": 0.5, "e": 10}
+    assert [type(value) for value in client._record.values()] == [str, int, bool, float, int]
+    query = RRBA(MIXED, k=5, epsilon=1.0).aggregator().query()
+    answer = client.answer(query)
+    again = Client.from_json(client.to_json())
+    assert (again.answer(query), again.spent) == (answer, client.spent)
+
+
+def test_what_becomes_of_the_callers_record_changes_nothing() -> None:
+    record = {"sex": "F", "car": "no"}
+    client = Client(PAIR, record, 5.0)
+    before = client.to_json()
+    record["sex"] = "M"
+    record.clear()
+    assert client.to_json() == before
+    assert client.answer(query_at(0, 1.0)).cells[0] in range(4)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.array(["F", "M"]),
+        pd.NA,
+        pd.NaT,
+        pd.Timestamp("2020-01-01"),
+        pd.Series(["F"]),
+        b"F",
+        ("F",),
+        np.datetime64(0, "D"),
+    ],
+)
+def test_values_that_are_no_category_make_no_client(wrong: Any) -> None:
+    with pytest.raises(DomainError, match="about 'sex'"):
+        Client(PAIR, {"sex": wrong, "car": "no"}, 1.0)
+
+
+@pytest.mark.parametrize("record", [None, 5, "F", ["F", "no"], {("sex",): "F"}])
+def test_what_is_no_record_makes_no_client(record: Any) -> None:
+    with pytest.raises(DomainError, match="record"):
+        Client(PAIR, record, 1.0)
+
+
+def test_nothing_is_spent_before_all_that_can_fail_has_succeeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(count: int) -> bytes:
+        raise OSError(count)
+
+    client, query = Client(PAIR, RECORDS[0], 5.0), query_at(0, 1.0)
+    odd: list[Any] = [
+        replace(query, number=np.int64(0)),
+        replace(query, groups=()),
+        replace(query, token=5),
+        replace(query, groups=list(query.groups)),
+        replace(query, groups=(5,)),
+        query.to_json(),
+        None,
+    ]
+    for one in odd:
+        with pytest.raises(ReportError):
+            client.answer(one)
+    with monkeypatch.context() as patch:
+        patch.setattr("ldpstats.randomness.urandom", broken)
+        with pytest.raises(OSError, match="8"):
+            client.answer(query)
+    assert (client.spent, json.loads(client.to_json())["body"]["answers"]) == (0.0, [])
+    client.answer(query)
+    assert client.spent == query.strict_epsilon()
 
 
 @pytest.mark.parametrize("rng", [True, "seed", -1])
