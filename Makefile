@@ -27,6 +27,8 @@ bench: .venv/.tested .venv/.peers  ## speed, as ratios measured in one run
 studies: .venv/.tested  ## published figures, measured anew (most of an hour)
 	$(BIN)/python benchmarks/ibu_gains.py
 	$(BIN)/python benchmarks/rrba.py
+	$(BIN)/python benchmarks/rrba_journal.py
+	$(BIN)/python benchmarks/rrba_readers.py
 	$(BIN)/python benchmarks/inference.py
 	$(BIN)/python benchmarks/interval_coverage.py
 	$(BIN)/python benchmarks/published_tests.py

@@ -25,6 +25,7 @@ from ldpstats.protocols.rrba.journal import _SIGNATURE, Journal, _line
 
 PAIR = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
 PROTOCOL = RRBA(PAIR, p=0.5, block_size=3)
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 
 
@@ -151,7 +152,7 @@ def test_who_was_killed_in_the_first_lines_begins_again_where_these_are_provably
     """Cut in the first line it is completed, in the second it is written anew; no byte before changes."""
     data = path.read_bytes()
     head, begin = data.splitlines(keepends=True)[:2]
-    for end in [*range(len(_SIGNATURE), len(head) + 1), *range(len(head), len(head) + len(begin), 9)]:
+    for end in [*range(len(_SIGNATURE), len(head) - 2, 40), *range(len(head) - 2, len(head) + len(begin), 9)]:
         path.write_bytes(data[:end])
         with PROTOCOL.aggregator(path) as aggregator:
             assert aggregator.n == 0
@@ -406,7 +407,6 @@ def aggregator(request: pytest.FixtureRequest, path: Path) -> Iterator[Aggregato
 
 
 @FORKS
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_forked_process_gives_out_nothing_and_acknowledges_nothing(aggregator: Aggregator, path: Path) -> None:
     answer, before, counted = answered(aggregator.query()), path.read_bytes(), aggregator.n
     works: list[Callable[[], object]] = [
@@ -448,18 +448,21 @@ def test_a_child_that_inherits_a_held_lock_does_not_wait_for_it(aggregator: Aggr
 @FORKS
 def test_a_child_does_not_keep_the_journal_locked_when_its_parent_is_gone(path: Path) -> None:
     aggregator = PROTOCOL.aggregator(path)
-    reading, writing = os.pipe()
+    (born, bearing), (reading, writing) = os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:
         os.close(writing)
+        os.write(bearing, b"1")
         os.read(reading, 1)  # until the parent closes its end
         os._exit(0)
-    os.close(reading)
+    assert os.read(born, 1) == b"1"
     os.close(aggregator._journal._file)  # type: ignore[union-attr]  # as a killed process lets go of it
     aggregator._journal._file = -1  # type: ignore[union-attr]
     PROTOCOL.aggregator(path).close()
     os.close(writing)
     assert os.waitpid(child, 0)[1] == 0
+    for end in (born, bearing, reading):
+        os.close(end)
 
 
 @FORKS
@@ -555,3 +558,23 @@ def test_two_that_go_on_from_one_state_do_not_take_each_others_answers() -> None
     with pytest.raises(ReportError, match="never made"):
         aggregator.take(replace(answer, number=pending.number))
     one.take(answer)
+
+
+# -- slices of the studies
+
+
+@FORKS
+def test_a_few_kills_lose_and_double_nothing() -> None:
+    from rrba_journal import FAULTS, killed
+
+    found = killed(4, seed=2)
+    assert found["answers"] > 0
+    assert {name: found[name] for name in FAULTS} == dict.fromkeys(FAULTS, 0)
+
+
+def test_some_damaged_files_meet_with_no_error_but_ours() -> None:
+    from rrba_readers import verdicts
+
+    for seen in verdicts(240, seed=3).values():
+        assert seen["refused"] > 0
+        assert seen["violated"] == seen["foreign"] == 0
