@@ -54,7 +54,7 @@ class FakeResponse(SingleOutput):
     source: ClassVar[str] = "Imran & Meo 2024"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "truth", at_least(self.truth, 1, "truth"))
+        object.__setattr__(self, "truth", at_least(self.truth, 1, "truth", GRID))
         proper = len(self.fake) >= 2 and all(type(one) is int for one in self.fake) and min(self.fake) >= 0
         if not proper or sum(self.fake) != GRID or self.truth > GRID:
             raise LdpstatsError(
