@@ -56,7 +56,7 @@ class FakeResponse(SingleOutput):
     def __post_init__(self) -> None:
         object.__setattr__(self, "truth", at_least(self.truth, 1, "truth", GRID))
         proper = len(self.fake) >= 2 and all(type(one) is int for one in self.fake) and min(self.fake) >= 0
-        if not proper or sum(self.fake) != GRID or self.truth > GRID:
+        if not proper or sum(self.fake) != GRID:
             raise LdpstatsError(
                 f"truth = {self.truth} with {len(self.fake)} fakes",
                 "whole GRID-ths, the fakes adding up to all of them",
