@@ -157,7 +157,7 @@ def shifts(n: int = 20_000, share: float = 0.05) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).set_index("mechanism")
 
 
-def forged_dependence(trials: int, n: int = 20_000) -> pd.DataFrame:
+def forged_dependence(trials: int, n: int = 48_000) -> pd.DataFrame:
     """Return median p-values of independence tests of an independent 4 × 4 table, by the share of forged reports."""
     domain = Domain({"row": list("abcd"), "column": list("abcd")})
     rows = {}

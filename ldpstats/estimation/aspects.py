@@ -258,8 +258,8 @@ class NearestPoint:
         rarest = [float((stack.n * stack.mean(self.frequencies)).sum(axis=0).min()) for stack in stacks]
         for block in others:
             noise = block.tally.noise
-            mean = noise.mean(block.question.answer_frequencies(self.frequencies))
-            rarest.append(block.n * float(np.minimum(mean, 1 - mean).min()) if noise.largest == 1 else 0.0)
+            answers = block.question.answer_frequencies(self.frequencies)
+            rarest.append(block.n * _rarer(noise, answers))
         return min(rarest) < _FEW
 
     def drawn(self) -> list[NDArray[np.int64]] | None:
@@ -315,6 +315,15 @@ class NearestPoint:
             return beyond, chdtrc(freedom / stretch, np.maximum(beyond, 0) / stretch)
 
         return look
+
+
+def _rarer(noise: NoiseModel, frequencies: FloatArray) -> float:
+    """Return how often the rarest report of some kind, or a report not of it, comes; of sums, what varies as much."""
+    if noise.largest == 1:
+        mean = noise.mean(frequencies)
+        return float(np.minimum(mean, 1 - mean).min())
+    # zero where an entry has no bounds: nothing is known of its tails
+    return float(np.diagonal(noise.report_covariance(frequencies)).min()) / noise.largest**2
 
 
 def _at_odds(_counts: Counts) -> str:
