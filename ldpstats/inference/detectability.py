@@ -11,7 +11,7 @@ from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.families import LogLinear, ProductOfConditionals
-from ldpstats.inference.null_model import SMALLEST, NullModel
+from ldpstats.inference.null_model import NullModel, on_simplex
 from ldpstats.inference.statistics import interaction_derivative
 from ldpstats.noise import Information, NoiseModel
 
@@ -89,7 +89,8 @@ def power_of(information: FloatArray, df: int, cramers_v: float, smaller_side: i
 def information_beyond(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
     """Return what all reports tell about deviations from a null model, its parameters being unknown."""
     parameters = model.nearest(null)
-    _, information = evidence.score(model.frequencies(parameters)[None, :])
+    # at the very frequencies that scale the deviations: reports cannot tell more than the cells themselves then
+    _, information = evidence.score(on_simplex(model.frequencies(parameters))[None, :])
     return _efficient(information, deviations(model, parameters), model.jacobian(parameters))
 
 
@@ -99,8 +100,8 @@ def information_added(smaller: LogLinear, larger: LogLinear, evidence: Evidence,
     What it adds are the columns δ with Σ δ²/π = 1 that the larger one reaches from the smaller one's frequencies π,
     orthogonal to those that the smaller one reaches, and to each other in that sense.
     """
-    frequencies = smaller.frequencies(smaller.nearest(null))
-    root = np.sqrt(np.maximum(frequencies, SMALLEST))[:, None]
+    frequencies = on_simplex(smaller.frequencies(smaller.nearest(null)))
+    root = np.sqrt(frequencies)[:, None]
     own, further = (model.tangents(frequencies) / root for model in (smaller, larger))
     known = np.linalg.qr(own).Q
     left, sizes, _ = np.linalg.svd(further - known @ (known.T @ further), full_matrices=False)
@@ -116,7 +117,7 @@ def deviations(model: NullModel, parameters: FloatArray) -> FloatArray:
     For independence they are the dependences that leave the margins alone. The length of a sum of them, √(Σ δ²/π), is
     Cohen's w; for two attributes it is Cramér's V times √(min(r, c) − 1).
     """
-    root = np.sqrt(np.maximum(model.frequencies(parameters), SMALLEST))
+    root = np.sqrt(on_simplex(model.frequencies(parameters)))
     tangents = np.column_stack([root, model.jacobian(parameters) / root[:, None]])
     left, sizes, _ = np.linalg.svd(tangents)
     rank = int(np.count_nonzero(sizes > sizes.max() * root.size * np.finfo(float).eps))

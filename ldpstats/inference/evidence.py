@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.blocks import Block
-from ldpstats.noise import Information, NoiseModel
+from ldpstats.noise import Information, MultinomialNoise, NoiseModel
 from ldpstats.questions import Question
 
 
@@ -95,6 +95,8 @@ def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArr
     Laplace noise. With the mean nf of a count and the variance s of its noise, λ = (nf + s)² / (nf + 3 s²).
     """
     mean = noise.mean(frequencies)
+    if isinstance(noise, MultinomialNoise):
+        mean = np.where(noise.channel.idle, 0.5, mean)  # what tells nothing may be as rare as it likes
     if np.isfinite(noise.largest):
         rarer: FloatArray = np.maximum(np.minimum(mean, noise.largest - mean), 0)
         return rarer

@@ -14,11 +14,10 @@ from ldpstats.inference.detectability import orthogonal_to, power_of
 from ldpstats.inference.evidence import Evidence, identified_contrasts
 from ldpstats.inference.families import LinearSubspace
 from ldpstats.inference.hypotheses import SIZES, result_of
-from ldpstats.inference.null_model import SMALLEST, NullFit
+from ldpstats.inference.null_model import NullFit, on_simplex
 from ldpstats.inference.procedure import WORDS, PValue, chosen_method, evidence_of, measured
 from ldpstats.inference.result import Hypothesis, HypothesisResult
 from ldpstats.inference.statistics import Fits, ScoreStatistic
-from ldpstats.noise.channels import proper
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
 
@@ -96,13 +95,14 @@ class HomogeneityStatistic:
         A difference has the size √(Σ_g (n_g/n) Σ δ_g²/π): it is Cohen's w of the groups by the cells.
         """
         shares = np.array(reports) / sum(reports)
-        root = np.sqrt(proper(np.maximum(null, SMALLEST)))
+        frequencies = on_simplex(null)
+        root = np.sqrt(frequencies)
         between, within = orthogonal_to(np.sqrt(shares)), root[:, None] * orthogonal_to(root)
         tangents = self.common.basis
         known, crossed, common = np.zeros((3, 1, 1))
         for part, share, row in zip(self._parts(evidence), shares, between, strict=True):
             differences = np.kron(row / np.sqrt(share), within)
-            _, information = part.score(null[None, :])
+            _, information = part.score(frequencies[None, :])
             known = known + differences.T @ information.times(differences)[0]
             crossed = crossed + differences.T @ information.times(tangents)[0]
             common = common + tangents.T @ information.times(tangents)[0]

@@ -93,7 +93,7 @@ def measured(
     fit = statistic(evidence)
     null = fit.frequencies[0]
     rarest = evidence.rarest_expected_report(model.frequencies(model.nearest(null)))
-    if rarest < _NEVER:
+    if rarest < _NEVER and model.nearest(null).size:
         _refuse_unseen_categories(table, null)
     observed = float(fit.statistic[0])
     drawn, why = _asked_monte_carlo(pvalue), ""

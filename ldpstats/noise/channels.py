@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, as_array, whole_cells
+from ldpstats.arrays import BoolArray, FloatArray, as_array, whole_cells
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.information import Information
@@ -32,6 +32,11 @@ class Channel(Protocol):
     @property
     def epsilon(self) -> float:
         """The privacy level."""
+        ...
+
+    @property
+    def idle(self) -> BoolArray:
+        """Say which outputs all values make equally likely; they tell nothing, however rare they are."""
         ...
 
     def push(self, frequencies: FloatArray) -> FloatArray:
@@ -113,6 +118,11 @@ class TruthOrFake:
         rarest = (1 - self.truth) * min(self.fake)
         return log_ratio(self.truth + rarest, rarest)
 
+    @property
+    def idle(self) -> BoolArray:
+        """None: every value makes its own output likelier."""
+        return np.zeros(self.outputs, dtype=np.bool_)
+
     def push(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report."""
         return self.truth * frequencies + (1 - self.truth) * np.asarray(self.fake)
@@ -190,6 +200,12 @@ class DenseChannel:
         """The level: the largest ratio within a column."""
         matrix = self.matrix()
         return max(log_ratio(most, least) for most, least in zip(matrix.max(axis=0), matrix.min(axis=0), strict=True))
+
+    @property
+    def idle(self) -> BoolArray:
+        """Say which outputs have a constant column."""
+        found: BoolArray = np.ptp(self.matrix(), axis=0) == 0
+        return found
 
     def push(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report."""

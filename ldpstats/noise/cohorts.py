@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, IntArray, as_array, at_least
+from ldpstats.arrays import BoolArray, FloatArray, IntArray, as_array, at_least
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import MOST_CODES, refuse_too_large
 from ldpstats.noise.information import Information, information_of
@@ -135,6 +135,13 @@ class CohortChannel:
                 "Take more cohorts, or combine these reports with other blocks in one table.",
             )
         return np.linalg.inv(self._gram)
+
+    @property
+    def idle(self) -> BoolArray:
+        """Say which symbols no value of the cohort has, or all have."""
+        holders = self._members.sum(axis=1)
+        found: BoolArray = (holders == 0) | (holders == self.cells)
+        return found
 
     def push(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report."""

@@ -152,6 +152,16 @@ class HadamardResponse:
         """Transform every block."""
         return walsh_hadamard(outputs.reshape(*outputs.shape[:-1], self.blocks, self.size)).reshape(outputs.shape)
 
+    @property
+    def idle(self) -> BoolArray:
+        """Say which outputs lie in no set, or in all of them."""
+        rows = np.zeros(self.outputs)
+        rows[self._places] = 1
+        rows[:: self.size] = rows.reshape(self.blocks, self.size).sum(axis=-1)
+        holders = self._transform(rows) / 2
+        found: BoolArray = (holders == 0) | (holders == self.cells)
+        return found
+
     def push(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report.
 
@@ -294,6 +304,11 @@ class HadamardCoefficients:
     def _signed(self, outputs: FloatArray, sign: int) -> FloatArray:
         """Return plus and minus, added up with this sign of the minus, for every column."""
         return outputs[..., _PLUS::2] + sign * outputs[..., _MINUS::2]
+
+    @property
+    def idle(self) -> BoolArray:
+        """Say which outputs belong to the first column, whose signs are all alike; no other has only one sign."""
+        return np.arange(self.outputs) < 2
 
     def push(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report."""

@@ -13,6 +13,9 @@ from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import Channel, multinomial_covariance, proper
 from ldpstats.noise.information import Information
 
+# the grid's step: no output of a mechanism is rarer, but a channel in floating point may call it impossible
+_RAREST = 2.0**-64
+
 
 @dataclass(frozen=True, slots=True)
 class MultinomialNoise:
@@ -92,9 +95,12 @@ class MultinomialNoise:
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the score of the multinomial likelihood and the expected information."""
-        mean = self.mean(frequencies)
+        mean, idle = self.mean(frequencies), self.channel.idle
+        expected = np.where(idle, 1.0, np.where(mean == 0, _RAREST, mean))
         # counts / mean would do, up to a multiple of ones, but loses digits when n is large
-        return self.channel.score((counts - n * mean) / mean, n / mean)
+        return self.channel.score(
+            np.where(idle, 0.0, (counts - n * mean) / expected), np.where(idle, 0.0, n / expected)
+        )
 
     def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
         """Return the logarithm of the channel's column behind each report."""
@@ -102,8 +108,8 @@ class MultinomialNoise:
         return np.moveaxis(columns, 0, -1)
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
-        """Say for each table whether every output has a positive probability, beyond what rounding may take away."""
-        proper: NDArray[np.bool_] = np.all(self.mean(frequencies) > np.finfo(float).eps, axis=-1)
+        """Say for each table whether every output that tells anything has a positive probability, beyond rounding."""
+        proper: NDArray[np.bool_] = np.all((self.mean(frequencies) > np.finfo(float).eps) | self.channel.idle, axis=-1)
         return proper
 
     def merged(self, classes: NDArray[np.int64], /) -> MultinomialNoise | None:

@@ -247,19 +247,66 @@ class RevealedBits:
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the generalized-least-squares score of the tally, and its information: for tables with few cells.
 
-        The covariance of a tally is M - μμᵀ, and as every report counts for `revealed` entries, M⁻¹ is a
-        generalized inverse of it, which comes cohort by cohort. Where all slots of a cohort are revealed together,
-        M is singular along known directions that the frequencies do not move; there it is completed.
+        Cohorts are uncorrelated once the number of respondents in each is taken out, which tells nothing.
         """
-        moments = self._second_moments(frequencies)
         if self.size == self._width:
-            moments += self._share * np.kron(np.ones((2, 2)), np.eye(self._width) - 1 / self._width)
-        design = np.concatenate([self._bits, -self._bits], axis=-2) * self._share * self._delta
-        solved = solve_or_shortest(moments, np.broadcast_to(design, (*moments.shape[:-1], self.cells)))
+            return self._score_of_whole_cohorts(frequencies, counts, n)
+        return self._score_of_parts(frequencies, counts, n)
+
+    def _score_of_whole_cohorts(
+        self, frequencies: FloatArray, counts: NDArray[Any], n: int
+    ) -> tuple[FloatArray, Information]:
+        """Weigh what every slot sent, beyond what its cohort's number of reports says, by the covariance of its bits.
+
+        Given the cohort, that is δ² (B F Bᵀ - Bf (Bf)ᵀ), but μ (1 - μ) on the diagonal.
+        """
+        true = (frequencies @ self._flat.T).reshape(*frequencies.shape[:-1], self.cohorts, self._width)
+        sent = self.flip + self._delta * true
+        both = (self._bits * frequencies[..., None, None, :]) @ np.swapaxes(self._bits, -1, -2)
+        covariance = self._delta**2 * (both - true[..., :, None] * true[..., None, :])
+        slots = np.arange(self._width)
+        covariance[..., slots, slots] = sent * (1 - sent)
+        solved = self._delta * _inverse(covariance) @ self._bits
+        ones, zeros = (one.reshape(*one.shape[:-1], self.cohorts, -1) for one in self._unpaired(counts))
+        deviation = ones - (ones + zeros) * sent
+        score = (deviation[..., None, :] @ solved)[..., 0, :].sum(axis=-2)
+        stacked = solved.reshape(*solved.shape[:-3], *self.encoding.shape)
+        return score, information_of(n / self.cohorts * self._delta * (self._flat.T @ stacked))
+
+    def _score_of_parts(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
+        """Weigh slots by a generalized inverse of their covariance: that of the second moments.
+
+        A slot's count is read as e = (1 - flip) ones - flip zeros and r = ones + zeros. Slots hang together through
+        the value alone: the moments are a 2-by-2 block for each slot and G ρ' F Gᵀ, with G = (δB, 1), so that
+        Woodbury's formula inverts a matrix between the cells.
+        """
+        a, b, c = self._inverse_blocks(frequencies)
+        gain, bits = self._share * self._delta, self._bits
+        squares = (np.swapaxes(bits, -1, -2) * a[..., None, :]) @ bits
+        mixed = (b[..., None, :] @ bits)[..., 0, :]
+        crossed = gain * (self._delta * squares + mixed[..., None, :])
+        inner = self._delta**2 * squares + self._delta * (mixed[..., None, :] + mixed[..., :, None])
+        inner += c.sum(axis=-1)[..., None, None]
+        weights = self._share_of_pairs * frequencies[..., None, :, None]
+        core = solve_or_shortest(np.eye(self.cells) + weights * inner, weights * np.eye(self.cells))
+        known = gain**2 * squares - np.swapaxes(crossed, -1, -2) @ core @ crossed
         deviation = counts - n * self.mean(frequencies)
-        by_cohort = deviation.reshape(*deviation.shape[:-1], self.cohorts, 2 * self._width, 1)
-        score = (np.swapaxes(solved, -1, -2) @ by_cohort)[..., 0].sum(axis=-2)
-        return score, information_of(n * (np.swapaxes(design, -1, -2) @ solved).sum(axis=-3))
+        ones, zeros = (one.reshape(*one.shape[:-1], self.cohorts, -1) for one in self._unpaired(deviation))
+        e, r = (1 - self.flip) * ones - self.flip * zeros, ones + zeros
+        along = ((a * e + b * r)[..., None, :] @ bits)[..., 0, :]
+        across = self._delta * along + (b * e + c * r).sum(axis=-1, keepdims=True)
+        score = gain * along - (across[..., None, :] @ np.swapaxes(core, -1, -2) @ crossed)[..., 0, :]
+        return score.sum(axis=-2), information_of(n * known.sum(axis=-3))
+
+    def _inverse_blocks(self, frequencies: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the entries of every slot's inverse block, less what hangs together: that of e, of both, and of r."""
+        true = (frequencies @ self._flat.T).reshape(*frequencies.shape[:-1], self.cohorts, self._width)
+        sent, left = self.flip + self._delta * true, self._share - self._share_of_pairs
+        squares = self._share * (sent * (1 - self.flip) ** 2 + (1 - sent) * self.flip**2)
+        squares = squares - self._share_of_pairs * self._delta**2 * true
+        both = left * self._delta * true
+        determinant = squares * left - both**2
+        return left / determinant, -both / determinant, squares / determinant
 
     def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
         """Return ln P(report | value) up to a constant: a bit that the value sets tells how it was sent."""
@@ -336,6 +383,14 @@ class RevealedBits:
         diagonal = np.arange(2 * self._width)
         moments[..., diagonal, diagonal] = self.mean(frequencies).reshape(moments.shape[:-1])
         return moments
+
+
+def _inverse(matrices: FloatArray) -> FloatArray:
+    """Invert; where a matrix is singular, as far as it can be."""
+    try:
+        return np.linalg.inv(matrices)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(matrices, hermitian=True)
 
 
 def identifies(encoding: NDArray[Any]) -> bool:
