@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import permutations
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ldpstats.arrays import BoolArray, FloatArray, at_least, significance
+from ldpstats.arrays import FloatArray, at_least, positive_epsilon, significance
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism
 from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.randomness import Rng, generator
 
+if TYPE_CHECKING:
+    from ldpstats.conformance.events import Outcome
+
 _MOST_ENUMERATED = 9
 """Values up to which enumeration is tried; it stops by itself where the sampler takes too many courses."""
 _MOST_VALUES = 1 << 12
 _LEAST_REPORTS = 1000
-_CHUNK_CELLS = 1 << 21
-_THRESHOLDS = 64
-_ROUNDING = 1e-8
-_IMPOSSIBLE = -1e6
-_CAUTION, _MORE_CAUTION = 3.0, 5.0
-"""How many standard errors an event is taken to be worse than it looks: the best of some thresholds, of many bytes."""
+_FEWEST, _MOST_LOOKED_AT, _REPORTS_EACH = 4, 12, 250
+_VIOLATIONS = (1.05, 1.1, 1.2)
+"""By which factors a level is exceeded for which an audit says how likely it would have shown that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +47,8 @@ class Audit:
         What the reports show: the level of one report is at least that, with `confidence`.
     event : str
         How they show it: which reports came more often from one value than from another, and how often.
+    power : tuple of (float, float)
+        Factors on the claimed level, and how likely these reports would have shown that it is exceeded by them.
     failures : tuple of str
         What contradicts the mechanism; empty if nothing does.
 
@@ -70,6 +68,7 @@ class Audit:
     exact: float | None
     lower_bound: float
     event: str
+    power: tuple[tuple[float, float], ...]
     failures: tuple[str, ...]
 
     @property
@@ -107,15 +106,32 @@ class Audit:
             f"Claimed, from the implemented probabilities: {levels}.",
             f"Exact: {exact}.",
             f"Shown by {self.n:,} {drawn} reports: {shown}. {self.event}",
+            self._power_in_words(),
             f"Verdict: {self.verdict}",
         )
         return "\n".join(sentences)
+
+    def line(self) -> str:
+        """Return the audit in one line: the mechanism, what is known of its level, the largest power, the verdict."""
+        exact = "" if self.exact is None else f", exactly {_said(self.exact)}"
+        power = f", power {self.power[-1][1]:.2g} against {self.power[-1][0]:g} times that" if self.power else ""
+        shown = f"claimed {_said(self.claimed)}{exact}, shown {_rounded_down(self.lower_bound)}{power}"
+        return f"{self.mechanism}: {shown}: {self.verdict}"
+
+    def _power_in_words(self) -> str:
+        if not self.power:
+            return "Power: none, for no level exceeds the one that is claimed."
+        factors, chances = zip(*self.power, strict=True)
+        return (
+            f"Power: had this event shown the claimed level times {', '.join(f'{factor:g}' for factor in factors)}, "
+            f"so many reports would have proved that in {', '.join(f'{one:.2g}' for one in chances)} of all audits."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
         names = ("n", "confidence", "simulated", "asked", "claimed", "lifetime", "exact", "lower_bound", "event")
         plain = {name: getattr(self, name) for name in names}
-        return {"mechanism": self.mechanism.to_dict(), **plain, "verdict": self.verdict}
+        return {"mechanism": self.mechanism.to_dict(), **plain, "power": dict(self.power), "verdict": self.verdict}
 
 
 def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng: Rng = None) -> Audit:
@@ -130,9 +146,11 @@ def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng:
     chosen. So a correct mechanism is accused by its reports in at most 1 - `confidence` of all audits, and by
     enumeration never.
 
-    The bound speaks of the values it looked at, which are the first two, the middle and the last one, and of events
-    of two kinds: the mechanism's own likelihoods favour a value so and so much, or a byte of the report is such and
-    such. A leak elsewhere is not seen, and a bound far below the claim does not show more privacy than is claimed.
+    The bound speaks of the values it looked at and of events of two kinds: the mechanism's own likelihoods favour a
+    value so and so much, or a byte of the report is such and such. The values are the first two, the middle and the
+    last one, and up to eight others along a Halton sequence that starts at random. A leak elsewhere is not seen, and
+    a bound far below the claim does not show more privacy than is claimed. `power` says what the reports were good
+    for: how likely they would have shown more than the claim, had the event's probabilities had a higher ratio.
 
     Parameters
     ----------
@@ -152,7 +170,8 @@ def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng:
     Audit of SS(k=20, epsilon=1.0, omega=5), which was asked for epsilon = 1.
     Claimed, from the implemented probabilities: 1 for one report, 1 for all that a respondent ever sends.
     Exact: not known (a sampler is enumerated for up to 9 values, if its courses are not too many).
-    Shown by 100,000 simulated reports: at least 0.906 for one report, with 99 % confidence. 9,342 of 25,000 ...
+    Shown by 100,000 simulated reports: at least 0.9... for one report, with 99 % confidence. ...
+    Power: had this event shown the claimed level times 1.05, 1.1, 1.2, so many reports would have proved that in ...
     Verdict: NOT REFUTED: the claim rests on the implemented probabilities; the reports do not contradict it.
     """
     reports, surely = at_least(n, _LEAST_REPORTS, "n"), significance(confidence, "confidence")
@@ -160,50 +179,101 @@ def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng:
         raise LdpstatsError(
             f"a mechanism for {mechanism.k} values", f"up to {_MOST_VALUES}", "Audit the same one for fewer values."
         )
-    shown, event, simulated = _shown(mechanism, reports, surely, rng)
+    shown = _shown(mechanism, reports, surely, rng)
     claimed, lifetime = strict_epsilon(mechanism.likelihood_ratio()), mechanism.strict_epsilon()
     exact, failures = _enumerated(mechanism)
     highest = max(claimed, lifetime, exact or 0.0)
     if highest > mechanism.epsilon:
         failures.append(f"a level of {_said(highest)} is more than was asked for{_by(highest - mechanism.epsilon)}")
-    if shown > claimed:
+    failures += _understated(mechanism, max(claimed, exact or 0.0))
+    if shown.bound > claimed:
         failures.append(
-            f"the reports show at least {_rounded_down(shown)} for one report, and {_said(claimed)} is claimed "
+            f"the reports show at least {_rounded_down(shown.bound)} for one report, and {_said(claimed)} is claimed "
             f"(a correct mechanism would be accused so in at most {1 - surely:.2g} of all audits)"
         )
-    return Audit(mechanism, reports, surely, simulated, claimed, lifetime, exact, shown, event, tuple(failures))
+    return Audit(
+        mechanism,
+        reports,
+        surely,
+        shown.simulated,
+        claimed,
+        lifetime,
+        exact,
+        shown.bound,
+        shown.event,
+        shown.power_beyond(claimed, surely),
+        tuple(failures),
+    )
 
 
-def level_shown(hits: int, n: int, rival_hits: int, rival_n: int, confidence: float) -> float:
-    """Return a number, at least 0, that is not above ln(p / q) with `confidence`.
+def audits(
+    make: Callable[[int, float], Mechanism],
+    settings: int = 8,
+    k: int = 1000,
+    epsilon: float = 4.0,
+    n: int = 20_000,
+    confidence: float = 0.99,
+    rng: Rng = None,
+) -> Iterator[Audit]:
+    """Audit a mechanism, given as a function of k and ε, at settings along a Halton sequence that starts at random.
+
+    A correct mechanism is accused in at most 1 - `confidence` of all such walks: each audit gets its share of that.
 
     Parameters
     ----------
-    hits, n : int
-        How often an event of probability p happened, in so many independent trials.
-    rival_hits, rival_n : int
-        The same for the probability q.
-    confidence : float
-        What it lacks to 1 goes half to the Clopper-Pearson bound of p from below, half to that of q from above.
+    make : callable
+        A mechanism's class, or a function that makes it for a number of values and a level.
+    settings : int
+        How many pairs of k and ε.
+    k, epsilon : int, float
+        Up to where they go: k from 2 on, evenly by its logarithm, and ε evenly from a twentieth of `epsilon`.
+    n, confidence, rng :
+        As for `audit`, for each setting.
 
     Examples
     --------
-    >>> round(level_shown(300, 1000, 100, 1000, confidence=0.99), 2)
-    0.73
+    >>> from ldpstats.mechanisms import SUE
+    >>> walk = audits(SUE, settings=3, k=50, n=2000, rng=1)
+    >>> [(one.mechanism.k, round(one.asked, 2), one.verdict.split(":")[0]) for one in walk]
+    [(2, 1.89, 'HOLDS'), (9, 3.16, 'HOLDS'), (3, 1.24, 'HOLDS')]
     """
-    from scipy.special import betaincinv
+    number, most = at_least(settings, 1, "settings"), at_least(k, 2, "k")
+    highest, surely = positive_epsilon(epsilon), significance(confidence, "confidence")
+    source = None if rng is None else generator(rng)
+    each = 1 - (1 - surely) / number
+    for size, level in _halton(number, 2, source):
+        values = getattr(make, "only_k", None) or min(int(2 * (most / 2 + 0.5) ** size), most)
+        yield audit(make(values, highest * (0.05 + 0.95 * level)), n, each, source)
 
-    if not hits:
-        return 0.0
-    error = (1 - confidence) / 2
-    least = float(betaincinv(hits, n - hits + 1, error))
-    most = 1.0 if rival_hits == rival_n else float(betaincinv(rival_hits + 1, rival_n - rival_hits, 1 - error))
-    return max(math.log(least / most), 0.0)
+
+def _halton(points: int, dimensions: int, rng: Rng) -> FloatArray:
+    """Return the first points of a Halton sequence, all moved by a random one (Cranley & Patterson 1976)."""
+    from scipy.stats.qmc import Halton
+
+    start = generator(rng).random(dimensions)
+    moved: FloatArray = (Halton(dimensions, scramble=False).random(points) + start) % 1
+    return moved
+
+
+def _looked_at(k: int, n: int, rng: Rng) -> list[int]:
+    """Return the values of which an audit looks at n reports: the first two, the middle, the last, and others."""
+    number = min(max(n // _REPORTS_EACH, _FEWEST), _MOST_LOOKED_AT)
+    others = (_halton(number, 1, rng)[:, 0] * k).astype(int).tolist()
+    return sorted(list(dict.fromkeys([0, 1, k // 2, k - 1, *others]))[:number])
+
+
+def _understated(mechanism: Mechanism, level: float) -> list[str]:
+    """Say which of the mechanism's own statements are below a level that is known."""
+    said = {"strict_epsilon()": mechanism.strict_epsilon(), "privacy()": mechanism.privacy().epsilon}
+    return [
+        f"{name} states {_said(one)}, which is less than {_said(level)}" for name, one in said.items() if one < level
+    ]
 
 
 def _enumerated(mechanism: Mechanism) -> tuple[float | None, list[str]]:
     """Return the exact level of one report, where that is affordable, and how it contradicts the claim."""
-    from ldpstats.conformance.enumeration import TooManyCoursesError, exact_channel
+    from ldpstats.conformance.courses import TooManyCoursesError
+    from ldpstats.conformance.enumeration import exact_channel
 
     if mechanism.k > _MOST_ENUMERATED:
         return None, []
@@ -219,149 +289,35 @@ def _enumerated(mechanism: Mechanism) -> tuple[float | None, list[str]]:
     return exact, [f"enumeration gives {_said(exact)} for one report, which is more than is claimed{more}"]
 
 
-def _shown(mechanism: Mechanism, n: int, confidence: float, rng: Rng) -> tuple[float, str, bool]:
-    """Return a lower bound of the level, how often what happened, and whether the reports were simulated."""
-    source = None if rng is None else generator(rng)
-    first = _Sample.drawn(mechanism, sorted({0, 1, mechanism.k // 2, mechanism.k - 1}), n // 2, source)
-    events: list[_Event] = [*_likelihood_events(first), *_byte_events(first)]
-    event = max(events, key=lambda one: one.worth)
-    second = _Sample.drawn(mechanism, [event.value, event.rival], n - n // 2, source)
-    happened = event.happened(second)
-    own, rival = (happened[second.values == value] for value in (event.value, event.rival))
-    bound = level_shown(int(own.sum()), own.size, int(rival.sum()), rival.size, confidence)
-    story = (
-        f"{own.sum():,} of {own.size:,} reports of the value {event.value}, and {rival.sum():,} of {rival.size:,} "
-        f"of the value {event.rival}, {event}."
-    )
-    return bound, story, second.simulated
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What reports show."""
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sample:
-    """Reports whose values are known."""
-
-    mechanism: Mechanism
-    values: NDArray[np.int64]
-    reports: NDArray[Any]
+    bound: float
+    event: str
+    outcome: Outcome
     simulated: bool
 
-    @classmethod
-    def drawn(cls, mechanism: Mechanism, values: Sequence[int], n: int, rng: Rng) -> _Sample:
-        """Privatize n values, as many of each."""
-        known = np.resize(np.array(values, dtype=np.int64), n)
-        reports = mechanism.privatize(known, rng)
-        return cls(mechanism, known, reports.data, reports.simulated)
-
-    @property
-    def bytes(self) -> NDArray[np.uint8]:
-        """The reports as they are stored, a row each."""
-        return np.ascontiguousarray(self.reports).view(np.uint8).reshape(len(self.reports), -1)
-
-    def log_likelihoods(self, values: Sequence[int]) -> FloatArray:
-        """Return ln P(report | value) by the mechanism's own probabilities, up to a constant, a column per value."""
-        noise, step = self.mechanism.noise, max(1, _CHUNK_CELLS // self.mechanism.k)
-        reports, place = self.reports, np.arange(len(self.reports))
-        if reports.ndim == 1:  # numbers below k or so repeat themselves; rows hardly do
-            reports, place = np.unique(reports, return_inverse=True)
-        with np.errstate(divide="ignore"):
-            parts = [
-                noise.log_likelihoods(self.mechanism.contributions(reports[start : start + step]))[:, list(values)]
-                for start in range(0, len(reports), step)
-            ]
-        said: FloatArray = np.maximum(np.concatenate(parts), _IMPOSSIBLE)[place]
-        return said
+    def power_beyond(self, claimed: float, confidence: float) -> tuple[tuple[float, float], ...]:
+        """Return how likely so many reports show more than the claimed level where it is exceeded by some factors."""
+        if not math.isfinite(claimed):
+            return ()
+        return tuple((factor, self.outcome.power(factor * claimed, claimed, confidence)) for factor in _VIOLATIONS)
 
 
-class _Event(Protocol):
-    """Something that a report does or does not, and that seems likelier under a value than under its rival."""
+def _shown(mechanism: Mechanism, n: int, confidence: float, rng: Rng) -> _Shown:
+    """Choose an event by half of the reports, and bound the level that it shows by the other half."""
+    from ldpstats.conformance.events import Sample, best_event, level_of
 
-    @property
-    def value(self) -> int: ...
-
-    @property
-    def rival(self) -> int: ...
-
-    @property
-    def worth(self) -> float:
-        """The level that it seems to show, cautiously."""
-        ...
-
-    def happened(self, sample: _Sample) -> BoolArray:
-        """Say which reports do it."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Favours:
-    """A report favours the value over its rival by so much, in the mechanism's own eyes."""
-
-    value: int
-    rival: int
-    worth: float
-    log_odds: float
-
-    def happened(self, sample: _Sample) -> BoolArray:
-        said = sample.log_likelihoods((self.value, self.rival))
-        favours: BoolArray = said[:, 0] - said[:, 1] >= self.log_odds
-        return favours
-
-    def __str__(self) -> str:
-        odds = f"{math.exp(min(self.log_odds, 700)):.4g}"
-        return (
-            f"make {self.value} at least {odds} times as likely as {self.rival}, by the mechanism's own probabilities"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Holds:
-    """A stored report has a certain byte at a certain place."""
-
-    value: int
-    rival: int
-    worth: float
-    place: int
-    byte: int
-
-    def happened(self, sample: _Sample) -> BoolArray:
-        holds: BoolArray = sample.bytes[:, self.place] == self.byte
-        return holds
-
-    def __str__(self) -> str:
-        return f"have {self.byte} as byte number {self.place + 1}"
-
-
-def _likelihood_events(sample: _Sample) -> Iterator[_Favours]:
-    """Find the best threshold of the log-likelihood ratio, for each two values."""
-    values = np.unique(sample.values).tolist()
-    said = sample.log_likelihoods(values)
-    for (i, value), (j, rival) in permutations(enumerate(values), 2):
-        odds = said[:, i] - said[:, j]
-        own, other = (np.sort(odds[sample.values == one]) for one in (value, rival))
-        steps = np.unique(odds[odds > 0].round(9))
-        if steps.size:
-            steps = steps[np.linspace(0, steps.size - 1, min(steps.size, _THRESHOLDS)).astype(int)] - _ROUNDING
-            above = [one.size - np.searchsorted(one, steps) for one in (own, other)]
-            worth = _worth(above[0], own.size, above[1], other.size, _CAUTION)
-            best = int(worth.argmax())
-            yield _Favours(value, rival, float(worth[best]), float(steps[best]))
-
-
-def _byte_events(sample: _Sample) -> Iterator[_Holds]:
-    """Find the best byte at any place, for each two values."""
-    values = np.unique(sample.values).tolist()
-    rows = {value: np.ascontiguousarray(sample.bytes[sample.values == value].T) for value in values}
-    counts = {value: np.stack([np.bincount(one, minlength=256) for one in rows[value]]) for value in values}
-    for value, rival in permutations(values, 2):
-        worth = _worth(counts[value], rows[value].shape[1], counts[rival], rows[rival].shape[1], _MORE_CAUTION)
-        place, byte = np.unravel_index(worth.argmax(), worth.shape)
-        yield _Holds(value, rival, float(worth.max()), int(place), int(byte))
-
-
-def _worth(hits: NDArray[Any], n: int, rival_hits: NDArray[Any], rival_n: int, caution: float) -> FloatArray:
-    """Return ln(p / q) as it looks, less so many standard errors."""
-    own, other = hits + 0.5, rival_hits + 0.5
-    worth: FloatArray = np.log(own / n) - np.log(other / rival_n) - caution * np.sqrt(1 / own + 1 / other)
-    return worth
+    source = None if rng is None else generator(rng)
+    event = best_event(Sample.drawn(mechanism, _looked_at(mechanism.k, n // 2, source), n // 2, source))
+    second = Sample.drawn(mechanism, [event.value, event.rival], n - n // 2, source)
+    bound, outcome = level_of(event, second, confidence)
+    story = (
+        f"{outcome.hits:,} of {outcome.n:,} reports of the value {event.value}, and {outcome.rival_hits:,} of "
+        f"{outcome.rival_n:,} of the value {event.rival}, {event}."
+    )
+    return _Shown(bound, story, outcome, second.simulated)
 
 
 def _said(level: float) -> str:

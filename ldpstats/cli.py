@@ -17,6 +17,8 @@ from ldpstats.errors import LdpstatsError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ldpstats.auditing import Audit
+
 Parameters = ParamSpec("Parameters")
 
 
@@ -87,23 +89,73 @@ def mechanisms(k: int, epsilon: float) -> None:
 
 
 @main.command()
-@click.argument("name")
-@click.option("--k", default=16, show_default=True, help="How many values.")
-@click.option("--epsilon", default=1.0, show_default=True, help="The privacy level asked for.")
-@click.option("--n", default=100_000, show_default=True, help="How many reports to draw.")
-@click.option("--confidence", default=0.99, show_default=True, help="Of the lower bound that the reports show.")
+@click.argument("name", required=False)
+@click.option("--all", "every", is_flag=True, help="All mechanisms, instead of one by name.")
+@click.option("--k", default=16, show_default=True, help="How many values; of a walk, the most.")
+@click.option("--epsilon", default=1.0, show_default=True, help="The privacy level asked for; of a walk, the highest.")
+@click.option(
+    "--settings",
+    default=None,
+    type=click.IntRange(min=1),
+    help="A walk: so many settings of k and epsilon, along a Halton sequence.  [default: the one that is given]",
+)
+@click.option("--n", default=100_000, show_default=True, help="How many reports to draw, in each setting.")
+@click.option("--confidence", default=0.99, show_default=True, help="Of all that reports show, together.")
 @click.option("--seed", default=None, type=click.IntRange(min=0), help="Simulate; else the reports are secure ones.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-@_told_plainly
-def audit(name: str, k: int, epsilon: float, n: int, confidence: float, seed: int | None, as_json: bool) -> None:
-    """What a mechanism claims to spend, what it spends exactly, and what its reports show."""
-    from ldpstats.auditing import audit as audited
-    from ldpstats.mechanisms import mechanism
+def audit(
+    name: str | None,
+    every: bool,
+    k: int,
+    epsilon: float,
+    settings: int | None,
+    n: int,
+    confidence: float,
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    """What a mechanism claims to spend, what it spends exactly, and what its reports show.
 
-    found = audited(mechanism(name, k=k, epsilon=epsilon), n, confidence, seed)
-    click.echo(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) if as_json else found.summary())
-    if found.failures:
+    Ends with 0 where nothing contradicts the claims, with 1 where something does, with 2 if it cannot be asked so.
+    """
+    try:
+        found = _audited(name, every, k, epsilon, settings, n, confidence, seed)
+    except LdpstatsError as error:
+        raise click.UsageError(str(error)) from error
+    plain = [one.to_dict() for one in found]
+    walked = every or settings is not None
+    if as_json:
+        click.echo(json.dumps(plain if walked else plain[0], indent=1, ensure_ascii=False))
+    else:
+        click.echo("\n".join(one.line() for one in found) if walked else found[0].summary())
+    if any(one.failures for one in found):
         raise SystemExit(1)
+
+
+def _audited(
+    name: str | None,
+    every: bool,
+    k: int,
+    epsilon: float,
+    settings: int | None,
+    n: int,
+    confidence: float,
+    seed: int | None,
+) -> list[Audit]:
+    """Audit one mechanism or all, in one setting or along a walk; each audit gets its share of what may err."""
+    from ldpstats.auditing import audit as audit_one
+    from ldpstats.auditing import audits
+    from ldpstats.mechanisms import REGISTRY, mechanism
+
+    if every == (name is not None):
+        raise LdpstatsError("a name and --all" if name else "neither a name nor --all", "one of the two")
+    kinds = REGISTRY if every else (type(mechanism(str(name), k=k, epsilon=epsilon)),)
+    each = 1 - (1 - confidence) / len(kinds)
+    if settings is not None:
+        walks = (audits(kind, settings, k, epsilon, n, each, seed) for kind in kinds)
+        return [one for walk in walks for one in walk]
+    made = (mechanism(kind.name, k=kind.only_k or k if every else k, epsilon=epsilon) for kind in kinds)
+    return [audit_one(one, n, each, seed) for one in made]
 
 
 @main.command()

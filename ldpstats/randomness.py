@@ -67,7 +67,7 @@ def client_draws(rng: Rng = None) -> Draws:
     """Return the operating system's secure randomness, or a reproducible simulation if `rng` is given."""
     if rng is None:
         return _ByteDraws(urandom, simulated=False)
-    return _ByteDraws(_bytes_of(generator(rng)), simulated=True)
+    return _ByteDraws(seeded_bytes(generator(rng)), simulated=True)
 
 
 def client_words(rng: Rng = None) -> Word:
@@ -92,8 +92,8 @@ def generator(rng: Rng = None) -> np.random.Generator:
         ) from error
 
 
-def _bytes_of(source: np.random.Generator) -> RandomBytes:
-    """Return the generator's words as bytes; its own `bytes` method takes four times as long."""
+def seeded_bytes(source: np.random.Generator) -> RandomBytes:
+    """Return a source of the generator's words as bytes, as clients draw them; its own `bytes` is four times slower."""
 
     def random_bytes(count: int) -> NDArray[np.uint8]:
         words = source.integers(0, GRID - 1, size=-(-count // 8), dtype=np.uint64, endpoint=True)

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from scipy.stats import binom, binomtest
 from shared import LastBitInClear, RoundedAgainstPrivacy, TruthComesLast
 
-from ldpstats import auditing
-from ldpstats.auditing import audit, level_shown
+from ldpstats.auditing import audit, audits
+from ldpstats.conformance import events
+from ldpstats.conformance.events import level_shown
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID
-from ldpstats.mechanisms import GRR, OUE, REGISTRY, SS, SUE, Mechanism
+from ldpstats.mechanisms import GRR, OUE, REGISTRY, RR, SS, SUE, Mechanism, ReportFormat
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.noise import DenseChannel, MultinomialNoise
 from ldpstats.randomness import Draws
@@ -195,7 +196,7 @@ def test_a_mechanism_without_any_privacy_is_said_to_have_none(k: int) -> None:
 
 def test_the_level_shown_does_not_depend_on_how_many_reports_are_looked_at_once(monkeypatch: Any) -> None:
     whole = [audit(kind(12, 1.0), n=3000, rng=7) for kind in (GRR, SUE, SS)]
-    monkeypatch.setattr(auditing, "_CHUNK_CELLS", 100)
+    monkeypatch.setattr(events, "_CHUNK_CELLS", 100)
     assert [audit(kind(12, 1.0), n=3000, rng=7) for kind in (GRR, SUE, SS)] == whole
 
 
@@ -234,10 +235,110 @@ def test_the_summary_says_how_each_number_is_known() -> None:
     assert lines[3].startswith("Shown by 20,000 simulated reports: at least 0.8")
     assert "with 95 % confidence" in lines[3]
     assert "of 5,000 reports of the value" in lines[3]
-    assert lines[4].startswith("Verdict: HOLDS")
+    assert lines[4].startswith("Power: had this event shown the claimed level times 1.05, 1.1, 1.2, so many reports")
+    assert lines[5].startswith("Verdict: HOLDS")
     many = audit(OUE(17, 1.0), n=1000).summary()
     assert "Exact: not known" in many
     assert "Shown by 1,000 securely drawn reports" in many
+
+
+@pytest.mark.parametrize(("hits", "n", "rival_hits", "rival_n"), [(9, 20, 4, 25), (25, 25, 0, 12), (30, 40, 1, 40)])
+@pytest.mark.parametrize("level", [0.5, 2.0, 4.0])
+def test_the_power_is_that_of_all_outcomes_enumerated(
+    hits: int, n: int, rival_hits: int, rival_n: int, level: float
+) -> None:
+    claimed, confidence = 0.4, 0.9
+    together = (hits + 0.5) / (n + 1) + (rival_hits + 0.5) / (rival_n + 1)
+    p = min(together / (1 + math.exp(-level)), 1.0)
+    q = p * math.exp(-level)
+    shown = np.array([[level_shown(i, n, j, rival_n, confidence) for j in range(rival_n + 1)] for i in range(n + 1)])
+    law = np.outer(binom.pmf(np.arange(n + 1), n, p), binom.pmf(np.arange(rival_n + 1), rival_n, q))
+    outcome = events.Outcome(hits, n, rival_hits, rival_n)
+    assert outcome.power(level, claimed, confidence) == pytest.approx(law[shown > claimed].sum(), abs=1e-12)
+
+
+def test_published_power_is_how_often_a_sampler_with_a_higher_level_is_found_out() -> None:
+    """The other half of the reports chooses the event, and here always the best one; 200 audits of n = 4000."""
+    runs, factor = 200, 1.2
+    stated = np.mean([dict(audit(GRR(10, 2.0), n=4000, rng=seed).power)[factor] for seed in range(20)])
+
+    @dataclass(frozen=True, slots=True)
+    class Exceeds(GRR):
+        def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+            return GRR(self.k, factor * self.epsilon).randomize(values, draws)
+
+    found = sum(bool(audit(Exceeds(10, 2.0), n=4000, rng=seed).failures) for seed in range(runs))
+    low, high = binom.ppf([FALSE_FAILURE_RATE / 2, 1 - FALSE_FAILURE_RATE / 2], runs, stated)
+    assert low <= found <= high
+
+
+def test_more_reports_have_more_power_and_an_infinite_claim_has_none() -> None:
+    few, many = (dict(audit(OUE(12, 1.0), n=n, rng=3).power) for n in (2000, 200_000))
+    assert sorted(few) == sorted(many) == [1.05, 1.1, 1.2]
+    assert few[1.2] < 0.1 < 0.9 < many[1.2]
+    assert many[1.05] < many[1.1] < many[1.2]
+    assert audit(Honest(40, 1.0), n=1000, rng=6).power == ()
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyInTheMiddle(GRR):
+    """One value in five, none of the first, the middle and the last, is never hidden."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        return np.where(values % 5 == 3, values, GRR.randomize(self, values, draws))
+
+
+def test_other_values_than_the_first_the_middle_and_the_last_are_looked_at() -> None:
+    found = audit(OnlyInTheMiddle(41, 1.0), n=20_000, rng=1)
+    assert found.verdict.startswith("FAILS: the reports show")
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadByte(GRR):
+    """The value stands in a byte that nobody reads."""
+
+    @property
+    def report_format(self) -> ReportFormat:
+        return ReportFormat(np.dtype(np.uint32))
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        return GRR.randomize(self, values, draws).astype(np.int64) + (values << 16)
+
+    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        return np.bincount(reports & 0xFFFF, minlength=self.k)
+
+
+def test_bytes_that_the_likelihoods_do_not_read_are_looked_at() -> None:
+    found = audit(UnreadByte(300, 1.0), n=20_000, rng=1)
+    assert found.failures
+    assert "as byte number" in found.event
+
+
+@dataclass(frozen=True, slots=True)
+class Understates(GRR):
+    """What it says of its level is half of it."""
+
+    def strict_epsilon(self) -> float:
+        return GRR.strict_epsilon(self) / 2
+
+
+def test_a_level_that_is_stated_too_low_is_a_failure() -> None:
+    found = audit(Understates(300, 1.0), n=1000, rng=1)
+    assert found.failures == (
+        "strict_epsilon() states 0.5, which is less than 1",
+        "privacy() states 0.5, which is less than 1",
+    )
+
+
+def test_a_walk_shares_its_confidence_among_its_settings() -> None:
+    walk = list(audits(OUE, settings=4, k=64, epsilon=2.0, n=1000, confidence=0.9, rng=1))
+    assert [one.confidence for one in walk] == pytest.approx([0.975] * 4)
+    assert len({one.mechanism.k for one in walk}) > 1
+    assert all(2 <= one.mechanism.k <= 64 and 0.1 <= one.asked <= 2 and not one.failures for one in walk)
+    assert [one.mechanism for one in audits(OUE, 2, 64, 2.0, 1000, rng=1)] != [
+        one.mechanism for one in audits(OUE, 2, 64, 2.0, 1000, rng=2)
+    ]
+    assert {one.mechanism.k for one in audits(RR, 2, n=1000, rng=1)} == {2}
 
 
 def test_a_lower_bound_is_never_rounded_up() -> None:

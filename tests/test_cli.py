@@ -107,12 +107,36 @@ def test_an_audit_can_be_read_and_parsed() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("audit", "laplace"), ("audit", "oue", "--k", "1"), ("audit", "oue", "--epsilon", "nan")]
+    "arguments",
+    [
+        ("audit", "laplace"),
+        ("audit", "oue", "--k", "1"),
+        ("audit", "oue", "--epsilon", "nan"),
+        ("audit",),
+        ("audit", "oue", "--all"),
+    ],
 )
 def test_audits_of_what_does_not_exist_are_refused(arguments: tuple[str, ...]) -> None:
     result = run(*arguments)
-    assert result.exit_code == 1
-    assert result.output.startswith("Error: ")
+    assert result.exit_code == 2
+    assert "Error: " in result.output
+
+
+def test_an_audit_walks_settings_and_mechanisms() -> None:
+    walk = run("audit", "grr", "--settings", "3", "--k", "50", "--n", "1000", "--seed", "1")
+    assert walk.exit_code == 0
+    assert [line.split("(")[0] for line in walk.output.splitlines()] == ["GRR"] * 3
+    assert all("power" in line for line in walk.output.splitlines())
+    every = run("audit", "--all", "--k", "2", "--n", "1000", "--seed", "1", "--json")
+    assert every.exit_code == 0
+    assert [one["mechanism"]["name"] for one in json.loads(every.output)] == [kind.name for kind in REGISTRY]
+
+
+def test_an_audit_that_finds_a_defect_ends_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GRR, "strict_epsilon", lambda self: self.epsilon / 2)
+    found = run("audit", "grr", "--k", "4", "--n", "1000", "--seed", "1")
+    assert found.exit_code == 1
+    assert "FAILS: strict_epsilon() states 0.5, which is less than 1" in found.output
 
 
 def test_a_plan_for_a_table_can_be_read_and_parsed() -> None:

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
-from ldpstats.conformance.checks import FALSE_FAILURE_RATE
 from ldpstats.conformance.laws import counted, fit_pvalue, law_of_tally
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.noise.channels import pulled_back
 from ldpstats.noise.cohorts import CohortChannel

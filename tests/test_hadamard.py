@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
 from ldpstats.conformance import ConformanceError, certify, check_named, exact_channel
-from ldpstats.conformance.checks import FALSE_FAILURE_RATE
 from ldpstats.conformance.laws import counted, fit_pvalue, law_of_tally
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.hadamard import HR, HRR, _column, published_blocks

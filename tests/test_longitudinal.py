@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ldpstats.conformance import ConformanceError, check_named
-from ldpstats.conformance.enumeration import Law
+from ldpstats.conformance.courses import Law
 from ldpstats.conformance.memory import (
     joint_law,
     permanent_law,

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import at_least
 from ldpstats.conformance import CHECKS, ConformanceError, check_named, exact_channel
-from ldpstats.conformance.enumeration import Law, outcomes
+from ldpstats.conformance.courses import Law
+from ldpstats.conformance.enumeration import outcomes
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.grid import GRID, favoured_numerator
 from ldpstats.mechanisms import GRR, SS, SUE, Mechanism

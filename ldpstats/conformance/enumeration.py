@@ -14,18 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
+from ldpstats.conformance.courses import Law, NotOneByOneError, TooManyCoursesError, law_of_courses
 from ldpstats.grid import GRID
 from ldpstats.hashing import symbols_of
 from ldpstats.mechanisms import Mechanism
 from ldpstats.randomness import Shape
 
-Law = dict[bytes, Fraction]
 MOST_COURSES = 20_000
 """As many courses of its draws a sampler may take before its channel counts as too large to enumerate."""
-
-
-class TooManyCoursesError(Exception):
-    """A sampler takes too many courses for an enumeration."""
 
 
 class ScriptedDraws:
@@ -125,9 +121,12 @@ def outcomes(sampler: Callable[[ScriptedDraws], NDArray[Any]]) -> Iterator[tuple
 
 def report_law(mechanism: Mechanism, values: list[int]) -> Law:
     """Return the exact joint law of the reports of some values, keyed by the bytes of the report array."""
+    return _law(lambda draws: mechanism.randomize(np.array(values), draws), mechanism.report_format.dtype)
+
+
+def _law(sampler: Callable[[ScriptedDraws], NDArray[Any]], dtype: np.dtype[Any]) -> Law:
     law: Law = defaultdict(Fraction)
-    dtype = mechanism.report_format.dtype
-    for reports, probability in outcomes(lambda draws: mechanism.randomize(np.array(values), draws)):
+    for reports, probability in outcomes(sampler):
         law[np.ascontiguousarray(reports.astype(dtype)).tobytes()] += probability
     return dict(law)
 
@@ -143,12 +142,30 @@ def exact_channel(mechanism: Mechanism) -> list[Law]:
     return channel
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _channel(mechanism: Mechanism) -> list[Law] | None:
     try:
-        return [report_law(mechanism, [value]) for value in range(mechanism.k)]
+        return [law_of_one(mechanism, value) for value in range(mechanism.k)]
     except TooManyCoursesError:
         return None
+
+
+def law_of_one(mechanism: Mechanism, value: int) -> Law:
+    """Return the exact law of a report about one value."""
+    return law_one_by_one(mechanism, lambda count, draws: mechanism.randomize(np.full(count, value), draws))
+
+
+def law_one_by_one(mechanism: Mechanism, sampler: Callable[[int, Any], NDArray[Any]]) -> Law:
+    """Return the exact law of a row, given a sampler of so many independent rows.
+
+    One batch has it all, if the sampler makes the same draws for every row. Else it is run for a single row, once
+    for every course of its draws.
+    """
+    dtype = mechanism.report_format.dtype
+    try:
+        return law_of_courses(sampler, dtype, seeds_of_all_maps, MOST_COURSES)
+    except NotOneByOneError:
+        return _law(lambda draws: sampler(1, draws), dtype)
 
 
 def representatives(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[Any]:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc
 
 from ldpstats.arrays import FloatArray
-from ldpstats.conformance.enumeration import Law
+from ldpstats.conformance.courses import Law
+from ldpstats.conformance.enumeration import decoded, exact_channel, representatives
+from ldpstats.mechanisms import Mechanism
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 
 _COMMON = 10
+_RENUMBERED, _NARROW = 1 << 31, 1 << 16
+"""Numbers of rows below this can have a column of as many values appended without overflow."""
 
 
 def law_of_tally(respondents: list[list[tuple[FloatArray, float]]]) -> dict[bytes, float]:
@@ -37,8 +41,25 @@ def doubles(law: Law) -> dict[bytes, float]:
 
 def counted(rows: NDArray[Any]) -> dict[bytes, int]:
     """Count equal rows; they are named by their bytes, as the outcomes of a law are."""
-    distinct, counts = np.unique(rows, axis=0, return_counts=True)
-    return {np.ascontiguousarray(row).tobytes(): int(count) for row, count in zip(distinct, counts, strict=True)}
+    _, first, counts = np.unique(row_numbers(rows), return_index=True, return_counts=True)
+    return {np.ascontiguousarray(row).tobytes(): count for row, count in zip(rows[first], counts.tolist(), strict=True)}
+
+
+def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """Number rows of whole numbers so that equal ones have equal numbers."""
+    number, size = np.zeros(len(rows), dtype=np.int64), 1
+    if not len(rows):
+        return number
+    for column in rows.reshape(len(rows), -1).T:
+        place, width = column.astype(np.int64), int(column.max()) + 1
+        if column.min() < 0 or width > _NARROW:
+            distinct, place = np.unique(column, return_inverse=True)
+            width = len(distinct)
+        number, size = number * width + place, size * width
+        if size > _RENUMBERED:
+            kept, number = np.unique(number, return_inverse=True)
+            size = len(kept)
+    return number
 
 
 def fit_pvalue(seen: Mapping[Outcome, int], law: Mapping[Outcome, float]) -> float:
@@ -46,6 +67,8 @@ def fit_pvalue(seen: Mapping[Outcome, int], law: Mapping[Outcome, float]) -> flo
 
     Outcomes that are expected fewer than ten times are taken together.
     """
+    from scipy.special import chdtrc
+
     if not set(seen) <= set(law):
         return 0.0
     n = sum(seen.values())
@@ -57,3 +80,83 @@ def fit_pvalue(seen: Mapping[Outcome, int], law: Mapping[Outcome, float]) -> flo
         expected, observed = [*expected, n * rare], [*observed, n - sum(observed)]
     statistic = np.sum((np.array(observed) - np.array(expected)) ** 2 / np.array(expected))
     return float(chdtrc(len(expected) - 1, statistic))
+
+
+def fit_pvalue_of(places: NDArray[np.int64], law: FloatArray) -> float:
+    """Return the p-value of Pearson's χ² for outcomes given by number; a negative number was impossible."""
+    if places.size and places.min() < 0:
+        return 0.0
+    seen = np.bincount(places, minlength=law.size)
+    if np.any(seen[law == 0]):
+        return 0.0
+    return fit_pvalue(dict(enumerate(seen.tolist())), dict(enumerate(law.tolist())))
+
+
+def surprise(places: NDArray[np.int64], law: FloatArray) -> float:
+    """Bound from above how likely some outcome is at least as far from its expectation as any seen here.
+
+    The bound is exact, for samples of any size: it adds the outcomes' two-sided binomial tails up. 0 if something
+    impossible was seen.
+    """
+    from scipy.stats import binom
+
+    if places.size and places.min() < 0:
+        return 0.0
+    seen, n = np.bincount(places, minlength=law.size), places.size
+    tails = np.minimum(binom.cdf(seen, n, law), binom.sf(seen - 1, n, law))
+    return float(min(1.0, 2 * law.size * tails.min()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedChannel:
+    """An exact channel whose outcomes are numbers, so that millions of reports are compared at once.
+
+    Parameters
+    ----------
+    laws : array, shape (values, outcomes)
+        The probabilities.
+    places : callable
+        The outcome of every report of an array; -1 where the channel has none such.
+    """
+
+    laws: FloatArray
+    places: Callable[[NDArray[Any]], NDArray[np.int64]]
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> CodedChannel:
+        """Return the exact channel of a mechanism."""
+        channel = exact_channel(mechanism)
+        support = sorted(set().union(*channel))
+        laws = np.array([[float(law.get(report, 0)) for report in support] for law in channel])
+        words = _words(np.concatenate([decoded(mechanism, report) for report in support]))
+
+        def places(reports: NDArray[Any]) -> NDArray[np.int64]:
+            sent = _words(representatives(mechanism, reports))
+            number = row_numbers(np.concatenate([words, sent]))
+            place_of = np.full(number.max() + 1, -1)
+            place_of[number[: len(words)]] = np.arange(len(words))
+            return place_of[number[len(words) :]]
+
+        return cls(laws, places)
+
+    @property
+    def outcomes(self) -> int:
+        """How many outcomes there are."""
+        return int(self.laws.shape[1])
+
+    def told(self) -> CodedChannel:
+        """Return what the reports say of the first two values: outcomes with the same likelihood ratio are one."""
+        with np.errstate(divide="ignore"):
+            ratios = np.log(self.laws[0]) - np.log(self.laws[1])
+        distinct, kind = np.unique(ratios.round(9), return_inverse=True)
+        laws = self.laws @ np.eye(len(distinct))[kind]
+        kinds = np.append(kind, -1)  # the last one, for what is impossible
+        return CodedChannel(laws, lambda reports: kinds[self.places(reports)])
+
+
+def _words(rows: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return rows as few words each, of the same bytes."""
+    flat = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
+    padded = np.zeros((len(rows), -(-flat.shape[1] // 8) * 8), dtype=np.uint8)
+    padded[:, : flat.shape[1]] = flat
+    return padded.view(np.uint64)

@@ -13,11 +13,14 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.conformance.checks import require
-from ldpstats.conformance.enumeration import Law, decoded, exact_channel, outcomes
+from ldpstats.conformance.courses import Law
+from ldpstats.conformance.enumeration import decoded, exact_channel, law_one_by_one, outcomes
+from ldpstats.conformance.laws import CodedChannel, fit_pvalue_of
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE, require, states_its_level
 from ldpstats.grid import exp_below
 from ldpstats.mechanisms import GRID_LEVEL, Longitudinal, Mechanism, Memo
 from ldpstats.privacy import worst_ratio
+from ldpstats.randomness import Draws, seeded_bytes
 
 Factory = Callable[[int, float], Longitudinal]
 
@@ -35,6 +38,7 @@ def permanent_answers_are_exact(make: Factory) -> None:
         )
         enough = exact is not None and exact <= exp_below(mechanism.epsilon) * (1 + Fraction(1, 10**90))
         require(enough, f"{mechanism}: the permanent answer exceeds e^ε")
+        states_its_level(mechanism, exact)
         for value, law in enumerate(permanent):
             require(
                 joint_law(mechanism, law, 1) == exact_channel(mechanism)[value],
@@ -96,6 +100,28 @@ def values_of_one_class_share_a_permanent_answer_rightly(make: Factory) -> None:
             require(dict(found) == laws[second], f"{mechanism}: answers about {second} after one about {first}")
 
 
+def another_value_has_an_answer_of_its_own(make: Factory, memo: type[Memo] = Memo) -> None:
+    """What respondents send after a change of their value has its law, as the first has (χ² test, seed fixed)."""
+    for mechanism in _longitudinal(make, (2, 1.0), (3, 2.0)):
+        channel, users = CodedChannel.of(mechanism), np.arange(20_000)
+        kept = memo(mechanism)
+        for round_, value in enumerate((0, mechanism.k - 1, 0)):
+            sent = kept.reports(users, np.full(users.size, value), rng=70 + round_).data
+            pvalue = fit_pvalue_of(channel.places(sent), channel.laws[value])
+            require(pvalue > FALSE_FAILURE_RATE, f"{mechanism}: round {round_} is not about the value {value}")
+
+
+def memos_draw_securely_as_from_a_seed(make: Factory, memo: type[Memo] = Memo) -> None:
+    """Given the same words, a memo from secure randomness and one from a seed report the same, bit by bit."""
+    for mechanism in _longitudinal(make, (3, 1.0)):
+        users, values, said = np.arange(300), np.arange(300) % mechanism.k, []
+        with patch("ldpstats.randomness.urandom", seeded_bytes(np.random.default_rng(62))):
+            said.append(memo(mechanism).reports(users, values))
+        said.append(memo(mechanism).reports(users, values, rng=62))
+        same = np.array_equal(said[0].data, said[1].data) and not said[0].simulated and said[1].simulated
+        require(same, f"{mechanism}: a memo draws otherwise from secure randomness than from a seed")
+
+
 def values_that_return_find_their_answer(make: Factory, memo: type[Memo] = Memo) -> None:
     """A memo changes only where a respondent needs a new answer, and a restored one goes on as if never saved."""
     for mechanism in _longitudinal(make, (2, 1.0), (5, 1.0)):
@@ -125,25 +151,24 @@ def _bytes(mechanism: Mechanism, rows: NDArray[Any]) -> bytes:
 
 def permanent_law(mechanism: Longitudinal, value: int) -> Law:
     """Return the exact law of the permanent answer about a value."""
-    law: Law = defaultdict(Fraction)
-    for answer, probability in outcomes(lambda draws: mechanism.remember(np.array([value]), draws)):
-        law[_bytes(mechanism, answer)] += probability
-    return dict(law)
+    return law_one_by_one(mechanism, lambda count, draws: mechanism.remember(np.full(count, value), draws))
 
 
 def joint_law(mechanism: Longitudinal, permanent: Law, number: int) -> Law:
     """Return the joint law of several reports that are independent given one permanent answer."""
     law: Law = defaultdict(Fraction)
     for answer, probability in permanent.items():
-        one: Law = defaultdict(Fraction)
-        for report, chance in outcomes(partial(mechanism.report, decoded(mechanism, answer))):
-            one[_bytes(mechanism, report)] += chance
+        one = law_one_by_one(mechanism, partial(_reports, mechanism, decoded(mechanism, answer)))
         for reports in product(one.items(), repeat=number):
             joint = probability
             for _, chance in reports:
                 joint *= chance
             law[b"".join(report for report, _ in reports)] += joint
     return dict(law)
+
+
+def _reports(mechanism: Longitudinal, answer: NDArray[Any], count: int, draws: Draws) -> NDArray[Any]:
+    return mechanism.report(np.repeat(answer, count, axis=0), draws)
 
 
 def _two_reports(mechanism: Longitudinal, value: int, memo: type[Memo]) -> Callable[[Any], NDArray[Any]]:
@@ -176,5 +201,7 @@ MEMO_CHECKS: tuple[Callable[..., None], ...] = (
     all_reports_tell_at_most_the_permanent_answer,
     first_reports_keep_their_level,
     values_of_one_class_share_a_permanent_answer_rightly,
+    another_value_has_an_answer_of_its_own,
+    memos_draw_securely_as_from_a_seed,
     values_that_return_find_their_answer,
 )

@@ -1,0 +1,235 @@
+"""Events: what reports of one value do more often than those of another, found in one sample, bounded in the next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.mechanisms import Mechanism
+from ldpstats.randomness import Rng
+
+_CHUNK_CELLS = 1 << 21
+_THRESHOLDS = 64
+_ROUNDING = 1e-8
+_IMPOSSIBLE = -1e6
+_CAUTION, _MORE_CAUTION = 3.0, 5.0
+"""How many standard errors an event is taken to be worse than it looks: the best of some thresholds, of many bytes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Reports whose values are known."""
+
+    mechanism: Mechanism
+    values: NDArray[np.int64]
+    reports: NDArray[Any]
+    simulated: bool
+
+    @classmethod
+    def drawn(cls, mechanism: Mechanism, values: Sequence[int], n: int, rng: Rng) -> Sample:
+        """Privatize n values, as many of each."""
+        known = np.resize(np.array(values, dtype=np.int64), n)
+        reports = mechanism.privatize(known, rng)
+        return cls(mechanism, known, reports.data, reports.simulated)
+
+    @property
+    def bytes(self) -> NDArray[np.uint8]:
+        """The reports as they are stored, a row each."""
+        return np.ascontiguousarray(self.reports).view(np.uint8).reshape(len(self.reports), -1)
+
+    def log_likelihoods(self, values: Sequence[int]) -> FloatArray:
+        """Return ln P(report | value) by the mechanism's own probabilities, up to a constant, a column per value."""
+        noise, step = self.mechanism.noise, max(1, _CHUNK_CELLS // self.mechanism.k)
+        reports, place = self.reports, np.arange(len(self.reports))
+        if reports.ndim == 1:  # numbers below k or so repeat themselves; rows hardly do
+            reports, place = np.unique(reports, return_inverse=True)
+        with np.errstate(divide="ignore"):
+            parts = [
+                noise.log_likelihoods(self.mechanism.contributions(reports[start : start + step]))[:, list(values)]
+                for start in range(0, len(reports), step)
+            ]
+        said: FloatArray = np.maximum(np.concatenate(parts), _IMPOSSIBLE)[place]
+        return said
+
+
+class Event(Protocol):
+    """Something that a report does or does not, and that seems likelier under a value than under its rival."""
+
+    @property
+    def value(self) -> int:
+        """The value under which it is likelier."""
+        ...
+
+    @property
+    def rival(self) -> int:
+        """The other value."""
+        ...
+
+    @property
+    def worth(self) -> float:
+        """The level that it seems to show, cautiously."""
+        ...
+
+    def happened(self, sample: Sample) -> BoolArray:
+        """Say which reports do it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Favours:
+    """A report favours the value over its rival by so much, in the mechanism's own eyes."""
+
+    value: int
+    rival: int
+    worth: float
+    log_odds: float
+
+    def happened(self, sample: Sample) -> BoolArray:
+        said = sample.log_likelihoods((self.value, self.rival))
+        favours: BoolArray = said[:, 0] - said[:, 1] >= self.log_odds
+        return favours
+
+    def __str__(self) -> str:
+        odds = f"{math.exp(min(self.log_odds, 700)):.4g}"
+        return (
+            f"make {self.value} at least {odds} times as likely as {self.rival}, by the mechanism's own probabilities"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Holds:
+    """A stored report has a certain byte at a certain place."""
+
+    value: int
+    rival: int
+    worth: float
+    place: int
+    byte: int
+
+    def happened(self, sample: Sample) -> BoolArray:
+        holds: BoolArray = sample.bytes[:, self.place] == self.byte
+        return holds
+
+    def __str__(self) -> str:
+        return f"have {self.byte} as byte number {self.place + 1}"
+
+
+def best_event(sample: Sample) -> Event:
+    """Return what tells two of the sample's values apart best, cautiously."""
+    events: list[Event] = [*_likelihood_events(sample), *_byte_events(sample)]
+    return max(events, key=lambda one: one.worth)
+
+
+def level_of(event: Event, sample: Sample, confidence: float) -> tuple[float, Outcome]:
+    """Return the level that the event shows in a sample that did not choose it, and how often it happened there."""
+    happened = event.happened(sample)
+    own, rival = (happened[sample.values == value] for value in (event.value, event.rival))
+    outcome = Outcome(int(own.sum()), own.size, int(rival.sum()), rival.size)
+    return level_shown(outcome.hits, outcome.n, outcome.rival_hits, outcome.rival_n, confidence), outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How often an event happened among the reports of its value, and of the rival."""
+
+    hits: int
+    n: int
+    rival_hits: int
+    rival_n: int
+
+    def power(self, level: float, claimed: float, confidence: float) -> float:
+        """Return how likely so many reports show more than `claimed`, if the event's probabilities had this log-ratio.
+
+        Together the two are taken to be as large as they were seen, and neither above 1. The sum over all outcomes
+        is exact but for those beyond nine standard deviations.
+        """
+        from scipy.special import betaincinv
+        from scipy.stats import binom
+
+        together = (self.hits + 0.5) / (self.n + 1) + (self.rival_hits + 0.5) / (self.rival_n + 1)
+        likely = min(together / (1 + math.exp(-level)), 1.0)
+        rare = likely * math.exp(-level)
+        error = (1 - confidence) / 2
+        hits, rivals = _range(self.n, likely), _range(self.rival_n, rare)
+        least = betaincinv(np.maximum(hits, 1), self.n - np.maximum(hits, 1) + 1, error) * (hits > 0)
+        most = np.where(
+            rivals == self.rival_n, 1.0, betaincinv(rivals + 1, np.maximum(self.rival_n - rivals, 1), 1 - error)
+        )
+        enough = np.searchsorted(most, least * math.exp(-claimed), side="left")
+        below = np.concatenate([[0.0], np.cumsum(binom.pmf(rivals, self.rival_n, rare))])
+        return float(np.clip(binom.pmf(hits, self.n, likely) @ below[enough], 0, 1))
+
+
+def _range(n: int, probability: float) -> NDArray[np.int64]:
+    """Return the outcomes of a binomial draw within nine standard deviations, and some more."""
+    spread = 9 * math.sqrt(n * probability * (1 - probability)) + 40
+    return np.arange(max(0, math.floor(n * probability - spread)), min(n, math.ceil(n * probability + spread)) + 1)
+
+
+def level_shown(hits: int, n: int, rival_hits: int, rival_n: int, confidence: float) -> float:
+    """Return a number, at least 0, that is not above ln(p / q) with `confidence`.
+
+    Parameters
+    ----------
+    hits, n : int
+        How often an event of probability p happened, in so many independent trials.
+    rival_hits, rival_n : int
+        The same for the probability q.
+    confidence : float
+        What it lacks to 1 goes half to the Clopper-Pearson bound of p from below, half to that of q from above.
+
+    Examples
+    --------
+    >>> round(level_shown(300, 1000, 100, 1000, confidence=0.99), 2)
+    0.73
+    """
+    from scipy.special import betaincinv
+
+    if not hits:
+        return 0.0
+    error = (1 - confidence) / 2
+    least = float(betaincinv(hits, n - hits + 1, error))
+    most = 1.0 if rival_hits == rival_n else float(betaincinv(rival_hits + 1, rival_n - rival_hits, 1 - error))
+    return max(math.log(least / most), 0.0)
+
+
+def _likelihood_events(sample: Sample) -> Iterator[_Favours]:
+    """Find the best threshold of the log-likelihood ratio, for each two values."""
+    values = np.unique(sample.values).tolist()
+    said = sample.log_likelihoods(values)
+    rows = {value: said[sample.values == value] for value in values}
+    for (i, value), (j, rival) in permutations(enumerate(values), 2):
+        own, other = (np.sort(rows[one][:, i] - rows[one][:, j]) for one in (value, rival))
+        odds = np.concatenate([own, other])
+        steps = np.unique(odds[odds > 0].round(9))
+        if steps.size:
+            steps = steps[np.linspace(0, steps.size - 1, min(steps.size, _THRESHOLDS)).astype(int)] - _ROUNDING
+            above = [one.size - np.searchsorted(one, steps) for one in (own, other)]
+            worth = _worth(above[0], own.size, above[1], other.size, _CAUTION)
+            best = int(worth.argmax())
+            yield _Favours(value, rival, float(worth[best]), float(steps[best]))
+
+
+def _byte_events(sample: Sample) -> Iterator[_Holds]:
+    """Find the best byte at any place, for each two values."""
+    values = np.unique(sample.values).tolist()
+    rows = {value: np.ascontiguousarray(sample.bytes[sample.values == value].T) for value in values}
+    counts = {value: np.stack([np.bincount(one, minlength=256) for one in rows[value]]) for value in values}
+    for value, rival in permutations(values, 2):
+        worth = _worth(counts[value], rows[value].shape[1], counts[rival], rows[rival].shape[1], _MORE_CAUTION)
+        place, byte = np.unravel_index(worth.argmax(), worth.shape)
+        yield _Holds(value, rival, float(worth.max()), int(place), int(byte))
+
+
+def _worth(hits: NDArray[Any], n: int, rival_hits: NDArray[Any], rival_n: int, caution: float) -> FloatArray:
+    """Return ln(p / q) as it looks, less so many standard errors."""
+    own, other = hits + 0.5, rival_hits + 0.5
+    worth: FloatArray = np.log(own / n) - np.log(other / rival_n) - caution * np.sqrt(1 / own + 1 / other)
+    return worth

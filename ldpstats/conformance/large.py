@@ -1,0 +1,201 @@
+"""Checks of alphabets too large to enumerate every report: values 0, 1, k/2 and k - 1, and reports by the thousand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray
+from ldpstats.conformance.courses import Law, NotOneByOneError, TooManyCoursesError, law_of_courses
+from ldpstats.conformance.enumeration import decoded
+from ldpstats.conformance.events import Sample, best_event, level_of
+from ldpstats.conformance.requirements import EPSILONS, Factory, level_is_close, made, require, states_its_level
+from ldpstats.mechanisms import Mechanism
+from ldpstats.privacy import strict_epsilon, worst_ratio
+
+_LARGE = ((300, 1.0), (300, 11.0), (1000, 2.0))
+_MOST_COURSES = 1 << 17
+_MOST_ENTRIES = 1 << 22
+_COMPARED = 200
+_SURE = 1 - 1e-7
+"""The confidence with which reports may accuse a correct mechanism, if their seed were not fixed."""
+
+
+def some_values(k: int) -> list[int]:
+    """Return the first two values, the middle and the last one."""
+    return sorted({0, 1, k // 2, k - 1})
+
+
+def large_alphabets_are_exact(make: Factory) -> None:
+    """Enumerate reports about the values 0, 1, k/2 and k - 1 where these fit: their ratios, likelihoods and means."""
+    for k, epsilon in _LARGE:
+        mechanism = made(make, k, epsilon)
+        try:
+            laws = {value: _law_of(mechanism, value) for value in some_values(mechanism.k)}
+        except (TooManyCoursesError, NotOneByOneError):
+            continue
+        exact, claimed = worst_ratio(laws.values()), mechanism.likelihood_ratio()
+        known = exact is not None and claimed is not None and exact <= claimed
+        require(known, f"{mechanism}: enumeration gives the level {strict_epsilon(exact)}, claimed {claimed}")
+        reports = sorted(set().union(*laws.values()))
+        possible = mechanism.possible(np.concatenate([decoded(mechanism, report) for report in reports]))
+        require(bool(possible.all()), f"{mechanism}: sends reports that it refuses")
+        _has_these_likelihoods(mechanism, laws, reports[:: -(-len(reports) // _COMPARED)])
+        _has_these_means(mechanism, laws)
+
+
+def _law_of(mechanism: Mechanism, value: int) -> Law:
+    def sampler(count: int, draws: Any) -> NDArray[Any]:
+        return mechanism.randomize(np.full(count, value), draws)
+
+    return law_of_courses(sampler, mechanism.report_format.dtype, _few_seeds, _MOST_COURSES)
+
+
+def _few_seeds(k: int, symbols: int) -> NDArray[np.uint64]:
+    """Return a few hash functions: given any of them, reports must keep their level and likelihoods."""
+    del k, symbols
+    return np.random.default_rng(0).integers(0, 1 << 64, size=(5, 2), dtype=np.uint64)
+
+
+def _has_these_likelihoods(mechanism: Mechanism, laws: dict[int, Law], reports: Sequence[bytes]) -> None:
+    sample = np.concatenate([decoded(mechanism, report) for report in reports])
+    claimed = mechanism.noise.log_likelihoods(mechanism.contributions(sample))[:, list(laws)]
+    exact = np.log([[float(law[report]) for law in laws.values()] for report in reports])
+    off = np.abs((claimed - claimed[:, :1]) - (exact - exact[:, :1])).max()
+    require(bool(off <= 1e-9), f"{mechanism}: log-likelihoods of reports are off by {off:.3g}")
+
+
+def _has_these_means(mechanism: Mechanism, laws: dict[int, Law]) -> None:
+    """Compare the mean tally of a report with the noise model's, and its estimate with the truth."""
+    entries = max(map(len, laws.values())) * mechanism.noise.outputs
+    if mechanism.hash_symbols is not None or entries > _MOST_ENTRIES:  # a few functions do not stand for all
+        return
+    for value, law in laws.items():
+        reports = np.concatenate([decoded(mechanism, report) for report in law])
+        weights = np.array([float(probability) for probability in law.values()])
+        step = max(1, (1 << 21) // mechanism.noise.outputs)
+        parts = range(0, len(reports), step)
+        mean = sum(weights[i : i + step] @ mechanism.contributions(reports[i : i + step]) for i in parts)
+        off = np.abs(mean - mechanism.noise.mean(np.eye(mechanism.k)[value])).max()
+        require(bool(off <= 1e-12), f"{mechanism}: the mean tally of the value {value} is off by {off:.3g}")
+
+
+def large_reports_tell_no_more_than_claimed(make: Factory) -> None:
+    """No likelihood and no byte of a report, of 300 values or 1000, tells two values apart better than claimed."""
+    for k, epsilon, n in ((300, 1.0, 16_000), (1000, 1.0, 1_000)):
+        mechanism = made(make, k, epsilon)
+        values = some_values(mechanism.k)
+        first, second = (Sample.drawn(mechanism, values, n, np.random.default_rng(seed)) for seed in (71, 72))
+        event = best_event(first)
+        shown = level_of(event, second, _SURE)[0]
+        claimed = strict_epsilon(mechanism.likelihood_ratio())
+        require(shown <= claimed, f"{mechanism}: reports show the level {shown}, claimed {claimed}: they {event}")
+
+
+def large_likelihoods_are_proper(make: Factory) -> None:
+    """Likelihoods of 300 values stay within the claimed level, and their ratios to the true value's have the mean 1."""
+    mechanism, n = made(make, 300, 1.0), 3_000
+    claimed = strict_epsilon(mechanism.likelihood_ratio())
+    for value in some_values(mechanism.k):
+        sample = Sample.drawn(mechanism, [value], n, np.random.default_rng(80 + value))
+        said = sample.log_likelihoods(range(mechanism.k))
+        widest = float(np.ptp(said, axis=1).max())
+        require(widest <= claimed + 1e-9, f"{mechanism}: likelihoods differ by {widest}, claimed {claimed}")
+        ratios = np.exp(said - said[:, [value]])
+        spread = ratios.std(axis=0) / np.sqrt(n)
+        # 6.5 standard errors: a probability below 1e-6 for all values together; one report more or less
+        far = np.abs(ratios.mean(axis=0) - 1) > 6.5 * spread + np.exp(claimed) / n
+        require(not far.any(), f"{mechanism}: likelihoods of reports about {value} are not those of what it sends")
+
+
+def large_tallies_add_up(make: Factory) -> None:
+    """Counts of reports about 300 values are the sum of what single reports contribute, and vary as claimed."""
+    mechanism, n = made(make, 300, 1.0), 700
+    values = np.arange(n) % mechanism.k
+    reports = mechanism.privatize(values, rng=90).data
+    tallies = mechanism.contributions(reports)
+    require(
+        np.array_equal(tallies.sum(axis=0), mechanism.count_reports(reports)),
+        f"{mechanism}: contributions of single reports do not add up to their count",
+    )
+    frequencies = np.bincount(values, minlength=mechanism.k) / n
+    covariance = mechanism.noise.report_covariance(frequencies)
+    for seed in range(3):
+        direction = np.random.default_rng(seed).choice([-1.0, 0.0, 1.0, 1.0], mechanism.noise.outputs)
+        scores = (tallies - mechanism.noise.mean(frequencies)) @ direction
+        claimed, squares = float(direction @ covariance @ direction), scores**2
+        # 6.5 standard errors of a variance from n scores
+        near = abs(squares.mean() - claimed) <= 6.5 * squares.std() / np.sqrt(n) + 1e-9 * claimed
+        require(near, f"{mechanism}: a sum of the tally varies by {squares.mean():.4g}, claimed {claimed:.4g}")
+
+
+def simulation_at_scale_varies_as_claimed(make: Factory) -> None:
+    """Simulated tallies of ten thousand respondents have the mean and the variance of counted reports."""
+    for k, size in ((5, 4_000), (300, 100)):
+        mechanism, n = made(make, k, 1.0), 10_000
+        noise, last = mechanism.noise, mechanism.k - 1
+        true_counts = np.zeros(mechanism.k, dtype=np.int64)
+        true_counts[[0, last]] = 7_000, 3_000
+        frequencies = true_counts / n
+        one, other = (noise.report_covariance(np.eye(mechanism.k)[value]) for value in (0, last))
+        within = 0.7 * one + 0.3 * other
+        known = mechanism.simulate(true_counts, size=size, rng=91).counts
+        _has_moments(known, n * noise.mean(frequencies), n * within, f"{mechanism}: simulate")
+        drawn = noise.draw(frequencies, n, size, np.random.default_rng(92))
+        covariance = n * noise.report_covariance(frequencies)
+        _has_moments(drawn, n * noise.mean(frequencies), covariance, f"{mechanism}: draw")
+
+
+def _has_moments(counts: NDArray[Any], mean: FloatArray, covariance: FloatArray, what: str) -> None:
+    """Compare mean and variance of every output and of the sum of every other one, at 6.5 standard errors."""
+    size, half = len(counts), (np.arange(mean.size) % 2).astype(float)
+    deviations = np.column_stack([counts - mean, (counts - mean) @ half])
+    variances = np.maximum(np.append(np.diagonal(covariance), half @ covariance @ half), 0)
+    far = np.abs(deviations.mean(axis=0)) > 6.5 * np.sqrt(variances / size) + 1e-9 * (1 + mean.max())
+    require(not far.any(), f"{what}: tallies of many respondents have another mean than reports that are counted")
+    squares = deviations**2
+    spread = np.sqrt(np.maximum((squares**2).mean(axis=0), 3 * variances**2) / size)
+    far = np.abs(squares.mean(axis=0) - variances) > 6.5 * spread + 1e-9 * (1 + variances)
+    require(not far.any(), f"{what}: tallies of many respondents vary otherwise than reports that are counted")
+
+
+def strict_level_is_close_for_large_alphabets(make: Factory) -> None:
+    """The strict level is at most the one asked for, and within 1e-9 of it, for alphabets too large to enumerate."""
+    for k, epsilon in product((2, 3, 17, 1000), (*EPSILONS, 60.0)):
+        mechanism = made(make, k, epsilon)
+        level_is_close(mechanism)
+        states_its_level(mechanism, mechanism.lifetime_ratio())
+
+
+def large_alphabets_follow_the_noise_model(make: Factory) -> None:
+    """Counts of privatized reports stay within normal bounds of the noise model's mean, for alphabets of any width."""
+    for k, epsilon in ((17, 1.0), (17, 8.0), (300, 1.0), (1000, 1.0)):
+        mechanism = made(make, k, epsilon)
+        some = np.arange(5_000) % mechanism.k
+        values = np.concatenate([np.zeros(10_000, dtype=int), np.full(5_000, mechanism.k - 1), some])
+        true_counts = np.bincount(values, minlength=mechanism.k)
+        counts = mechanism.count(mechanism.privatize(values, rng=40_000)).counts
+        frequencies, n = true_counts / values.size, values.size
+        deviation = np.abs(counts - n * mechanism.noise.mean(frequencies))
+        # 6.5 standard deviations of random respondents, who vary more: a probability below 1e-6 for all outputs
+        bound = 6.5 * np.sqrt(n * np.diagonal(mechanism.noise.report_covariance(frequencies)))
+        require(bool(np.all(deviation <= bound + 1)), f"{mechanism}: counts far from the noise model")
+
+
+def values_within_a_large_report_are_as_dependent_as_claimed(make: Factory) -> None:
+    """Products of two entries of a single report's tally have the mean that the noise model gives them (k = 17)."""
+    mechanism, n = made(make, 17, 1.0), 4000
+    reports = mechanism.privatize(np.ones(n, dtype=int), rng=60_000).data
+    tallies = mechanism.contributions(reports).astype(float)
+    truth = np.eye(mechanism.k)[1]
+    claimed = mechanism.noise.report_covariance(truth)
+    centred = tallies - mechanism.noise.mean(truth)
+    found = centred.T @ centred / n
+    spread = np.sqrt(np.maximum((centred**2).T @ centred**2 / n - found**2, 0) / n)
+    # 6.5 standard errors as above, and one report more or less
+    far = np.abs(found - claimed) > 6.5 * spread + 1 / n
+    require(not far.any(), f"{mechanism}: entries of one report depend on each other otherwise than claimed")
