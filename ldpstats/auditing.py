@@ -235,7 +235,7 @@ def audits(
     >>> from ldpstats.mechanisms import SUE
     >>> walk = audits(SUE, settings=3, k=50, n=2000, rng=1)
     >>> [(one.mechanism.k, round(one.asked, 2), one.verdict.split(":")[0]) for one in walk]
-    [(2, 1.89, 'HOLDS'), (9, 3.16, 'HOLDS'), (3, 1.24, 'HOLDS')]
+    [(10, 3.81, 'NOT REFUTED'), (2, 1.28, 'HOLDS'), (23, 2.55, 'NOT REFUTED')]
     """
     number, most = at_least(settings, 1, "settings"), at_least(k, 2, "k")
     highest, surely = positive_epsilon(epsilon), significance(confidence, "confidence")

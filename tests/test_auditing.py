@@ -275,7 +275,8 @@ def test_published_power_is_how_often_a_sampler_with_a_higher_level_is_found_out
 def test_more_reports_have_more_power_and_an_infinite_claim_has_none() -> None:
     few, many = (dict(audit(OUE(12, 1.0), n=n, rng=3).power) for n in (2000, 200_000))
     assert sorted(few) == sorted(many) == [1.05, 1.1, 1.2]
-    assert few[1.2] < 0.1 < 0.9 < many[1.2]
+    assert few[1.2] < 0.1
+    assert many[1.2] > 0.9
     assert many[1.05] < many[1.1] < many[1.2]
     assert audit(Honest(40, 1.0), n=1000, rng=6).power == ()
 

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ldpstats.conformance import certify, checks_of, exact_channel
+from ldpstats.conformance.courses import TooManyCoursesError
+from ldpstats.conformance.enumeration import report_law
 from ldpstats.mechanisms import (
     GRR,
     HR,
@@ -25,6 +28,7 @@ from ldpstats.mechanisms import (
     SHist,
 )
 from ldpstats.mechanisms.hadamard import published_blocks
+from ldpstats.randomness import Draws
 
 
 def share_of(epsilon: Any, share: float) -> Any:
@@ -84,3 +88,29 @@ def test_exact_channel_of_warners_randomized_response() -> None:
     truth, lie = (exact_channel(GRR(2, 1.0))[0][bytes([value])] for value in (0, 1))
     assert truth + lie == 1
     assert float(truth) == pytest.approx(np.e / (1 + np.e), rel=1e-15)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize(
+    "name", ["GRR", "OUE", "SHE", "OLH", "SS with omega = k/2", "HR", "RAPPOR", "DBitFlip", "LSUE"]
+)
+def test_enumerating_in_one_batch_gives_the_law_of_one_run_for_every_course(name: str, k: int) -> None:
+    mechanism = CERTIFIED[name](k, 1.0)
+    for value, law in enumerate(exact_channel(mechanism)):
+        try:
+            assert report_law(mechanism, [value], most=3000) == law
+        except TooManyCoursesError:
+            assert (name, k) == ("OLH", 3)
+
+
+def test_a_sampler_that_does_not_take_respondents_one_by_one_is_still_enumerated() -> None:
+    @dataclass(frozen=True, slots=True)
+    class LiesOnDemand(GRR):
+        def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+            sent = values.copy()
+            lying = np.flatnonzero(~draws.bernoulli(self._truth, values.shape))
+            others = draws.uniform(self.k - 1, lying.size)
+            sent[lying] = others + (others >= values[lying])
+            return sent
+
+    assert exact_channel(LiesOnDemand(4, 1.0)) == exact_channel(GRR(4, 1.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,18 @@ from ldpstats.randomness import Draws
 from ldpstats.tables import Table
 
 
+@lru_cache
+def signs(k: int) -> NDArray[Any]:
+    return hadamard(1 << k.bit_length())[1 : k + 1]
+
+
+@lru_cache
+def channel(k: int, positive: int) -> DenseChannel:
+    own, half = Fraction(positive, GRID), signs(k).shape[1] // 2
+    rows = np.where(signs(k) > 0, float(own / half), float((1 - own) / half))
+    return DenseChannel(tuple(map(tuple, rows.tolist())))
+
+
 @dataclass(frozen=True, slots=True)
 class Hadamard(Mechanism):
     """Hadamard response: a column in which the value's row of a Hadamard matrix is positive, or one of the others."""
@@ -41,7 +54,7 @@ class Hadamard(Mechanism):
 
     @property
     def _signs(self) -> NDArray[Any]:
-        return hadamard(1 << self.k.bit_length())[1 : self.k + 1]
+        return signs(self.k)
 
     @property
     def _positive(self) -> int:
@@ -50,9 +63,7 @@ class Hadamard(Mechanism):
 
     @property
     def noise(self) -> MultinomialNoise:
-        positive, half = Fraction(self._positive, GRID), self._signs.shape[1] // 2
-        rows = np.where(self._signs > 0, float(positive / half), float((1 - positive) / half))
-        return MultinomialNoise(DenseChannel(tuple(map(tuple, rows.tolist()))))
+        return MultinomialNoise(channel(self.k, self._positive))
 
     @property
     def report_format(self) -> ReportFormat:

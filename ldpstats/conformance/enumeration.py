@@ -105,10 +105,12 @@ class ScriptedDraws:
         return np.array(taken, dtype=np.int64).reshape(shape)
 
 
-def outcomes(sampler: Callable[[ScriptedDraws], NDArray[Any]]) -> Iterator[tuple[NDArray[Any], Fraction]]:
+def outcomes(
+    sampler: Callable[[ScriptedDraws], NDArray[Any]], most: int = MOST_COURSES
+) -> Iterator[tuple[NDArray[Any], Fraction]]:
     """Yield what a sampler returns on every possible course of its draws, with the probability of that course."""
     script: list[int] = []
-    for _ in range(MOST_COURSES):
+    for _ in range(most):
         draws = ScriptedDraws(script)
         result = sampler(draws)
         yield result, draws.probability
@@ -119,14 +121,14 @@ def outcomes(sampler: Callable[[ScriptedDraws], NDArray[Any]]) -> Iterator[tuple
     raise TooManyCoursesError
 
 
-def report_law(mechanism: Mechanism, values: list[int]) -> Law:
+def report_law(mechanism: Mechanism, values: list[int], most: int = MOST_COURSES) -> Law:
     """Return the exact joint law of the reports of some values, keyed by the bytes of the report array."""
-    return _law(lambda draws: mechanism.randomize(np.array(values), draws), mechanism.report_format.dtype)
+    return _law(lambda draws: mechanism.randomize(np.array(values), draws), mechanism.report_format.dtype, most)
 
 
-def _law(sampler: Callable[[ScriptedDraws], NDArray[Any]], dtype: np.dtype[Any]) -> Law:
+def _law(sampler: Callable[[ScriptedDraws], NDArray[Any]], dtype: np.dtype[Any], most: int = MOST_COURSES) -> Law:
     law: Law = defaultdict(Fraction)
-    for reports, probability in outcomes(sampler):
+    for reports, probability in outcomes(sampler, most):
         law[np.ascontiguousarray(reports.astype(dtype)).tobytes()] += probability
     return dict(law)
 
