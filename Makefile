@@ -31,6 +31,7 @@ studies: .venv/.tested  ## published figures, measured anew (most of an hour)
 	$(BIN)/python benchmarks/rrba_readers.py
 	$(BIN)/python benchmarks/inference.py
 	$(BIN)/python benchmarks/interval_coverage.py
+	$(BIN)/python benchmarks/rare_cells.py
 	$(BIN)/python benchmarks/published_tests.py
 	$(BIN)/python benchmarks/consistency.py
 	$(BIN)/python benchmarks/trust.py

@@ -223,7 +223,7 @@ class Table:
             [*map(str, labels), digits(share), *(digits(value) if plausible else "-" for value in spread)]
             for labels, (share, *spread) in zip(self.domain.index(), self.to_frame(alpha).to_numpy(), strict=True)
         ]
-        level, kind = f"{100 * (1 - alpha):g} %", "normal" if self.cells.bounds is None else "Wilson"
+        level, kind = f"{100 * (1 - alpha):g} %", self.cells.kind_of_intervals
         headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
         summary = Summary()
         title = f"Estimated table of {' and '.join(self.attributes)}{' (simulated)' if self.simulated else ''}"
@@ -475,6 +475,7 @@ def _added_up(cells: Estimate, domain: Domain, names: tuple[str, ...]) -> Estima
         estimate=values.reshape(size, -1).sum(axis=-1),
         spread=products.reshape(size, size, -1).sum(axis=-1),
         bounds=None,
+        own=None,
     )
 
 

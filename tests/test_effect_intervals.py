@@ -45,6 +45,18 @@ def table_of(counts: NDArray[np.int64], epsilon: float = 60.0, names: tuple[str,
     return Table(domain, (Block(Question.of(domain, names), tally),), ldp.PrivacyStatement(math.inf, "a test"))
 
 
+def odds(table: Table, columns: tuple[str, str] = ("c0", "c1"), alpha: float = 0.05) -> Effect:
+    return odds_ratio(table, alpha, rows=("r0", "r1"), columns=columns)
+
+
+def ratio(table: Table, alpha: float = 0.05) -> Effect:
+    return risk_ratio(table, alpha, rows=("r0", "r1"), column="c0")
+
+
+def difference(table: Table, alpha: float = 0.05) -> Effect:
+    return risk_difference(table, alpha, rows=("r0", "r1"), column="c0")
+
+
 def noisy(seed: int, shape: tuple[int, int] = (2, 2), n: int = 3000) -> Table:
     rng = np.random.default_rng(seed)
     noise = ldp.GRR(math.prod(shape), 1.0).noise
@@ -159,12 +171,12 @@ class TestWithoutNoise:
     """At ε = 60 no report is a lie: classical answers."""
 
     def test_odds_ratio_is_statsmodels(self) -> None:
-        found, classical = odds_ratio(table_of(100 * SMOKERS)), Table2x2(100 * SMOKERS)
+        found, classical = odds(table_of(100 * SMOKERS)), Table2x2(100 * SMOKERS)
         assert found.estimate == pytest.approx(classical.oddsratio, rel=1e-9)
         assert found.conf_int() == pytest.approx(classical.oddsratio_confint(), rel=0.01)
 
     def test_risk_ratio_is_statsmodels(self) -> None:
-        found, classical = risk_ratio(table_of(100 * SMOKERS)), Table2x2(100 * SMOKERS)
+        found, classical = ratio(table_of(100 * SMOKERS)), Table2x2(100 * SMOKERS)
         assert found.estimate == pytest.approx(classical.riskratio, rel=1e-9)
         assert found.conf_int() == pytest.approx(classical.riskratio_confint(), rel=0.01)
 
@@ -173,7 +185,7 @@ class TestWithoutNoise:
         groups = counts.sum(axis=1)
         shares = counts[:, 0] / groups
         error = math.sqrt((shares * (1 - shares) / groups).sum())
-        found = risk_difference(table_of(counts))
+        found = difference(table_of(counts))
         assert found.estimate == pytest.approx(shares[0] - shares[1], abs=1e-9)
         assert found.conf_int() == pytest.approx((found.estimate - Z * error, found.estimate + Z * error), abs=1e-3)
 
@@ -220,7 +232,7 @@ class TestInvariance:
     @pytest.mark.parametrize("seed", range(5))
     def test_swapping_columns_inverts_the_odds_ratio(self, seed: int) -> None:
         table = noisy(seed)
-        one, other = odds_ratio(table), odds_ratio(table, columns=("c1", "c0"))
+        one, other = odds(table), odds(table, ("c1", "c0"))
         assert one.estimate == pytest.approx(1 / other.estimate)
         with np.errstate(divide="ignore"):
             mirrored = [tuple(1 / np.array(piece[::-1])) for piece in reversed(other.conf_set())]
@@ -240,7 +252,7 @@ class TestInvariance:
 
     def test_the_tables_method_does_not_matter(self) -> None:
         table = noisy(1)
-        for effect in (odds_ratio, risk_ratio, risk_difference, mutual_information, association):
+        for effect in (odds, ratio, difference, mutual_information, association):
             assert effect(table.estimated_by("mle")).conf_int() == effect(table).conf_int()
 
     def test_forms_are_the_products(self) -> None:
@@ -280,9 +292,9 @@ def test_a_single_table_gets_what_many_get() -> None:
     together = effects(estimate, covariance, (2, 3))
     for i, table in enumerate(tables):
         alone = {
-            "odds ratio": odds_ratio(table, columns=("c0", "c2")),
-            "risk ratio": risk_ratio(table, column="c0"),
-            "risk difference": risk_difference(table, column="c0"),
+            "odds ratio": odds(table, ("c0", "c2")),
+            "risk ratio": ratio(table),
+            "risk difference": difference(table),
             "proportion difference": proportion_difference(table, ("r0", "c0"), ("r1", "c2")),
             "Cramér's V": association(table),
             "mutual information": mutual_information(table),
@@ -308,7 +320,7 @@ class TestNotEstimable:
 
     def test_a_negative_cell_leaves_an_interval_without_an_estimate(self) -> None:
         counts = np.array([[900, 400], [300, 280]])  # of 1,880 reports, randomized response at ε = 1 expects 330
-        found = odds_ratio(table_of(counts, 1.0))
+        found = odds(table_of(counts, 1.0))
         assert math.isnan(found.estimate)
         assert "not estimated above zero" in found.why_not
         assert found.conf_int()[1] == math.inf
@@ -318,8 +330,8 @@ class TestNotEstimable:
     def test_a_single_report_or_none(self) -> None:
         for counts in (np.array([[1, 0], [0, 0]]), np.zeros((2, 2), dtype=np.int64)):
             table = table_of(counts, 1.0)
-            assert odds_ratio(table).conf_int() == (0, math.inf)
-            assert risk_difference(table).conf_int() == (-1, 1)
+            assert odds(table).conf_int() == (0, math.inf)
+            assert difference(table).conf_int() == (-1, 1)
             assert proportion_difference(table, ("r0", "c0"), ("r1", "c1")).conf_int() == (-1, 1)
             assert association(table).conf_int() == (0, 1)
             assert mutual_information(table).why_not
@@ -343,7 +355,7 @@ class TestRefusals:
         for wrong in (None, ("r0",), ("r0", "r0"), "r0", ("r0", "car")):
             with pytest.raises(ldp.LdpstatsError, match="r0"):
                 odds_ratio(wide, rows=wrong, columns=("c0", "c1"))
-        with pytest.raises(ldp.LdpstatsError, match="Name the column"):
+        with pytest.raises(ldp.LdpstatsError, match="which category is the event: column='c0'"):
             risk_ratio(wide, rows=("r0", "r1"))
         with pytest.raises(ldp.LdpstatsError, match="'c0', 'c1', 'c2'"):
             risk_difference(wide, rows=("r0", "r1"), column="c9")
@@ -352,7 +364,18 @@ class TestRefusals:
         with pytest.raises(ldp.LdpstatsError, match="two-way"):
             odds_ratio(wide.marginal("row"))
 
-    @pytest.mark.parametrize("effect", [odds_ratio, risk_ratio, risk_difference, association, mutual_information])
+    def test_which_category_is_the_event_is_never_guessed(self) -> None:
+        table = table_of(100 * SMOKERS)
+        for asked in ({}, {"rows": ("r0", "r1")}, {"columns": ("c0", "c1")}):
+            with pytest.raises(ldp.LdpstatsError, match="or the other way round"):
+                odds_ratio(table, **asked)
+        for effect in (risk_ratio, risk_difference):
+            with pytest.raises(ldp.LdpstatsError, match=r"rows=\('r0', 'r1'\)"):
+                effect(table, column="c0")
+            with pytest.raises(ldp.LdpstatsError, match="column='c0'"):
+                effect(table, rows=("r0", "r1"))
+
+    @pytest.mark.parametrize("effect", [odds, ratio, difference, association, mutual_information])
     def test_other_things_than_tables_and_levels(self, effect: object) -> None:
         with pytest.raises(ldp.LdpstatsError, match="ndarray"):
             effect(np.ones((2, 2)))
@@ -366,7 +389,7 @@ class TestResult:
     """What an effect gives back."""
 
     def test_summary_and_plain_values_say_what_is_covered_and_promised(self) -> None:
-        found = risk_ratio(noisy(2), alpha=0.1)
+        found = ratio(noisy(2), alpha=0.1)
         text = str(found.summary())
         for part in (
             "risk ratio of column c0",
@@ -384,7 +407,7 @@ class TestResult:
 
     def test_a_higher_level_gives_a_wider_interval(self) -> None:
         table = noisy(2, n=30_000)
-        for found in (odds_ratio(table), risk_difference(table), association(table), mutual_information(table)):
+        for found in (odds(table), difference(table), association(table), mutual_information(table)):
             (low, high), (lowest, highest) = found.conf_int(0.2), found.conf_int(0.01)
             assert lowest <= low <= high <= highest
 

@@ -59,14 +59,16 @@ def test_noise_is_not_sold_as_an_estimate(n: int) -> None:
     assert sum(bool(one.why_not) for one in found) > 190, "the noise alone shows V = .5"
 
 
-def test_a_category_without_a_positive_share_is_not_estimable() -> None:
+def test_a_category_without_a_positive_share_is_left_out_and_named() -> None:
     joint = np.zeros((4, 4))
     joint[:3, :3] = 100
     joint[3, 0] = 1
     tables = [collected(joint, 0.7, seed=seed) for seed in range(20)]
     found = [ldp.association(table) for table in tables if table.estimate.sum(axis=1).min() <= 0]
     assert found, "some collection estimates a negative margin"
-    assert all(math.isnan(one.cramers_v) and one.why_not for one in found)
+    assert all("row" in one.without or "row" in one.why_not for one in found)
+    assert all(bool(one.why_not) == math.isnan(one.cramers_v) for one in found)
+    assert all(one.conf_int()[0] == 0 for one in found), "the others are independent"
 
 
 def test_only_two_way_tables_have_it() -> None:

@@ -43,9 +43,9 @@ TESTS: dict[str, Callable[[ldp.Table], ldp.HypothesisResult]] = {
 EFFECTS: dict[str, Callable[[ldp.Table], Any]] = {
     "association": ldp.association,
     "mutual information": ldp.mutual_information,
-    "odds ratio": lambda table: ldp.odds_ratio(table, columns=("p", "never chosen")),
-    "risk ratio": lambda table: ldp.risk_ratio(table, column="never chosen"),
-    "risk difference": lambda table: ldp.risk_difference(table, column="never chosen"),
+    "odds ratio": lambda table: ldp.odds_ratio(table, rows=("x", "y"), columns=("p", "never chosen")),
+    "risk ratio": lambda table: ldp.risk_ratio(table, rows=("x", "y"), column="never chosen"),
+    "risk difference": lambda table: ldp.risk_difference(table, rows=("x", "y"), column="never chosen"),
 }
 
 

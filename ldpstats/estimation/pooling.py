@@ -60,6 +60,11 @@ class LinearPooling:
         self._operators = np.split(np.linalg.solve(gram, np.hstack(weighted)), ends, axis=1)
         self._offsets = [offset for _, offset in designs]
 
+    @property
+    def operators(self) -> list[FloatArray]:
+        """What the reports of each measurement, as proportions, are multiplied by, shape (cells, outputs)."""
+        return self._operators
+
     def estimate(self, counts: Sequence[NDArray[np.int64]]) -> FloatArray:
         """Return the estimated cell frequencies for one tally per measurement (leading axes: many tables)."""
         parts = zip(self._measurements, self._operators, self._offsets, counts, strict=True)

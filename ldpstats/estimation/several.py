@@ -14,6 +14,7 @@ from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freed
 from ldpstats.estimation.fakes import AskedBlock, BlockT, FakedAnswers, is_faked, stacked
 from ldpstats.estimation.likelihood import most_likely
 from ldpstats.estimation.pooling import LinearPooling
+from ldpstats.estimation.rare import OwnReports
 
 
 def unbiased(blocks: Sequence[AskedBlock]) -> Estimate:
@@ -141,7 +142,9 @@ def _pooled_truths(stack: FakedAnswers, weights: FloatArray) -> Estimate:
     mean = np.where(mean < 0, stack.truth / (2 * n), mean)
     spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
     free = told**2 - float((often * stack.truth**2).sum()) if n > 1 else 0.0
-    return Estimate(estimate, spread / free if free else np.full_like(spread, np.inf), n)
+    gain = np.broadcast_to(stack.truth, stack.counts.shape)
+    own = OwnReports(stack.n.astype(float), gain, stack.fakes, stack.counts.astype(float), weights)
+    return Estimate(estimate, spread / free if free else np.full_like(spread, np.inf), n, own=own)
 
 
 def two_blocks(blocks: Sequence[AskedBlock]) -> Estimate:

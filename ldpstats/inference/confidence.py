@@ -20,6 +20,11 @@ _FAR = 1e6
 class Inversion(Protocol):
     """A family of confidence sets, one for every level."""
 
+    @property
+    def words(self) -> str:
+        """Where the sets come from, and what is not exact about them."""
+        ...
+
     def limits(self, alpha: float) -> FloatArray:
         """Return the pieces of the set of level 1 - alpha."""
         ...
@@ -37,6 +42,11 @@ class WholeRange:
 
     lowest: float
     highest: float
+
+    @property
+    def words(self) -> str:
+        """Nothing but the range."""
+        return "what was possible beforehand"
 
     def limits(self, alpha: float) -> FloatArray:  # noqa: ARG002  # the same at every level
         """Return the range."""
@@ -101,6 +111,11 @@ class Quotient:
         spread = (covariance @ contrast) @ contrast
         return cls(pair, spread[..., None, None] * np.diag([1.0, 0.0]), -1.0, 1.0)
 
+    @property
+    def words(self) -> str:
+        """Fieller's argument."""
+        return "Fieller's argument, with the estimated covariance (a normal approximation)"
+
     def limits(self, alpha: float) -> FloatArray:
         """Return one or two pieces, in ascending order."""
         z = NormalDist().inv_cdf(1 - alpha / 2)
@@ -163,6 +178,11 @@ class NoisySquare:
     power: float
     highest: float
 
+    @property
+    def words(self) -> str:
+        """The law."""
+        return "a noncentral chi-squared law with the estimated covariance (an approximation)"
+
     def limits(self, alpha: float) -> FloatArray:
         """Return one piece."""
         squares = np.where((self.squared >= _FAR * self.stretch)[..., None], self._normal(alpha), self._tails(alpha))
@@ -185,5 +205,31 @@ class NoisySquare:
     def _normal(self, alpha: float) -> FloatArray:
         """Return what the tails come to where the length is very much larger than the noise."""
         centre = np.maximum(self.squared - self.added, 0)
-        margin = NormalDist().inv_cdf(1 - alpha / 2) * np.sqrt(self.stretch * (2 * self.added + 4 * centre))
+        margin = NormalDist().inv_cdf(1 - alpha / 2) * np.sqrt(
+            np.maximum(self.stretch, 0) * (2 * self.added + 4 * centre)
+        )
         return np.stack([centre - margin, centre + margin], axis=-1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hull:
+    """The shortest single pieces that hold those of all `sets`.
+
+    Examples
+    --------
+    >>> Hull((WholeRange(0.0, 0.5), WholeRange(0.2, 1.0))).limits(0.05)
+    array([[0., 1.]])
+    """
+
+    sets: tuple[Inversion, ...]
+
+    @property
+    def words(self) -> str:
+        """Where the first comes from, and whether there are more."""
+        more = "" if len(self.sets) == 1 else "; conservative, since some reports are rare"
+        return f"{self.sets[0].words}{more}"
+
+    def limits(self, alpha: float) -> FloatArray:
+        """Return one piece."""
+        pieces = np.stack([one.limits(alpha) for one in self.sets])
+        return np.stack([pieces[..., 0].min(axis=0), pieces[..., 1].max(axis=0)], axis=-1)

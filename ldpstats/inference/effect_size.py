@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Self
 
-from ldpstats.arrays import significance
+import numpy as np
+
+from ldpstats.arrays import FloatArray, significance
 from ldpstats.errors import NotIdentifiedError
-from ldpstats.estimation import ASSUMED, ChannelFit, Estimate
+from ldpstats.estimation import ASSUMED, ChannelFit, Estimate, LinearPooling
 from ldpstats.inference.confidence import Inversion
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 Interval = tuple[float, float]
+_FEW = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -53,7 +56,7 @@ class Effect:
     >>> from ldpstats.inference.ratios import odds_ratio
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 100, 100, 400]) * 100, rng=1)
-    >>> effect = odds_ratio(tables["sex", "car"])
+    >>> effect = odds_ratio(tables["sex", "car"], rows=("F", "M"), columns=("yes", "no"))
     >>> low, high = effect.conf_int()
     >>> low < 16 < high
     True
@@ -74,7 +77,7 @@ class Effect:
 
     @classmethod
     def of(
-        cls, table: Table, name: str, estimate: float, inversion: Inversion, why_not: str, alpha: float, **more: float
+        cls, table: Table, name: str, estimate: float, inversion: Inversion, why_not: str, alpha: float, **more: Any
     ) -> Self:
         """Return an effect of a table; `more` are the fields of a derived class."""
         return cls(
@@ -113,7 +116,8 @@ class Effect:
     def covers(self) -> str:
         """What the intervals hold, and what they allow for."""
         return (
-            "the population's value, pointwise (this effect by itself), about as often as the level says; "
+            "the population's value, pointwise (this effect by itself), about as often as the level says, more often "
+            "where noise is larger than the cells; "
             "the noise of the randomization and the sampling of the respondents are both allowed for"
         )
 
@@ -130,6 +134,7 @@ class Effect:
             "why_not": self.why_not,
             "level": 1 - alpha,
             "intervals": [[_finite(low), _finite(high)] for low, high in self.conf_set(alpha)],
+            "interval_from": self.inversion.words,
             "covers": self.covers,
             "n": self.n,
             "privacy": self.privacy.to_dict(),
@@ -148,6 +153,7 @@ class Effect:
             ["Effect", self.name],
             ["Estimate", f"not estimable: {self.why_not}" if self.why_not else f"{self.estimate:.4g}"],
             [f"{_level(alpha)} interval", self._interval_in_words(alpha)],
+            ["It is from", self.inversion.words],
             ["It covers", held],
             ["", allowed],
             ["Reports", f"{self.n:,}{' (simulated)' if self.simulated else ''}"],
@@ -174,6 +180,40 @@ def unbiased_cells(table: Table) -> Estimate | str:
     except NotIdentifiedError as error:
         return error.came
     return cells if table.n > 1 else "a single report does not show how much reports vary"
+
+
+def is_sparse(table: Table) -> bool:
+    """Say whether some report was counted fewer than 20 times, by all blocks that ask the same together.
+
+    A normal law with the variance that was estimated does not describe such a count.
+    """
+    counted: dict[object, FloatArray] = {}
+    for block in table.blocks:
+        alike = (block.question, block.noise.outputs)
+        counted[alike] = counted.get(alike, np.zeros(block.noise.outputs)) + block.tally.counts
+    return any(bool(counts.min() < _FEW) for counts in counted.values())
+
+
+def never_certain(table: Table, cells: Estimate) -> FloatArray:
+    """Return the cells' covariance, where no cell is known better than one that a single respondent is in.
+
+    For a table without reports of its own, whose estimated covariance may vanish where a cell seems empty.
+    """
+    if table.blocks:
+        return cells.covariance
+    missing = np.maximum(1 / cells.n**2 - np.diagonal(cells.covariance), 0)
+    return cells.covariance + np.diag(missing)
+
+
+def steadied(table: Table, cells: Estimate) -> Estimate:
+    """Return the estimate with half a respondent more in every cell, none below zero, and the covariance there.
+
+    The covariance at a nearly empty cell vanishes; here it does not.
+    """
+    proper = np.maximum(cells.estimate, 0)
+    shares = (cells.n * proper / proper.sum() + 0.5) / (cells.n + proper.size / 2)
+    spread = LinearPooling([block for block in table.blocks if block.n]).covariance(shares)
+    return replace(cells, estimate=shares, spread=spread, bounds=None, own=None)
 
 
 def _in_words(low: float, high: float) -> str:

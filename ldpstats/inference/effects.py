@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ldpstats.arrays import BoolArray, FloatArray
-from ldpstats.errors import LdpstatsError
-from ldpstats.inference.confidence import Inversion, NoisySquare, WholeRange
-from ldpstats.inference.effect_size import Effect, unbiased_cells
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.estimation import Estimate
+from ldpstats.inference.confidence import Hull, Inversion, NoisySquare, WholeRange
+from ldpstats.inference.effect_size import Effect, is_sparse, never_certain, steadied, unbiased_cells
 from ldpstats.inference.statistics import interaction, interaction_derivative
 from ldpstats.tables import Table, checked_table
 
 _LARGE_NOISE = 0.3
 _ABSENT = 1e-3
 _TINY = 1e-12
+_CLEARLY, _HARDLY = 2.0, 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -29,10 +31,13 @@ class Association(Effect):
         V of the estimated table as it stands; noise alone makes it positive.
     noise : float
         The V that noise alone would show on average (root mean square).
+    without : str
+        The categories that were left out, in words.
     """
 
     plug_in: float
     noise: float
+    without: str = ""
 
     @property
     def cramers_v(self) -> float:
@@ -42,7 +47,8 @@ class Association(Effect):
     def __str__(self) -> str:
         if self.why_not:
             return f"Cramér's V is not estimable: {self.why_not}"
-        return f"Cramér's V = {self.cramers_v:.3f} (corrected for noise, which alone would show about {self.noise:.3f})"
+        corrected = f"(corrected for noise, which alone would show about {self.noise:.3f})"
+        return f"Cramér's V{self.without} = {self.cramers_v:.3f} {corrected}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,8 +143,6 @@ class Dependence:
 
     def why_not(self, smaller_side: int) -> str:
         """Return the reason why one table's dependence is not estimable, if there is one."""
-        if not self.possible:
-            return "a category's estimated share is not above zero"
         if self.drowned(smaller_side):
             return f"noise alone would show V = {math.sqrt(self.noise(smaller_side)):.2f}"
         return "the estimated table is too far from any possible one" if self.beyond(smaller_side) else ""
@@ -153,8 +157,14 @@ def association(table: Table, alpha: float = 0.05) -> Association:
     starts from the table's "unbiased" estimate, whatever its method: what is taken off is the excess of a linear,
     unbiased estimate (a derived table has no other than its own).
 
+    Categories whose estimated share is not above zero are left out, and named: V is that of the others. If noise still
+    drowns it, so are those that hold no more than a tenth together and are not clearly above zero, by two standard
+    errors. Put them together with others by `table.collapse({...})` to keep them.
+
     The interval inverts a noncentral χ², see `NoisySquare` and `Dependence`. Near V = 0, where hardly any lower limit
     is missed, it covers more often than asked: .97 to .99 where .95 are (measured for tables from 2 by 2 to 4 by 4).
+    Where some report was counted fewer than 20 times the covariance is that of a table with half a respondent more in
+    every cell, and what follows from that table itself is in the interval as well.
 
     Examples
     --------
@@ -165,16 +175,18 @@ def association(table: Table, alpha: float = 0.05) -> Association:
     >>> round(association(tables["sex", "car"]).cramers_v, 2)
     0.6
     """
-    seen, why = _dependence(table)
-    estimate, plug_in, noise, side = math.nan, math.nan, math.nan, min(table.shape)
+    seen = _dependence(table)
+    estimate, plug_in, noise = math.nan, math.nan, math.nan
     inversion: Inversion = WholeRange(0.0, 1.0)
-    if seen is not None and seen.possible:
-        plug_in, noise = (math.sqrt(float(square) / (side - 1)) for square in (seen.pearson, seen.added))
-    if seen is not None and not why:
+    if seen.found is not None:
+        plug_in, noise = (math.sqrt(float(s) / (seen.side - 1)) for s in (seen.found.pearson, seen.found.added))
+    if not seen.why_not:
         estimate = math.sqrt(min(max(plug_in**2 - noise**2, 0.0), 1.0))
-        inversion = seen.cramers_v(side)
-    name = f"Cramér's V of {' and '.join(table.attributes)}"
-    return Association.of(table, name, estimate, inversion, why, alpha, plug_in=plug_in, noise=noise)
+    if seen.sets:
+        inversion = Hull(tuple(one.cramers_v(seen.side) for one in seen.sets))
+    name = f"Cramér's V of {' and '.join(table.attributes)}{seen.without}"
+    more = {"plug_in": plug_in, "noise": noise, "without": seen.without}
+    return Association.of(table, name, estimate, inversion, seen.why_not, alpha, **more)
 
 
 def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
@@ -193,25 +205,138 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
     >>> print(mutual_information(tables["sex", "car"]))
     mutual information of sex and car in nats = 0.1936; 95 % interval from 0.1898 to 0.1975
     """
-    seen, why = _dependence(table)
-    estimate, side = math.nan, min(table.shape)
-    highest = math.log(side)
+    seen, estimate = _dependence(table), math.nan
+    highest = math.log(seen.side if seen.sets else min(table.shape))
     inversion: Inversion = WholeRange(0.0, highest)
-    if seen is not None and not why:
-        estimate = min(max(float(seen.likelihood - seen.added) / 2, 0.0), highest)
-        inversion = seen.mutual_information(side)
-    name = f"mutual information of {' and '.join(table.attributes)} in nats"
-    return Effect.of(table, name, estimate, inversion, why, alpha)
+    if seen.found is not None and not seen.why_not:
+        estimate = min(max(float(seen.found.likelihood - seen.found.added) / 2, 0.0), highest)
+    if seen.sets:
+        inversion = Hull(tuple(one.mutual_information(seen.side) for one in seen.sets))
+    name = f"mutual information of {' and '.join(table.attributes)}{seen.without} in nats"
+    return Effect.of(table, name, estimate, inversion, seen.why_not, alpha)
 
 
-def _dependence(table: Table) -> tuple[Dependence | None, str]:
-    """Measure the dependence in a table, and say why it is not estimable if it is not."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """The dependence between the categories of a table that are there.
+
+    Parameters
+    ----------
+    found : Dependence, optional
+        Of the unbiased estimate.
+    sets : tuple of Dependence
+        What intervals hold the sets of; none where nothing is known.
+    side : int
+        The categories on the smaller side.
+    why_not : str
+        Why it is not estimable, if it is not.
+    missing : str
+        The categories that were left out, in words.
+    """
+
+    side: int
+    why_not: str
+    found: Dependence | None = None
+    sets: tuple[Dependence, ...] = ()
+    missing: str = ""
+
+    @property
+    def without(self) -> str:
+        """What is left out, to be said after the name."""
+        return f" (without {self.missing}, hardly or not at all seen)" if self.missing else ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _There:
+    """Which categories of a two-way table are kept."""
+
+    kept: tuple[BoolArray, BoolArray]
+
+    @classmethod
+    def of(cls, cells: FloatArray, covariance: FloatArray, errors: float) -> _There:
+        """Keep those whose share is more than so many standard errors above zero, among the others that are kept."""
+        axes = (np.ones(cells.shape[0], dtype=bool), np.ones(cells.shape[1], dtype=bool))
+        for _ in range(sum(cells.shape)):
+            chosen = np.outer(*axes)
+            below = []
+            for axis in (0, 1):
+                share = np.where(chosen, cells, 0).sum(axis=1 - axis)
+                lines = np.stack([(chosen & (np.indices(cells.shape)[axis] == i)).ravel() for i in range(share.size)])
+                error = np.sqrt(np.maximum(np.einsum("ai,ij,aj->a", lines, covariance, lines), 0))
+                below.append(axes[axis] & (share <= np.maximum(errors * error, _TINY)))
+            if not any(one.any() for one in below):
+                break
+            axes = (axes[0] & ~below[0], axes[1] & ~below[1])
+        return cls(axes)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The categories that are kept."""
+        rows, columns = self.kept
+        return int(rows.sum()), int(columns.sum())
+
+    def dependence(self, cells: FloatArray, covariance: FloatArray) -> Dependence:
+        """Return the dependence among what is kept, whose shares are made to sum to one if anything is left out."""
+        chosen = np.outer(*self.kept)
+        part = cells[chosen]
+        total = 1.0 if chosen.all() else part.sum()
+        spread = covariance[np.ix_(chosen.ravel(), chosen.ravel())]
+        return Dependence.of((part / total).reshape(self.shape), spread / total**2)
+
+    def missing(self, table: Table) -> str:
+        """Name the categories that are left out."""
+        named = [
+            (attribute, [str(table.domain.categories[attribute][place]) for place in np.flatnonzero(~kept)])
+            for attribute, kept in zip(table.attributes, self.kept, strict=True)
+        ]
+        missing = [f"{attribute} {one_line(categories)}" for attribute, categories in named if categories]
+        return " and ".join(missing)
+
+
+def _dependence(table: Table) -> _Seen:
+    """Measure the dependence between the categories that are there, and say why it is not estimable if it is not."""
     shape = two_way_shape(table)
     cells = unbiased_cells(table)
     if isinstance(cells, str):
-        return None, cells
-    seen = Dependence.of(cells.estimate.reshape(shape), cells.covariance)
-    return seen, seen.why_not(min(shape))
+        return _Seen(min(shape), cells)
+    first = _measured(table, cells, 0.0)
+    if not first.why_not:
+        return first
+    second = _measured(table, cells, _CLEARLY)
+    if not second.why_not and _share_left_out(table, cells) <= _HARDLY:
+        return second
+    rare = second.missing or first.missing
+    advice = f"; hardly or not at all seen: {rare}; table.collapse({{...}}) puts categories together" if rare else ""
+    return replace(first, why_not=f"{first.why_not}{advice}")
+
+
+def _measured(table: Table, cells: Estimate, errors: float) -> _Seen:
+    """Measure it among the categories that are so many standard errors above zero."""
+    shape = two_way_shape(table)
+    covariance = never_certain(table, cells)
+    there = _There.of(cells.estimate.reshape(shape), covariance, errors)
+    side = min(there.shape)
+    if side < 2:
+        few = table.attributes[int(np.argmin(there.shape))]
+        why = f"fewer than two categories of {few} have an estimated share above zero"
+        return _Seen(min(shape), why, missing=there.missing(table))
+    found = there.dependence(cells.estimate.reshape(shape), covariance)
+    why_not = found.why_not(side)
+    if why_not:
+        return _Seen(side, why_not, found, (), there.missing(table))
+    sets: tuple[Dependence, ...] = (found,)
+    if is_sparse(table):
+        moved = steadied(table, cells)
+        both = (cells.estimate, moved.estimate)
+        sets = tuple(there.dependence(one.reshape(shape), moved.covariance) for one in both)
+    return _Seen(side, "", found, sets, there.missing(table))
+
+
+def _share_left_out(table: Table, cells: Estimate) -> float:
+    """Return the share of what is not clearly above zero."""
+    shape = two_way_shape(table)
+    kept = np.outer(*_There.of(cells.estimate.reshape(shape), cells.covariance, _CLEARLY).kept)
+    return float(1 - cells.estimate.reshape(shape)[kept].sum())
 
 
 def _stretch(length: FloatArray, slope: FloatArray, covariance: FloatArray, alone: FloatArray) -> FloatArray:

@@ -1,9 +1,8 @@
 """Effects that compare a few cells: odds ratio, risk ratio, and differences of risks and of proportions.
 
-Measured for 95 % intervals in tables from 2 by 2 to 4 by 4, ε from .5 to 2 and 2,000 to 50,000 reports, they cover .93
-or more of the time by GRR, SS and OUE (benchmarks/interval_coverage.py). Where noise is larger than the cells they
-cover more, up to always. Where it is small and there are hardly any respondents in a cell they may cover less: .90 for
-odds ratios, and .92 for risk ratios, of 4-by-4 tables from 2,000 reports by RRBA with p = .5.
+Where every report was counted often their intervals are Fieller's. Where some was counted fewer than 20 times, as in
+nearly empty cells, the score test is inverted with the law of the reports themselves (see `inversion`). How often both
+hold the truth is measured in benchmarks/interval_coverage.py.
 """
 
 from __future__ import annotations
@@ -14,11 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.inference.confidence import Quotient, WholeRange
-from ldpstats.inference.effect_size import Effect, unbiased_cells
+from ldpstats.inference.comparisons import (
+    Comparison,
+    difference_of,
+    odds_ratio_of,
+    risk_difference_of,
+    risk_ratio_of,
+)
+from ldpstats.inference.confidence import Inversion, Quotient, WholeRange
+from ldpstats.inference.effect_size import Effect, is_sparse, never_certain, unbiased_cells
 from ldpstats.inference.effects import two_way_shape
+from ldpstats.inference.inversion import Reports, ScoreInversion
 from ldpstats.tables import Table, checked_table
 
 Pair = Sequence[Any] | None
@@ -31,9 +38,10 @@ Part = tuple[int, int | None]
 def odds_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, columns: Pair = None) -> Effect:
     """Return the odds ratio π11 π22 / (π12 π21) of two rows and two columns.
 
-    The interval holds the ψ with (π11 π22 - ψ π12 π21)² at most z² times the variance of what is squared. It may
-    have no upper end, and it may fall into two. Where one of the four cells is not estimated above zero the ratio
-    itself is not estimable, but there is still an interval.
+    Where all reports are frequent the interval holds the ψ with (π11 π22 - ψ π12 π21)² at most z² times the variance
+    of what is squared; where some are rare, what a score test with the exact law of the reports does not reject. It
+    may have no upper end, and the former may fall into two. Where one of the four cells is not estimated above zero
+    the ratio itself is not estimable, but there is still an interval.
 
     Parameters
     ----------
@@ -41,28 +49,31 @@ def odds_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, columns: Pa
         A two-way table.
     alpha : float
         One minus the level of the interval.
-    rows, columns : pair of categories, optional
-        The categories to compare, first against second; needed where there are more than two.
+    rows, columns : pair of categories
+        The categories to compare, first against second. They are never guessed: which one is the event decides
+        between the ratio and its inverse.
 
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 200, 200]) * 100, rng=1)
-    >>> print(odds_ratio(tables["sex", "car"]))
+    >>> print(odds_ratio(tables["sex", "car"], rows=("F", "M"), columns=("yes", "no")))
     odds ratio of car (yes : no) between sex F and M = 2.006; 95 % interval from 1.951 to 2.063
     """
     shape = two_way_shape(table)
     (first, second), (yes, no) = groups, cases = _pair(table, 0, rows), _pair(table, 1, columns)
     name = f"odds ratio of {_compared(table, yes, no)} between {_between(table, first, second)}"
     needed = [(row, column) for row in groups for column in cases]
-    return _quotient(table, name, odds_forms(shape, groups, cases), (0.0, math.inf), needed, alpha)
+    comparison = odds_ratio_of(_corners(shape, groups, cases))
+    return _quotient(table, name, comparison, odds_forms(shape, groups, cases), needed, alpha)
 
 
 def risk_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any = None) -> Effect:
     """Return how many times as large a column's share is in one row as in another: (π1c / π1.) / (π2c / π2.).
 
-    The interval is Fieller's, for the quotient of π1c π2. and π2c π1., so that no estimated margin is divided by.
+    Where all reports are frequent the interval is Fieller's, for the quotient of π1c π2. and π2c π1., so that no
+    estimated margin is divided by; where some are rare, it is that of a score test, as for `odds_ratio`.
 
     Parameters
     ----------
@@ -70,42 +81,47 @@ def risk_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any
         A two-way table.
     alpha : float
         One minus the level of the interval.
-    rows : pair of categories, optional
-        The rows to compare, first over second; needed where there are more than two.
-    column : category, optional
-        The column; the first one if there are two.
+    rows : pair of categories
+        The rows to compare, first over second.
+    column : category
+        The column: the event whose risk it is.
 
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 200, 200]) * 100, rng=1)
-    >>> print(risk_ratio(tables["sex", "car"]))
+    >>> print(risk_ratio(tables["sex", "car"], rows=("F", "M"), column="yes"))
     risk ratio of car yes between sex F and M = 1.335; 95 % interval from 1.319 to 1.351
     """
     groups, case, words = _risks(table, rows, column)
     needed = [(row, part) for row in groups for part in (case, None)]
-    forms = risk_ratio_forms(two_way_shape(table), groups, case)
-    return _quotient(table, f"risk ratio of {words}", forms, (0.0, math.inf), needed, alpha)
+    shape = two_way_shape(table)
+    comparison = risk_ratio_of(_rows(shape, groups, case))
+    forms = risk_ratio_forms(shape, groups, case)
+    return _quotient(table, f"risk ratio of {words}", comparison, forms, needed, alpha)
 
 
 def risk_difference(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any = None) -> Effect:
     """Return how much larger a column's share is in one row than in another: π1c / π1. - π2c / π2.
 
-    This is (π1c π2. - π2c π1.) / (π1. π2.), and the interval is Fieller's for that quotient: the plain delta method
-    takes estimated margins for known to be far from zero. Parameters as for `risk_ratio`.
+    This is (π1c π2. - π2c π1.) / (π1. π2.). Where all reports are frequent the interval is Fieller's for that quotient
+    (the plain delta method takes estimated margins for known to be far from zero); where some are rare, it is that
+    of a score test, as for `odds_ratio`. Parameters as for `risk_ratio`.
 
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 200, 200]) * 100, rng=1)
-    >>> print(risk_difference(tables["sex", "car"]))
+    >>> print(risk_difference(tables["sex", "car"], rows=("F", "M"), column="yes"))
     risk difference of car yes between sex F and M = 0.1673; 95 % interval from 0.1607 to 0.174
     """
     groups, case, words = _risks(table, rows, column)
-    forms = risk_difference_forms(two_way_shape(table), groups, case)
-    return _quotient(table, f"risk difference of {words}", forms, (-1.0, 1.0), [(row, None) for row in groups], alpha)
+    shape = two_way_shape(table)
+    comparison = risk_difference_of(_rows(shape, groups, case))
+    forms, needed = risk_difference_forms(shape, groups, case), [(row, None) for row in groups]
+    return _quotient(table, f"risk difference of {words}", comparison, forms, needed, alpha)
 
 
 def proportion_difference(table: Table, first: Any, second: Any, alpha: float = 0.05) -> Effect:
@@ -137,8 +153,11 @@ def proportion_difference(table: Table, first: Any, second: Any, alpha: float = 
         return Effect.of(table, name, math.nan, WholeRange(-1.0, 1.0), found, alpha)
     contrast = np.zeros(table.domain.size())
     np.add.at(contrast, places, [1, -1])
-    difference = Quotient.of_contrast(found.estimate, found.covariance, contrast)
-    return Effect.of(table, name, float(difference.pair[0]), difference, "", alpha)
+    difference = Quotient.of_contrast(found.estimate, never_certain(table, found), contrast)
+    parts = np.full(contrast.size, 2)
+    parts[places] = [0, 1]
+    inversion = _inversion(table, difference, difference_of(parts)) if places[0] != places[1] else difference
+    return Effect.of(table, name, float(difference.pair[0]), inversion, "", alpha)
 
 
 def odds_forms(shape: Shape, rows: Positions, columns: Positions) -> Forms:
@@ -173,19 +192,43 @@ def _indicator(shape: Shape, part: Part) -> FloatArray:
     return chosen.ravel()
 
 
+def _corners(shape: Shape, rows: Positions, columns: Positions) -> IntArray:
+    """Number the four cells of two rows and two columns, and everything else as one part."""
+    parts = np.full(shape, 4)
+    parts[np.ix_(rows, columns)] = [[0, 1], [2, 3]]
+    return parts.ravel()
+
+
+def _rows(shape: Shape, rows: Positions, case: int) -> IntArray:
+    """Number a column's cell and the others of two rows, and everything else as one part."""
+    parts = np.full(shape, 4)
+    for row, (inside, outside) in zip(rows, ((0, 1), (2, 3)), strict=True):
+        parts[row] = outside
+        parts[row, case] = inside
+    return parts.ravel()
+
+
 def _quotient(
-    table: Table, name: str, forms: Forms, possible: tuple[float, float], needed: Sequence[Part], alpha: float
+    table: Table, name: str, comparison: Comparison, forms: Forms, needed: Sequence[Part], alpha: float
 ) -> Effect:
     """Return the quotient of two forms; its estimate, only if every share that is needed is above zero."""
+    possible = (0.0, math.inf) if comparison.logarithmic else (-1.0, 1.0)
     found = unbiased_cells(table)
     if isinstance(found, str):
         return Effect.of(table, name, math.nan, WholeRange(*possible), found, alpha)
-    quotient = Quotient.of_forms(found.estimate, found.covariance, forms, *possible)
+    quotient = Quotient.of_forms(found.estimate, never_certain(table, found), forms, *possible)
+    inversion = _inversion(table, quotient, comparison)
     shape = two_way_shape(table)
     if min(float(_indicator(shape, part) @ found.estimate) for part in needed) <= 0:
         why = "a share that it depends on is not estimated above zero"
-        return Effect.of(table, name, math.nan, quotient, why, alpha)
-    return Effect.of(table, name, float(quotient.pair[0] / quotient.pair[1]), quotient, "", alpha)
+        return Effect.of(table, name, math.nan, inversion, why, alpha)
+    return Effect.of(table, name, float(quotient.pair[0] / quotient.pair[1]), inversion, "", alpha)
+
+
+def _inversion(table: Table, quotient: Quotient, comparison: Comparison) -> Inversion:
+    """Return the score test's sets where some report is rare, and the reports themselves are there to be counted."""
+    reports = Reports.of(table.blocks) if is_sparse(table) else None
+    return quotient if reports is None else ScoreInversion(reports, comparison)
 
 
 def _risks(table: Table, rows: Pair, column: Any) -> tuple[Positions, int, str]:
@@ -196,20 +239,25 @@ def _risks(table: Table, rows: Pair, column: Any) -> tuple[Positions, int, str]:
 
 
 def _case(table: Table, column: Any) -> int:
-    known = _categories(table, 1)
-    if column is None and len(known) > 2:
-        raise LdpstatsError(f"no column out of {len(known)}", one_line(known), "Name the column.")
-    return 0 if column is None else _position(table, 1, column)
+    if column is None:
+        known = _categories(table, 1)
+        raise LdpstatsError(
+            f"no column of {table.attributes[1]!r}",
+            one_line(known),
+            f"Say which category is the event: column={known[0]!r}, for example.",
+        )
+    return _position(table, 1, column)
 
 
 def _pair(table: Table, axis: int, chosen: Pair) -> tuple[int, int]:
-    """Return the positions of two different categories; both, if there are no more."""
-    known = _categories(table, axis)
-    if chosen is None and len(known) == 2:
-        return 0, 1
+    """Return the positions of two different categories."""
+    known, side = _categories(table, axis), ("rows", "columns")[axis]
     if isinstance(chosen, str) or not isinstance(chosen, Sequence) or len(chosen) != 2 or chosen[0] == chosen[1]:
         raise LdpstatsError(
-            f"{chosen!r} of {table.attributes[axis]!r}", f"a pair of different categories out of {one_line(known)}"
+            f"{side} = {chosen!r} of {table.attributes[axis]!r}",
+            f"a pair of different categories out of {one_line(known)}",
+            f"Say which is compared with which: {side}=({known[0]!r}, {known[1]!r}) or the other way round. "
+            "table.collapse({...}) puts categories together.",
         )
     return _position(table, axis, chosen[0]), _position(table, axis, chosen[1])
 

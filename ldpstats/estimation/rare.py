@@ -1,0 +1,124 @@
+"""Intervals for cells whose own reports are few: the tails of their counts themselves, with mid-p."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpstats.arrays import BoolArray, FloatArray, IntArray
+from ldpstats.noise.weighted import NODES, share_below
+
+FEW = 20
+"""Counts below it are not taken for normal."""
+_GROUPS = 8
+_HALVINGS = 24
+_NEAR = 60
+_AT_ONCE = 128
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnReports:
+    """The reports of each cell in some blocks: binomial counts whose probability is linear in the cell's frequency.
+
+    Parameters
+    ----------
+    n : array, shape (blocks, 1)
+        The reports of every block.
+    gain, offset : array, shape (blocks, cells)
+        The probability of a report of the cell is gain · frequency + offset.
+    counts : array, shape (blocks, cells)
+    weights : array, shape (blocks, 1)
+        What a report of each block counts for in the estimate.
+
+    Examples
+    --------
+    >>> one = np.ones((1, 1))
+    >>> OwnReports(100 * one, one, 0 * one, 3 * one, one).limits(0.05).round(3)
+    array([[0.008, 0.079]])
+    """
+
+    n: FloatArray
+    gain: FloatArray
+    offset: FloatArray
+    counts: FloatArray
+    weights: FloatArray
+
+    @property
+    def few(self) -> BoolArray:
+        """Which cells were reported, or not reported, fewer than 20 times."""
+        seen, every = self.counts.sum(axis=0), self.n.sum()
+        few: BoolArray = np.minimum(seen, every - seen) < FEW
+        return few
+
+    def of(self, cells: IntArray) -> OwnReports:
+        """Return those of some cells, or of cells in another order."""
+        gain, offset, counts = self.gain[:, cells], self.offset[:, cells], self.counts[:, cells]
+        return OwnReports(self.n, gain, offset, counts, self.weights)
+
+    def limits(self, alpha: float) -> FloatArray:
+        """Return, for every cell, the frequencies that neither tail of the weighted counts rejects."""
+        cells = np.arange(self.counts.shape[1])
+        parts = [cells[start : start + _AT_ONCE] for start in range(0, cells.size, _AT_ONCE)]
+        grouped = self._in_groups()
+        found = [grouped.of(part).ungrouped_limits(alpha) for part in parts]
+        return np.concatenate([np.empty((0, 2)), *found])
+
+    def ungrouped_limits(self, alpha: float) -> FloatArray:
+        """Return the same without taking blocks together, for all cells at once."""
+        lowest, highest = (-self.offset / self.gain).max(axis=0), ((1 - self.offset) / self.gain).min(axis=0)
+        told = (self.weights * self.n * self.gain).sum(axis=0)
+        middle = (self.weights * (self.counts - self.n * self.offset)).sum(axis=0) / told
+        reach = _NEAR * self.weights.max() / told
+        ends = np.clip(np.stack([middle - reach, middle + reach]), lowest, highest)
+        return np.stack([self._crossing(ends, level) for level in (1 - alpha / 2, alpha / 2)], axis=-1)
+
+    def _crossing(self, ends: FloatArray, level: float) -> FloatArray:
+        """Halve the range to where the share of the law below what was seen, which falls, passes a level."""
+        low, high = ends
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            above = self._share(middle) > level
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        crossing: FloatArray = (low + high) / 2
+        return crossing
+
+    def _share(self, frequencies: FloatArray) -> FloatArray:
+        """Return P(less than was seen) + P(as much) / 2, were these the frequencies."""
+        mean = np.clip(self.gain * frequencies + self.offset, 0, 1)
+        if len(self.n) == 1:
+            return _binomial(self.counts[0], float(self.n[0, 0]), mean[0])
+        gap = (self.weights * (self.counts - self.n * mean)).sum(axis=0)
+        error = np.sqrt((self.weights**2 * self.n * mean * (1 - mean)).sum(axis=0))
+        certain = error == 0
+        phases = self.weights / np.where(certain, 1.0, error)
+        law = np.ones((frequencies.size, NODES.size), dtype=np.complex128)
+        for share, turn, n in zip(mean, phases, self.n[:, 0], strict=True):
+            turned = np.exp(1j * turn[:, None] * NODES)
+            law *= ((1 - share[:, None] + share[:, None] * turned) * turned ** -share[:, None]) ** n
+        below = share_below(law, gap / np.where(certain, 1.0, error))
+        return np.where(certain, (1 + np.sign(gap)) / 2, below)
+
+    def _in_groups(self) -> OwnReports:
+        """Take many blocks for a few with average probabilities; what little less they vary is left aside."""
+        if len(self.n) <= _GROUPS:
+            return self
+        groups = [slice(start, None, _GROUPS) for start in range(_GROUPS)]
+        n = np.array([self.n[group].sum(axis=0) for group in groups])
+        # a report of a group counts for the average of what it counts for in its blocks
+        weights = np.array([(self.n * self.weights)[group].sum(axis=0) for group in groups]) / n
+        gain, offset = (
+            np.array([(self.n * self.weights * one)[group].sum(axis=0) for group in groups]) / (n * weights)
+            for one in (self.gain, self.offset)
+        )
+        counts = np.array([(self.weights * self.counts)[group].sum(axis=0) for group in groups]) / weights
+        return OwnReports(n, gain, offset, counts, weights)
+
+
+def _binomial(seen: FloatArray, n: float, share: FloatArray) -> FloatArray:
+    from scipy.special import betainc
+
+    fewer = np.where(seen > 0, betainc(n - seen + 1, np.maximum(seen, 1), 1 - share), 0.0)
+    as_many = np.where(seen < n, betainc(np.maximum(n - seen, 1), seen + 1, 1 - share), 1.0)
+    halved: FloatArray = (fewer + as_many) / 2
+    return halved

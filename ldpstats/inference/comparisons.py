@@ -1,0 +1,159 @@
+"""Comparisons of a few cells: the most likely shares for which each has a given value, and how it changes with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray, IntArray
+
+Shares = Callable[[FloatArray, FloatArray], FloatArray]
+_NEVER = 1e-300
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """A quantity ψ that depends on the cells through the shares of a few parts of the table.
+
+    Parameters
+    ----------
+    parts : array of int, shape (cells,)
+        The part that each cell belongs to; the last one holds what is not compared.
+    among : int
+        How many parts are compared.
+    fitted : function of shares (..., among + 1) and ψ (...)
+        The shares with this ψ under which so many known true values are most likely.
+    gradient : function of the same
+        How a constraint that holds where the shares have this ψ, and grows with ψ, changes with each share.
+    value : function of shares
+        ψ itself.
+    logarithmic : bool
+        Whether its range is that of a ratio, from 0 up; if not, from -1 to 1.
+    """
+
+    parts: IntArray
+    among: int
+    fitted: Shares
+    gradient: Shares
+    value: Callable[[FloatArray], FloatArray]
+    logarithmic: bool
+
+    @property
+    def members(self) -> FloatArray:
+        """Which cells belong to which part, shape (cells, parts)."""
+        return np.eye(self.among + 1)[self.parts]
+
+
+def odds_ratio_of(parts: IntArray) -> Comparison:
+    """Return the odds ratio of four cells a, b, c, d (parts 0 to 3): a d / (b c)."""
+    return Comparison(
+        parts, 4, fitted_odds, _odds_gradient, lambda s: s[..., 0] * s[..., 3] / (s[..., 1] * s[..., 2]), True
+    )
+
+
+def risk_ratio_of(parts: IntArray) -> Comparison:
+    """Return the risk ratio of parts: a / (a + b) over c / (c + d)."""
+    return Comparison(parts, 4, fitted_risks, _ratio_gradient, lambda s: np.divide(*_risks(s)), True)
+
+
+def risk_difference_of(parts: IntArray) -> Comparison:
+    """Return the risk difference of parts: a / (a + b) - c / (c + d)."""
+    return Comparison(parts, 4, fitted_difference, _difference_gradient, lambda s: np.subtract(*_risks(s)), False)
+
+
+def difference_of(parts: IntArray) -> Comparison:
+    """Return the difference of two parts."""
+    return Comparison(parts, 2, fitted_shares, _shares_gradient, lambda s: s[..., 0] - s[..., 1], False)
+
+
+def fitted_odds(shares: FloatArray, ratio: FloatArray) -> FloatArray:
+    """Move x from b and c to a and d, so that (a + x)(d + x) = ψ (b - x)(c - x); the margins stay as they are."""
+    a, b, c, d = np.moveaxis(shares[..., :4], -1, 0)
+    one, other = _balance(ratio)
+    leading, linear, constant = one - other, one * (a + d) + other * (b + c), one * a * d - other * b * c
+    root = np.sqrt(np.maximum(linear**2 - 4 * leading * constant, 0))
+    moved = np.clip(-2 * constant / np.maximum(linear + root, _NEVER), -np.minimum(a, d), np.minimum(b, c))
+    return _with(shares, a + moved, b - moved, c - moved, d + moved)
+
+
+def fitted_risks(shares: FloatArray, ratio: FloatArray) -> FloatArray:
+    """Solve the quadratic equation for the larger of two risks whose ratio is given."""
+    a, b, c, d = np.moveaxis(shares[..., :4], -1, 0)
+    first, second, more = a + b, c + d, ratio > 1
+    smaller = np.where(more, 1 / np.where(more, ratio, 1), ratio)
+    # the group with the larger risk, and how often it and the other one had the case
+    large, small = np.where(more, first, second), np.where(more, second, first)
+    often, seldom = np.where(more, a, c), np.where(more, c, a)
+    leading, linear = (large + small) * smaller, small * smaller + seldom + large + often * smaller
+    root = np.sqrt(np.maximum(linear**2 - 4 * leading * (a + c), 0))
+    larger = np.clip(2 * (a + c) / np.maximum(linear + root, _NEVER), 0, 1)
+    one, other = np.where(more, larger, smaller * larger), np.where(more, smaller * larger, larger)
+    return _with(shares, first * one, first * (1 - one), second * other, second * (1 - other))
+
+
+def fitted_difference(shares: FloatArray, difference: FloatArray) -> FloatArray:
+    """Solve the cubic equation for two risks whose difference is given (Miettinen & Nurminen 1985, appendix)."""
+    a, b, c, d = np.moveaxis(shares[..., :4], -1, 0)
+    first, second = a + b, c + d
+    total = np.maximum(first + second, _NEVER)
+    square = ((first + 2 * second) * difference - total - a - c) / (3 * total)
+    linear = ((second * difference - total - 2 * c) * difference + a + c) / (3 * total)
+    cube = square**3 - 1.5 * square * linear + c * difference * (1 - difference) / (2 * total)
+    half = np.copysign(np.sqrt(np.maximum(square**2 - linear, 0)), cube)
+    angle = (math.pi + np.arccos(np.clip(cube / np.where(half == 0, 1, half**3), -1, 1))) / 3
+    other = np.clip(2 * half * np.cos(angle) - square, np.maximum(0, -difference), np.minimum(1, 1 - difference))
+    one = np.clip(other + difference, 0, 1)
+    return _with(shares, first * one, first * (1 - one), second * other, second * (1 - other))
+
+
+def fitted_shares(shares: FloatArray, difference: FloatArray) -> FloatArray:
+    """Solve the quadratic equation for two shares whose difference is given, with what is left as a third."""
+    a, b, rest = np.moveaxis(shares, -1, 0)
+    leading = 2 * (a + b + rest)
+    linear = (a + b) * (1 - difference) - 2 * (b + rest) * difference
+    constant = b * difference * (1 - difference)
+    # a root of  leading x² - linear x - constant = 0  that leaves no share negative
+    root = np.sqrt(np.maximum(linear**2 + 4 * leading * constant, 0))
+    other = np.clip((linear + root) / (2 * leading), np.maximum(0, -difference), (1 - difference) / 2)
+    return np.stack([other + difference, other, 1 - 2 * other - difference], axis=-1)
+
+
+def _odds_gradient(shares: FloatArray, ratio: FloatArray) -> FloatArray:
+    a, b, c, d = np.moveaxis(shares[..., :4], -1, 0)
+    one, other = _balance(ratio)
+    return np.stack([one * d, -other * c, -other * b, one * a, np.zeros_like(a)], axis=-1)
+
+
+def _ratio_gradient(shares: FloatArray, ratio: FloatArray) -> FloatArray:
+    a, b, c, d = np.moveaxis(shares[..., :4], -1, 0)
+    one, other = _balance(ratio)
+    parts = [one * (c + d) - other * c, -other * c, one * a - other * (a + b), one * a, np.zeros_like(a)]
+    return np.stack(parts, axis=-1)
+
+
+def _difference_gradient(shares: FloatArray, _: FloatArray) -> FloatArray:
+    a, b, c, d = np.moveaxis(shares[..., :4], -1, 0)
+    first, second = (np.maximum(group, _NEVER**0.25) ** 2 for group in (a + b, c + d))
+    return np.stack([b / first, -a / first, -d / second, c / second, np.zeros_like(a)], axis=-1)
+
+
+def _shares_gradient(shares: FloatArray, _: FloatArray) -> FloatArray:
+    return np.broadcast_to(np.array([1.0, -1.0, 0.0]), shares.shape)
+
+
+def _risks(shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    a, b, c, d = np.moveaxis(shares[..., :4], -1, 0)
+    return a / (a + b), c / (c + d)
+
+
+def _balance(ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return weights that sum to one and whose quotient is the ratio, which may be infinite."""
+    one = 1 / (1 + ratio)
+    return one, 1 - one
+
+
+def _with(shares: FloatArray, *compared: FloatArray) -> FloatArray:
+    return np.stack([*compared, shares[..., 4]], axis=-1)
