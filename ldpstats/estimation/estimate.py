@@ -102,7 +102,8 @@ class Estimate:
         else:
             spread = self.spread[..., order, :][..., order]
         bounds = None if self.bounds is None else self.bounds[:, order]
-        return replace(self, estimate=self.estimate[..., order], spread=spread, bounds=bounds)
+        own = None if self.own is None else self.own.of(order)
+        return replace(self, estimate=self.estimate[..., order], spread=spread, bounds=bounds, own=own)
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
         """Return pointwise intervals for the population frequencies, shape (..., cells, 2).
