@@ -129,7 +129,7 @@ def test_few_respondents_are_enough(protocol: RRBA, people: pd.DataFrame, n: int
         assert max(sizes) - min(sizes) <= 1
     aggregator = protocol.aggregator()
     for record in few.to_dict("records"):
-        aggregator.take(Client(protocol.domain, record, inf).answer(aggregator.query()))
+        aggregator.take(protocol.client(record, inf).answer(aggregator.query()))
     assert aggregator.tables().n == n * per_respondent
 
 

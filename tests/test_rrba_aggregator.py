@@ -24,7 +24,8 @@ from ldpstats import RRBA, Domain, DomainError, LdpstatsError
 from ldpstats.envelope import sealed
 from ldpstats.errors import ReportError
 from ldpstats.grid import GRID
-from ldpstats.mechanisms import FakeResponse, fake_numerators
+from ldpstats.mechanisms import FakeResponse, fake_numerators, joint_ratio
+from ldpstats.privacy import worst_ratio
 from ldpstats.protocols.rrba import Aggregator, Answer, Client, Query
 from ldpstats.protocols.rrba.query import GroupQuery
 
@@ -46,7 +47,13 @@ def protocol(request: pytest.FixtureRequest) -> RRBA:
 
 def answered(query: Query, seed: int | None = None) -> Answer:
     """Let the respondent of this number answer with a seed of her own."""
-    return Client(PAIR, RECORDS[query.number % 60], inf).answer(query, query.number if seed is None else seed)
+    return device(query).answer(query, query.number if seed is None else seed)
+
+
+def device(query: Query) -> Client:
+    """Return the client of the respondent of this number, who knows the protocol if it is one of those above."""
+    known = {protocol.fingerprint(): protocol for protocol in PROTOCOLS.values()}
+    return Client(PAIR, RECORDS[query.number % 60], inf, protocol=known.get(query.protocol))
 
 
 def run(aggregator: Aggregator, answers: int) -> list[Answer]:
@@ -338,7 +345,7 @@ def test_a_state_keeps_what_came_late_and_what_was_simulated(protocol: RRBA) -> 
     late = [aggregator.query() for _ in range(3 * units)]
     run(aggregator, 3 * protocol.block_size * units)
     for place, query in enumerate(late):
-        aggregator.take(Client(PAIR, RECORDS[query.number], inf).answer(query, 5 if place % 3 else None))
+        aggregator.take(device(query).answer(query, 5 if place % 3 else None))
     again = Aggregator.from_json(aggregator.to_json())
     assert [series.blocks for series in again._series] == [series.blocks for series in aggregator._series]
     simulated = sum(block.simulated for series in again._series for block in series.blocks)
@@ -808,7 +815,7 @@ def test_numbers_for_which_there_is_no_room_are_not_given_out(
 
 def test_the_same_query_gets_the_same_answer_at_no_further_cost(protocol: RRBA) -> None:
     aggregator = protocol.aggregator(rng=1)
-    client, query = Client(PAIR, RECORDS[0], inf), aggregator.query()
+    client, query = protocol.client(RECORDS[0], inf), aggregator.query()
     first, spent = client.answer(query), client.spent
     assert all(client.answer(one) == first for one in [query, Query.from_json(query.to_json())] * 20)
     assert client.spent == spent == query.strict_epsilon()
@@ -860,14 +867,93 @@ def test_a_limit_may_be_used_to_the_last_bit_and_not_beyond() -> None:
     assert np.log(float(ratio)) == pytest.approx(two.strict_epsilon(), rel=1e-14)
 
 
-def test_fakes_that_never_come_are_answered_without_a_limit_only() -> None:
-    group = GroupQuery.about(PAIR, FakeResponse.telling(0.5, fake_numerators(np.array([0.5, 0.5, 0.0, 0.0]))))
-    query = Query("p", 0, 0, "t", (group,))
-    limited, free = Client(PAIR, RECORDS[0], 1e9), Client(PAIR, RECORDS[0], inf)
+PAPERS = PROTOCOLS["p"]
+FINGERPRINT = PAPERS.fingerprint()
+
+
+def papers_query(truth: int, *fakes: float, protocol: str = FINGERPRINT, domain: Domain = PAIR) -> Query:
+    asked = GroupQuery.about(domain, FakeResponse(truth, fake_numerators(np.array(fakes))))
+    return Query(protocol, 0, 0, "t", (asked,))
+
+
+def test_fakes_that_never_come_are_answered_only_by_who_knows_a_protocol_with_such_fakes() -> None:
+    truth = FakeResponse.telling(0.6, (GRID // 2, GRID // 2)).truth
+    query = papers_query(truth, 0.5, 0.5, 0.0, 0.0)
+    for limit in (1e9, inf):
+        ignorant = Client(PAIR, RECORDS[0], limit)
+        with pytest.raises(LdpstatsError, match="epsilon = inf"):
+            ignorant.answer(query)
+        assert ignorant.spent == 0.0
+    limited, free = PAPERS.client(RECORDS[0], 1e9), PAPERS.client(RECORDS[0], inf)
     with pytest.raises(LdpstatsError, match="epsilon = inf"):
         limited.answer(query)
     free.answer(query)
     assert (limited.spent, free.spent) == (0.0, inf)
+
+
+def test_who_knows_the_protocol_answers_nothing_but_its_own_queries() -> None:
+    truth, even = FakeResponse.telling(0.6, (GRID // 2, GRID // 2)).truth, (0.25,) * 4
+    client = PAPERS.client(RECORDS[0], inf)
+    for wrong in (
+        papers_query(GRID, *even),
+        papers_query(GRID, 0.5, 0.5, 0.0, 0.0),
+        papers_query(truth + 1, *even),
+        papers_query(truth - 1, *even),
+        papers_query(truth, *even, protocol="p0123456789ab"),
+        papers_query(truth, 0.5, 0.5, domain=PAIR.project(["car"])),
+        papers_query(truth, *even, domain=PAIR.project(["car", "sex"])),
+        replace(papers_query(truth, *even), groups=papers_query(truth, *even).groups * 2),
+    ):
+        with pytest.raises(LdpstatsError, match="her protocol does not make"):
+            client.answer(wrong)
+        assert client.spent == 0.0
+    again = Client.from_json(client.to_json())
+    for one in (client, again):
+        with pytest.raises(LdpstatsError, match="her protocol does not make"):
+            one.answer(papers_query(GRID, *even))
+        assert one.answer(papers_query(truth, *even)).block == 0
+    floored = RRBA(PAIR, epsilon=1.0, floor=0.5, block_size=3)
+    rarer = FakeResponse.at_level(1.0, fake_numerators(np.array([0.7, 0.1, 0.1, 0.1])))
+    asked = Query(floored.fingerprint(), 0, 0, "t", (GroupQuery.about(PAIR, rarer),))
+    assert asked.strict_epsilon() <= 1.0
+    with pytest.raises(LdpstatsError, match="her protocol does not make"):
+        floored.client(RECORDS[0], 1.0).answer(asked)
+    with pytest.raises(LdpstatsError, match="a protocol over"):
+        Client(PAIR.project(["car"]), {"car": "no"}, 1.0, protocol=PAPERS)
+
+
+def test_records_outside_the_questionnaire_answer_for_a_category_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for record in ({}, {"sex": None, "car": "no"}, {"sex": float("nan"), "car": ["no"]}, {"sex": "X", "car": "no"}):
+        with pytest.raises(DomainError, match=r"outside='random'"):
+            Client(PAIR, record, 5.0)
+        client = Client(PAIR, record, 5.0, outside="random")
+        kept = json.loads(client.to_json())["body"]["record"]
+        assert kept["sex"] in PAIR.categories["sex"]
+        assert Client.from_json(client.to_json()).to_json() == client.to_json()
+        client.answer(query_at(0, 1.0))
+    monkeypatch.setattr("ldpstats.randomness.urandom", lambda count: b"\x01" + bytes(count - 1))
+    kept = json.loads(Client(PAIR, {}, 5.0, outside="random").to_json())["body"]["record"]
+    assert kept == {"sex": "M", "car": "no"}  # the word 1, modulo two categories
+    with pytest.raises(LdpstatsError, match="outside = 'guess'"):
+        Client(PAIR, RECORDS[0], 5.0, outside="guess")
+    with pytest.raises(DomainError, match="a record of type"):
+        Client(PAIR, 5, 5.0, outside="random")  # type: ignore[arg-type]
+
+
+def test_a_random_value_keeps_the_level_of_all_queries_together() -> None:
+    """The law of a record outside is the mean of those inside, so that no ratio grows; by enumeration."""
+    used = [query_at(0, level).groups[0].randomizer for level in (0.4, 1.0)]
+    laws = []
+    for value in range(4):
+        rows = [exact_row(one, value) for one in used]
+        laws.append({(a, b): rows[0][a] * rows[1][b] for a, b in product(range(4), repeat=2)})
+    outside = {pair: sum((law[pair] for law in laws), Fraction(0)) / 4 for pair in laws[0]}
+    assert worst_ratio([*laws, outside]) == worst_ratio(laws) == joint_ratio(used)
+
+
+def exact_row(used: FakeResponse, value: int) -> list[Fraction]:
+    fakes = [Fraction((GRID - used.truth) * fake, GRID**2) for fake in used.fake]
+    return [fake + (used.p if cell == value else 0) for cell, fake in enumerate(fakes)]
 
 
 @pytest.mark.parametrize("limit", [0, -1, float("nan"), True, "1", None])
@@ -1119,9 +1205,9 @@ def test_secure_randomness_is_the_default_and_simulation_says_so(monkeypatch: py
 def test_tables_say_whether_any_answer_was_simulated(protocol: RRBA) -> None:
     aggregator = protocol.aggregator()
     for record in RECORDS[:4]:
-        aggregator.take(Client(protocol.domain, record, inf).answer(aggregator.query()))
+        aggregator.take(protocol.client(record, inf).answer(aggregator.query()))
     assert not aggregator.tables().simulated
-    aggregator.take(Client(PAIR, RECORDS[4], inf).answer(aggregator.query(), 1))
+    aggregator.take(protocol.client(RECORDS[4], inf).answer(aggregator.query(), 1))
     assert aggregator.tables().simulated
     assert Aggregator.from_json(aggregator.to_json()).tables().simulated
 

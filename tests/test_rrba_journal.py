@@ -32,7 +32,7 @@ FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without for
 def answered(query: Query) -> Answer:
     """Let the respondent of this number answer with a seed of her own."""
     record = {"sex": "FFM"[query.number % 3], "car": ("no", "yes")[query.number % 2]}
-    return Client(PAIR, record, inf).answer(query, query.number)
+    return PROTOCOL.client(record, inf).answer(query, query.number)
 
 
 def run(aggregator: Aggregator, answers: int) -> list[Answer]:

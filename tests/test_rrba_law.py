@@ -15,7 +15,6 @@ import pytest
 from ldpstats import RRBA, Domain
 from ldpstats.conformance.laws import fit_pvalue
 from ldpstats.estimation import TABLE_METHODS
-from ldpstats.protocols.rrba import Client
 from ldpstats.tables import TableSet
 
 FALSE_FAILURE_RATE = 1e-6
@@ -140,7 +139,7 @@ def by_conversation(protocol: RRBA, frame: pd.DataFrame, rng: np.random.Generato
     aggregator = protocol.aggregator(rng=rng)
     records = frame.to_dict("records")
     for one in rng.permutation(len(records)):
-        aggregator.take(Client(protocol.domain, records[one], limit=inf).answer(aggregator.query(), rng))
+        aggregator.take(protocol.client(records[one], limit=inf).answer(aggregator.query(), rng))
     return aggregator.tables()
 
 

@@ -18,7 +18,6 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, exp_below
 from ldpstats.mechanisms import FakeResponse
 from ldpstats.privacy import strict_epsilon
-from ldpstats.protocols.rrba import Client
 from ldpstats.protocols.rrba.rules import Rules
 
 UNIT = "a respondent's whole record"
@@ -173,7 +172,7 @@ def test_provably_true_counts_exactly_the_reports_that_no_fake_could_be(answer: 
     for _ in range(90):
         record = {"sex": str(rng.choice(["F", "M"])), "car": "no", "age": str(rng.choice(["old", "young"]))}
         query = aggregator.query()
-        answer_given = Client(MIXED, record, inf).answer(query, rng)
+        answer_given = protocol.client(record, inf).answer(query, rng)
         aggregator.take(answer_given)
         for asked, cell in zip(query.groups, answer_given.cells, strict=True):
             (name,) = asked.domain.names
@@ -240,7 +239,7 @@ def test_the_statement_of_the_first_block_is_that_of_its_query() -> None:
         protocol = RRBA(MIXED, k=1, answer=answer, block_size=5, **options)
         aggregator = protocol.aggregator(rng=1)
         query = aggregator.query()
-        aggregator.take(Client(MIXED, {"sex": "F", "car": "no", "age": "old"}, inf).answer(query, 1))
+        aggregator.take(protocol.client({"sex": "F", "car": "no", "age": "old"}, inf).answer(query, 1))
         levels = [one.randomizer.strict_epsilon() for one in query.groups]
         assert query.strict_epsilon() == pytest.approx(sum(levels), rel=1e-14)
         if answer == "view":
@@ -312,7 +311,7 @@ def test_no_query_exceeds_what_was_stated_also_after_a_restart(
                 assert query.strict_epsilon() <= stated.epsilon
                 for asked in query.groups:
                     assert asked.randomizer.strict_epsilon() <= stated.per_group[asked.domain.names[0]]
-                aggregator.take(Client(MIXED, record, inf).answer(query))
+                aggregator.take(protocol.client(record, inf).answer(query))
             spent = aggregator.tables().privacy
             assert spent.epsilon <= stated.epsilon
 

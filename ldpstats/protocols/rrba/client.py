@@ -6,19 +6,23 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ldpstats.columns import Category, known_category
 from ldpstats.domain import Domain
 from ldpstats.envelope import opened, sealed
 from ldpstats.errors import DomainError, LdpstatsError, ReportError, one_line, shortened
 from ldpstats.protocols.groups import checked_domain
+from ldpstats.protocols.outside import REFUSE, checked_outside
 from ldpstats.protocols.rrba.ownership import Owned, in_turn
 from ldpstats.protocols.rrba.query import Answer, Query
-from ldpstats.randomness import Rng, client_words
+from ldpstats.randomness import Rng, client_draws, client_words
+
+if TYPE_CHECKING:
+    from ldpstats.protocols.rrba.protocol import RRBA
 
 _SAVED = ("client", 2)
-_NAMES = {"domain", "record", "limit", "spent", "answers"}
+_NAMES = {"domain", "record", "protocol", "limit", "spent", "answers"}
 _Key: TypeAlias = tuple[str, int, str]
 
 
@@ -30,6 +34,11 @@ class Client(Owned):
     a query is refused never depends on the record. All this holds for one client: a device that is switched off
     stores `to_json` before an answer leaves it.
 
+    A client that is given the protocol (`RRBA.client` makes one) answers that protocol's own queries and nothing else:
+    its groups, the probability of the truth that it prescribes for the fakes that came, none of them rarer than its
+    floor. So an aggregator cannot ask for more truth. A client that knows only the questionnaire answers any query
+    about it within the limit, but none that could show the truth for sure, whatever the limit is.
+
     Parameters
     ----------
     domain : Domain
@@ -37,7 +46,16 @@ class Client(Owned):
     record : mapping of str to category
         Her true answers, by attribute: a dictionary or a row of a data frame, of which a copy is kept.
     limit : float
-        The largest strict ε of her whole record that she will spend in all; `math.inf` answers whatever is asked.
+        The largest strict ε of her whole record that she will spend in all. `math.inf` is for the protocol of the
+        paper, whose strict level has no bound; without a protocol it trusts the aggregator to ask for no more truth
+        than was announced.
+    protocol : RRBA, optional
+        The public protocol, against which every query is checked.
+    outside : {"refuse", "random"}
+        What becomes of an answer that is missing or no category of the questionnaire. To refuse it is an error here,
+        and a device that then stays silent shows that there was such an answer. "random" puts a category in its
+        place that is drawn uniformly, once, with the system's secure randomness: no query can tell, the level
+        covers such records, too, and the frequencies are those of a population with such answers.
 
     Examples
     --------
@@ -50,16 +68,27 @@ class Client(Owned):
     (1.0, 1)
     """
 
-    __slots__ = ("_answers", "_domain", "_record", "_spent", "limit")
+    __slots__ = ("_answers", "_domain", "_protocol", "_record", "_spent", "limit")
 
     _called = "a client"
     _instead = "Store to_json where the record may stand, and go on from there in one process alone."
 
-    def __init__(self, domain: Domain, record: Mapping[str, Category], limit: float) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        record: Mapping[str, Category],
+        limit: float,
+        *,
+        protocol: RRBA | None = None,
+        outside: str = REFUSE,
+    ) -> None:
         super().__init__()
         self.limit: float = _checked_limit(limit)
         self._domain = checked_domain(domain)
-        self._record = _own_record(self._domain, record)
+        if protocol is not None and protocol.domain != self._domain:
+            raise LdpstatsError(f"a protocol over {protocol.domain!r}", f"one over the questionnaire {self._domain!r}")
+        self._protocol = protocol
+        self._record = _own_record(self._domain, record, checked_outside(outside))
         self._spent: float = 0.0
         self._answers: dict[_Key, tuple[Answer, float]] = {}
 
@@ -77,6 +106,7 @@ class Client(Owned):
         key = (query.protocol, query.number, query.token)
         if key not in self._answers:
             self._refuse_other_questions(query)
+            self._refuse_broken_rules(query)
             level, after = query.strict_epsilon(), self._affordable(query)
             word = client_words(rng)
             # only now is the record looked at: what was refused, was refused whatever it holds
@@ -91,7 +121,9 @@ class Client(Owned):
         """Return everything as JSON: her record, her answers, and what they cost. It is as private as the record."""
         answers = [{**drawn.to_dict(), "epsilon": _plain_level(level)} for drawn, level in self._answers.values()]
         levels = {"limit": _plain_level(self.limit), "spent": _plain_level(self._spent)}
-        return sealed(*_SAVED, {"domain": self._domain.to_dict(), "record": self._record, **levels, "answers": answers})
+        known = {"domain": self._domain.to_dict(), "record": self._record}
+        protocol = None if self._protocol is None else self._protocol.to_json()
+        return sealed(*_SAVED, {**known, "protocol": protocol, **levels, "answers": answers})
 
     @classmethod
     def from_json(cls, text: str) -> Client:
@@ -102,7 +134,10 @@ class Client(Owned):
     def _read(cls, body: dict[str, Any]) -> Client:
         if set(body) != _NAMES or list(body["record"]) != list(body["domain"]):
             raise ValueError(f"it holds {one_line(list(body))}, about {one_line(list(body['record']))}")
-        client = cls(Domain(body["domain"]), body["record"], _read_level(body["limit"]))
+        from ldpstats.protocols.rrba.protocol import RRBA
+
+        protocol = None if body["protocol"] is None else RRBA.from_json(body["protocol"])
+        client = cls(Domain(body["domain"]), body["record"], _read_level(body["limit"]), protocol=protocol)
         for plain in body["answers"]:
             client._remember(dict(plain))
         if client._spent != _read_level(body["spent"]) or client._spent > client.limit:
@@ -127,6 +162,21 @@ class Client(Owned):
                         "Nothing was answered, and nothing spent.",
                     )
 
+    def _refuse_broken_rules(self, query: Query) -> None:
+        """Refuse what the protocol does not ask, or, where none is known, what could show the truth for sure."""
+        if self._protocol is not None and not self._protocol.makes(query):
+            raise LdpstatsError(
+                f"a query of strict epsilon = {query.strict_epsilon()!r} that her protocol does not make",
+                f"its groups, its truth and its floor: {self._protocol.fingerprint()}, {self._protocol.privacy()}",
+                "Nothing was answered, and nothing spent.",
+            )
+        if self._protocol is None and query.strict_epsilon() == math.inf:
+            raise LdpstatsError(
+                "a query of strict epsilon = inf, whose answer could be the truth for sure",
+                "finite levels, whatever the limit is",
+                "RRBA.client makes a client that answers what that protocol asks, and nothing else.",
+            )
+
     def _affordable(self, query: Query) -> float:
         """Return what will have been spent; refuse what would be too much."""
         after = _sum_above(self._spent, query.strict_epsilon())
@@ -145,17 +195,22 @@ def _checked_limit(limit: object) -> float:
     return float(limit)
 
 
-def _own_record(domain: Domain, record: Mapping[str, Category]) -> dict[str, Category]:
+def _own_record(domain: Domain, record: Mapping[str, Category], outside: str) -> dict[str, Category]:
     """Return a record of its own in the domain's own categories, whatever equals them: it can be stored."""
     if not hasattr(record, "keys"):
         raise DomainError(f"a record of type {type(record).__name__}", "a mapping of attributes to answers")
     own = {}
     for name, categories in domain.categories.items():
-        if name not in record:
-            raise DomainError(f"a record without {name!r}", one_line(list(categories)))
-        category = known_category(record[name], categories)
+        category = known_category(record[name], categories) if name in record else None
         if category is None:
-            raise DomainError(f"the answer {shortened(record[name])} about {name!r}", one_line(list(categories)))
+            if outside == REFUSE:
+                came = (
+                    f"the answer {shortened(record[name])} about {name!r}"
+                    if name in record
+                    else f"a record without {name!r}"
+                )
+                raise DomainError(came, one_line(list(categories)), "outside='random' answers for a random category.")
+            category = categories[int(client_draws().uniform(len(categories), 1)[0])]
         own[name] = category
     return own
 

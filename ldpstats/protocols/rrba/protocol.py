@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ldpstats.arrays import at_least
+from ldpstats.columns import Category
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.privacy import PrivacyStatement
@@ -27,7 +29,9 @@ from ldpstats.protocols.groups import (
 )
 from ldpstats.protocols.population import Population, people_of
 from ldpstats.protocols.rrba.aggregator import Aggregator
+from ldpstats.protocols.rrba.client import Client
 from ldpstats.protocols.rrba.levels import provably_true, statement
+from ldpstats.protocols.rrba.query import Query
 from ldpstats.protocols.rrba.rules import Rules, advised_block_size, checked_rules
 from ldpstats.protocols.rrba.series import Series
 from ldpstats.protocols.saved import SavedProtocol
@@ -172,6 +176,38 @@ class RRBA(SavedProtocol):
     def series(self) -> list[Series]:
         """Return a series for every unit, each with its first block."""
         return [Series(unit, self._rules(unit), self.block_size, self.update == "client") for unit in self._units]
+
+    def makes(self, query: Query) -> bool:
+        """Say whether a query is one of this protocol: its groups together, its truth, and no fake below its floor."""
+        fingerprint, rules = self._terms
+        own = rules.get(tuple(one.domain for one in query.groups))
+        if own is None or query.protocol != fingerprint:
+            return False
+        return all(own.allow(one.randomizer) for one in query.groups)
+
+    @cached_property
+    def _terms(self) -> tuple[str, dict[tuple[Domain, ...], Rules]]:
+        """The fingerprint, and the rules for what is asked of one respondent."""
+        rules = {
+            tuple(self.domain.project(question.attributes) for question in unit): self._rules(unit)
+            for unit in self._units
+        }
+        return self.fingerprint(), rules
+
+    def client(self, record: Mapping[str, Category], limit: float, outside: str = "refuse") -> Client:
+        """Return a respondent's device, which answers the queries of this protocol and no others.
+
+        See `rrba.Client` for her `record`, her `limit` and answers `outside` the questionnaire.
+
+        Examples
+        --------
+        >>> protocol = RRBA(Domain({"sex": ["F", "M"], "car": ["yes", "no"]}), p=0.5, block_size=250)
+        >>> client = protocol.client({"sex": "F", "car": "no"}, limit=float("inf"))
+        >>> answer = client.answer(protocol.aggregator().query())
+        >>> round(client.spent, 4)
+        1.6094
+        """
+        return Client(self.domain, record, limit, protocol=self, outside=outside)
 
     def aggregator(self, journal: str | Path | None = None, rng: Rng = None) -> Aggregator:
         """Return the collecting side; with a journal it can be killed, and goes on where the journal ends.
