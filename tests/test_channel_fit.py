@@ -138,6 +138,14 @@ class TestLaws:
         tails = [binom.sf(94, 100, high), binom.cdf(5, 100, low), binom.cdf(0, 100, low)]
         assert fit.aspects[0].pvalue == pytest.approx(min(1, 6 * min(tails)), rel=1e-9)
 
+    def test_of_very_many_shares_the_farthest_decide(self) -> None:
+        oue, rng = ldp.OUE(30_000, 1.0), np.random.default_rng(1)
+        counts = rng.binomial(1000, oue.noise.mean(np.full(30_000, 1 / 30_000)))
+        assert fit_of(oue, counts, 1000) >= LEVEL
+        counts[17] = 900
+        fit = oue.channel_fit(Tally(oue.noise, counts, 1000))
+        assert fit.aspects[0].pvalue == pytest.approx(60_000 * binom.sf(899, 1000, 0.5), rel=1e-6)
+
     def test_all_p_values_together_are_the_least_times_their_number(self) -> None:
         fit = collected("hr").channel_fit()
         assert len(fit.aspects) == 3

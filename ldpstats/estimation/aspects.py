@@ -19,6 +19,7 @@ from ldpstats.noise import MultinomialNoise, NoiseModel
 _DRAWS = 9999
 _FEW = 20
 _EXPECTED = 10
+_MOST_TAILS = 10_000
 _STEPS = 2
 _MOST_DRAWN = 5_000_000
 _MOST_DESIGN = 4_000_000
@@ -118,14 +119,22 @@ def _reach(noise: NoiseModel) -> tuple[FloatArray, FloatArray] | None:
 
 
 def _tails(counts: NDArray[Any], n: NDArray[Any], lowest: FloatArray, highest: FloatArray) -> FloatArray:
-    """Return how often a binomial count at the nearer bound is at least as far out; 1 between the bounds."""
+    """Return how often a binomial count at the nearer bound is at least as far out; 1 between the bounds.
+
+    Of very many counts only the farthest are looked at; the others are left at 1, which is on the safe side.
+    """
     from scipy.special import bdtr, bdtrc
 
     counts, n, lowest, highest = np.broadcast_arrays(counts, n, lowest, highest)
     tails = np.ones(counts.shape)
     above, below = counts > n * highest, counts < n * lowest
-    tails[above] = bdtrc(counts[above] - 1, n[above], np.clip(highest[above], 0, 1))
-    tails[below] = bdtr(counts[below], n[below], np.clip(lowest[below], 0, 1))
+    bound = np.clip(np.where(above, highest, lowest), 0, 1)
+    far = np.where(above | below, np.abs(counts - n * bound) / np.sqrt(n * bound * (1 - bound) + 1e-12), 0)
+    if far.size > _MOST_TAILS:
+        least = np.partition(far.ravel(), -_MOST_TAILS)[-_MOST_TAILS]
+        above, below = above & (far >= least), below & (far >= least)
+    tails[above] = bdtrc(counts[above] - 1, n[above], bound[above])
+    tails[below] = bdtr(counts[below], n[below], bound[below])
     return tails
 
 

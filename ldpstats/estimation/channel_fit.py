@@ -137,7 +137,8 @@ def channel_fit(blocks: Sequence[AskedBlock]) -> ChannelFit:
     if not answered:
         return ChannelFit((), 0)
     exact, views, point = shares(answered), totals(answered), None
-    if answered[0].question.cells <= _MOST_CELLS and all(b.tally.noise.outputs <= _MOST_OUTPUTS for b in answered):
+    small = all(block.tally.noise.outputs <= _MOST_OUTPUTS for block in answered)
+    if small and answered[0].question.cells <= _MOST_CELLS:
         point = NearestPoint.of(answered)
         views += point.views()
     decided = any(aspect.pvalue < LEVEL / (1 + len(views)) for aspect in exact)
