@@ -35,6 +35,8 @@ studies: .venv/.tested  ## published figures, measured anew (most of an hour)
 	$(BIN)/python benchmarks/published_tests.py
 	$(BIN)/python benchmarks/consistency.py
 	$(BIN)/python benchmarks/trust.py
+	$(BIN)/python benchmarks/edges.py
+	$(BIN)/python benchmarks/fuzz_readers.py
 
 .venv/.created:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ldpstats needs Python 3.11 or newer; try: make PYTHON=python3.12")'

@@ -171,10 +171,9 @@ def in_a_child(name: str, k: object, levels: Sequence[object] = LEVELS) -> list[
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         most = pages * resource.getpagesize() + BYTES
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         with os.fdopen(writing, "w") as out:
             for epsilon in levels:
-                signal.alarm(_HUNG)
+                signal.setitimer(signal.ITIMER_PROF, _HUNG)  # the default action ends the child
                 for line in findings(name, k, epsilon):
                     print(line, file=out, flush=True)
         os._exit(0)

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import edges
 import numpy as np
 import pytest
 
 import ldpstats as ldp
-from benchmarks import edges
 from ldpstats.arrays import as_array, at_least, positive_epsilon, real_array, significance
 from ldpstats.envelope import read_json
 from ldpstats.errors import LdpstatsError, shortened

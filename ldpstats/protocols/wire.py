@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,7 +52,7 @@ def refuse_foreign_rows(reports: pd.DataFrame, fingerprint: str, labels: Sequenc
     """Refuse rows that a protocol with this fingerprint and these groups did not make."""
     columns = ["group", "protocol", "report", "simulated"]
     found = list(reports.columns) if isinstance(reports, pd.DataFrame) else type(reports).__name__
-    if any(found.count(column) != 1 for column in columns):
+    if any(found.count(column) != 1 for column in columns) or not all(isinstance(one, Hashable) for one in found):
         raise ReportError(f"reports with {one_line(found)}", f"a data frame with {one_line(columns)}, each once")
     # by position: frames put one below the other repeat their row labels
     foreign = np.flatnonzero(~reports["protocol"].isin([fingerprint]))

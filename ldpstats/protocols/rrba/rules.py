@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Real
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, at_least, positive_epsilon, significance
-from ldpstats.errors import LdpstatsError
+from ldpstats.arrays import FloatArray, at_least, positive_epsilon, real_number, significance
+from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.grid import GRID
 from ldpstats.mechanisms import FakeResponse, fake_numerators, least_fake
 
@@ -123,6 +122,9 @@ def checked_rules(p: float | None, epsilon: float | None, floor: float | None) -
 
 
 def _share(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
-        raise LdpstatsError(f"floor = {value!r}", "a share from 0 (the adapted fakes alone) to 1 (uniform ones: GRR)")
-    return float(value)
+    share = real_number(value)
+    if not 0 <= share <= 1:
+        raise LdpstatsError(
+            f"floor = {shortened(value)}", "a share from 0 (the adapted fakes alone) to 1 (uniform ones: GRR)"
+        )
+    return share

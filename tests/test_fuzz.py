@@ -1,0 +1,40 @@
+"""Readers under fuzz: a slice of benchmarks/fuzz_readers.py, always the same damaged files."""
+
+from __future__ import annotations
+
+import random
+
+import fuzz_readers
+import pytest
+
+from ldpstats.errors import LdpstatsError
+
+
+def test_damaged_files_are_read_as_they_are_or_refused() -> None:
+    fed, found = fuzz_readers.fuzz(900, seed=12)
+    assert found == {}
+    assert fed.total() == 900
+    assert len(fed) >= 17, "every reader had some"
+
+
+def test_the_fuzz_sees_what_is_wrong() -> None:
+    def careless(text: str) -> object:
+        if text == "refused":
+            raise LdpstatsError("this", "that")
+        if text == "slow":
+            while True:
+                pass
+        return {"known": 1}[text]
+
+    reader = fuzz_readers.Reader(["known"], careless)
+    assert fuzz_readers.finding(reader, "known") == fuzz_readers.finding(reader, "refused") == ""
+    assert fuzz_readers.finding(reader, "unknown").startswith("KeyError")
+    unstable = fuzz_readers._twice(lambda text: text + "!", str)
+    assert "something else" in fuzz_readers.finding(fuzz_readers.Reader([], unstable), "text")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_damage_follows_from_the_seed(seed: int) -> None:
+    sources = [random.Random(seed) for _ in range(2)]  # noqa: S311  # damage, not secrets
+    texts = [fuzz_readers.damaged('{"a": [1, 2, {"b": "c"}]}', str, source) for source in sources]
+    assert texts[0] == texts[1]
