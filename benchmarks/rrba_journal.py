@@ -26,7 +26,7 @@ from threading import Thread
 
 from ldpstats import RRBA, Domain, LdpstatsError
 from ldpstats.errors import ReportError
-from ldpstats.protocols.rrba import Aggregator, Answer, Client
+from ldpstats.protocols.rrba import Aggregator, Answer
 
 KILLS = 200
 PER_JOURNAL = 20
@@ -160,7 +160,7 @@ def _ask(aggregator: Aggregator, pending: list[Answer], say: Callable[[str], Non
         for answer in pending:
             _take(aggregator, answer, say)
         while True:
-            answer = Client(DOMAIN, RECORD, inf).answer(aggregator.query())
+            answer = PROTOCOL.client(RECORD, inf).answer(aggregator.query())
             say(f"sent {answer.to_json()}")
             _take(aggregator, answer, say)
     except BaseException:
