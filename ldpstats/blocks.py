@@ -110,7 +110,7 @@ class Block:
         refuse_too_many_cells(math.prod(shape), "a table")
         classes = range(math.prod(shape)) if plain["classes"] is None else plain["classes"]
         question = Question(tuple(plain["attributes"]), shape, tuple(classes))
-        if not isinstance(plain["simulated"], bool):
-            raise LdpstatsError(f"simulated = {plain['simulated']!r}", "True or False")
-        tally = Tally(noise_from_dict(plain["noise"]), plain["counts"], plain["n"], plain["simulated"])
+        tally = Tally(
+            noise_from_dict(plain["noise"]), plain["counts"], plain["n"], at_least(plain["simulated"], 0, "simulated")
+        )
         return cls(question, tally)

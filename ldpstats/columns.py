@@ -9,13 +9,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_hashable, is_list_like
+from pandas.api.types import is_bool_dtype, is_hashable, is_list_like, is_numeric_dtype
 
 from ldpstats.errors import DomainError, one_line
 
 Category: TypeAlias = str | int | float | bool
 
 _PLAIN = "plain strings, finite numbers or booleans"
+_COUNTS = frozenset(["n", "nn", "count", "counts", "freq", "freqs", "frequency", "frequencies"])
+"""What columns of counts are called, by pandas (value_counts), R (xtabs, table, dplyr's count) and people."""
+_WEIGHTS = frozenset(["number", "cases", "size", "weight", "weights", "wt"])
 
 
 def listed(names: Any) -> tuple[Any, ...]:
@@ -127,6 +130,37 @@ def frame_column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
             "Drop these rows yourself, or give missing answers a category of their own, such as 'no answer'.",
         )
     return pd.Series(column)
+
+
+def refuse_frequencies(frame: pd.DataFrame, names: Sequence[str]) -> None:
+    """Refuse what looks like a frequency table: a column of counts, and rows that all differ without it.
+
+    Respondents, too, may all differ, and a column of theirs may have such a name; who has such a frame drops the
+    column. The other way round every number that follows would be wrong, unseen. Weights are often meant otherwise:
+    there the rows must differ in the attributes alone.
+    """
+    called = {name: str(name).strip().lower() for name in frame.columns if name not in names}
+    found = [name for name in called if called[name] in _COUNTS | _WEIGHTS and _holds_counts(frame[name])]
+    if not found or len(frame) < 2:
+        return
+    others = [name for name in frame.columns if name in names or (called[found[0]] in _COUNTS and name != found[0])]
+    if frame.duplicated(others).any():
+        return
+    raise DomainError(
+        f"{len(frame)} rows that all differ in {one_line(others)}, beside the column {found[0]!r} of whole numbers: "
+        "it looks like a frequency table",
+        "a row per respondent; or a frequency table and which column holds its counts",
+        f"counts={found[0]!r} takes every row as so many respondents; "
+        f"frame.drop(columns={found[0]!r}) takes it as one.",
+    )
+
+
+def _holds_counts(column: Any) -> bool:
+    """Say whether a column holds whole numbers, not all of them below two."""
+    if not isinstance(column, pd.Series) or not is_numeric_dtype(column) or is_bool_dtype(column):
+        return False
+    values = column.to_numpy(dtype=float, na_value=np.nan)
+    return bool(np.all((values >= 0) & (values == np.floor(values))) and np.any(values > 1))
 
 
 def observed_categories(name: str, column: pd.Series[Any]) -> list[Category]:

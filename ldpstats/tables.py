@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,24 +10,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, at_least
 from ldpstats.blocks import Block
 from ldpstats.columns import listed
 from ldpstats.domain import Domain
-from ldpstats.envelope import read_json
+from ldpstats.envelope import opened, sealed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED, TABLE_METHODS, ChannelFit, Estimate, channel_fit, refuse_empty
-from ldpstats.noise import Tally
+from ldpstats.noise import Tally, in_brackets, simulation
+from ldpstats.parts import Parts, new_identity
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.questions import Question
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
-_FORMAT = "ldpstats tables 1"
+_SAVED = ("table set", 2)
 # A check against wrong statements, not an accounting: noise models hold doubles, which lose rare lies at high levels.
 _RESOLVED = 12.0
 _ROUNDING = 1e-6
+_OWN = Parts.none()
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,9 @@ class Table:
         For a derived table that is more than a sum of cells: how it was made, in sentences.
     sources : tuple of Table
         The tables that a derived one was made of.
+    parts : Parts
+        Which respondents are behind it, so that none of them is counted twice. By default they are those of a
+        collection of their own.
     """
 
     domain: Domain
@@ -60,8 +64,12 @@ class Table:
     method: str = "unbiased"
     words: str = ""
     sources: tuple[Table, ...] = ()
+    parts: Parts = _OWN
 
     def __post_init__(self) -> None:
+        if self.parts is _OWN and self.blocks:
+            own = Parts.whole(new_identity(None, ()), 0, sum(block.n for block in self.blocks))
+            object.__setattr__(self, "parts", own)
         if self.method not in list(TABLE_METHODS) and not (self.derived and self.words):
             raise LdpstatsError(f"method = {self.method!r}", one_line(list(TABLE_METHODS)))
         for question in (block.question for block in self.blocks):
@@ -70,6 +78,8 @@ class Table:
                     f"a block about {question.attributes} of shape {question.shape}",
                     f"blocks about {self.attributes} of shape {self.shape}",
                 )
+        if self.blocks and self.n > self.parts.n:
+            raise LdpstatsError(f"{self.n:,} reports of {self.parts.n:,} respondents", "one report of a respondent")
         promised = min([self.privacy.epsilon, *self.privacy.per_group.values()])
         for spent in (min(block.noise.epsilon, _RESOLVED) for block in self.blocks):
             _refuse_less(promised, spent, "every report behind the table")
@@ -90,9 +100,9 @@ class Table:
         return self.derived.n if self.derived else sum(block.n for block in self.blocks)
 
     @property
-    def simulated(self) -> bool:
-        """Whether any of the reports came from a simulation instead of a respondent."""
-        return self.derived.simulated if self.derived else any(block.tally.simulated for block in self.blocks)
+    def simulated(self) -> int:
+        """How many of the reports came from a simulation instead of a respondent."""
+        return self.derived.simulated if self.derived else sum(block.tally.simulated for block in self.blocks)
 
     @cached_property
     def cells(self) -> Estimate:
@@ -179,7 +189,7 @@ class Table:
             return self
         blocks = tuple(block.reordered(names) for block in self.blocks)
         derived = self.derived and _added_up(self.derived, self.domain, names)
-        return Table(self.domain.project(names), blocks, self.privacy, derived, self.method, self.words, self.sources)
+        return replace(self, domain=self.domain.project(names), blocks=blocks, derived=derived)
 
     def marginal(self, attributes: str | Iterable[str]) -> Table:
         """Add the table up to some of its attributes.
@@ -193,10 +203,10 @@ class Table:
             return self.reordered(kept.names)
         blocks = tuple(block for block in (_merged_block(block, self.domain, kept) for block in self.blocks) if block)
         if blocks and len(blocks) == len(self.blocks):
-            return Table(kept, blocks, self.privacy, method=self.method)
+            return replace(self, domain=kept, blocks=blocks)
         added = _added_up(self.cells, self.domain, kept.names)
         sources = (self,) if self.derived is None else self.sources
-        return Table(kept, (), self.privacy, added, self.method, self.words, sources)
+        return replace(self, domain=kept, blocks=(), derived=added, sources=sources)
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return a row per cell, labelled by category: estimate, std_err and pointwise interval.
@@ -226,7 +236,7 @@ class Table:
         level, kind = f"{100 * (1 - alpha):g} %", self.cells.kind_of_intervals
         headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
         summary = Summary()
-        title = f"Estimated table of {' and '.join(self.attributes)}{' (simulated)' if self.simulated else ''}"
+        title = f"Estimated table of {' and '.join(self.attributes)}{in_brackets(simulation(self.simulated, self.n))}"
         summary.tables.append(SimpleTable(rows, headers=headers, title=title))
         promised = self.privacy.lines()
         allowed = f"pointwise {level} ({kind}), for the population, randomization and sampling included."
@@ -242,7 +252,7 @@ class Table:
         return summary
 
     def __repr__(self) -> str:
-        kind = ", simulated" if self.simulated else ""
+        kind = in_brackets(simulation(self.simulated, self.n))
         return f"<Table {' × '.join(self.attributes)}: {self.shape}, n = {self.n}{kind}>"
 
 
@@ -262,7 +272,8 @@ def checked_table(table: object) -> Table:
 class TableSet:
     """Tables over groups of one domain, found by their attributes in any order.
 
-    Adding two sets merges the reports of *different* respondents.
+    Adding two sets merges the reports of *different* respondents: sets that share any are refused, wherever they
+    were in between. Tables made by hand are collections of their own, each time they are made.
     """
 
     def __init__(self, domain: Domain, tables: Iterable[Table], privacy: PrivacyStatement) -> None:
@@ -311,9 +322,14 @@ class TableSet:
         return sum(table.n for table in self)
 
     @property
-    def simulated(self) -> bool:
-        """Whether any report came from a simulation."""
-        return any(table.simulated for table in self)
+    def simulated(self) -> int:
+        """How many of these reports came from a simulation."""
+        return sum(table.simulated for table in self)
+
+    @property
+    def collections(self) -> tuple[str, ...]:
+        """The identities of the collections that the reports are from."""
+        return tuple(sorted({one for parts in {table.parts for table in self} for one in parts.collections}))
 
     def __add__(self, other: TableSet) -> TableSet:
         if not isinstance(other, TableSet):
@@ -350,9 +366,9 @@ class TableSet:
 
     def summary(self) -> str:
         """Return what these tables are and what was promised, in words, with a line per table."""
-        kind = "simulated reports" if self.simulated else "reports"
+        kind = in_brackets(simulation(self.simulated, self.n))
         lines = [
-            f"{len(self)} tables over {len(self.domain)} attributes from {self.n:,} {kind}",
+            f"{len(self)} tables over {len(self.domain)} attributes from {self.n:,} reports{kind}",
             *(f"privacy: {line}" for line in self.privacy.lines()),
             self.to_frame().to_string(index=False),
             ASSUMED,
@@ -361,7 +377,7 @@ class TableSet:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<TableSet: {len(self)} tables, n = {self.n}{', simulated' if self.simulated else ''}>"
+        return f"<TableSet: {len(self)} tables, n = {self.n}{in_brackets(simulation(self.simulated, self.n))}>"
 
     def to_json(self) -> str:
         """Return everything as JSON; `from_json` restores it exactly."""
@@ -369,37 +385,37 @@ class TableSet:
             raise LdpstatsError(
                 "a set with derived tables", "tables that still have their reports", "Save the collected set instead."
             )
+        # tables of the same respondents share what says who they are
+        places = {parts: place for place, parts in enumerate(dict.fromkeys(table.parts for table in self))}
         tables = [
             {
                 "privacy": table.privacy.to_dict(),
                 "attributes": list(table.attributes),
                 "blocks": [b.to_dict() for b in table.blocks],
                 "method": table.method,
+                "parts": places[table.parts],
             }
             for table in self
         ]
-        plain = {
-            "format": _FORMAT,
+        body = {
             "domain": self.domain.to_dict(),
             "privacy": self.privacy.to_dict(),
+            "parts": [parts.to_list() for parts in places],
             "tables": tables,
         }
-        return json.dumps(plain, ensure_ascii=False)
+        return sealed(*_SAVED, body)
 
     @classmethod
     def from_json(cls, text: str) -> TableSet:
         """Read a set that `to_json` wrote; a truncated or foreign file is refused."""
-        try:
-            plain = read_json(text)
-            if plain["format"] != _FORMAT:
-                raise ValueError(f"format {plain['format']!r}")
-            domain = Domain(plain["domain"])
-            tables = [_table_from_dict(domain, table) for table in plain["tables"]]
-            return cls(domain, tables, PrivacyStatement(**plain["privacy"]))
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
-            raise LdpstatsError(
-                f"text that is not a saved table set ({error})", f"a whole file written by TableSet.to_json ({_FORMAT})"
-            ) from error
+        return opened(text, *_SAVED, cls._read)
+
+    @classmethod
+    def _read(cls, body: Mapping[str, Any]) -> TableSet:
+        domain = Domain(body["domain"])
+        parts = [Parts.from_list(plain) for plain in body["parts"]]
+        tables = [_table_from_dict(domain, parts, table) for table in body["tables"]]
+        return cls(domain, tables, PrivacyStatement(**body["privacy"]))
 
 
 def _refuse_less(promised: float, spent: float, covered: str) -> None:
@@ -410,11 +426,10 @@ def _refuse_less(promised: float, spent: float, covered: str) -> None:
         )
 
 
-def _table_from_dict(domain: Domain, plain: Mapping[str, Any]) -> Table:
+def _table_from_dict(domain: Domain, parts: Sequence[Parts], plain: Mapping[str, Any]) -> Table:
     blocks = tuple(Block.from_dict(block) for block in plain["blocks"])
-    # files from before there were methods name none
-    method = plain.get("method", "unbiased")
-    return Table(domain.project(plain["attributes"]), blocks, PrivacyStatement(**plain["privacy"]), method=method)
+    privacy, own = PrivacyStatement(**plain["privacy"]), parts[at_least(plain["parts"], 0, "the place of parts")]
+    return Table(domain.project(plain["attributes"]), blocks, privacy, method=plain["method"], parts=own)
 
 
 def _merged_tables(one: Table | None, other: Table | None) -> Table:
@@ -431,7 +446,12 @@ def _merged_tables(one: Table | None, other: Table | None) -> Table:
             f"Take estimated_by({one.method!r}) of both sets first.",
         )
     blocks = _merged_blocks(one.blocks, other.reordered(one.attributes).blocks)
-    return Table(one.domain, blocks, one.privacy.joined(other.privacy), method=one.method)
+    return replace(
+        one,
+        blocks=blocks,
+        privacy=one.privacy.joined(other.privacy),
+        parts=Parts.together([one.parts, other.parts]),
+    )
 
 
 def _merged_blocks(known: tuple[Block, ...], added: tuple[Block, ...]) -> tuple[Block, ...]:

@@ -29,6 +29,7 @@ from ldpstats import Domain, DomainError, LdpstatsError, SampledGroups, TableSet
 from ldpstats.conformance import exact_channel
 from ldpstats.conformance.laws import fit_pvalue
 from ldpstats.datasets import network
+from ldpstats.envelope import sealed
 from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols.baselines import ProductDomain, WholeView
 from ldpstats.protocols.central import CentralLaplace
@@ -192,29 +193,29 @@ def test_protocols_travel_as_json(kind: str, domain: Domain, people: pd.DataFram
 def test_damaged_and_foreign_files_are_refused(kind: str, domain: Domain) -> None:
     protocol = ALL[kind](domain, epsilon=0.7)
     whole = protocol.to_json()
-    plain = json.loads(whole)
+    plain = json.loads(whole)["body"]
     damage: dict[str, list[Any]] = {
         "epsilon": [0, "1", None, [1]],
         "domain": [{}, None, [1]],
-        "protocol": ["rrba", None],
+        "kind": ["rrba", None],
     }
     damage |= {name: [[], [5], [["age", "height"]], None] for name in ("groups", "views") if name in plain}
     damage |= {name: ["x", None] for name in ("mechanism", "scale") if name in plain}
     damage |= {"sampled": ["yes", None, 1], "more": [1]}
-    texts = [json.dumps(plain | {name: value}) for name, values in damage.items() for value in values]
-    texts += [json.dumps({name: value for name, value in plain.items() if name != left}) for left in plain]
+    texts = [sealed("protocol", 1, plain | {name: value}) for name, values in damage.items() for value in values]
+    texts += [sealed("protocol", 1, {name: value for name, value in plain.items() if name != left}) for left in plain]
     texts += [other(domain, epsilon=0.7).to_json() for other in ALL.values()]
     for text in [*texts, *(whole[:cut] for cut in range(0, len(whole), 9)), "[]", "null", "[" * 100_000, None, 3]:
         if _same_kind(text, plain):
             continue
-        with pytest.raises(LdpstatsError, match="not a saved protocol"):
+        with pytest.raises(LdpstatsError, match=r"not a saved protocol|a saved protocol of the kind"):
             type(protocol).from_json(text)
 
 
 def _same_kind(text: Any, plain: dict[str, Any]) -> bool:
     """Say whether a text is a whole file of the same kind of protocol, perhaps with other parameters."""
     return text in {make(Domain(plain["domain"]), epsilon=0.7).to_json() for make in ALL.values()} and (
-        json.loads(text)["protocol"] == plain["protocol"]
+        json.loads(text)["body"]["kind"] == plain["kind"]
     )
 
 

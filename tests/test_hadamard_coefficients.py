@@ -29,6 +29,7 @@ from ldpstats import (
 from ldpstats.conformance import exact_channel
 from ldpstats.conformance.laws import fit_pvalue
 from ldpstats.datasets import network
+from ldpstats.envelope import sealed
 from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
@@ -217,7 +218,7 @@ def test_the_same_answers_stand_behind_all_tables_around_their_attributes(domain
 def test_rows_that_travelled_count_like_collect(domain: Domain, people: pd.DataFrame) -> None:
     protocol = HadamardCoefficients(domain, epsilon=1.0)
     rows, expected = protocol.reports(people.head(400), rng=5), protocol.collect(people.head(400), rng=5)
-    assert list(rows.columns) == ["protocol", "group", "report", "simulated"]
+    assert list(rows.columns) == ["protocol", "collection", "number", "group", "report", "simulated"]
     assert set(rows["group"]) == set(protocol.coefficients)
     assert set(rows["report"]) == {"0", "1"}
     assert same(protocol.tables(rows.sample(frac=1, random_state=1)), expected)
@@ -263,9 +264,10 @@ def test_protocols_travel_as_json(domain: Domain, people: pd.DataFrame) -> None:
     marks = [HadamardCoefficients(domain, k=k, epsilon=e).fingerprint() for k, e in product((1, 2, 3), (1, 2))]
     assert len(set(marks)) == 6
     whole = HadamardCoefficients(domain, epsilon=1.0).to_json()
-    damaged = [json.dumps(json.loads(whole) | change) for change in ({"k": 0}, {"epsilon": None}, {"groups": []})]
+    body = json.loads(whole)["body"]
+    damaged = [sealed("protocol", 1, body | change) for change in ({"k": 0}, {"epsilon": None}, {"groups": []})]
     for text in [*damaged, whole[:-1], SampledGroups(domain, epsilon=1.0).to_json(), "{}"]:
-        with pytest.raises(LdpstatsError, match="not a saved protocol"):
+        with pytest.raises(LdpstatsError, match=r"not a saved protocol|a saved protocol of the kind"):
             HadamardCoefficients.from_json(text)
 
 

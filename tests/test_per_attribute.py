@@ -143,7 +143,7 @@ def test_the_moments_of_crossed_counts_are_those_of_the_reports(domain: Domain, 
 def test_crossed_answers_travel_as_one_row_per_respondent(domain: Domain, people: pd.DataFrame) -> None:
     protocol = PerAttribute(domain, epsilon=3.0, k=2)
     rows = protocol.reports(people.head(50), rng=1)
-    assert list(rows.columns) == ["protocol", "group", "report", "simulated"]
+    assert list(rows.columns) == ["protocol", "collection", "number", "group", "report", "simulated"]
     assert (len(rows), rows["group"].unique().tolist()) == (50, ["age × sex × car"])
     assert rows["simulated"].all()
     secret = protocol.reports(people.head(50))

@@ -324,7 +324,8 @@ def test_a_level_that_was_edited_is_not_the_one_that_was_kept() -> None:
     run(aggregator, 5)
     body = json.loads(aggregator.to_json())["body"]
     assert Aggregator.from_json(sealed("RRBA aggregator", 2, body)).n == 5
-    body["protocol"]["epsilon"] = 1.0
+    weaker = RRBA(PAIR, k=1, epsilon=1.0, block_size=2, answer="view")
+    body["protocol"] = json.loads(weaker.to_json())
     with pytest.raises(LdpstatsError, match="other chances of the truth"):
         Aggregator.from_json(sealed("RRBA aggregator", 2, body))
 

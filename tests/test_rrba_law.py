@@ -15,6 +15,7 @@ import pytest
 from ldpstats import RRBA, Domain
 from ldpstats.conformance.laws import fit_pvalue
 from ldpstats.estimation import TABLE_METHODS
+from ldpstats.parts import Parts
 from ldpstats.tables import TableSet
 
 FALSE_FAILURE_RATE = 1e-6
@@ -173,8 +174,9 @@ def courses(protocol: RRBA, method: str) -> Iterator[tuple[float, TableSet]]:
         series = protocol.series()
         for one, blocks in zip(series, transcripts, strict=True):
             for block in blocks:
-                one.take_all([np.array(counts) for counts in block], simulated=True)
-        yield chance, protocol.tables_of(series, method)
+                one.take_all([np.array(counts) for counts in block], simulated=sum(block[0]))
+        parts = [Parts.whole("0" * 32, unit, sum(b.n for b in one.blocks)) for unit, one in enumerate(series)]
+        yield chance, protocol.tables_of(series, method, parts)
 
 
 def expected_tables(protocol: RRBA, method: str) -> dict[tuple[str, ...], np.ndarray[Any, Any]]:

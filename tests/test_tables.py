@@ -23,6 +23,7 @@ from ldpstats import (
 )
 from ldpstats.blocks import Block
 from ldpstats.domain import Domain
+from ldpstats.envelope import sealed
 from ldpstats.mechanisms import GRR
 from ldpstats.questions import Question
 
@@ -60,7 +61,7 @@ def test_every_face_of_a_table_tells_the_same(domain: Domain, people: pd.DataFra
     table = triple(domain, people, kind)
     deviations = np.sqrt(np.diag(table.covariance))
     frame = table.to_frame(alpha=0.1)
-    assert (table.shape, table.n, table.simulated) == ((3, 2, 2), 3000, True)
+    assert (table.shape, table.n, table.simulated) == ((3, 2, 2), 3000, 3000)
     close(table.estimate.sum(), 1 if kind in {"grr", "ss"} else table.estimate.sum())
     close(table.std_err.ravel(), deviations)
     limits = table.conf_int(0.1).reshape(-1, 2).T
@@ -111,7 +112,7 @@ def test_marginals_are_linear_maps_of_the_table(
     # both divide by n - 1, so the map is exact and not only asymptotic
     close(marginal.covariance, matrix @ table.covariance @ matrix.T)
     assert bool(marginal.blocks) == (kind == "grr")
-    assert (marginal.n, marginal.simulated, marginal.privacy) == (3000, True, table.privacy)
+    assert (marginal.n, marginal.simulated, marginal.privacy) == (3000, 3000, table.privacy)
 
 
 def test_marginals_of_randomized_response_are_its_formula(domain: Domain, people: pd.DataFrame) -> None:
@@ -139,7 +140,7 @@ def test_tables_that_few_or_none_answered(domain: Domain, people: pd.DataFrame, 
     errors = tables.to_frame().set_index("reports")["mean std_err"]
     assert np.isposinf(errors[1]).all()
     assert np.isnan(errors[0])
-    assert "3 tables over 3 attributes from 2 simulated reports" in tables.summary()
+    assert "3 tables over 3 attributes from 2 reports (simulated)" in tables.summary()
     *answered, nobodys = sorted(tables, key=lambda table: -table.n)
     assert all(np.isposinf(table.marginal([name]).std_err).all() for table in answered for name in table.attributes)
     told = f"no reports behind the table of {' and '.join(nobodys.attributes)}"
@@ -174,14 +175,14 @@ def test_a_statement_that_promises_more_than_the_reports_keep_is_refused(
     domain: Domain, people: pd.DataFrame, mechanism: str
 ) -> None:
     tables = SampledGroups(domain, epsilon=1.0, mechanism=mechanism).collect(people, rng=1)
-    honest, saved = tables["age", "sex"], json.loads(tables.to_json())
+    honest, saved = tables["age", "sex"], json.loads(tables.to_json())["body"]
     assert Table(honest.domain, honest.blocks, replace(honest.privacy, epsilon=3.0)).n == honest.n
     for epsilon in (0.0, 0.1, 0.999):
         saved["tables"][0]["privacy"]["epsilon"] = epsilon
-        with pytest.raises(LdpstatsError, match=r"for 1\.0|for 1, |for 0\.9|covers every report"):
+        with pytest.raises(LdpstatsError, match=r"for 1\.0|for 1, |for 0\.9|covers every report|in a statement of"):
             Table(honest.domain, honest.blocks, replace(honest.privacy, epsilon=epsilon))
-        with pytest.raises(LdpstatsError, match=r"for 1\.0|for 1, |for 0\.9|covers every report"):
-            TableSet.from_json(json.dumps(saved))
+        with pytest.raises(LdpstatsError, match=r"for 1\.0|for 1, |for 0\.9|covers every report|in a statement of"):
+            TableSet.from_json(sealed("table set", 2, saved))
 
 
 @pytest.mark.parametrize("mechanism", ["grr", "oue", "ss"])

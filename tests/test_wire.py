@@ -38,7 +38,7 @@ def test_rows_that_travelled_count_like_collect(
 ) -> None:
     protocol = SampledGroups(domain, epsilon=1.0, mechanism=mechanism)
     rows = protocol.reports(people, rng=5)
-    assert list(rows.columns) == ["protocol", "group", "report", "simulated"]
+    assert list(rows.columns) == ["protocol", "collection", "number", "group", "report", "simulated"]
     assert same(protocol.tables(journey(rows)), protocol.collect(people, rng=5))
     assert same(protocol.tables(journey(rows.sample(frac=1, random_state=1))), protocol.collect(people, rng=5))
     secret = protocol.reports(people.head(40))
@@ -64,9 +64,10 @@ def test_fingerprints_are_no_numbers_to_a_file_reader(domain: Domain) -> None:
 
 def spoiled(rows: pd.DataFrame, column: str, value: Any) -> pd.DataFrame:
     """Return rows from two files, one below the other, with a spoiled value in the row labelled 17 of the second."""
-    second = rows.astype(object)
+    second = rows.assign(collection=f"c{0:032x}").astype({"report": object, "protocol": object, "group": object})
+    second = second.astype({column: object})
     second.loc[17, column] = value
-    return pd.concat([rows.drop(index=17).astype(object), second])
+    return pd.concat([rows.drop(index=17), second])
 
 
 BAD_REPORTS: tuple[Any, ...] = (
@@ -112,7 +113,7 @@ def test_rows_of_another_protocol_or_group_are_refused(domain: Domain, people: p
         r"row 17 answers the group 'height'": spoiled(rows, "group", "height"),
         r"row 17 answers the group nan": spoiled(rows, "group", np.nan),
         r"row 17 does not say whether it is simulated": spoiled(rows, "simulated", "yes"),
-        r"reports with 'protocol', 'group', 'simulated'": rows.drop(columns="report"),
+        r"reports with 'protocol', 'collection', 'number', 'group', 'simulated'": rows.drop(columns="report"),
         r"each once": pd.concat([rows, rows[["report"]]], axis=1),
         r"reports with 'list'": rows.to_dict(orient="records"),
     }

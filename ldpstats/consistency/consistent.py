@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import compress
 
 import numpy as np
@@ -80,7 +81,7 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     fitted = zip(tables, _nearest(marginals, held, share), covariances, strict=True)
     return TableSet(
         tables.domain,
-        [_derived(table, estimate, covariance, method, tables.simulated) for table, estimate, covariance in fitted],
+        [_derived(table, estimate, covariance, method, tables) for table, estimate, covariance in fitted],
         tables.privacy,
     )
 
@@ -120,6 +121,9 @@ def _nearest(marginals: Sequence[Marginal], held: Sequence[Held], gamma: float) 
     ]
 
 
-def _derived(table: Table, estimate: FloatArray, covariance: FloatArray, method: str, simulated: bool) -> Table:
+def _derived(table: Table, estimate: FloatArray, covariance: FloatArray, method: str, tables: TableSet) -> Table:
+    # every table has moved toward all others, so that their share of simulated reports is in each of them
+    simulated = -(-table.n * tables.simulated // tables.n)
     fitted = Estimate(estimate, covariance, table.n, table.privacy, simulated)
-    return Table(table.domain, (), table.privacy, fitted, f"consistent ({method})", _WORDS.format(method), (table,))
+    words = _WORDS.format(method)
+    return replace(table, blocks=(), derived=fitted, method=f"consistent ({method})", words=words, sources=(table,))

@@ -94,7 +94,7 @@ def reconstruct(
     words = (
         f"Reconstructed from {len(telling)} tables that bear upon it{why}: {way.words}{left_out}{found.note} {spread}"
     )
-    cells = Estimate(found.proportions, covariance, n, tables.privacy, tables.simulated)
+    cells = Estimate(found.proportions, covariance, n, tables.privacy, sum(table.simulated for table in telling))
     return Table(target, (), tables.privacy, cells, f"reconstructed ({chosen})", words, tuple(telling))
 
 

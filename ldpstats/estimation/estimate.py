@@ -64,8 +64,8 @@ class Estimate:
         one: clipping would bias everything made of them.
     spread : array, shape (..., cells, cells), or TallySpread
         Estimate of their covariance, or what it follows from: noise of the mechanism plus sampling of the respondents.
-    n : int
-        The reports behind them.
+    n, simulated : int
+        The reports behind them, and how many of those came from a simulation.
     bounds : array, shape (2, cells), optional
         What each estimate would be if none, and if all, of the reports supported its cell; only where the
         estimate of a cell depends on the number of its own reports alone.
@@ -77,7 +77,7 @@ class Estimate:
     spread: FloatArray | TallySpread
     n: int
     privacy: PrivacyStatement | None = None
-    simulated: bool = False
+    simulated: int = 0
     bounds: FloatArray | None = None
     own: OwnReports | None = None
 

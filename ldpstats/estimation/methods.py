@@ -40,7 +40,7 @@ class ProcessedEstimate:
     method: str
     n: int
     privacy: PrivacyStatement | None = None
-    simulated: bool = False
+    simulated: int = 0
     fitted: Fitted | None = None
 
     @property

@@ -13,6 +13,7 @@ from ldpstats.arrays import FloatArray, significance
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import ASSUMED, ChannelFit, Estimate, LinearPooling
 from ldpstats.inference.confidence import Inversion
+from ldpstats.noise import in_brackets, simulation
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
 
@@ -40,8 +41,8 @@ class Effect:
         The reports behind it.
     privacy : PrivacyStatement
         What the respondents were promised.
-    simulated : bool
-        Whether any of the reports came from a simulation.
+    simulated : int
+        How many of the reports came from a simulation.
     alpha : float
         One minus the level of intervals that are asked for without one.
     inversion : Inversion
@@ -67,7 +68,7 @@ class Effect:
     why_not: str = ""
     n: int
     privacy: PrivacyStatement
-    simulated: bool
+    simulated: int
     alpha: float = 0.05
     inversion: Inversion = field(repr=False)
     table: Table = field(repr=False)
@@ -156,7 +157,7 @@ class Effect:
             ["It is from", self.inversion.words],
             ["It covers", held],
             ["", allowed],
-            ["Reports", f"{self.n:,}{' (simulated)' if self.simulated else ''}"],
+            ["Reports", f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}"],
             *([heading, line] for heading, line in zip_longest(["Privacy"], self.privacy.lines(), fillvalue="")),
         ]
         summary = Summary()

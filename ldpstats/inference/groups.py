@@ -18,6 +18,7 @@ from ldpstats.inference.null_model import NullFit, on_simplex
 from ldpstats.inference.procedure import WORDS, PValue, chosen_method, evidence_of, measured
 from ldpstats.inference.result import Hypothesis, HypothesisResult
 from ldpstats.inference.statistics import Fits, ScoreStatistic
+from ldpstats.parts import Parts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
 
@@ -46,6 +47,7 @@ def homogeneity_test(tables: Sequence[Table] | Mapping[str, Table], pvalue: PVal
     """
     named = tables if isinstance(tables, Mapping) else {f"group {place}": one for place, one in enumerate(tables, 1)}
     groups = _alike(named)
+    Parts.together(table.parts for table in groups)  # refuses groups that share respondents
     parts = [evidence_of(table) for table in groups]
     together = Evidence.observed([block for part in parts for block in part.blocks])
     statistic = HomogeneityStatistic(together, [len(part.blocks) for part in parts], groups[0].domain.size())
@@ -63,7 +65,7 @@ def homogeneity_test(tables: Sequence[Table] | Mapping[str, Table], pvalue: PVal
         result_of(groups[0], about, outcome, power),
         n=sum(table.n for table in groups),
         privacy=reduce(PrivacyStatement.joined, (table.privacy for table in groups)),
-        simulated=any(table.simulated for table in groups),
+        simulated=sum(table.simulated for table in groups),
     )
 
 

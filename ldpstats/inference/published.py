@@ -30,7 +30,7 @@ from ldpstats.inference.two_steps import (
     redrawn,
     two_steps,
 )
-from ldpstats.noise import NoisyCounts
+from ldpstats.noise import NoisyCounts, in_brackets, simulation
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng
 from ldpstats.tables import Table, checked_table
@@ -94,7 +94,7 @@ class PublishedResult:
     n: int
     expected: FloatArray
     privacy: PrivacyStatement
-    simulated: bool
+    simulated: int
     table: Table = field(repr=False)
 
     @property
@@ -136,7 +136,7 @@ class PublishedResult:
             ["p-value", f"{self.pvalue:.4g} ({self.pvalue_source})"],
             ["Method", self.method],
             ["Rule of thumb", f"{self.rule}: {RULES[self.rule]}"],
-            ["Reports", f"{self.n:,}{' (simulated)' if self.simulated else ''}"],
+            ["Reports", f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}"],
             *([heading, line] for heading, line in zip_longest(["Privacy"], self.privacy.lines(), fillvalue="")),
         ]
         summary = Summary()

@@ -12,6 +12,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, significance
 from ldpstats.estimation import ASSUMED, ChannelFit
 from ldpstats.inference.effects import Association
+from ldpstats.noise import in_brackets, simulation
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
 
@@ -88,7 +89,7 @@ class HypothesisResult:
     expected: FloatArray
     converged: bool
     privacy: PrivacyStatement
-    simulated: bool
+    simulated: int
     table: Table = field(repr=False)
 
     @property
@@ -149,7 +150,7 @@ class HypothesisResult:
             ["p-value", f"{self.pvalue:.4g} ({self.pvalue_source})"],
             ["Method", self.method],
             *self._effect_rows(alpha),
-            ["Reports", f"{self.n:,}{' (simulated)' if self.simulated else ''}"],
+            ["Reports", f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}"],
             *([heading, line] for heading, line in zip_longest(["Privacy"], self.privacy.lines(), fillvalue="")),
         ]
         summary = Summary()

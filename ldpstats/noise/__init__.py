@@ -16,7 +16,7 @@ from ldpstats.noise.multinomial import MultinomialNoise
 from ldpstats.noise.noisy_counts import DiscreteLaplace, NoisyCounts, RoundedGaussian
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.noise.support import SupportNoise
-from ldpstats.noise.tally import Tally
+from ldpstats.noise.tally import Tally, in_brackets, simulation
 from ldpstats.noise.total import Total
 
 __all__ = [
@@ -36,7 +36,9 @@ __all__ = [
     "Tally",
     "Total",
     "TruthOrFake",
+    "in_brackets",
     "noise_from_dict",
+    "simulation",
     "solve_or_shortest",
 ]
 

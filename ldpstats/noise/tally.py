@@ -19,12 +19,21 @@ class Tally:
 
     Two tallies seen through the same noise add up: counting two halves and adding equals counting the whole.
     The leading axes of `counts`, if any, hold many tables of the same size (as simulation makes them).
+
+    Parameters
+    ----------
+    noise : NoiseModel
+    counts : array of int
+    n : int
+        The number of reports.
+    simulated : int or bool
+        How many of them came from a simulation instead of a respondent; True stands for all.
     """
 
     noise: NoiseModel
     counts: NDArray[np.int64]
     n: int
-    simulated: bool = False
+    simulated: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", at_least(self.n, 0, "the number of reports of a tally"))
@@ -42,6 +51,7 @@ class Tally:
                 f"counts that add up to {size * self.n}: every report counts for {size}",
                 "Counts are missing, or belong to other reports.",
             )
+        object.__setattr__(self, "simulated", _checked_simulated(self.simulated, self.n))
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
 
@@ -64,11 +74,38 @@ class Tally:
                 f"tallies of shapes {self.counts.shape} and {other.counts.shape}",
                 "as many tables in one as in the other",
             )
-        return Tally(self.noise, self.counts + other.counts, self.n + other.n, self.simulated or other.simulated)
+        return Tally(self.noise, self.counts + other.counts, self.n + other.n, self.simulated + other.simulated)
 
     def __radd__(self, other: object) -> Tally:
         # sum() starts from 0
         return self if other == 0 else NotImplemented
+
+
+def simulation(simulated: int, n: int) -> str:
+    """Say how many of n reports are simulated; of none it says nothing.
+
+    Examples
+    --------
+    >>> simulation(12, 1000), simulation(1000, 1000), simulation(0, 1000)
+    ('12 of 1,000 reports simulated', 'simulated', '')
+    """
+    if simulated < n:
+        return f"{simulated:,} of {n:,} reports simulated" if simulated else ""
+    return "simulated" if simulated else ""
+
+
+def in_brackets(words: str) -> str:
+    """Return words to add to a line, in brackets; of no words nothing."""
+    return f" ({words})" if words else ""
+
+
+def _checked_simulated(value: object, n: int) -> int:
+    """Return how many of n reports were simulated."""
+    if isinstance(value, (bool, np.bool_)):
+        return n if value else 0
+    if at_least(value, 0, "simulated") > n:
+        raise ReportError(f"{value} simulated reports of {n}", "no more than there are")
+    return at_least(value, 0, "simulated")
 
 
 def _signed_counts(values: ArrayLike, cells: int, what: str) -> NDArray[np.int64]:

@@ -18,9 +18,10 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.grid import double_above
 from ldpstats.noise import DiscreteLaplace, NoisyCounts, Tally
 from ldpstats.noise.noisy_counts import NoiseLaw, RoundedGaussian
+from ldpstats.parts import Parts, new_identity
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.groups import Group, NamedGroups, checked_domain, groups_of, label, refuse_shared_labels
-from ldpstats.protocols.population import People, Population, Records, people_of
+from ldpstats.protocols.population import People, Population, Records, people_of, respondents
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD
 from ldpstats.questions import Question
@@ -53,17 +54,21 @@ class Curator(SavedProtocol):
         for group in chosen:
             self.law(group)
 
-    def collect(self, frame: pd.DataFrame, rng: Rng = None) -> TableSet:
-        """Count true records and add noise; the result counts as simulated, since its noise is not for release."""
-        return self._released(Records(self.domain, self.domain.encode(frame)), generator(rng))
+    def collect(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
+        """Count true records and add noise; the result counts as simulated, since its noise is not for release.
 
-    def simulate(self, population: Population, rng: Rng = None) -> TableSet:
+        `counts` names the column that says for how many records a row of a frequency table stands.
+        """
+        return self._released(Records(self.domain, respondents(self.domain, frame, counts)), generator(rng))
+
+    def simulate(self, population: Population, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Draw tables with the law of `collect`.
 
-        `population` is a data frame, or an array of joint counts in domain order (flat or in the domain's shape).
+        `population` is a data frame (`counts` is as in `collect`), or an array of joint counts in domain order (flat
+        or in the domain's shape).
         """
         numbers = generator(rng)
-        return self._released(people_of(self.domain, population, numbers), numbers)
+        return self._released(people_of(self.domain, population, numbers, counts), numbers)
 
     def _agreed(self) -> object:
         return [(group, self.law(group)) for group in self.groups]
@@ -71,13 +76,18 @@ class Curator(SavedProtocol):
     def _released(self, people: People, numbers: np.random.Generator) -> TableSet:
         privacy = self.privacy()
         questions = [Question.of(self.domain, group) for group in self.groups]
-        tables = []
+        blocks = []
         for question, counted in zip(questions, people.block_counts(questions, max(people.n, 1), numbers), strict=True):
             group = question.attributes
             noise = NoisyCounts(question.answers, people.n, self.law(group))
             counts = noise.simulate(counted.sum(axis=0), numbers)
-            block = Block(question, Tally(noise, counts, people.n, simulated=True))
-            tables.append(Table(self.domain.project(group), (block,), privacy.for_group(label(group))))
+            blocks.append(Block(question, Tally(noise, counts, people.n, simulated=True)))
+        identity = new_identity(numbers, [block.tally.counts for block in blocks])
+        parts = Parts.whole(identity, 0, people.n)
+        tables = [
+            Table(self.domain.project(group), (block,), privacy.for_group(label(group)), parts=parts)
+            for group, block in zip(self.groups, blocks, strict=True)
+        ]
         return TableSet(self.domain, tables, privacy)
 
 

@@ -84,7 +84,7 @@ class CrossedAnswers:
             codes, copies = counted.index.to_frame().to_numpy(), counted.to_numpy()
         return codes, copies
 
-    def block(self, group: Group, answers: NDArray[Any], copies: NDArray[Any], simulated: bool) -> Block:
+    def block(self, group: Group, answers: NDArray[Any], copies: NDArray[Any], simulated: int) -> Block:
         """Count the answers to some of the attributes together; a row of them stands for so many respondents."""
         axes = [self.domain.names.index(name) for name in group]
         noises = [_noise(self.mechanisms[axis]) for axis in axes]

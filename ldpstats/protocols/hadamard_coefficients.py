@@ -17,6 +17,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import RR, Mechanism
 from ldpstats.noise import Tally
+from ldpstats.parts import Parts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.assigned import Asked, AssignedQuestions, Unit
 from ldpstats.protocols.groups import Group, checked_domain, groups_of, label, refuse_shared_labels
@@ -98,17 +99,18 @@ class HadamardCoefficients(AssignedQuestions):
         level = self._asked[0].mechanism.strict_epsilon()
         return PrivacyStatement(level, RECORD, {label(group): level for group in self.groups})
 
-    def _table_set(self, tallies: Sequence[Tally]) -> TableSet:
+    def _table_set(self, tallies: Sequence[Tally], parts: Sequence[Parts]) -> TableSet:
         privacy = self.privacy()
         answered = defaultdict(list)
-        for asked, tally in zip(self._asked, tallies, strict=True):
-            answered[frozenset(asked.question.attributes)].append((asked.question, tally))
+        for asked, tally, who in zip(self._asked, tallies, parts, strict=True):
+            answered[frozenset(asked.question.attributes)].append((asked.question, tally, who))
         tables = []
         for group in self.groups:
             own = self.domain.project(group)
             within = [one for attributes in _subsets(group) for one in answered[frozenset(attributes)]]
-            blocks = tuple(Block(_widened(question, own), tally) for question, tally in within)
-            tables.append(Table(own, blocks, privacy.for_group(label(group))))
+            blocks = tuple(Block(_widened(question, own), tally) for question, tally, _ in within)
+            behind = Parts.together(who for _, _, who in within)
+            tables.append(Table(own, blocks, privacy.for_group(label(group)), parts=behind))
         return TableSet(self.domain, tables, privacy)
 
     def _plain(self) -> dict[str, Any]:

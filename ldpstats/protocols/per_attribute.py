@@ -13,13 +13,14 @@ from ldpstats.arrays import positive_epsilon
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import joint_ratio
+from ldpstats.parts import Parts, new_identity
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.protocols.assigned import Asked, AssignedQuestions, Unit
 from ldpstats.protocols.crossed import CrossedAnswers, refuse_uncrossable
 from ldpstats.protocols.groups import Group, NamedGroups, checked_domain, groups_of, label, refuse_shared_labels
 from ldpstats.protocols.population import JointCounts, Population, people_of
 from ldpstats.protocols.schedule import RECORD, equal_shares
-from ldpstats.protocols.wire import any_simulated, from_wire, refuse_foreign_rows, to_wire
+from ldpstats.protocols.wire import from_wire, numbered, parts_of, refuse_foreign_rows, simulated_rows, to_wire
 from ldpstats.randomness import Rng, generator
 from ldpstats.tables import Table, TableSet
 
@@ -128,21 +129,23 @@ class PerAttribute(AssignedQuestions):
         per_group = {name: strict_epsilon(joint_ratio(used)) for name, used in about.items()}
         return PrivacyStatement(super().privacy().epsilon, RECORD, per_group)
 
-    def reports(self, frame: pd.DataFrame, rng: Rng = None) -> pd.DataFrame:
+    def reports(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
         """Return the rows that travel: one per respondent and attribute, or per respondent where answers are crossed.
 
         A row of crossed answers lists them in the order of the domain, each as a number: bits are read as a binary
         one that begins with the bit of the first category. The respondents come in random order. A seed or Generator as
         `rng` makes a simulation, and the rows say so; without one, the operating system's secure randomness is used.
+        `counts` is as in `collect`.
         """
         if not self._crossed:
-            return super().reports(frame, rng)
-        answers, simulated = self._randomized(frame, rng)
+            return super().reports(frame, rng, counts=counts)
+        answers, identity, simulated = self._randomized(frame, rng, counts)
         rows = {
             "protocol": self.fingerprint(),
+            **numbered(identity, np.arange(len(answers))),
             "group": label(self._sent.domain.names),
             "report": to_wire(answers),
-            "simulated": simulated,
+            "simulated": simulated > 0,
         }
         return pd.DataFrame(rows)
 
@@ -152,32 +155,36 @@ class PerAttribute(AssignedQuestions):
             return super().tables(reports)
         refuse_foreign_rows(reports, self.fingerprint(), [label(self._sent.domain.names)])
         answers = from_wire(reports["report"], self._sent)
-        return self._crossed_tables(answers, np.ones(len(answers)), any_simulated(reports))
+        copies, simulated = np.ones(len(answers)), int(simulated_rows(reports).sum())
+        return self._crossed_tables(answers, copies, simulated, parts_of(reports, 0))
 
-    def collect(self, frame: pd.DataFrame, rng: Rng = None) -> TableSet:
-        """Ask every respondent, one by one, and count the reports."""
+    def collect(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
+        """Ask every respondent, one by one, and count the reports; as in all protocols."""
         if not self._crossed:
-            return super().collect(frame, rng)
-        answers, simulated = self._randomized(frame, rng)
-        return self._crossed_tables(answers, np.ones(len(answers)), simulated)
+            return super().collect(frame, rng, counts=counts)
+        answers, identity, simulated = self._randomized(frame, rng, counts)
+        whole = Parts.whole(identity, 0, len(answers))
+        return self._crossed_tables(answers, np.ones(len(answers)), simulated, whole)
 
-    def simulate(self, population: Population, rng: Rng = None) -> TableSet:
+    def simulate(self, population: Population, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Draw tables with the law of `collect`: at the level of counts, but for crossed answers of a data frame.
 
-        `population` is a data frame, or an array of joint counts in domain order (flat or in the domain's shape).
+        `population` is a data frame (`counts` is as in `collect`), or an array of joint counts in domain order (flat
+        or in the domain's shape).
         """
         numbers = generator(rng)
         if not self._crossed:
-            return super().simulate(population, numbers)
+            return super().simulate(population, numbers, counts=counts)
         if isinstance(population, pd.DataFrame):
-            return self.collect(population, numbers)
-        people = people_of(self.domain, population, numbers)
+            return self.collect(population, numbers, counts=counts)
+        people = people_of(self.domain, population, numbers, counts)
         assert isinstance(people, JointCounts)  # no data frame
         asked = self._sent.domain
         unasked = [axis for axis, name in enumerate(self.domain.names) if name not in asked.categories]
-        counts = people.counts.reshape(self.domain.shape).sum(axis=tuple(unasked))
-        answers, copies = self._sent.randomized(np.argwhere(counts), counts[counts > 0], numbers)
-        return self._crossed_tables(answers, copies, simulated=True)
+        truths = people.counts.reshape(self.domain.shape).sum(axis=tuple(unasked))
+        answers, copies = self._sent.randomized(np.argwhere(truths), truths[truths > 0], numbers)
+        identity = new_identity(numbers, [answers, copies])
+        return self._crossed_tables(answers, copies, people.n, Parts.whole(identity, 0, people.n))
 
     @property
     def _crossed(self) -> bool:
@@ -192,13 +199,14 @@ class PerAttribute(AssignedQuestions):
         # the randomized answers are the same, whichever tables are formed of them
         return super()._agreed(), "one row" if self._crossed else "a row per attribute"
 
-    def _randomized(self, frame: pd.DataFrame, rng: Rng) -> tuple[NDArray[np.int64], bool]:
-        """Return a row of randomized answers for every respondent, in random order, and whether it is simulated."""
-        ((_, answers),) = self._answers(frame, rng)
-        numbered = self._sent.numbered([reports.data for _, reports in answers])
-        return numbered, any(reports.simulated for _, reports in answers)
+    def _randomized(self, frame: pd.DataFrame, rng: Rng, counts: str | None) -> tuple[NDArray[np.int64], str, int]:
+        """Return a row of answers for every respondent, in random order; their collection; how many are simulated."""
+        asked = self._answers(frame, rng, counts)
+        ((_, answers),) = asked.units
+        rows = self._sent.numbered([reports.data for _, reports in answers])
+        return rows, asked.identity, 0 if rng is None else len(rows)
 
-    def _crossed_tables(self, answers: NDArray[Any], copies: NDArray[Any], simulated: bool) -> TableSet:
+    def _crossed_tables(self, answers: NDArray[Any], copies: NDArray[Any], simulated: int, parts: Parts) -> TableSet:
         """Count rows of randomized answers, each so many times."""
         privacy, sent = self.privacy(), self._sent
         tables = [
@@ -206,6 +214,7 @@ class PerAttribute(AssignedQuestions):
                 self.domain.project(group),
                 (sent.block(group, answers, copies, simulated),),
                 privacy.for_group(label(group)),
+                parts=parts,
             )
             for group in self.groups
         ]

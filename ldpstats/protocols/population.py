@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from ldpstats.arrays import as_array, counts_array
+from ldpstats.columns import frame_column, refuse_frequencies
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.questions import Question
 
 Population: TypeAlias = pd.DataFrame | ArrayLike
 _LARGEST_POPULATION = 10**9 - 1
+_LARGEST_FRAME = 10**8
 
 
 class People(Protocol):
@@ -106,12 +109,54 @@ class JointCounts:
         return counted
 
 
-def people_of(domain: Domain, population: Population, rng: np.random.Generator) -> People:
+def people_of(domain: Domain, population: Population, rng: np.random.Generator, counts: str | None = None) -> People:
     """Return a population as people: a data frame, or joint counts in domain order (flat or in the domain's shape)."""
     if isinstance(population, pd.DataFrame):
-        codes = domain.encode(population)
+        codes = respondents(domain, population, counts)
         return Records(domain, codes[rng.permutation(len(codes))])
+    if counts is not None:
+        raise LdpstatsError(f"counts = {counts!r} for an array", "an array of joint counts alone, or a data frame")
     return JointCounts(domain, _joint_counts(domain, population))
+
+
+def respondents(domain: Domain, frame: pd.DataFrame, counts: str | None = None) -> NDArray[np.int64]:
+    """Return the codes of every respondent of a data frame: a row each, or as many as the column `counts` says.
+
+    Examples
+    --------
+    >>> frequencies = pd.DataFrame({"sex": ["F", "M"], "n": [2, 1]})
+    >>> respondents(Domain({"sex": ["F", "M"]}), frequencies, counts="n").ravel()
+    array([0, 0, 1])
+    """
+    codes = domain.encode(frame)
+    if counts is None:
+        refuse_frequencies(frame, domain.names)
+        return codes
+    if counts in domain.categories:
+        raise LdpstatsError(f"counts = {counts!r}, an attribute of the domain", "a column beside the attributes")
+    return np.repeat(codes, _repetitions(frame_column(frame, counts), counts), axis=0)
+
+
+def _repetitions(column: pd.Series[Any], name: str) -> NDArray[np.int64]:
+    """Return how many respondents each row of a frequency table stands for."""
+    if not is_numeric_dtype(column) or is_bool_dtype(column):
+        raise LdpstatsError(f"the column {name!r} of {column.dtype}", "whole numbers of respondents")
+    values = column.to_numpy(dtype=float)
+    wrong = np.flatnonzero(~((values >= 0) & (values < np.inf) & (values == np.floor(values))))
+    if wrong.size:
+        raise LdpstatsError(
+            f"{values[wrong[0]]:g} in row {column.index[wrong[0]]!r} of the column {name!r} ({wrong.size} such rows)",
+            "whole numbers: every row stands for so many respondents",
+            "Survey weights cannot be taken: a randomized answer counts for one respondent. Collect without them, "
+            "and weigh strata that were collected one by one.",
+        )
+    if values.sum() > _LARGEST_FRAME:
+        raise LdpstatsError(
+            f"{values.sum():,.0f} respondents in the column {name!r}",
+            f"at most {_LARGEST_FRAME:,}",
+            "Simulate an array of joint counts, or collect in parts and add the table sets.",
+        )
+    return column.to_numpy(dtype=np.int64)
 
 
 def _dealt(left: NDArray[np.int64], sizes: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:

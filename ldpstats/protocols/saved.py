@@ -8,8 +8,10 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 from ldpstats.domain import Domain
-from ldpstats.envelope import read_json
-from ldpstats.errors import LdpstatsError
+from ldpstats.envelope import opened, sealed
+from ldpstats.errors import LdpstatsError, one_line, shortened
+
+_SAVED = ("protocol", 1)
 
 
 class SavedProtocol(ABC):
@@ -28,21 +30,32 @@ class SavedProtocol(ABC):
 
     def to_json(self) -> str:
         """Return the protocol as JSON: what a client must know."""
-        return json.dumps({"protocol": self.kind, "domain": self.domain.to_dict(), **self._plain()}, ensure_ascii=False)
+        return sealed(*_SAVED, self._body())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read a protocol that `to_json` wrote."""
-        try:
-            plain = read_json(text)
-            options = {name: value for name, value in plain.items() if name not in ("protocol", "domain")}
-            read = cls(Domain(plain["domain"]), **options)  # type: ignore[call-arg]  # every kind takes a domain
-            whole = json.loads(read.to_json()) == plain
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise _not_a_protocol(str(error)) from error
-        if not whole:
-            raise _not_a_protocol(f"something else than {cls.kind}, or parts of it")
+        kind = opened(text, *_SAVED, lambda body: body["kind"])
+        if kind != cls.kind:
+            named = {one.kind: one.__name__ for one in _kinds()}
+            known = isinstance(kind, str) and kind in named
+            raise LdpstatsError(
+                f"a saved protocol of the kind {shortened(kind)}",
+                f"one of the kind {cls.kind!r}",
+                f"{named[kind]}.from_json reads it." if known else f"Known are {one_line(list(named), len(named))}.",
+            )
+        return opened(text, *_SAVED, cls._read)
+
+    @classmethod
+    def _read(cls, body: dict[str, Any]) -> Self:
+        options = {name: value for name, value in body.items() if name not in ("kind", "domain")}
+        read = cls(Domain(body["domain"]), **options)  # type: ignore[call-arg]  # every kind takes a domain
+        if json.loads(json.dumps(read._body())) != body:
+            raise ValueError("it holds more or less than the protocol, or other values")
         return read
+
+    def _body(self) -> dict[str, Any]:
+        return {"kind": self.kind, "domain": self.domain.to_dict(), **self._plain()}
 
     def fingerprint(self) -> str:
         """Return a short digest of everything that client and server must agree on."""
@@ -51,5 +64,12 @@ class SavedProtocol(ABC):
         return f"p{hashlib.sha256(agreed.encode()).hexdigest()[:12]}"
 
 
-def _not_a_protocol(why: str) -> LdpstatsError:
-    return LdpstatsError(f"text that is not a saved protocol ({why})", "a whole file written by to_json")
+def _kinds() -> list[type[SavedProtocol]]:
+    """Return all kinds of protocols, however they are derived."""
+    found: list[type[SavedProtocol]] = []
+    heirs = SavedProtocol.__subclasses__()
+    while heirs:
+        one = heirs.pop()
+        heirs += one.__subclasses__()
+        found += [one] if "kind" in vars(one) else []
+    return found

@@ -9,10 +9,15 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_integer_dtype
 
 from ldpstats.arrays import BoolArray
 from ldpstats.errors import ReportError, one_line, shortened
 from ldpstats.mechanisms import ReportFormat
+from ldpstats.parts import Parts, are_identities
+
+_LETTER = "c"
+"""What a collection begins with in rows: it keeps a file reader from taking its digits for a number."""
 
 
 def to_wire(data: NDArray[Any]) -> list[str]:
@@ -50,7 +55,7 @@ def from_wire(column: pd.Series[str], mechanism: Sendable) -> NDArray[np.integer
 
 def refuse_foreign_rows(reports: pd.DataFrame, fingerprint: str, labels: Sequence[str]) -> None:
     """Refuse rows that a protocol with this fingerprint and these groups did not make."""
-    columns = ["group", "protocol", "report", "simulated"]
+    columns = ["collection", "group", "number", "protocol", "report", "simulated"]
     found = list(reports.columns) if isinstance(reports, pd.DataFrame) else type(reports).__name__
     if any(found.count(column) != 1 for column in columns) or not all(isinstance(one, Hashable) for one in found):
         raise ReportError(f"reports with {one_line(found)}", f"a data frame with {one_line(columns)}, each once")
@@ -69,11 +74,51 @@ def refuse_foreign_rows(reports: pd.DataFrame, fingerprint: str, labels: Sequenc
     unclear = np.flatnonzero(~reports["simulated"].astype(str).isin(["True", "False"]))
     if unclear.size:
         raise ReportError(f"{_row(reports, unclear)} does not say whether it is simulated", "True or False")
+    _refuse_unnumbered(reports)
 
 
-def any_simulated(reports: pd.DataFrame) -> bool:
-    """Say whether any row is simulated, also where a file reader left the words as text."""
-    return bool((reports["simulated"].astype(str) == "True").any())
+def simulated_rows(reports: pd.DataFrame) -> BoolArray:
+    """Say which rows are simulated, also where a file reader left the words as text."""
+    return np.asarray(reports["simulated"].astype(str) == "True", dtype=np.bool_)
+
+
+def numbered(identity: str, numbers: NDArray[np.int64]) -> dict[str, Any]:
+    """Return the columns that say whose the rows are: the collection, and the respondent's place in it.
+
+    The place is that among all who were asked the same groups, in random order.
+    """
+    return {"collection": f"{_LETTER}{identity}", "number": numbers}
+
+
+def parts_of(rows: pd.DataFrame, unit: int) -> Parts:
+    """Return the respondents behind rows about one group of a unit."""
+    return Parts.numbered(rows["collection"].str[len(_LETTER) :], unit, rows["number"].to_numpy(np.int64))
+
+
+def _refuse_unnumbered(reports: pd.DataFrame) -> None:
+    """Refuse rows that do not say whose they are, or that stand twice."""
+    names = reports["collection"].astype(str)
+    wrong = np.flatnonzero(~(names.str.startswith(_LETTER) & are_identities(names.str[len(_LETTER) :])))
+    if wrong.size:
+        raise ReportError(
+            f"the collection {shortened(reports['collection'].iloc[wrong[0]])} in {_row(reports, wrong)}",
+            f"{_LETTER!r} and 32 hexadecimal digits, as they were sent",
+        )
+    whole = is_integer_dtype(reports["number"].infer_objects())
+    wrong = np.flatnonzero(reports["number"] < 0) if whole else np.arange(len(reports))
+    if wrong.size:
+        number = reports["number"].iloc[wrong[:1]].tolist()[0]
+        raise ReportError(f"the respondent's number {shortened(number)} in {_row(reports, wrong)}", "whole numbers")
+    key = ["collection", "number", "group"]
+    again = np.flatnonzero(reports.duplicated(key))
+    if again.size:
+        twin = np.flatnonzero((reports[key] == reports[key].iloc[again[0]]).all(axis=1))
+        raise ReportError(
+            f"{_row(reports, again)}, which is of the same respondent and group as {_row(reports, twin)} "
+            f"({again.size} such rows)",
+            "one row per respondent and group",
+            "Drop rows that were sent or read twice.",
+        )
 
 
 def refuse_impossible_cells(reports: pd.DataFrame, cells: Mapping[str, int]) -> None:

@@ -19,6 +19,7 @@ from ldpstats.arrays import at_least
 from ldpstats.domain import Domain
 from ldpstats.envelope import opened, sealed
 from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
+from ldpstats.parts import Parts
 from ldpstats.protocols.rrba.journal import Journal, NoRoomError
 from ldpstats.protocols.rrba.ownership import Owned, in_turn
 from ldpstats.protocols.rrba.query import Answer, GroupQuery, Query
@@ -33,6 +34,8 @@ _NAMES = {"protocol", "identity", "keys", "first", "made", "answered", "series"}
 _RESERVED = 1024
 """How many query numbers are written down at once; a killed aggregator leaves the rest of them out."""
 _SECRET_BYTES = 16
+_EVERYONE = 1 << 40
+"""Whom tables count, whenever they are taken: tables of two times share respondents, and are never added."""
 
 
 class Aggregator(Owned):
@@ -125,7 +128,11 @@ class Aggregator(Owned):
         Their intervals, and tests of them, hold for one look: who looks after every block and stops when a result
         pleases finds much that is not there.
         """
-        return self.protocol.tables_of(self._series, method)
+        parts = [
+            Parts.whole(self.identity, unit, _EVERYONE if any(block.n for block in one.blocks) else 0)
+            for unit, one in enumerate(self._series)
+        ]
+        return self.protocol.tables_of(self._series, method, parts)
 
     @in_turn
     def progress(self) -> pd.DataFrame:

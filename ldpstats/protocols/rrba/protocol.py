@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ldpstats.arrays import at_least
 from ldpstats.columns import Category
 from ldpstats.domain import Domain
-from ldpstats.errors import LdpstatsError, ReportError
+from ldpstats.errors import LdpstatsError, ReportError, one_line
+from ldpstats.parts import Parts, new_identity
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.groups import (
     Group,
@@ -27,7 +28,7 @@ from ldpstats.protocols.groups import (
     refuse_shared_labels,
     views_of,
 )
-from ldpstats.protocols.population import Population, people_of
+from ldpstats.protocols.population import Population, people_of, respondents
 from ldpstats.protocols.rrba.aggregator import Aggregator
 from ldpstats.protocols.rrba.client import Client
 from ldpstats.protocols.rrba.levels import provably_true, statement
@@ -36,9 +37,16 @@ from ldpstats.protocols.rrba.rules import Rules, advised_block_size, checked_rul
 from ldpstats.protocols.rrba.series import Series
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD, equal_shares, scheduled
-from ldpstats.protocols.wire import any_simulated, block_counts, refuse_foreign_rows, refuse_impossible_cells
+from ldpstats.protocols.wire import (
+    block_counts,
+    numbered,
+    parts_of,
+    refuse_foreign_rows,
+    refuse_impossible_cells,
+    simulated_rows,
+)
 from ldpstats.questions import Question
-from ldpstats.randomness import Draws, Rng, client_draws, generator, permutation
+from ldpstats.randomness import Rng, client_draws, generator, permutation
 from ldpstats.tables import Table, TableSet
 
 _ANSWERS = ("group", "view")
@@ -217,48 +225,60 @@ class RRBA(SavedProtocol):
         first = int(client_draws(rng).uniform(len(self._units), 1)[0])
         return Aggregator(self, first, journal)
 
-    def collect(self, frame: pd.DataFrame, rng: Rng = None, method: str = "mle") -> TableSet:
-        """Ask every respondent, one by one and in random order, and count the answers."""
-        series = self.series()
-        for _ in self._answers(frame, client_draws(rng), series):
-            pass
-        return self.tables_of(series, method)
+    def collect(
+        self, frame: pd.DataFrame, rng: Rng = None, method: str = "mle", *, counts: str | None = None
+    ) -> TableSet:
+        """Ask every respondent, one by one and in random order, and count the answers.
 
-    def simulate(self, population: Population, rng: Rng = None, method: str = "mle") -> TableSet:
+        `counts` names the column that says for how many respondents a row of a frequency table stands.
+        """
+        source, series = None if rng is None else generator(rng), self.series()
+        for _ in self._answers(frame, source, series, counts):
+            pass
+        return self.tables_of(series, method, _whole(source, series))
+
+    def simulate(
+        self, population: Population, rng: Rng = None, method: str = "mle", *, counts: str | None = None
+    ) -> TableSet:
         """Draw tables with the law of `collect`, at the level of counts.
 
-        `population` is a data frame, or an array of joint counts in domain order (flat or in the domain's shape).
+        `population` is a data frame (`counts` is as in `collect`), or an array of joint counts in domain order (flat
+        or in the domain's shape).
         """
         numbers, series = generator(rng), self.series()
-        people = people_of(self.domain, population, numbers)
+        people = people_of(self.domain, population, numbers, counts)
         places = scheduled(people.n, len(series), int(numbers.integers(len(series))))
         for one, part in zip(series, people.divided([len(own) for own in places], numbers), strict=True):
             true_counts = part.block_counts(one.questions, self.block_size, numbers)
             for block in zip(*true_counts, strict=True):
                 asked = zip(one.blocks[-1].noises, block, strict=True)
-                one.take_all([noise.simulate(truth, numbers) for noise, truth in asked], simulated=True)
-        return self.tables_of(series, method)
+                drawn = [noise.simulate(truth, numbers) for noise, truth in asked]
+                one.take_all(drawn, simulated=int(drawn[0].sum()))
+        return self.tables_of(series, method, _whole(numbers, series))
 
-    def reports(self, frame: pd.DataFrame, rng: Rng = None) -> pd.DataFrame:
+    def reports(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
         """Return the rows that travel: one per respondent and group, with the block and the randomized answer.
 
-        Respondents come in random order. A seed or Generator as `rng` makes a simulation, and the rows say so.
+        Respondents come in random order, and are numbered in it among those who were asked the same. A seed or
+        Generator as `rng` makes a simulation, and the rows say so. `counts` is as in `collect`.
         """
-        draws = client_draws(rng)
-        places, groups, blocks, reported = [], [], [], []
-        for asked in self._answers(frame, draws, self.series()):
+        source, series = None if rng is None else generator(rng), self.series()
+        places, numbers, groups, blocks, reported = [], [], [], [], []
+        for asked in self._answers(frame, source, series, counts):
             for question, cells in zip(asked.questions, asked.reported, strict=True):
                 places.append(np.asarray(asked.places, dtype=np.int64))
+                numbers.append(asked.block * self.block_size + np.arange(len(cells)))
                 groups.append(np.full(len(cells), label(question.attributes), dtype=object))
                 blocks.append(np.full(len(cells), asked.block))
                 reported.append(cells)
         order = np.argsort(_joined(places), kind="stable")
         rows = {
             "protocol": self.fingerprint(),
+            **numbered(_identity(source, series), _joined(numbers)[order]),
             "group": np.concatenate([np.empty(0, dtype=object), *groups])[order],
             "block": _joined(blocks)[order],
             "report": _joined(reported)[order],
-            "simulated": draws.simulated,
+            "simulated": source is not None,
         }
         return pd.DataFrame(rows)
 
@@ -272,26 +292,29 @@ class RRBA(SavedProtocol):
         refuse_foreign_rows(reports, self.fingerprint(), labels)
         cells = {label(question.attributes): question.answers for unit in self._units for question in unit}
         refuse_impossible_cells(reports, cells)
-        series = self.series()
+        series, parts = self.series(), []
         self._refuse_imbalance(reports)
-        for one in series:
+        for unit, one in enumerate(series):
             names = [label(question.attributes) for question in one.questions]
-            counted = [block_counts(reports[reports["group"] == name], cells[name]) for name in names]
+            rows = [reports[reports["group"] == name] for name in names]
+            counted = [block_counts(own, cells[name]) for own, name in zip(rows, names, strict=True)]
             self._refuse_gaps(counted, names)
-            for block in zip(*counted, strict=True):
-                one.take_all(block, simulated=any_simulated(reports))
-        return self.tables_of(series, method)
+            parts.append(_same_respondents([parts_of(own, unit) for own in rows], names))
+            simulated = np.bincount(rows[0]["block"], weights=simulated_rows(rows[0]), minlength=len(counted[0]))
+            for block, number in zip(zip(*counted, strict=True), simulated, strict=True):
+                one.take_all(block, simulated=int(number))
+        return self.tables_of(series, method, parts)
 
-    def tables_of(self, series: Sequence[Series], method: str) -> TableSet:
-        """Return the tables of all groups, with what was really spent on them."""
+    def tables_of(self, series: Sequence[Series], method: str, parts: Sequence[Parts]) -> TableSet:
+        """Return the tables of all groups, with what was really spent on them, and the respondents of every series."""
         sent = [[block.randomizers for block in one.blocks if block.n or block is one.blocks[0]] for one in series]
         whole = statement(self._units, sent, papers=self.p is not None)
         tables = []
-        for one in series:
+        for one, respondents_of in zip(series, parts, strict=True):
             for place, question in enumerate(one.questions):
                 own = replace(whole.for_group(label(question.attributes)), provably_true=provably_true([one], place))
                 attributes = self.domain.project(question.attributes)
-                tables.append(Table(attributes, tuple(one.tallies(place)), own, method=method))
+                tables.append(Table(attributes, tuple(one.tallies(place)), own, method=method, parts=respondents_of))
         return TableSet(self.domain, tables, replace(whole, provably_true=provably_true(series)))
 
     def summary(self) -> str:
@@ -334,9 +357,11 @@ class RRBA(SavedProtocol):
         firsts = [(self._rules(unit).first(question.answers)) for unit in self._units for question in unit]
         return max(advised_block_size(first.k, min(float(first.p), _NEARLY_SURE)) for first in firsts)
 
-    def _answers(self, frame: pd.DataFrame, draws: Draws, series: Sequence[Series]) -> Iterator[_AskedBlock]:
+    def _answers(
+        self, frame: pd.DataFrame, source: np.random.Generator | None, series: Sequence[Series], counts: str | None
+    ) -> Iterator[_AskedBlock]:
         """Ask respondents in blocks, count what they report, and yield it."""
-        codes = self.domain.encode(frame)
+        codes, draws = respondents(self.domain, frame, counts), client_draws(source)
         order = permutation(draws, len(codes))
         all_places = scheduled(len(codes), len(series), int(draws.uniform(len(series), 1)[0]))
         for one, places in zip(series, all_places, strict=True):
@@ -345,8 +370,8 @@ class RRBA(SavedProtocol):
                 stop, block = start + self.block_size, len(one.blocks) - 1
                 asked = list(zip(one.blocks[-1].randomizers, truths, strict=True))
                 reported = [used.randomize(truth[start:stop], draws) for used, truth in asked]
-                counts = [used.count_reports(own) for (used, _), own in zip(asked, reported, strict=True)]
-                one.take_all(counts, simulated=draws.simulated)
+                counted = [used.count_reports(own) for (used, _), own in zip(asked, reported, strict=True)]
+                one.take_all(counted, simulated=len(reported[0]) if draws.simulated else 0)
                 yield _AskedBlock(one.questions, block, places[start:stop], reported)
 
     def _refuse_imbalance(self, reports: pd.DataFrame) -> None:
@@ -382,6 +407,29 @@ class _AskedBlock:
     block: int
     places: range
     reported: list[NDArray[Any]]
+
+
+def _identity(source: np.random.Generator | None, series: Sequence[Series]) -> str:
+    counted = (np.array(counts) for one in series for block in one.blocks for counts in block.counts)
+    return new_identity(source, counted)
+
+
+def _whole(source: np.random.Generator | None, series: Sequence[Series]) -> list[Parts]:
+    """Return all respondents of a collection that is over, for every series."""
+    identity = _identity(source, series)
+    return [Parts.whole(identity, unit, sum(block.n for block in one.blocks)) for unit, one in enumerate(series)]
+
+
+def _same_respondents(parts: Sequence[Parts], names: Sequence[str]) -> Parts:
+    """Return the respondents of one collection, who all answered every group of their view."""
+    collections = dict.fromkeys(one for own in parts for one in own.collections)
+    if len(collections) > 1 or any(own != parts[0] for own in parts):
+        raise ReportError(
+            f"rows of {len(collections)} collections about {one_line(list(names))}, or of different respondents",
+            "rows of one collection, whose respondents answered every group of their view",
+            "Rows of another collection are counted by themselves, and the table sets added.",
+        )
+    return parts[0]
 
 
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:

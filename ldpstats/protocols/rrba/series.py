@@ -147,12 +147,12 @@ class Series:
                 alone = np.eye(1, randomizer.k, cell, dtype=int)[0]
                 self._earlier[place] = self._earlier[place] + told(randomizer, alone, 1)
 
-    def take_all(self, counts: Sequence[NDArray[np.int64]], *, simulated: bool) -> None:
-        """Count the reports of several respondents, no more than the open block still needs."""
+    def take_all(self, counts: Sequence[NDArray[np.int64]], *, simulated: int) -> None:
+        """Count the reports of several respondents, no more than the open block still needs; so many are simulated."""
         block, more = self.blocks[-1], int(counts[0].sum())
         block.counts = [np.add(old, new).tolist() for old, new in zip(block.counts, counts, strict=True)]
         block.n += more
-        block.simulated += more * simulated
+        block.simulated += simulated
         if self.is_full:
             self.open_next()
 
@@ -225,7 +225,7 @@ class Series:
         answered = [block for block in self.blocks if block.n] or self.blocks[:1]
         question = self.questions[place]
         return [
-            Block(question, Tally(block.noises[place], np.array(block.counts[place]), block.n, block.simulated > 0))
+            Block(question, Tally(block.noises[place], np.array(block.counts[place]), block.n, block.simulated))
             for block in answered
         ]
 

@@ -20,6 +20,7 @@ from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import full_blocks, two_blocks
 from ldpstats.estimation.fakes import FakedAnswers, is_faked
+from ldpstats.noise import in_brackets, simulation
 from ldpstats.tables import Table, checked_table
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class Convergence:
             [*map(str, labels), *(f"{value:.4f}" for value in values)]
             for labels, *values in zip(self.table.domain.index(), *columns.values(), strict=True)
         ]
-        simulated = " (simulated)" if self.table.simulated else ""
+        simulated = in_brackets(simulation(self.table.simulated, self.table.n))
         title = f"Convergence of the table of {' and '.join(self.table.attributes)}{simulated}"
         summary = Summary()
         summary.tables.append(SimpleTable(rows, headers=headers, title=title))

@@ -1,0 +1,99 @@
+"""Frequency tables: a column of counts beside categories is counted when it is named, and refused when it is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpstats as ldp
+from ldpstats.errors import LdpstatsError
+
+DOMAIN = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+FREQUENCIES = pd.DataFrame({"sex": ["F", "F", "M", "M"], "car": ["yes", "no", "yes", "no"], "n": [20, 0, 12, 30]})
+ROWS = FREQUENCIES.loc[FREQUENCIES.index.repeat(FREQUENCIES["n"]), ["sex", "car"]]
+PROTOCOLS: list[Any] = [
+    ldp.SampledGroups(DOMAIN, epsilon=60.0, mechanism="grr"),
+    ldp.WholeView(DOMAIN, epsilon=60.0, k=1),
+    ldp.PerAttribute(DOMAIN, epsilon=120.0, k=2),
+    ldp.RRBA(DOMAIN, epsilon=40.0, block_size=10),
+    ldp.CentralLaplace(DOMAIN, epsilon=100.0),
+]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_named_column_of_counts_is_counted(protocol: Any) -> None:
+    """At such levels nobody lies, so that tables are the true counts."""
+    for tables in (
+        protocol.collect(FREQUENCIES, rng=1, counts="n"),
+        protocol.simulate(FREQUENCIES, rng=1, counts="n"),
+        protocol.collect(ROWS, rng=1),
+    ):
+        assert max(table.n for table in tables) == 62
+        if ("sex", "car") in tables:
+            np.testing.assert_allclose(tables["sex", "car"].estimate * 62, [[20, 0], [12, 30]], atol=1e-6)
+    if hasattr(protocol, "reports"):
+        rows = protocol.reports(FREQUENCIES, rng=1, counts="n")
+        assert protocol.tables(rows).to_json() == protocol.collect(FREQUENCIES, rng=1, counts="n").to_json()
+        assert protocol.tables(rows).to_json() == protocol.collect(ROWS, rng=1).to_json()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("name", ["n", "Freq", "count", "weight"])
+def test_what_looks_like_a_frequency_table_is_not_read_as_respondents(protocol: Any, name: str) -> None:
+    frame = FREQUENCIES.rename(columns={"n": name})
+    for use in (protocol.collect, protocol.simulate, getattr(protocol, "reports", protocol.collect)):
+        with pytest.raises(LdpstatsError, match=f"looks like a frequency table.*counts='{name}'.*drop"):
+            use(frame, rng=1)
+        use(frame.drop(columns=name), rng=1)
+
+
+def test_respondents_with_a_number_of_their_own_are_respondents() -> None:
+    protocol = PROTOCOLS[0]
+    frames = {
+        "rows that repeat": ROWS.assign(n=3),
+        "fractions": FREQUENCIES.assign(n=[0.5, 1.5, 2.5, 70.25]),
+        "flags": FREQUENCIES.assign(n=[0, 1, 1, 0]),
+        "another name": FREQUENCIES.rename(columns={"n": "height"}),
+        "text": FREQUENCIES.assign(n=list("abcd")),
+        "one respondent": FREQUENCIES.head(1),
+        "weights in kg, attributes that repeat": pd.concat([FREQUENCIES, FREQUENCIES]).rename(columns={"n": "weight"}),
+    }
+    for case, frame in frames.items():
+        assert protocol.collect(frame, rng=1).n == len(frame), case
+
+
+def test_a_frequency_table_over_more_attributes_is_recognized_too() -> None:
+    frame = FREQUENCIES.merge(pd.DataFrame({"age": ["young", "old"]}), how="cross")
+    with pytest.raises(LdpstatsError, match="looks like a frequency table"):
+        PROTOCOLS[0].collect(frame, rng=1)
+    assert PROTOCOLS[0].collect(frame, rng=1, counts="n").n == 124
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "survey weights": ([1.37, 0.5, 2.0, 1.0], "1.37 in row 0 .*Survey weights cannot be taken"),
+    "negative": ([1, -1, 2, 3], "-1 in row 1"),
+    "missing": ([1, np.nan, 2, 3], "missing value"),
+    "infinite": ([1, np.inf, 2, 3], "inf in row 1"),
+    "text": (list("1234"), "whole numbers of respondents"),
+    "flags": ([True, False, True, True], "whole numbers of respondents"),
+    "too many": ([10**12, 1, 1, 1], "at most 100,000,000"),
+}
+
+
+@pytest.mark.parametrize(("values", "told"), WRONG.values(), ids=WRONG)
+def test_counts_that_are_none_are_refused(values: Any, told: str) -> None:
+    with pytest.raises(LdpstatsError, match=told):
+        PROTOCOLS[0].collect(FREQUENCIES.assign(n=values), rng=1, counts="n")
+
+
+def test_counts_are_a_column_beside_the_attributes() -> None:
+    for protocol in PROTOCOLS:
+        with pytest.raises(LdpstatsError, match="no column 'm'"):
+            protocol.collect(FREQUENCIES, rng=1, counts="m")
+        with pytest.raises(LdpstatsError, match="an attribute of the domain"):
+            protocol.collect(FREQUENCIES, rng=1, counts="sex")
+        with pytest.raises(LdpstatsError, match="for an array"):
+            protocol.simulate(np.array([1, 2, 3, 4]), rng=1, counts="n")
