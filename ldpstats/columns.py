@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_bool_dtype, is_hashable, is_list_like, is_numeric_dtype
+from pandas.api.types import infer_dtype, is_bool_dtype, is_hashable, is_list_like, is_numeric_dtype
 
-from ldpstats.errors import DomainError, one_line
+from ldpstats.errors import DomainError, one_line, shortened
 
 Category: TypeAlias = str | int | float | bool
 
+_MANY_LEVELS = 30
 _PLAIN = "plain strings, finite numbers or booleans"
 _COUNTS = frozenset(["n", "nn", "count", "counts", "freq", "freqs", "frequency", "frequencies"])
 """What columns of counts are called, by pandas (value_counts), R (xtabs, table, dplyr's count) and people."""
@@ -100,6 +102,45 @@ def checked_categories(name: object, values: Sequence[Category]) -> tuple[Catego
     return tuple(plain)
 
 
+def collapsed_categories(
+    name: str, categories: tuple[Category, ...], classes: Mapping[Category, Sequence[Category]]
+) -> tuple[list[Category], NDArray[np.int64]]:
+    """Return the categories after some were put together, and the new position of every old one.
+
+    A class stands where the first of its members stood.
+
+    Examples
+    --------
+    >>> collapsed_categories("region", ("north", "east", "south"), {"coast": ["north", "south"]})
+    (['coast', 'east'], array([0, 1, 0]))
+    """
+    if not isinstance(classes, Mapping) or not classes:
+        raise DomainError(
+            f"the classes {shortened(classes)} of {name!r}", "a mapping such as {'new': ['one', 'other']}"
+        )
+    of_category: dict[Category, Category] = {}
+    for new, members in classes.items():
+        named = listed(members)
+        wrong = [one for one in named if not is_hashable(one) or one not in categories or one in of_category]
+        if wrong or not named:
+            raise DomainError(
+                f"{one_line(wrong)} as a member of the class {new!r} of {name!r}",
+                f"different categories out of {one_line(categories)}, at least one, each in one class",
+            )
+        of_category |= dict.fromkeys(named, new)
+    labels = [of_category.get(category, category) for category in categories]
+    kept = [category for category in categories if category not in of_category]
+    taken = [new for new in classes if new in kept]
+    if taken:
+        raise DomainError(
+            f"the class {taken[0]!r} of {name!r} without the category of that name",
+            "a new name, or that category in it",
+        )
+    merged = list(dict.fromkeys(labels))
+    places = {label: place for place, label in enumerate(merged)}
+    return merged, np.array([places[label] for label in labels], dtype=np.int64)
+
+
 def checked_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """Refuse what is not a data frame."""
     if not isinstance(frame, pd.DataFrame):
@@ -129,7 +170,16 @@ def frame_column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
             "an answer in every row",
             "Drop these rows yourself, or give missing answers a category of their own, such as 'no answer'.",
         )
-    return pd.Series(column)
+    return _with_labels(pd.Series(column))
+
+
+def _with_labels(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return intervals, as pandas.cut makes them, as text in the order of the intervals."""
+    kinds = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
+    if not isinstance(kinds.dtype, pd.IntervalDtype) and infer_dtype(kinds, skipna=True) != "interval":
+        return column
+    intervals = column if isinstance(column.dtype, pd.CategoricalDtype) else column.astype("category")
+    return intervals.cat.rename_categories([str(one) for one in intervals.cat.categories])
 
 
 def refuse_frequencies(frame: pd.DataFrame, names: Sequence[str]) -> None:
@@ -192,7 +242,19 @@ def observed_categories(name: str, column: pd.Series[Any]) -> list[Category]:
             "only strings or only numbers",
             "Convert the column, or state the domain with Domain({...}).",
         )
+    _advise_classes(name, values)
     return sorted(values)
+
+
+def _advise_classes(name: str, values: Sequence[Category]) -> None:
+    """Warn of an attribute with so many numbers that its tables would have more cells than reports can tell about."""
+    if len(values) > _MANY_LEVELS and not any(isinstance(value, str) for value in values):
+        warnings.warn(
+            f"Column {name!r} has {len(values)} different numbers, each a category of its own: tables with it have "
+            f"few reports per cell, and much noise. To take classes instead: frame[{name!r}] = "
+            f"pandas.cut(frame[{name!r}], 5), or with limits of your own, pandas.cut(frame[{name!r}], [...]).",
+            stacklevel=4,
+        )
 
 
 def _unknown_category(

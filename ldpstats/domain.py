@@ -19,6 +19,7 @@ from ldpstats.columns import (
     checked_categories,
     checked_frame,
     checked_name,
+    collapsed_categories,
     column_codes,
     frame_column,
     listed,
@@ -66,7 +67,8 @@ class Domain:
     def from_frame(cls, frame: pd.DataFrame, columns: Sequence[str] | None = None) -> Domain:
         """Read the domain off a data frame: each column's values, sorted; a pandas categorical keeps its order.
 
-        Categories that nobody chose are kept when the column is a pandas categorical. Note that reading
+        Categories that nobody chose are kept when the column is a pandas categorical. The intervals of `pandas.cut` and
+        `qcut` become text, in their order. More than 30 different numbers are warned of. Note that reading
         categories off *private* answers reveals which ones occur; state the domain where that matters.
         """
         names = checked_frame(frame).columns.tolist() if columns is None else list(listed(columns))
@@ -107,6 +109,28 @@ class Domain:
         """Return the domain of some attributes, in the order asked for."""
         return Domain({name: self.categories[name] for name in self._known(attributes)})
 
+    def collapsed(self, classes: Classes) -> tuple[Domain, list[NDArray[np.int64]]]:
+        """Put categories together; return the new domain, and for every attribute the new position of each category.
+
+        Examples
+        --------
+        >>> Domain({"region": ["north", "east", "south"]}).collapsed({"region": {"coast": ["north", "south"]}})
+        (Domain({'region': ['coast', 'east']}), [array([0, 1, 0])])
+        """
+        if not isinstance(classes, Mapping) or not classes:
+            raise DomainError(f"the classes {classes!r}", "a mapping such as {'region': {'coast': ['north', 'south']}}")
+        self._known(tuple(classes))
+        categories, places = dict(self.categories), []
+        for name, values in self.categories.items():
+            merged, of_category = (
+                collapsed_categories(name, values, classes[name])
+                if name in classes
+                else (list(values), np.arange(len(values)))
+            )
+            categories[name] = tuple(merged)
+            places.append(of_category)
+        return Domain(categories), places
+
     def size(self, attributes: Iterable[str] | None = None) -> int:
         """Return the number of cells of the product of `attributes` (default: of all)."""
         names = self.names if attributes is None else self._known(attributes)
@@ -136,7 +160,11 @@ class Domain:
         """Return the labelled cells of the product of `attributes`, in the order of `cells`."""
         names = self._tabled(self.names if attributes is None else attributes)
         refuse_too_many_cells(self.size(names), f"the product of {one_line(names)}: a table")
-        return pd.MultiIndex.from_product([category_index(self.categories[name]) for name in names], names=names)
+        codes = np.unravel_index(np.arange(self.size(names)), self.project(names).shape)
+        # ordered categories: otherwise unstack(), groupby() and pivot() would show them in alphabetical order
+        kinds = [category_index(self.categories[name]) for name in names]
+        levels = [pd.CategoricalIndex(kind, categories=kind, ordered=True) for kind in kinds]
+        return pd.MultiIndex(levels, codes, names=names)  # type: ignore[arg-type]  # arrays are sequences, too
 
     def to_json(self) -> str:
         """Return the domain as JSON: an object of lists, in order."""
@@ -187,4 +215,6 @@ class Domain:
         ]
 
 
+Classes: TypeAlias = Mapping[str, Mapping[Category, Sequence[Category]]]
+"""New categories of some attributes, each with the old ones that it puts together."""
 IntArrayLike: TypeAlias = NDArray[np.integer[Any]] | Sequence[Sequence[int]]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.blocks import Block
 from ldpstats.columns import listed
-from ldpstats.domain import Domain
+from ldpstats.domain import Classes, Domain
 from ldpstats.envelope import opened, sealed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED, TABLE_METHODS, ChannelFit, Estimate, channel_fit, refuse_empty
@@ -78,8 +79,6 @@ class Table:
                     f"a block about {question.attributes} of shape {question.shape}",
                     f"blocks about {self.attributes} of shape {self.shape}",
                 )
-        if self.blocks and self.n > self.parts.n:
-            raise LdpstatsError(f"{self.n:,} reports of {self.parts.n:,} respondents", "one report of a respondent")
         promised = min([self.privacy.epsilon, *self.privacy.per_group.values()])
         for spent in (min(block.noise.epsilon, _RESOLVED) for block in self.blocks):
             _refuse_less(promised, spent, "every report behind the table")
@@ -128,6 +127,21 @@ class Table:
     def std_err(self) -> FloatArray:
         """The standard errors in the table's shape."""
         return self.cells.std_err.reshape(self.shape)
+
+    def holds_the_same(self, other: Table) -> bool:
+        """Say whether another table is about the same attributes and made of the same reports, read again or not."""
+        if self.domain != other.domain or len(self.blocks) != len(other.blocks):
+            return False
+        if self.derived is not None or other.derived is not None:
+            pair = (self.derived, other.derived)
+            return all(pair) and all(
+                np.array_equal(getattr(pair[0], name), getattr(pair[1], name))
+                for name in ("estimate", "covariance", "n")
+            )
+        return all(
+            one.asked == two.asked and one.n == two.n and np.array_equal(one.tally.counts, two.tally.counts)
+            for one, two in zip(self.blocks, other.blocks, strict=True)
+        )
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
         """Return pointwise intervals for the population proportions, shape (*shape, 2); see Estimate.conf_int."""
@@ -201,12 +215,48 @@ class Table:
         kept = self.domain.project(attributes)
         if set(kept.names) == set(self.attributes):
             return self.reordered(kept.names)
-        blocks = tuple(block for block in (_merged_block(block, self.domain, kept) for block in self.blocks) if block)
+        positions = np.stack(np.unravel_index(np.arange(self.domain.size()), self.shape), axis=1)
+        of_cell = self.domain.cells(positions, kept.names)
+        blocks = tuple(block for block in (_merged_block(block, kept, of_cell) for block in self.blocks) if block)
         if blocks and len(blocks) == len(self.blocks):
             return replace(self, domain=kept, blocks=blocks)
         added = _added_up(self.cells, self.domain, kept.names)
         sources = (self,) if self.derived is None else self.sources
         return replace(self, domain=kept, blocks=(), derived=added, sources=sources)
+
+    def collapse(self, classes: Classes) -> Table:
+        """Put categories together, such as empty or rare ones.
+
+        As in `marginal`, the table keeps its reports where the noise of the added-up counts is again a noise model
+        (randomized response), and is then as if it had been asked for with these categories; otherwise it carries its
+        estimate and covariance only.
+
+        Parameters
+        ----------
+        classes : mapping
+            For some attributes: new categories, each with the old ones that it puts together. A new category stands
+            where the first of its members stood; those that are not mentioned stay.
+
+        Examples
+        --------
+        >>> from ldpstats import SampledGroups
+        >>> domain = Domain({"region": ["north", "east", "south"], "car": ["yes", "no"]})
+        >>> people = np.array([4000, 2000, 10, 0, 3000, 1000])
+        >>> table = SampledGroups(domain, epsilon=2.0, mechanism="grr").simulate(people, rng=1)["region", "car"]
+        >>> table.collapse({"region": {"east and south": ["east", "south"]}}).estimate.round(2)
+        array([[0.39, 0.21],
+               [0.29, 0.1 ]])
+        """
+        domain, places = self.domain.collapsed(classes)
+        moved = [own[position] for own, position in zip(places, np.indices(self.shape), strict=True)]
+        of_cell = np.ravel_multi_index(tuple(moved), domain.shape).ravel()
+        blocks = tuple(block for block in (_merged_block(block, domain, of_cell) for block in self.blocks) if block)
+        if blocks and len(blocks) == len(self.blocks):
+            return replace(self, domain=domain, blocks=blocks)
+        sources = (self,) if self.derived is None else self.sources
+        return replace(
+            self, domain=domain, blocks=(), derived=_summed(self.cells, of_cell, domain.size()), sources=sources
+        )
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return a row per cell, labelled by category: estimate, std_err and pointwise interval.
@@ -315,6 +365,15 @@ class TableSet:
     def estimated_by(self, method: str) -> TableSet:
         """Return the same tables, all estimated by this method; see `Table.estimated_by`."""
         return TableSet(self.domain, [table.estimated_by(method) for table in self], self.privacy)
+
+    def collapse(self, classes: Classes) -> TableSet:
+        """Put categories together in all tables that have them; see `Table.collapse`."""
+        domain, _ = self.domain.collapsed(classes)
+        tables = []
+        for table in self:
+            own = {name: values for name, values in classes.items() if name in table.attributes}
+            tables.append(table.collapse(own) if own else table)
+        return TableSet(domain, tables, self.privacy)
 
     @property
     def n(self) -> int:
@@ -429,7 +488,10 @@ def _refuse_less(promised: float, spent: float, covered: str) -> None:
 def _table_from_dict(domain: Domain, parts: Sequence[Parts], plain: Mapping[str, Any]) -> Table:
     blocks = tuple(Block.from_dict(block) for block in plain["blocks"])
     privacy, own = PrivacyStatement(**plain["privacy"]), parts[at_least(plain["parts"], 0, "the place of parts")]
-    return Table(domain.project(plain["attributes"]), blocks, privacy, method=plain["method"], parts=own)
+    table = Table(domain.project(plain["attributes"]), blocks, privacy, method=plain["method"], parts=own)
+    if table.n > own.n:
+        raise LdpstatsError(f"{table.n:,} reports of {own.n:,} respondents", "one report of a respondent")
+    return table
 
 
 def _merged_tables(one: Table | None, other: Table | None) -> Table:
@@ -469,13 +531,12 @@ def _merged_blocks(known: tuple[Block, ...], added: tuple[Block, ...]) -> tuple[
     return tuple(blocks)
 
 
-def _merged_block(block: Block, domain: Domain, kept: Domain) -> Block | None:
-    """Add a block's counts up to fewer attributes, where its noise allows that."""
+def _merged_block(block: Block, kept: Domain, of_cell: NDArray[np.int64]) -> Block | None:
+    """Add a block's counts up to the cells of a coarser table, where its noise allows that."""
     if not block.question.is_bijection:
         return None
-    positions = np.stack(np.unravel_index(np.arange(domain.size()), domain.shape), axis=1)
-    of_answer = np.empty(domain.size(), dtype=np.int64)
-    of_answer[block.classes] = domain.cells(positions, kept.names)
+    of_answer = np.empty(of_cell.size, dtype=np.int64)
+    of_answer[block.classes] = of_cell
     noise = block.noise.merged(of_answer)
     if noise is None:
         return None
@@ -497,6 +558,15 @@ def _added_up(cells: Estimate, domain: Domain, names: tuple[str, ...]) -> Estima
         bounds=None,
         own=None,
     )
+
+
+def _summed(cells: Estimate, of_cell: NDArray[np.int64], size: int) -> Estimate:
+    """Add an estimate up to the cells of a coarser table; infinite variances stay infinite."""
+    values, half, products = np.zeros(size), np.zeros((size, of_cell.size)), np.zeros((size, size))
+    np.add.at(values, of_cell, cells.estimate)
+    np.add.at(half, of_cell, cells.covariance)
+    np.add.at(products, of_cell, half.T)
+    return replace(cells, estimate=values, spread=products, bounds=None)
 
 
 def _mean_std_err(table: Table) -> float:

@@ -8,6 +8,7 @@ import datetime as dt
 import json
 import math
 import pickle
+from collections.abc import Callable
 from decimal import Decimal
 
 import numpy as np
@@ -378,13 +379,44 @@ def test_column_of_measurements_is_refused() -> None:
     assert_tells(error, "column 'income'", "30 different fractional numbers", "pandas.cut")
 
 
-def test_classes_of_pandas_cut_need_labels() -> None:
-    income = pd.Series([1.0, 2.0, 3.0])
-    with pytest.raises(DomainError) as error:
-        Domain.from_frame(pd.DataFrame({"income": pd.cut(income, 2)}))
-    assert_tells(error, "'income'", "Interval", "strings")
-    labelled = pd.DataFrame({"income": pd.cut(income, 2, labels=["low", "high"])})
-    assert Domain.from_frame(labelled).categories["income"] == ("low", "high")
+@pytest.mark.parametrize("turned", [lambda column: column, lambda column: column.astype(object), pd.Series.sort_values])
+def test_the_classes_of_pandas_cut_keep_their_order(turned: Callable[[pd.Series], pd.Series]) -> None:
+    """The advice against many numbers, to cut them into classes, used to end in another error."""
+    ages = pd.Series([5.0, 15.0, 95.0, 25.0, 100.0])
+    frame = pd.DataFrame({"age": turned(pd.cut(ages, [0, 10, 20, 30, 110]))}).sort_index()
+    domain = Domain.from_frame(frame)
+    assert domain.categories["age"] == ("(0, 10]", "(10, 20]", "(20, 30]", "(30, 110]")
+    assert domain.encode(frame).ravel().tolist() == [0, 1, 3, 2, 3]
+    assert Domain.from_json(domain.to_json()).encode(frame).ravel().tolist() == [0, 1, 3, 2, 3]
+    assert domain.encode(pd.DataFrame({"age": ["(20, 30]"]})).tolist() == [[2]]
+    labelled = pd.DataFrame({"age": pd.cut(ages, 2, labels=["low", "high"])})
+    assert Domain.from_frame(labelled).categories["age"] == ("low", "high")
+    outside = pd.DataFrame({"age": pd.cut(ages, [0, 10, 20, 30])})
+    with pytest.raises(DomainError, match="missing value"):
+        Domain.from_frame(outside)
+    with pytest.raises(DomainError, match=r"unknown category '\(0, 50\]'"):
+        domain.encode(pd.DataFrame({"age": pd.cut(ages, [0, 50, 110])}))
+
+
+def test_many_numbers_are_warned_of_with_classes_to_take() -> None:
+    ages = pd.DataFrame({"age": range(18, 92)})
+    with pytest.warns(UserWarning, match=r"'age' has 74 different numbers.*pandas\.cut"):
+        Domain.from_frame(ages)
+    for quiet in (ages.head(30), ages.astype(str), ages.astype("category"), ages.apply(pd.cut, bins=5)):
+        assert len(Domain.from_frame(quiet)) == 1
+
+
+def test_exports_keep_the_order_of_the_domain() -> None:
+    domain = Domain({"size": ["small", "large", "huge"], "sex": ["M", "F"]})
+    cells = pd.Series(range(6), index=domain.index())
+    assert cells.unstack().index.tolist() == ["small", "large", "huge"]
+    assert cells.unstack().columns.tolist() == ["M", "F"]
+    assert cells.groupby(level="size", observed=False).sum().index.tolist() == ["small", "large", "huge"]
+    frame = cells.rename("n").reset_index()
+    assert frame.pivot(index="sex", columns="size", values="n").columns.tolist() == ["small", "large", "huge"]
+    assert frame.sort_values(["size", "sex"])["n"].tolist() == list(range(6))
+    people = pd.DataFrame({"size": ["huge", "small", "huge"], "sex": ["M", "F", "M"]})
+    assert people.value_counts().reindex(domain.index(), fill_value=0).tolist() == [0, 1, 0, 0, 2, 0]
 
 
 def test_column_of_texts_and_numbers_names_both_rows() -> None:

@@ -94,7 +94,7 @@ def test_a_reconstructed_table_can_be_tested_and_has_effects() -> None:
 def test_the_result_says_how_it_was_made() -> None:
     tables = collected(2.0)
     made = reconstruct(tables, tuple("abc"), "l2", n_resamples=3)
-    assert (made.method, made.simulated, made.privacy) == ("reconstructed (l2)", True, tables.privacy)
+    assert (made.method, made.simulated, made.privacy) == ("reconstructed (l2)", made.n, tables.privacy)
     assert made.n == tables.n
     text = str(made.summary())
     assert "Reconstructed from 6 tables" in text

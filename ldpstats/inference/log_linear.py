@@ -107,7 +107,7 @@ class LogLinearFit:
 
         The stated power is that against what the larger model adds, in sizes w of that, averaged over its directions.
         """
-        if larger.table is not self.table or not self._within(larger):
+        if not self.table.holds_the_same(larger.table) or not self._within(larger):
             raise LdpstatsError(
                 f"the models {self.formula} and {larger.formula}",
                 "two models of the same table, each generator of the first within one of the second",
