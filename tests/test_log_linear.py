@@ -138,6 +138,29 @@ def test_formulas_that_leave_something_out_are_refused(formula: Any, told: str) 
         ldp.log_linear_model(seen_without_noise(HABITS, STUDENTS), formula)
 
 
+def test_models_are_compared_by_what_their_tables_are() -> None:
+    """A table that was saved and read again was called another one."""
+    domain = ldp.Domain({"a": [0, 1], "b": [0, 1], "c": [0, 1]})
+    for mechanism in ("grr", "oue"):
+        protocol = ldp.SampledGroups(domain, k=3, epsilon=3.0, mechanism=mechanism)
+        tables = protocol.simulate(np.arange(8) * 100, rng=1)
+        again = ldp.TableSet.from_json(tables.to_json())
+        names = list(domain.names)
+        small, large = ldp.log_linear_model(tables[names], FORMULAS_ABC[0]), FORMULAS_ABC[1]
+        one, other = (small.compared_with(ldp.log_linear_model(each[names], large)) for each in (tables, again))
+        assert tuple(one) == tuple(other)
+        fewer = protocol.simulate(np.arange(8) * 100, rng=2)
+        with pytest.raises(ldp.LdpstatsError, match="of the same table"):
+            small.compared_with(ldp.log_linear_model(fewer[names], large))
+        derived = [ldp.make_consistent(each)[names] for each in (tables, again)]
+        assert derived[0].holds_the_same(derived[1])
+        assert not derived[0].holds_the_same(tables[names])
+        assert not tables[names].holds_the_same(tables[names].marginal(["a", "b"]))
+
+
+FORMULAS_ABC = ("a + b + c", "a*b + c")
+
+
 def test_only_nested_models_of_one_table_are_compared() -> None:
     table, other = (seen_without_noise(HABITS, counts) for counts in (STUDENTS, STUDENTS[::-1]))
     chain, another = (ldp.log_linear_model(table, formula) for formula in FORMULAS[1:3])

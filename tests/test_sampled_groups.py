@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldpstats import GRR, Domain, DomainError, LdpstatsError, SampledGroups, TableSet
+from ldpstats import GRR, RRBA, Domain, DomainError, LdpstatsError, PerAttribute, SampledGroups, TableSet
 
 MECHANISMS = ["grr", "oue", "ss"]
 
@@ -178,6 +178,16 @@ def test_a_category_nobody_chose_is_estimated_like_any_other(people: pd.DataFram
         table = SampledGroups(domain, epsilon=4.0, mechanism=mechanism).collect(people, rng=1)["sex", "car"]
         # 4.9 standard errors: a false-failure rate of 1e-6 for each cell
         assert np.all(np.abs(table.estimate[2]) < 4.9 * table.std_err[2])
+
+
+def test_a_protocol_of_another_kind_is_named(domain: Domain) -> None:
+    """It used to be an unexpected keyword 'p'."""
+    for other in (RRBA(domain, p=0.5), PerAttribute(domain, epsilon=1.0)):
+        told = (
+            rf"the kind '{other.kind}'\. Allowed: one of the kind 'sampled groups'\. {type(other).__name__}\.from_json"
+        )
+        with pytest.raises(LdpstatsError, match=told):
+            SampledGroups.from_json(other.to_json())
 
 
 def test_a_protocol_file_that_names_an_attribute_twice_is_refused(domain: Domain) -> None:
