@@ -3,13 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint types bench studies clean
+.PHONY: demo test exhaustive lint types bench studies clean
 
 demo: .venv/.installed  ## install and run the main job
 	$(BIN)/ldpstats demo
 
 test: .venv/.tested  ## install and pass the test suite
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+exhaustive: .venv/.tested  ## what takes too long for every change: more variants, all ways to collect
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m exhaustive
 
 lint: .venv/.developed  ## style, and the layers of the architecture
 	$(BIN)/ruff check .

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
+from ldpstats.conformance import checks_of
 from ldpstats.mechanisms import GRR, OUE, SS
 from ldpstats.noise import RevealedBits
 from ldpstats.randomness import Draws
@@ -48,6 +51,21 @@ class RightOnlyAtZero(RevealedBits):
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         return RevealedBits.covariance(self, np.zeros_like(frequencies))
+
+
+def certifications(makers: Mapping[str, Any], checks: Callable[[Any], Iterable[Any]] = checks_of) -> list[Any]:
+    """Return a parameter for every maker and check; of variants, what is sent in bulk is checked exhaustively only.
+
+    A variant has the sampler of a mechanism that is certified in full: its laws are enumerated with every change.
+    """
+    bulk = {"ldpstats.conformance.large", "ldpstats.conformance.sending"}
+    return [
+        pytest.param(
+            make, check, id=f"{name}-{check.__name__}", marks=[pytest.mark.exhaustive] * (check.__module__ in bulk)
+        )
+        for name, make in makers.items()
+        for check in checks(make)
+    ]
 
 
 class Script:

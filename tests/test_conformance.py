@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from shared import certifications
 
 from ldpstats.conformance import certify, checks_of, exact_channel
 from ldpstats.conformance.courses import TooManyCoursesError
@@ -57,9 +58,12 @@ CERTIFIED = {**{kind.__name__: kind for kind in REGISTRY}, **OPTIONS}
 @pytest.mark.parametrize(
     ("make", "check"),
     [
-        pytest.param(make, check, id=f"{name}-{check.__name__}")
-        for name, make in CERTIFIED.items()
-        for check in checks_of(make)
+        *(
+            pytest.param(make, check, id=f"{make.__name__}-{check.__name__}")
+            for make in REGISTRY
+            for check in checks_of(make)
+        ),
+        *certifications(OPTIONS),
     ],
 )
 def test_every_registered_mechanism_is_certified(make: Callable[..., Mechanism], check: Callable[..., None]) -> None:

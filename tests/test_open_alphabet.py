@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from shared import certifications
 
 from ldpstats.arrays import at_least
-from ldpstats.conformance import CHECKS, ConformanceError, check_named, exact_channel
+from ldpstats.conformance import ConformanceError, check_named, exact_channel
 from ldpstats.conformance.courses import Law
 from ldpstats.conformance.enumeration import outcomes
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
@@ -50,16 +51,15 @@ def candidates_rappor(k: int, epsilon: float) -> Mechanism:
     return OpenRAPPOR(epsilon, bits=bits, hashes=2, cohorts=cohorts, seed=1).over(names(k))
 
 
-VARIANTS = [
-    pytest.param(few_symbols, id="O-RR with two symbols"),
-    pytest.param(two_permutations, id="O-RAPPOR with two permutations"),
-    pytest.param(candidates_rr, id="O-RR over candidates"),
-    pytest.param(candidates_rappor, id="O-RAPPOR over candidates"),
-]
+VARIANTS = {
+    "O-RR with two symbols": few_symbols,
+    "O-RAPPOR with two permutations": two_permutations,
+    "O-RR over candidates": candidates_rr,
+    "O-RAPPOR over candidates": candidates_rappor,
+}
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("make", VARIANTS)
+@pytest.mark.parametrize(("make", "check"), certifications(VARIANTS))
 def test_they_are_certified(make: Callable[..., Mechanism], check: Callable[..., None]) -> None:
     assert check(make) is None
 

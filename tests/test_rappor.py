@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from shared import RightOnlyAtZero
+from shared import RightOnlyAtZero, certifications
 
-from ldpstats.conformance import CHECKS, ConformanceError, certify, check_named, exact_channel
+from ldpstats.conformance import ConformanceError, certify, check_named, exact_channel
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.grid import GRID
 from ldpstats.mechanisms import SUE, Mechanism
@@ -34,14 +34,13 @@ def simple_hashing(k: int, epsilon: float) -> RAPPOR:
     return RAPPOR(k, epsilon, bits=3, hashes=1, cohorts=k, seed=1)
 
 
-VARIANTS = [
-    pytest.param(simple_hashing, id="one hash function, three bits"),
-    pytest.param(three_hashes, id="three hash functions"),
-]
+VARIANTS = {
+    "one hash function, three bits": simple_hashing,
+    "three hash functions": three_hashes,
+}
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("make", VARIANTS)
+@pytest.mark.parametrize(("make", "check"), certifications(VARIANTS))
 def test_rappor_with_other_options_is_certified(make: Callable[..., Mechanism], check: Callable[..., None]) -> None:
     assert check(make) is None
 

@@ -155,6 +155,7 @@ def test_everyone_is_asked_and_counted_once() -> None:
     assert not aggregator.tables().simulated
 
 
+@pytest.mark.exhaustive
 def test_speed_has_a_line_for_every_task_and_views_at_their_least_number() -> None:
     text = rrba_speed.speed(2000, [(9, 3)])
     assert sum("below 5 " in line for line in text.splitlines()) == 3

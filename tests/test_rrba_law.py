@@ -158,8 +158,18 @@ def population(protocol: RRBA) -> pd.DataFrame:
     return FOUR[list(protocol.domain.names)].tail(5 - len(protocol._units))
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("small", SMALL)
+def ways(small: Sequence[str], paths: Sequence[str], often: int) -> list[Any]:
+    """Return all pairs; those of every collection with `often` of the paths, in turn, are tried with every change."""
+    return [
+        pytest.param(
+            one, path, marks=[pytest.mark.exhaustive] * ((place - number) % len(paths) >= often), id=f"{one}-{path}"
+        )
+        for number, one in enumerate(small)
+        for place, path in enumerate(paths)
+    ]
+
+
+@pytest.mark.parametrize(("small", "path"), ways(list(SMALL), list(PATHS), 2))
 def test_few_respondents_have_the_exact_law(small: str, path: str) -> None:
     protocol, n, rng = SMALL[small], 240, np.random.default_rng(2024)
     law = exact_law(protocol, population(protocol))

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.linalg import hadamard
-from shared import RightOnlyAtZero
+from shared import RightOnlyAtZero, certifications
 
 from ldpstats.arrays import FloatArray
-from ldpstats.conformance import CHECKS, ConformanceError, check_named, exact_channel
+from ldpstats.conformance import ConformanceError, check_named, exact_channel
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.estimation import Estimate
 from ldpstats.mechanisms import SUE, Mechanism, Reports
@@ -24,14 +24,13 @@ from ldpstats.noise import Tally
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.randomness import Draws
 
-VARIANTS = [
-    pytest.param(lambda k, epsilon: CMS(k, epsilon, hashes=k, width=3, seed=3), id="CMS of three columns"),
-    pytest.param(lambda k, epsilon: HCMS(k, epsilon, hashes=2 * k, width=2, seed=7), id="HCMS of two columns"),
-]
+VARIANTS = {
+    "CMS of three columns": lambda k, epsilon: CMS(k, epsilon, hashes=k, width=3, seed=3),
+    "HCMS of two columns": lambda k, epsilon: HCMS(k, epsilon, hashes=2 * k, width=2, seed=7),
+}
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("make", VARIANTS)
+@pytest.mark.parametrize(("make", "check"), certifications(VARIANTS))
 def test_sketches_of_other_shapes_are_certified(make: Callable[..., Mechanism], check: Callable[..., None]) -> None:
     assert check(make) is None
 

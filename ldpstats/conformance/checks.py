@@ -270,17 +270,19 @@ def possible_reports_are_those_that_are_sent(make: Factory) -> None:
 def parameters_tell_mechanisms_apart(make: Factory) -> None:
     """Mechanisms are equal just if their parameters are, and these survive being written down and pickled."""
     mechanism = made(make, 5, 0.1234567890123456)
-    parameters = json.loads(json.dumps(mechanism.to_dict()))
+    parameters = mechanism.to_dict()
+    written = json.dumps(parameters)
     parameters.pop("name")
     again = type(mechanism)(**parameters)
-    require(again == mechanism and hash(again) == hash(mechanism), f"{mechanism}: written down it is {again}")
+    same = again == mechanism and hash(again) == hash(mechanism) and json.dumps(again.to_dict()) == written
+    require(same, f"{mechanism}: written down it is {again}")
     copied = pickle.loads(pickle.dumps(mechanism)) if _importable(mechanism) else again  # noqa: S301  # our own
     require(copied == mechanism, f"{mechanism}: pickled it is {copied}")
     for other in (made(make, 5, nextafter(mechanism.epsilon, 1.0)), made(make, 6, mechanism.epsilon)):
         differ = {one.name for one in fields(mechanism) if getattr(mechanism, one.name) != getattr(other, one.name)}
         if differ:
-            same = other == mechanism or other.to_dict() == mechanism.to_dict()
-            require(not same, f"{mechanism} and {other} pass for the same, and differ in {sorted(differ)}")
+            mistaken = other == mechanism or other.to_dict() == mechanism.to_dict()
+            require(not mistaken, f"{mechanism} and {other} pass for the same, and differ in {sorted(differ)}")
 
 
 def _importable(mechanism: Mechanism) -> bool:

@@ -46,7 +46,8 @@ class Sample:
 
     def log_likelihoods(self, values: Sequence[int]) -> FloatArray:
         """Return ln P(report | value) by the mechanism's own probabilities, up to a constant, a column per value."""
-        noise, step = self.mechanism.noise, max(1, _CHUNK_CELLS // self.mechanism.k)
+        noise = self.mechanism.noise
+        step = max(1, _CHUNK_CELLS // max(self.mechanism.k, noise.outputs))
         reports, place = self.reports, np.arange(len(self.reports))
         if reports.ndim == 1:  # numbers below k or so repeat themselves; rows hardly do
             reports, place = np.unique(reports, return_inverse=True)
