@@ -110,13 +110,15 @@ def fitted_joint(
     array([0.4, 0.2, 0.3, 0.1])
     """
     share = absolute_share(method, gamma)
-    data = _Residuals.of(overlapping(marginals, target, shape), target, shape)
+    data = Residuals.of(overlapping(marginals, target, shape), target, shape)
     return _shortest(data, _least_violating(data, share), share)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Residuals:
+class Residuals:
     """What the marginals of a table miss, in standard errors: (`matrix` @ table - `observed`) / `unit`.
+
+    `scales` is what the marginals' estimates are multiplied by, one behind the other.
 
     The unit is the standard error of the most precise marginal. So the numbers that a solver sees are of the size of
     proportions, which its tolerances are made for.
@@ -124,10 +126,11 @@ class _Residuals:
 
     matrix: Any  # sparse
     observed: FloatArray
+    scales: tuple[float, ...]
     unit: float
 
     @classmethod
-    def of(cls, marginals: Sequence[Marginal], target: Attributes, shape: Sequence[int]) -> _Residuals:
+    def of(cls, marginals: Sequence[Marginal], target: Attributes, shape: Sequence[int]) -> Residuals:
         """Put the marginals one behind the other."""
         from scipy.sparse import csr_array, vstack
 
@@ -139,7 +142,12 @@ class _Residuals:
             scale = np.full(cells.size, unit / own)
             rows.append(csr_array((scale, (places(target, shape, one.attributes), cells))))
         observed = [unit / own * one.estimate for one, own in zip(marginals, spread, strict=True)]
-        return cls(vstack(rows, format="csr"), np.concatenate(observed), unit)
+        return cls(vstack(rows, format="csr"), np.concatenate(observed), tuple(unit / spread), unit)
+
+    def scaled(self, estimates: Sequence[FloatArray]) -> FloatArray:
+        """Return other estimates of the same marginals as this one's are observed: a row for every set of them."""
+        parts = [scale * one for scale, one in zip(self.scales, estimates, strict=True)]
+        return np.concatenate(parts, axis=1)
 
     def missed(self, table: Any) -> Any:
         """Return the residuals times the unit: of an array of cells, or of a variable that stands for it."""
@@ -152,7 +160,7 @@ class _Residuals:
         return Variable(self.matrix.shape[1], nonneg=True)
 
 
-def _least_violating(data: _Residuals, share: float) -> FloatArray:
+def _least_violating(data: Residuals, share: float) -> FloatArray:
     """Return a table with the least violation, given the share of absolute values in it."""
     from cvxpy.atoms.norm1 import norm1
     from cvxpy.atoms.sum_squares import sum_squares
@@ -166,7 +174,7 @@ def _least_violating(data: _Residuals, share: float) -> FloatArray:
     return _proper(table, violation, [], "HIGHS" if share == 1 else "CLARABEL")
 
 
-def _shortest(data: _Residuals, least: FloatArray, share: float) -> FloatArray:
+def _shortest(data: Residuals, least: FloatArray, share: float) -> FloatArray:
     """Return the table of the smallest norm among those that violate the marginals no more than this one.
 
     Squares are strictly convex in the marginals: where they count, these are the tables with the same marginals.
