@@ -173,6 +173,7 @@ def _chained(path: Path, entries: list[Any]) -> Reader:
         return b"".join(lines)
 
     def read(data: bytes) -> str:
+        path.unlink()  # a file that is shortened and written anew waits for the disk
         path.write_bytes(data)
         try:
             aggregator = PROTOCOL.aggregator(path)
