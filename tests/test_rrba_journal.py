@@ -173,6 +173,17 @@ def test_only_what_follows_the_last_line_break_is_cut_off(path: Path) -> None:
     assert path.read_bytes() == data
 
 
+def test_a_whole_line_that_has_lost_its_line_break_still_counts(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[:-1])
+    with PROTOCOL.aggregator(path) as aggregator:
+        assert aggregator.n == 8
+        assert path.read_bytes() == data
+        run(aggregator, 1)
+    with PROTOCOL.aggregator(path) as aggregator:
+        assert aggregator.n == 9
+
+
 def test_an_unfinished_line_is_cut_off_only_where_the_lines_before_it_hold(path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     del lines[4]

@@ -8,7 +8,6 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -21,7 +20,7 @@ _NOTE = "every line ends with a digest of all lines so far: against accidents, n
 _SIGNATURE = f'["{_FORMAT}",'.encode()
 _DIGEST_BYTES = 16
 _TAIL = len(',""]\n') + 2 * _DIGEST_BYTES
-_FLAGS = ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC")
+_FLAGS = ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK")
 _ANOTHER_FILE = "Nothing in it was changed. Give the journal another name; a saved state is read by from_json."
 
 
@@ -55,9 +54,13 @@ class Journal:
         with open(self._file, "rb", closefd=False) as file:
             file.seek(self._size)
             place = 0
-            for line in takewhile(lambda line: line.endswith(b"\n"), file):
+            for line in file:
+                # a whole line that has lost its end was perhaps acknowledged; anything less was not
+                ended = line if line.endswith(b"\n") else line + b"\n"
+                if ended != line and not self._follows(ended):
+                    break
                 try:
-                    redo(place, *self._read(line))
+                    redo(place, *self._read(ended))
                 except UNREADABLE as error:
                     raise LdpstatsError(
                         f"line {place + 2} of the journal {self._path.name!r} ({shortened_reason(error)})",
@@ -69,7 +72,12 @@ class Journal:
 
     def resume(self) -> None:
         """Cut off what was never acknowledged, to write after all that was replayed."""
-        os.ftruncate(self._file, self._size)
+        size = os.fstat(self._file).st_size
+        if size > self._size:
+            os.ftruncate(self._file, self._size)
+        elif size < self._size:
+            self._size = size
+            self._append(b"\n")
 
     def write(self, entry: list[Any]) -> None:
         """Add a line; where there is no room for the whole of it, none of it stays."""
@@ -110,16 +118,19 @@ class Journal:
         return LdpstatsError(came, "a new file, or the journal of this very protocol", _ANOTHER_FILE)
 
     def _read(self, line: bytes) -> list[Any]:
-        body = line[:-_TAIL]
-        tail, digest = _tail(self._digest, body)
-        if line[-_TAIL:] != tail:
+        if not self._follows(line):
             raise ValueError("its digest is that of other lines: something was changed, left out or put in")
+        body = line[:-_TAIL]
         entry = read_json((body + b"]").decode())
         if not isinstance(entry, list):
             raise TypeError(f"{shortened(entry)} is no line of a journal")
-        self._digest = digest
+        self._digest = _tail(self._digest, body)[1]
         self._size += len(line)
         return entry
+
+    def _follows(self, line: bytes) -> bool:
+        """Say whether a line ends with its own digest, chained on the one before."""
+        return line[-_TAIL:] == _tail(self._digest, line[:-_TAIL])[0]
 
     def _append(self, data: bytes) -> None:
         found = os.fstat(self._file)

@@ -220,6 +220,7 @@ class RRBA(SavedProtocol):
     def aggregator(self, journal: str | Path | None = None, rng: Rng = None) -> Aggregator:
         """Return the collecting side; with a journal it can be killed, and goes on where the journal ends.
 
+        The journal is a new file, or that of this very protocol; any other one is refused and stays as it is.
         With `rng` the unit that is asked first is reproducible; what clients draw is their own.
         """
         first = int(client_draws(rng).uniform(len(self._units), 1)[0])
