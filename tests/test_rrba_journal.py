@@ -22,6 +22,7 @@ from ldpstats import RRBA, Domain, LdpstatsError
 from ldpstats.errors import ReportError
 from ldpstats.protocols.rrba import Aggregator, Answer, Client, Query
 from ldpstats.protocols.rrba.journal import _SIGNATURE, Journal, _line
+from ldpstats.protocols.rrba.series import plain_randomizers
 
 PAIR = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
 PROTOCOL = RRBA(PAIR, p=0.5, block_size=3)
@@ -231,8 +232,9 @@ def added(*entry: Any) -> Callable[[list[Any]], None]:
 
 
 def no_reports(entries: list[list[Any]]) -> None:
-    """Begin a block, and close it without a single report."""
-    entries.insert(position(entries, "block"), ["block", 0, entries[position(entries, "block")][2]])
+    """Begin a block whose fakes are right, and close it without a single report."""
+    fakes = plain_randomizers(PROTOCOL.series()[0].following())
+    entries[position(entries, "answer") :] = [["block", 0, fakes]]
 
 
 CHANGED: dict[str, Callable[[list[Any]], object]] = {
