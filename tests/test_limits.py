@@ -15,6 +15,8 @@ import ldpstats as ldp
 from ldpstats.arrays import as_array, at_least, positive_epsilon, real_array, significance
 from ldpstats.envelope import read_json
 from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.inference.design import Planned, uniform_margins
+from ldpstats.inference.detectability import Detectability, degrees_of_freedom, even_information, report_information
 from ldpstats.limits import LEAST_EPSILON, MOST_CELLS, refuse_too_large, refuse_too_many_cells
 from ldpstats.mechanisms import REGISTRY
 from ldpstats.mechanisms.base import Mechanism
@@ -203,3 +205,25 @@ def test_a_small_file_cannot_ask_for_a_large_table(name: str) -> None:
     with pytest.raises(LdpstatsError, match=r"cells|entries"):
         Block.from_dict({**plain, **FILES_THAT_ASK_FOR_TOO_MUCH[name]})
     assert time.process_time() - start < 0.5
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 4), (5,), (2, 3, 2)])
+def test_a_plan_for_equal_frequencies_needs_no_matrix_between_cells(shape: tuple[int, ...]) -> None:
+    margins, cells = uniform_margins(shape), int(np.prod(shape))
+    for name in ("grr", "ss", "oue", "sue", "she", "the", "olh"):
+        noise = ldp.mechanism(name, k=cells, epsilon=1.0).noise
+        found = Planned(margins).seen_through(noise)
+        dense = Detectability.average(report_information(noise, margins), degrees_of_freedom(noise, shape))
+        assert found.df == dense.df
+        np.testing.assert_allclose(dense.seen, np.full(dense.seen.size, found.seen[0]), rtol=1e-9)
+    uneven = MultinomialNoise(TruthOrFake(0.5, (0.7, *[0.3 / (cells - 1)] * (cells - 1))))
+    assert even_information(uneven, margins) is None
+    assert even_information(ldp.HR(cells, 1.0).noise, margins) is None
+    assert even_information(noise, [np.array([0.9, *[0.1 / (side - 1)] * (side - 1)]) for side in shape]) is None
+
+
+def test_two_numeric_columns_are_planned_for_at_once() -> None:
+    start = time.process_time()
+    found = ldp.plan((60, 60), epsilon=1.0, mechanisms=["ss", "oue", "olh", "grr"])
+    assert time.process_time() - start < 1
+    assert found.table["mechanism"].iloc[0] == "ss"

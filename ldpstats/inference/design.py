@@ -17,6 +17,7 @@ from ldpstats.inference.detectability import (
     Detectability,
     degrees_of_freedom,
     departures,
+    even_information,
     product_of,
     report_information,
 )
@@ -81,6 +82,9 @@ class Planned:
     def seen_through(self, noise: NoiseModel) -> Detectability:
         """Return what one report adds to the noncentrality of the test."""
         shape = tuple(margin.size for margin in self.margins)
+        even = None if self.departure is not None else even_information(noise, self.margins)
+        if even is not None:
+            return Detectability.evenly(even, shape)
         information, df = report_information(noise, self.margins), degrees_of_freedom(noise, shape)
         if df == 0:
             raise NotIdentifiedError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,10 +14,11 @@ from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.families import LogLinear, ProductOfConditionals
 from ldpstats.inference.null_model import NullModel, on_simplex
 from ldpstats.inference.statistics import interaction_derivative
-from ldpstats.noise import Information, NoiseModel
+from ldpstats.noise import AdditiveNoise, Information, MultinomialNoise, NoiseModel, SupportNoise, TruthOrFake
 
 _DIRECTIONS = 256
 _MOST_RESPONDENTS = 10**15
+_EVEN = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +48,13 @@ class Detectability:
         directions = np.random.default_rng(0).standard_normal((_DIRECTIONS, len(information)))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         return cls(df, directions**2 @ _principal(information))
+
+    @classmethod
+    def evenly(cls, information: float, shape: Sequence[int]) -> Detectability:
+        """Return it where every departure is seen alike, with this information in equally frequent cells."""
+        cells = math.prod(shape)
+        free = sum(side - 1 for side in shape) if len(shape) > 1 else 0
+        return cls(cells - 1 - free, np.array([information / cells]))
 
     @classmethod
     def least(cls, information: FloatArray, df: int) -> Detectability:
@@ -129,6 +138,21 @@ def report_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> Floa
     """Return what one report tells about departures from the product of the margins, the margins being unknown."""
     _, information = noise.score(product_of(margins)[None, :], np.zeros((1, noise.outputs)), 1)
     return _efficient(information, *departures(margins))
+
+
+def even_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> float | None:
+    """Return what one report tells about any contrast of equally frequent cells, if it is the same for all of them.
+
+    It is for noise that treats all values alike and independently of each other: the information is a multiple of the
+    identity there, and what else it has is along the ones vector. No matrix between cells is needed then.
+    """
+    product = product_of(margins)
+    told = isinstance(noise, MultinomialNoise) and isinstance(noise.channel, TruthOrFake)
+    if np.ptp(product) > _EVEN * product.max() or not (told or isinstance(noise, (SupportNoise, AdditiveNoise))):
+        return None
+    _, information = noise.score(np.full((1, product.size), 1 / product.size), np.zeros((1, noise.outputs)), 1)
+    seen = information.diagonal[0]
+    return float(seen[0]) if np.ptp(seen) <= _EVEN * seen.max() else None
 
 
 def degrees_of_freedom(noise: NoiseModel, shape: Sequence[int]) -> int:
