@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,17 @@ def certifications(makers: Mapping[str, Any], checks: Callable[[Any], Iterable[A
         )
         for name, make in makers.items()
         for check in checks(make)
+    ]
+
+
+def ways(small: Sequence[str], paths: Sequence[str], often: int) -> list[Any]:
+    """Return all pairs; those of every collection with `often` of the paths, in turn, are tried with every change."""
+    return [
+        pytest.param(
+            one, path, marks=[pytest.mark.exhaustive] * ((place - number) % len(paths) >= often), id=f"{one}-{path}"
+        )
+        for number, one in enumerate(small)
+        for place, path in enumerate(paths)
     ]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from shared import ways
 
 from ldpstats import RRBA, Domain
 from ldpstats.conformance.laws import fit_pvalue
@@ -156,17 +157,6 @@ PATHS: dict[str, Callable[[RRBA, pd.DataFrame, np.random.Generator], TableSet]] 
 def population(protocol: RRBA) -> pd.DataFrame:
     """Return four respondents, or three where that leaves one unit a respondent short: the first one has more."""
     return FOUR[list(protocol.domain.names)].tail(5 - len(protocol._units))
-
-
-def ways(small: Sequence[str], paths: Sequence[str], often: int) -> list[Any]:
-    """Return all pairs; those of every collection with `often` of the paths, in turn, are tried with every change."""
-    return [
-        pytest.param(
-            one, path, marks=[pytest.mark.exhaustive] * ((place - number) % len(paths) >= often), id=f"{one}-{path}"
-        )
-        for number, one in enumerate(small)
-        for place, path in enumerate(paths)
-    ]
 
 
 @pytest.mark.parametrize(("small", "path"), ways(list(SMALL), list(PATHS), 2))

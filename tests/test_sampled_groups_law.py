@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import chi2, norm
+from shared import ways
 from tiny_protocols import FALSE_FAILURE_RATE, PATHS, THREE, TINY, Law, convolved, drawn, joint_counts, tally_laws
 
 from ldpstats import Domain, LdpstatsError, SampledGroups
@@ -45,8 +46,7 @@ def exact_law(protocol: SampledGroups, frame: pd.DataFrame) -> Law:
     return total
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("small", SMALL)
+@pytest.mark.parametrize(("small", "path"), ways(list(SMALL), list(PATHS), 2))
 def test_three_respondents_have_the_exact_law(small: str, path: str) -> None:
     protocol, n = SMALL[small], 600
     law = exact_law(protocol, THREE)

@@ -157,12 +157,15 @@ def covariance_estimate_is_unbiased(make: Factory) -> None:
     """Averaged over the exact law of two reports, the estimated covariance is the true one."""
     mechanism = smallest(make)
     frequencies, single = np.array([0.7, 0.3]), exact_tallies(mechanism)
-    mean = np.zeros((2, 2))
+    weights: dict[bytes, float] = defaultdict(float)
     for values in product(range(2), repeat=2):
         weight = float(np.prod(frequencies[list(values)]))
         for counts, probability in law_of_tally([single[value] for value in values]).items():
-            tally = Tally(mechanism.noise, np.frombuffer(counts, dtype=np.int64), 2)
-            mean += weight * probability * mechanism.estimate(tally).covariance
+            weights[counts] += weight * probability
+    mean = np.zeros((2, 2))
+    for counts, weight in weights.items():
+        tally = Tally(mechanism.noise, np.frombuffer(counts, dtype=np.int64), 2)
+        mean += weight * mechanism.estimate(tally).covariance
     close(
         mean, mechanism.noise.covariance(frequencies) / 2, f"{mechanism}: mean of the estimated covariance", mechanism
     )
