@@ -17,6 +17,7 @@ import ldpstats as ldp
 from ldpstats.blocks import Block
 from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.log_linear import NestedStatistic
+from ldpstats.inference.statistics import ScoreStatistic
 from ldpstats.noise import Tally
 from ldpstats.parts import Parts
 
@@ -261,3 +262,73 @@ def test_a_trend_is_found_where_the_test_of_independence_has_less_power() -> Non
     assert chi2.sf(ldp.trend_test(table).statistic, 1) == pytest.approx(
         ldp.trend_test(table, pvalue="asymptotic").pvalue
     )
+
+
+# Class and survival of the 2,201 on the Titanic, by age: of the crew nobody was a child (Dawson 1995)
+TITANIC = np.array([[[122, 197], [0, 6]], [[167, 94], [0, 24]], [[476, 151], [52, 27]], [[673, 212], [0, 0]]])
+ABOARD = ldp.Domain(
+    {"class": ["first", "second", "third", "crew"], "age": ["adult", "child"], "survived": ["no", "yes"]}
+)
+NO_CHILDREN = [{"class": "crew", "age": "child"}]
+
+
+class TestStructuralZeros:
+    """Combinations that cannot occur are no part of the model."""
+
+    @pytest.mark.parametrize(
+        "formula", ["class + age + survived", "class*age + survived", "class*survived + age*survived"]
+    )
+    @pytest.mark.filterwarnings("ignore:The design matrix is rank-deficient")
+    def test_without_noise_it_is_the_poisson_regression_of_the_other_cells(self, formula: str) -> None:
+        codes = np.stack(np.unravel_index(np.arange(16), (4, 2, 2)), axis=1)
+        rows = pd.DataFrame(ABOARD.decode(codes)).assign(n=TITANIC.ravel())
+        rows = rows[(rows["class"] != "crew") | (rows["age"] != "child")].astype(
+            {"class": str, "age": str, "survived": str}
+        )
+        written = formula.replace("class", "C(Q('class'))")
+        known = smf.glm(f"n ~ {written}", data=rows, family=sm.families.Poisson()).fit()
+        fit = ldp.log_linear_model(seen_without_noise(ABOARD, TITANIC), formula, NO_CHILDREN)
+        assert fit.converged
+        assert np.all(fit.expected[3, 1] == 0)
+        kept = np.delete(fit.expected.ravel(), [14, 15]) * TITANIC.sum()
+        assert np.allclose(kept, known.fittedvalues, atol=1e-4)
+        found = fit.test("lr", pvalue="asymptotic")
+        assert found.statistic == pytest.approx(known.deviance, rel=1e-6)
+        assert found.df == len(rows) - 1 - known.df_model
+        assert found.expected.shape == (4, 2, 2)
+
+    def test_comparisons_need_the_same_zeros(self) -> None:
+        table = seen_without_noise(ABOARD, TITANIC)
+        small, large = (
+            ldp.log_linear_model(table, formula, NO_CHILDREN)
+            for formula in ("class*age + class*survived", "class*age + class*survived + age*survived")
+        )
+        found = small.compared_with(large, pvalue="asymptotic")
+        assert found.df == 1
+        assert found.statistic == pytest.approx(small.test("lr").statistic - large.test("lr").statistic, rel=1e-4)
+        with pytest.raises(ldp.LdpstatsError, match="nested"):
+            small.compared_with(ldp.log_linear_model(table, "class*age*survived"))
+
+    @pytest.mark.parametrize("zeros", [[{}], [{"class": "pilot"}], [{"deck": "A"}], ["crew"]])
+    def test_zeros_are_of_the_table(self, zeros: Any) -> None:
+        with pytest.raises(ldp.LdpstatsError, match="structural zero"):
+            ldp.log_linear_model(seen_without_noise(ABOARD, TITANIC), "class + age + survived", zeros)
+
+    @pytest.mark.parametrize("mechanism", ["grr", "ss"])
+    def test_the_level_holds_through_noise(self, mechanism: str) -> None:
+        """Rejections at .05 of quasi-independence, out of 1,000, within binomial limits at the false-failure rate."""
+        rng, domain = np.random.default_rng(6), ldp.Domain({"a": [0, 1, 2], "b": [0, 1, 2]})
+        weights = np.outer([0.5, 0.3, 0.2], [0.4, 0.35, 0.25])
+        np.fill_diagonal(weights, 0)
+        frequencies = (weights / weights.sum()).ravel()
+        protocol = ldp.SampledGroups(domain, epsilon=3.0, mechanism=mechanism)
+        table = protocol.simulate(rng.multinomial(4000, frequencies), rng=rng)["a", "b"]
+        zeros = [{"a": one, "b": one} for one in range(3)]
+        fit = ldp.log_linear_model(table, "a + b", zeros)
+        possible = np.array(fit.model.possible)
+        evidence = replace(Evidence.observed(table.blocks), possible=possible)
+        statistic = ScoreStatistic(fit.model, evidence, possible.size)
+        assert statistic.df == fit.test(pvalue="asymptotic").df == 1
+        found = statistic(evidence.replicates(frequencies[possible], 1000, rng)).statistic
+        low, high = binom.ppf([FALSE_FAILURE_RATE / 2, 1 - FALSE_FAILURE_RATE / 2], 1000, 0.05)
+        assert low <= np.count_nonzero(chi2.sf(found, 1) <= 0.05) <= high

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,13 @@ class Evidence:
         What was asked and how it was randomized; their own tallies are not used.
     counts : tuple of array, shape (tables, outputs)
         A stack of tallies for every block.
+    possible : array of int, optional
+        The cells that can have respondents; all frequencies, scores and draws are then of these alone.
     """
 
     blocks: tuple[Block, ...]
     counts: tuple[NDArray[np.int64], ...]
+    possible: NDArray[np.intp] | None = None
 
     @classmethod
     def observed(cls, blocks: Sequence[Block]) -> Evidence:
@@ -36,34 +39,51 @@ class Evidence:
 
     def replicates(self, frequencies: FloatArray, size: int, rng: np.random.Generator) -> Evidence:
         """Draw `size` tables of as many respondents whose cells have these frequencies."""
-        return Evidence(self.blocks, tuple(block.draw(frequencies, size, rng) for block in self.blocks))
+        whole = self.whole(frequencies)
+        return replace(self, counts=tuple(block.draw(whole, size, rng) for block in self.blocks))
 
     def subset(self, tables: NDArray[np.intp]) -> Evidence:
         """Return some of the tables."""
-        return Evidence(self.blocks, tuple(counts[tables] for counts in self.counts))
+        return replace(self, counts=tuple(counts[tables] for counts in self.counts))
+
+    def whole(self, frequencies: FloatArray) -> FloatArray:
+        """Return the frequencies of all cells of the table."""
+        if self.possible is None:
+            return frequencies
+        cells = np.zeros((*frequencies.shape[:-1], self.blocks[0].question.cells))
+        cells[..., self.possible] = frequencies
+        return cells
+
+    def own(self, cells: FloatArray) -> FloatArray:
+        """Return the frequencies of the possible cells."""
+        return cells if self.possible is None else cells[..., self.possible]
 
     def __len__(self) -> int:
         return len(self.counts[0])
 
     def score(self, frequencies: FloatArray) -> tuple[FloatArray, Information]:
         """Return the score of the cell frequencies (up to a multiple of ones) and its information."""
-        parts = [block.score(frequencies, counts) for block, counts in zip(self.blocks, self.counts, strict=True)]
+        whole = self.whole(frequencies)
+        parts = [block.score(whole, counts) for block, counts in zip(self.blocks, self.counts, strict=True)]
         score, information = parts[0]
         for more, added in parts[1:]:
             score, information = score + more, information + added
-        return score, information
+        if self.possible is None:
+            return score, information
+        left = None if information.left is None else information.left[..., self.possible, :]
+        return score[..., self.possible], Information(information.diagonal[..., self.possible], left, information.core)
 
     def log_likelihood(self, frequencies: FloatArray) -> FloatArray:
         """Return each table's log-likelihood, for blocks that have one."""
         total = np.zeros(len(self))
         for block, counts in zip(self.blocks, self.counts, strict=True):
-            mean = block.noise.mean(block.question.answer_frequencies(frequencies))
+            mean = block.noise.mean(block.question.answer_frequencies(self.whole(frequencies)))
             total = total + (counts * np.log(np.where(counts > 0, mean, 1))).sum(axis=-1)
         return total
 
     def supports(self, frequencies: FloatArray) -> BoolArray:
         """Say for which tables these frequencies give every block a proper law."""
-        proper: BoolArray = np.logical_and.reduce([block.supports(frequencies) for block in self.blocks])
+        proper: BoolArray = np.logical_and.reduce([block.supports(self.whole(frequencies)) for block in self.blocks])
         return proper
 
     def rarest_expected_report(self, frequencies: FloatArray) -> float:
@@ -75,7 +95,7 @@ class Evidence:
         """
         sums: dict[tuple[Question, int], FloatArray] = {}
         for block in self.blocks:
-            share = _rarer_share(block.noise, block.question.answer_frequencies(frequencies), block.n)
+            share = _rarer_share(block.noise, block.question.answer_frequencies(self.whole(frequencies)), block.n)
             with np.errstate(divide="ignore"):  # a report that never comes is worth no count: infinite weights
                 added = np.stack([block.n / share, block.n / share**2])
             alike = (block.question, block.noise.outputs)

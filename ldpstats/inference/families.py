@@ -17,6 +17,8 @@ from ldpstats.inference.null_model import SMALLEST, completed, on_simplex
 
 Axes: TypeAlias = tuple[int, ...]
 _ROUNDS = 50
+# singular values below this share of the largest are rounding
+_SAME = 1e-9
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,8 @@ class LogLinear:
     shape : tuple of int
     generators : tuple of axes
         Its largest terms; every subset of one is a term, too.
+    possible : tuple of int, optional
+        The cells that can have respondents: frequencies are of these alone, and terms they do not tell apart are one.
 
     Examples
     --------
@@ -139,6 +143,7 @@ class LogLinear:
 
     shape: tuple[int, ...]
     generators: tuple[Axes, ...]
+    possible: tuple[int, ...] | None = None
 
     @cached_property
     def design(self) -> FloatArray:
@@ -149,7 +154,13 @@ class LogLinear:
             for size in range(1, len(generator) + 1)
         )
         columns = [self._term(axes) for axes in dict.fromkeys(subsets)]
-        return np.concatenate(columns, axis=1) if columns else np.zeros((prod(self.shape), 0))
+        everything = np.concatenate(columns, axis=1) if columns else np.zeros((prod(self.shape), 0))
+        if self.possible is None or not columns:
+            return everything[list(self.possible or range(len(everything)))]
+        own = everything[list(self.possible)]
+        left, sizes, _ = np.linalg.svd(own - own.mean(axis=0), full_matrices=False)
+        independent: FloatArray = left[:, sizes > sizes.max() * _SAME]
+        return independent
 
     def limited(self, step: FloatArray) -> FloatArray:
         """Shorten steps that would change the odds of two cells by more than a factor e²: exponentials overshoot."""
@@ -179,7 +190,8 @@ class LogLinear:
 
         It is found by iterative proportional fitting, which never leaves the model.
         """
-        partitions = [places_onto(self.shape, axes) for axes in self.generators]
+        known = slice(None) if self.possible is None else list(self.possible)
+        partitions = [places_onto(self.shape, axes)[known] for axes in self.generators]
         fitted = proportionally_fitted(on_simplex(cells), partitions, _ROUNDS)
         logarithms = np.log(np.maximum(fitted, SMALLEST))
         centred = logarithms - logarithms.mean(axis=-1, keepdims=True)

@@ -215,7 +215,7 @@ def result_of(
         n=table.n,
         effect=effect,
         power=power,
-        expected=outcome.null.reshape(table.shape),
+        expected=(outcome.evidence.whole(outcome.null) if outcome.evidence else outcome.null).reshape(table.shape),
         converged=outcome.converged,
         privacy=table.privacy,
         simulated=table.simulated,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
 from ldpstats.columns import listed
@@ -24,7 +25,11 @@ from ldpstats.noise import solve_or_shortest
 from ldpstats.tables import Table, checked_table
 
 
-def log_linear_model(table: Table, formula: str | Sequence[Sequence[str]]) -> LogLinearFit:
+def log_linear_model(
+    table: Table,
+    formula: str | Sequence[Sequence[str]],
+    structural_zeros: Iterable[Mapping[str, object]] = (),
+) -> LogLinearFit:
     """Fit a hierarchical log-linear model to a table.
 
     Parameters
@@ -34,6 +39,10 @@ def log_linear_model(table: Table, formula: str | Sequence[Sequence[str]]) -> Lo
     formula : str or sequence of sequences of str
         The generators, such as "age*sex + sex*transport" or [("age", "sex"), ("sex", "transport")]: attributes hang
         together within a generator, in any way, and otherwise through it only. Every attribute stands in one at least.
+
+    structural_zeros : iterable of mappings
+        Combinations of categories that cannot occur, such as [{"class": "crew", "age": "child"}]: the model is then
+        one of the other cells ("quasi-independence", where the attributes stand alone).
 
     Examples
     --------
@@ -46,7 +55,7 @@ def log_linear_model(table: Table, formula: str | Sequence[Sequence[str]]) -> Lo
     """
     generators = _generators(checked_table(table), formula)
     axes = tuple(tuple(table.attributes.index(name) for name in generator) for generator in generators)
-    return LogLinearFit(table, generators, LogLinear(table.shape, axes))
+    return LogLinearFit(table, generators, LogLinear(table.shape, axes, _possible(table, structural_zeros)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +80,20 @@ class LogLinearFit:
 
     @cached_property
     def _outcome(self) -> NullFit:
-        evidence = evidence_of(self.table)
-        return Fits(evidence, self.table.domain.size())(self.model, evidence)
+        return Fits(self._evidence, len(self.model.design))(self.model, self._evidence)
+
+    @property
+    def _evidence(self) -> Evidence:
+        return replace(evidence_of(self.table), possible=self._cells)
+
+    @property
+    def _cells(self) -> NDArray[np.intp] | None:
+        return None if self.model.possible is None else np.array(self.model.possible)
 
     @property
     def expected(self) -> FloatArray:
         """The fitted frequencies, in the table's shape."""
-        fitted: FloatArray = self._outcome.frequencies[0].reshape(self.table.shape)
+        fitted: FloatArray = self._evidence.whole(self._outcome.frequencies[0]).reshape(self.table.shape)
         return fitted
 
     @property
@@ -96,7 +112,7 @@ class LogLinearFit:
         about = Hypothesis(
             "a log-linear model", f"the model {self.formula} holds", f"the model {self.formula} does not hold"
         )
-        outcome = fitted_and_tested(self.table, self.model, method, pvalue)
+        outcome = fitted_and_tested(self.table, self.model, method, pvalue, possible=self._cells)
         return result_of(self.table, about, outcome, power_against(self.model, outcome))
 
     def compared_with(self, larger: LogLinearFit, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
@@ -113,7 +129,7 @@ class LogLinearFit:
                 "two models of the same table, each generator of the first within one of the second",
                 "Only nested models can be compared by a test.",
             )
-        evidence = evidence_of(self.table)
+        evidence = self._evidence
         chosen, why = chosen_method(method, evidence.blocks, ("score", "gls", "lr"))
         if method == "auto" and chosen == "score":
             chosen = "lr"
@@ -131,7 +147,8 @@ class LogLinearFit:
         return result_of(self.table, about, outcome, power)
 
     def _within(self, larger: LogLinearFit) -> bool:
-        return all(any(set(own) <= set(other) for other in larger.generators) for own in self.generators)
+        held = all(any(set(own) <= set(other) for other in larger.generators) for own in self.generators)
+        return held and self.model.possible == larger.model.possible
 
 
 class NestedStatistic:
@@ -169,6 +186,25 @@ class NestedStatistic:
         parameters = model.nearest(self._uniform)
         _, information = evidence.score(model.frequencies(parameters))
         return int(np.linalg.matrix_rank(information.between(model.jacobian(parameters))[0], hermitian=True))
+
+
+def _possible(table: Table, zeros: Iterable[Mapping[str, object]]) -> tuple[int, ...] | None:
+    """Return the cells that are in none of the impossible combinations; None if there are no such combinations."""
+    able, listed_zeros = np.ones(table.shape, dtype=np.bool_), list(zeros)
+    for zero in listed_zeros:
+        known = isinstance(zero, Mapping) and zero and set(zero) <= set(table.attributes)
+        if not known or any(value not in table.domain.categories[name] for name, value in zero.items()):
+            raise LdpstatsError(
+                f"the structural zero {zero!r}",
+                "mappings from attributes of the table to one of their categories",
+                'Write structural_zeros=[{"class": "crew", "age": "child"}].',
+            )
+        matches = [
+            np.array([zero.get(name, category) == category for category in table.domain.categories[name]])
+            for name in table.attributes
+        ]
+        able[np.ix_(*matches)] = False
+    return tuple(np.flatnonzero(able).tolist()) if listed_zeros else None
 
 
 def _generators(table: Table, formula: str | Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:

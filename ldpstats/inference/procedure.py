@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
@@ -77,13 +80,25 @@ def evidence_of(table: Table) -> Evidence:
 
 
 def fitted_and_tested(
-    table: Table, model: NullModel, method: Method, pvalue: PValue, others: tuple[str, ...] = ()
+    table: Table,
+    model: NullModel,
+    method: Method,
+    pvalue: PValue,
+    others: tuple[str, ...] = (),
+    possible: NDArray[np.intp] | None = None,
 ) -> Outcome:
     """Test a null model by the score, least squares or the likelihood ratio; `others` are methods of the caller's."""
-    evidence = evidence_of(table)
+    evidence = replace(evidence_of(table), possible=possible)
     chosen, why = chosen_method(method, evidence.blocks, ("score", "gls", "lr", *others))
     kind = LikelihoodRatio if chosen == "lr" else ScoreStatistic
-    return measured(table, kind(model, evidence, table.domain.size()), model, evidence, f"{WORDS[chosen]}{why}", pvalue)
+    return measured(
+        table,
+        kind(model, evidence, table.domain.size() if possible is None else possible.size),
+        model,
+        evidence,
+        f"{WORDS[chosen]}{why}",
+        pvalue,
+    )
 
 
 def measured(
@@ -94,7 +109,7 @@ def measured(
     null = fit.frequencies[0]
     rarest = evidence.rarest_expected_report(model.frequencies(model.nearest(null)))
     if rarest < _NEVER and model.nearest(null).size:
-        _refuse_unseen_categories(table, null)
+        _refuse_unseen_categories(table, evidence.whole(null))
     observed = float(fit.statistic[0])
     drawn, why = _asked_monte_carlo(pvalue), ""
     if pvalue == "auto" or isinstance(pvalue, AmongMany):

@@ -62,7 +62,7 @@ class Fits:
         """Fit a model; precisely, or if the tables are drawn `near` frequencies, as far as ranking them needs."""
         start = (self._uniform if near is None else near)[None, :]
         if self._pooling is not None:
-            start = self._pooling.estimate(evidence.counts)
+            start = evidence.own(self._pooling.estimate(evidence.counts))
         return fit_null(model, evidence, model.nearest(start), PRECISE if near is None else RANKING, measure)
 
 
