@@ -566,7 +566,7 @@ def _summed(cells: Estimate, of_cell: NDArray[np.int64], size: int) -> Estimate:
     np.add.at(values, of_cell, cells.estimate)
     np.add.at(half, of_cell, cells.covariance)
     np.add.at(products, of_cell, half.T)
-    return replace(cells, estimate=values, spread=products, bounds=None)
+    return replace(cells, estimate=values, spread=products, bounds=None, own=None)
 
 
 def _mean_std_err(table: Table) -> float:

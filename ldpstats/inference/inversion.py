@@ -262,4 +262,4 @@ def _averaged(blocks: Sequence[Block]) -> Block:
     n, told, faked = int(stack.n.sum()), float((stack.n * stack.truth).sum()), (stack.n * stack.fakes).sum(axis=0)
     noise = MultinomialNoise(TruthOrFake(told / n, tuple((faked / faked.sum()).tolist())))
     cells = Question(blocks[0].question.attributes, blocks[0].question.shape, tuple(range(stack.classes.size)))
-    return Block(cells, Tally(noise, stack.counts.sum(axis=0), n, blocks[0].tally.simulated))
+    return Block(cells, Tally(noise, stack.counts.sum(axis=0), n, sum(block.tally.simulated for block in blocks)))
