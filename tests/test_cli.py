@@ -35,7 +35,7 @@ def test_demo_in_json_says_the_same_and_is_reproducible() -> None:
     assert first.output == again.output
     assert first.output != other.output
     shown = json.loads(first.output)
-    assert shown["simulated"] is True
+    assert shown["simulated"] == 20_000
     assert shown["n"] == 20_000
     assert len(shown["tests"]) == 15
     assert {row["truth"] for row in shown["tests"]} == {"dependent", "independent"}
