@@ -56,7 +56,7 @@ class Question:
     def of(cls, domain: Domain, attributes: Iterable[str]) -> Question:
         """Ask for the joint value of some attributes."""
         asked = domain.project(attributes)
-        refuse_too_many_cells(asked.size(), f"a question about {one_line(asked.names)}: a table")
+        refuse_too_many_cells(asked.size(), f"a question about {len(asked)} attributes: a table")
         return cls(asked.names, asked.shape, tuple(range(asked.size())))
 
     @property
