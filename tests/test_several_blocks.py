@@ -26,6 +26,7 @@ from ldpstats import (
     mechanism,
 )
 from ldpstats.blocks import Block
+from ldpstats.envelope import sealed
 from ldpstats.estimation import TABLE_METHODS, Estimate, expectation_maximization, invert, most_likely, several
 from ldpstats.estimation.likelihood import krr_mle
 from ldpstats.mechanisms import REGISTRY, Mechanism
@@ -449,19 +450,20 @@ def test_moved_added_up_and_saved_tables_keep_their_method(method: str) -> None:
     assert again.to_json() == text
     assert again["sex", "car"].method == method
     assert np.array_equal(again["sex", "car"].estimate, table.estimate)
-    assert set_of(table_of(*RRBA)).estimated_by(method).to_json() == text
+    assert set_of(table).estimated_by("unbiased").estimated_by(method).to_json() == text
     assert set_of(table).to_frame()["method"].tolist() == [method]
     assert method in set_of(table).summary()
 
 
-def test_files_from_before_there_were_methods_are_read_as_unbiased() -> None:
-    plain = json.loads(set_of(table_of(*RRBA, method="mle")).to_json())
-    del plain["tables"][0]["method"]
-    assert TableSet.from_json(json.dumps(plain))["sex", "car"].method == "unbiased"
+def test_files_with_another_method_or_none_are_refused() -> None:
+    body = json.loads(set_of(table_of(*RRBA, method="mle")).to_json())["body"]
     for wrong in ("magic", None, [], 3):
-        plain["tables"][0]["method"] = wrong
+        body["tables"][0]["method"] = wrong
         with pytest.raises(LdpstatsError, match="not a saved table set"):
-            TableSet.from_json(json.dumps(plain))
+            TableSet.from_json(sealed("table set", 2, body))
+    del body["tables"][0]["method"]
+    with pytest.raises(LdpstatsError, match="no 'method'"):
+        TableSet.from_json(sealed("table set", 2, body))
 
 
 def test_tables_merge_where_their_methods_agree() -> None:
