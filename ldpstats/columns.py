@@ -148,8 +148,8 @@ def checked_frame(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def frame_column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """Return a column that is there once and has no missing value."""
+def _found_column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
+    """Return a column that is there once."""
     if name not in checked_frame(frame).columns:
         raise DomainError(
             f"no column {name!r} in the data frame",
@@ -163,6 +163,12 @@ def frame_column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
             "one column per attribute, none with levels below it",
             "Rename or drop columns.",
         )
+    return pd.Series(column)
+
+
+def frame_column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
+    """Return a column that is there once and has no missing value."""
+    column = _found_column(frame, name)
     missing = np.flatnonzero(column.isna())
     if missing.size:
         raise DomainError(
@@ -170,7 +176,7 @@ def frame_column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
             "an answer in every row",
             "Drop these rows yourself, or give missing answers a category of their own, such as 'no answer'.",
         )
-    return _with_labels(pd.Series(column))
+    return _with_labels(column)
 
 
 def _with_labels(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -194,7 +200,7 @@ def refuse_frequencies(frame: pd.DataFrame, names: Sequence[str]) -> None:
     if not found or len(frame) < 2:
         return
     others = [name for name in frame.columns if name in names or (called[found[0]] in _COUNTS and name != found[0])]
-    if frame.duplicated(others).any():
+    if _has_twins(frame[others]):
         return
     raise DomainError(
         f"{len(frame)} rows that all differ in {one_line(others)}, beside the column {found[0]!r} of whole numbers: "
@@ -203,6 +209,13 @@ def refuse_frequencies(frame: pd.DataFrame, names: Sequence[str]) -> None:
         f"counts={found[0]!r} takes every row as so many respondents; "
         f"frame.drop(columns={found[0]!r}) takes it as one.",
     )
+
+
+def _has_twins(frame: pd.DataFrame) -> bool:
+    try:
+        return bool(frame.duplicated().any())
+    except TypeError:  # a list in a cell has no hash
+        return bool(frame.map(repr).duplicated().any())
 
 
 def _holds_counts(column: Any) -> bool:
@@ -275,15 +288,26 @@ def _unknown_category(
     )
 
 
-def column_codes(name: str, column: pd.Series[Any], allowed: tuple[Category, ...]) -> NDArray[np.int64]:
-    """Return the position of every value among the categories allowed."""
+def column_codes(frame: pd.DataFrame, name: str, allowed: tuple[Category, ...]) -> NDArray[np.int64]:
+    """Return the position of every value of a column among the categories allowed."""
+    column = frame_column(frame, name)
+    codes = _positions(column, allowed)
+    wrong = np.flatnonzero(codes < 0)
+    if wrong.size:
+        raise _unknown_category(name, column, wrong, allowed)
+    return codes
+
+
+def marked_codes(frame: pd.DataFrame, name: str, allowed: tuple[Category, ...]) -> NDArray[np.int64]:
+    """Return positions as `column_codes` does, and -1 for what is missing or no category: no value is an error."""
+    return _positions(_with_labels(_found_column(frame, name)), allowed)
+
+
+def _positions(column: pd.Series[Any], allowed: tuple[Category, ...]) -> NDArray[np.int64]:
     values = column.astype(object)
     known = pd.Index(allowed, dtype=object)
     try:
         codes = known.get_indexer(_object_index(values))
     except TypeError:  # A list inside a cell cannot be looked up; no category is None.
         codes = known.get_indexer(_object_index([value if is_hashable(value) else None for value in values]))
-    wrong = np.flatnonzero(codes < 0)
-    if wrong.size:
-        raise _unknown_category(name, column, wrong, allowed)
     return np.asarray(codes, dtype=np.int64)

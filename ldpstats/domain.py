@@ -23,6 +23,7 @@ from ldpstats.columns import (
     column_codes,
     frame_column,
     listed,
+    marked_codes,
     observed_categories,
 )
 from ldpstats.envelope import read_json
@@ -136,14 +137,20 @@ class Domain:
         names = self.names if attributes is None else self._known(attributes)
         return int(np.prod([len(self.categories[name]) for name in names], dtype=object))
 
-    def encode(self, frame: pd.DataFrame) -> NDArray[np.int64]:
+    def encode(self, frame: pd.DataFrame, *, marked: bool = False) -> NDArray[np.int64]:
         """Return the answers as an n-by-d array of category positions; columns not in the domain are ignored.
 
-        Values are looked up as Python compares them: True, 1 and 1.0 are one category, "1" is another.
+        Values are looked up as Python compares them: True, 1 and 1.0 are one category, "1" is another. An answer that
+        is missing or no category is an error; with `marked` it becomes -1, which nothing takes for a position. A
+        column that is not there is an error in any case.
+
+        Examples
+        --------
+        >>> Domain({"sex": ["F", "M"]}).encode(pd.DataFrame({"sex": ["M", None]}), marked=True).ravel()
+        array([ 1, -1])
         """
-        return np.column_stack(
-            [column_codes(name, frame_column(frame, name), self.categories[name]) for name in self.names]
-        )
+        codes = marked_codes if marked else column_codes
+        return np.column_stack([codes(frame, name, known) for name, known in self.categories.items()])
 
     def decode(self, codes: ArrayLike) -> pd.DataFrame:
         """Return the answers that an n-by-d array of category positions stands for."""

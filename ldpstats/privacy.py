@@ -67,6 +67,8 @@ class PrivacyStatement:
         A paper's own accounting where it differs, and the delta at which the channel really meets it (a probability).
     provably_true : float, optional
         The share of the reports that are true for sure, from 0 to 1, where the level is infinite.
+    substitutes : bool
+        Whether random answers take the place of those outside the questionnaire, which the level then covers, too.
     """
 
     epsilon: float
@@ -75,6 +77,7 @@ class PrivacyStatement:
     nominal_epsilon: float | None = None
     delta_at_nominal: float | None = None
     provably_true: float | None = None
+    substitutes: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", _level(self.epsilon, "epsilon"))
@@ -88,6 +91,8 @@ class PrivacyStatement:
         for name, checked in (("nominal_epsilon", _level), ("delta_at_nominal", _share), ("provably_true", _share)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, checked(getattr(self, name), name))
+        if not isinstance(self.substitutes, bool):
+            raise LdpstatsError(f"substitutes = {shortened(self.substitutes)}", "True or False")
         self._refuse_contradictions()
 
     def _refuse_contradictions(self) -> None:
@@ -112,13 +117,13 @@ class PrivacyStatement:
     def __reduce__(self) -> tuple[Any, ...]:
         # a mapping proxy cannot be pickled, and statements travel with tables to worker processes
         levels = (self.nominal_epsilon, self.delta_at_nominal, self.provably_true)
-        return PrivacyStatement, (self.epsilon, self.unit, dict(self.per_group), *levels)
+        return PrivacyStatement, (self.epsilon, self.unit, dict(self.per_group), *levels, self.substitutes)
 
     def __str__(self) -> str:
         return "; ".join(self.lines())
 
     def lines(self) -> list[str]:
-        """Return the statement in lines: the strict level, a paper's own accounting, and what is given away."""
+        """Return the statement in lines: the strict level, a paper's own accounting, what is given away or mixed in."""
         parts = [f"epsilon = {_rounded_up(self.epsilon)} (strict; unit: {self.unit})"]
         if self.nominal_epsilon is not None:
             delta = self.delta_at_nominal
@@ -126,6 +131,10 @@ class PrivacyStatement:
             parts.append(f"nominal epsilon = {_rounded_up(self.nominal_epsilon)}{holds}")
         if self.provably_true is not None:
             parts.append(f"{_rounded_up(100 * self.provably_true)} % of the reports are provably true")
+        if self.substitutes:
+            parts.append(
+                "answers outside the questionnaire are replaced by random ones: estimates and tests are of that mixture"
+            )
         return parts
 
     def for_group(self, group: str) -> PrivacyStatement:
@@ -136,7 +145,7 @@ class PrivacyStatement:
         """Return the statement for two different sets of respondents: the weaker guarantee holds for all.
 
         A paper's own accounting survives only where both sets have one. Of the shares that are provably true the
-        larger is stated.
+        larger is stated, and substitutes are where one of the sets has them.
         """
         if self.unit != other.unit:
             raise LdpstatsError(
@@ -156,6 +165,7 @@ class PrivacyStatement:
             _larger(self.nominal_epsilon, other.nominal_epsilon) if both else None,
             _larger(self.delta_at_nominal, other.delta_at_nominal) if both else None,
             max((one for one in (self.provably_true, other.provably_true) if one is not None), default=None),
+            self.substitutes or other.substitutes,
         )
 
     def to_dict(self) -> dict[str, Any]:

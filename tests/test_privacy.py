@@ -128,6 +128,7 @@ def test_the_statement_for_a_group_keeps_the_respondents_level() -> None:
     [
         PrivacyStatement(0.1 + 0.2, "a record", {"a": 1 / 7}),
         PrivacyStatement(math.inf, "a record", MappingProxyType({"a × b": 1.0}), 0.5, 0.125),
+        PrivacyStatement(1.0, "a record", substitutes=True),
     ],
 )
 def test_statements_survive_json(statement: PrivacyStatement) -> None:

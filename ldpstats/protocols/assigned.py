@@ -19,6 +19,7 @@ from ldpstats.noise import Tally
 from ldpstats.parts import Parts, new_identity
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.protocols.groups import Group, label, refuse_shared_labels
+from ldpstats.protocols.outside import REFUSE, checked_outside
 from ldpstats.protocols.population import Population, people_of, respondents
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD, scheduled
@@ -56,16 +57,17 @@ class AssignedQuestions(SavedProtocol):
 
     The respondents of one call are assigned at random: the schedule begins at a random unit and goes round,
     so that every unit is answered equally often (up to one), and a single respondent draws hers uniformly.
-    Which unit was answered is public and does not depend on the record.
+    Which unit was answered is public and does not depend on the record. So is what becomes of an answer outside the
+    questionnaire.
     """
 
     _units: tuple[Unit, ...]
 
-    def _settle(self, units: Iterable[Iterable[Asked]], **values: Any) -> None:
-        """Set the fields of a frozen protocol, after a check of its groups."""
+    def _settle(self, units: Iterable[Iterable[Asked]], outside: str = REFUSE, **values: Any) -> None:
+        """Set the fields of a frozen protocol, after a check of its groups and its policy."""
         settled = tuple(tuple(unit) for unit in units)
         refuse_shared_labels([asked.names for unit in settled for asked in unit])
-        for name, value in {**values, "_units": settled}.items():
+        for name, value in {**values, "outside": checked_outside(outside), "_units": settled}.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -85,7 +87,7 @@ class AssignedQuestions(SavedProtocol):
         """Return what every respondent is promised: the levels of the reports that she sends add up."""
         per_group = {label(asked.names): asked.mechanism.strict_epsilon() for asked in self._asked}
         levels = [strict_epsilon(joint_ratio(asked.mechanism for asked in unit)) for unit in self._units]
-        return PrivacyStatement(max(levels), RECORD, per_group)
+        return PrivacyStatement(max(levels), RECORD, per_group, substitutes=self._substitutes)
 
     def reports(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
         """Return the rows that travel: one per respondent and group, with the randomized answer.
@@ -148,7 +150,7 @@ class AssignedQuestions(SavedProtocol):
         or in the domain's shape).
         """
         numbers = generator(rng)
-        people = people_of(self.domain, population, numbers, counts)
+        people = people_of(self.domain, population, numbers, counts, substitutes=self._substitutes)
         places = scheduled(people.n, len(self._units), int(numbers.integers(len(self._units))))
         tallies = []
         for unit, part in zip(self._units, people.divided([len(own) for own in places], numbers), strict=True):
@@ -162,10 +164,10 @@ class AssignedQuestions(SavedProtocol):
         return [[(asked.names, asked.mechanism) for asked in unit] for unit in self._units]
 
     def _answers(self, frame: pd.DataFrame, rng: Rng, counts: str | None) -> _Answered:
-        codes = respondents(self.domain, frame, counts)
         # one Generator for all groups, or a seed would give each of them the same numbers
         source = None if rng is None else generator(rng)
         draws = client_draws(source)
+        codes = respondents(self.domain, frame, counts, draws if self._substitutes else None)
         order = permutation(draws, len(codes))
         all_places = scheduled(len(codes), len(self._units), int(draws.uniform(len(self._units), 1)[0]))
         answers = []

@@ -10,6 +10,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.protocols.assigned import Asked, AssignedQuestions, Unit
 from ldpstats.protocols.groups import Group, NamedGroups, NamedViews, Views, checked_domain, views_of
+from ldpstats.protocols.outside import REFUSE
 from ldpstats.protocols.schedule import equal_shares
 
 _LARGEST_PRODUCT = 1 << 20
@@ -36,6 +37,8 @@ class WholeView(AssignedQuestions):
         The groups to ask for; they are packed into few views.
     views : sequence of sequences of groups, optional
         The views, if they are decided already.
+    outside : {"refuse", "random"}
+        As in `SampledGroups`.
 
     Examples
     --------
@@ -54,6 +57,7 @@ class WholeView(AssignedQuestions):
     epsilon: float
     mechanism: str
     views: Views
+    outside: str
     _units: tuple[Unit, ...] = field(repr=False, compare=False)
 
     def __init__(
@@ -65,6 +69,7 @@ class WholeView(AssignedQuestions):
         mechanism: str = "auto",
         groups: NamedGroups = None,
         views: NamedViews = None,
+        outside: str = REFUSE,
     ) -> None:
         chosen = views_of(checked_domain(domain), k=k, groups=groups, named_views=views)
         level = positive_epsilon(epsilon)
@@ -73,6 +78,7 @@ class WholeView(AssignedQuestions):
                 [Asked.about(domain, group, mechanism, equal_shares(level, len(view))) for group in view]
                 for view in chosen
             ],
+            outside,
             domain=domain,
             k=max(len(group) for view in chosen for group in view),
             epsilon=level,
@@ -103,6 +109,8 @@ class ProductDomain(AssignedQuestions):
         The level of every respondent.
     mechanism : str
         A name out of `mechanisms()`; "auto" takes the one with the smallest variance.
+    outside : {"refuse", "random"}
+        As in `SampledGroups`.
 
     Examples
     --------
@@ -116,9 +124,10 @@ class ProductDomain(AssignedQuestions):
     domain: Domain
     epsilon: float
     mechanism: str
+    outside: str
     _units: tuple[Unit, ...] = field(repr=False, compare=False)
 
-    def __init__(self, domain: Domain, *, epsilon: float, mechanism: str = "auto") -> None:
+    def __init__(self, domain: Domain, *, epsilon: float, mechanism: str = "auto", outside: str = REFUSE) -> None:
         cells = checked_domain(domain).size()
         if cells > _LARGEST_PRODUCT:
             raise LdpstatsError(
@@ -128,7 +137,7 @@ class ProductDomain(AssignedQuestions):
             )
         level = positive_epsilon(epsilon)
         whole = Asked.about(domain, domain.names, mechanism, level)
-        self._settle([[whole]], domain=domain, epsilon=level, mechanism=mechanism)
+        self._settle([[whole]], outside, domain=domain, epsilon=level, mechanism=mechanism)
 
     @property
     def groups(self) -> tuple[Group, ...]:

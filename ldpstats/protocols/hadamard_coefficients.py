@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import combinations, product
 from typing import Any, ClassVar
@@ -21,7 +21,7 @@ from ldpstats.parts import Parts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.assigned import Asked, AssignedQuestions, Unit
 from ldpstats.protocols.groups import Group, checked_domain, groups_of, label, refuse_shared_labels
-from ldpstats.protocols.schedule import RECORD
+from ldpstats.protocols.outside import REFUSE
 from ldpstats.questions import Question
 from ldpstats.tables import Table, TableSet
 
@@ -53,6 +53,8 @@ class HadamardCoefficients(AssignedQuestions):
         The level of every report, and so of every respondent.
     k : int
         The size of the groups whose tables are formed: all of that size, in the order of `views`.
+    outside : {"refuse", "random"}
+        As in `SampledGroups`.
 
     Examples
     --------
@@ -74,15 +76,17 @@ class HadamardCoefficients(AssignedQuestions):
     k: int
     epsilon: float
     groups: tuple[Group, ...]
+    outside: str
     _units: tuple[Unit, ...] = field(repr=False, compare=False)
 
-    def __init__(self, domain: Domain, *, epsilon: float, k: int = 2) -> None:
+    def __init__(self, domain: Domain, *, epsilon: float, k: int = 2, outside: str = REFUSE) -> None:
         formed, level = groups_of(checked_domain(domain), k=k), positive_epsilon(epsilon)
         refuse_shared_labels(formed)
         _refuse_large(domain, formed)
         size = len(formed[0])
         self._settle(
             [[asked] for asked in _parities(domain, size, RR(2, level))],
+            outside,
             domain=domain,
             k=size,
             epsilon=level,
@@ -97,7 +101,7 @@ class HadamardCoefficients(AssignedQuestions):
     def privacy(self) -> PrivacyStatement:
         """Return what every respondent is promised: the level of one bit, which is that of every table, too."""
         level = self._asked[0].mechanism.strict_epsilon()
-        return PrivacyStatement(level, RECORD, {label(group): level for group in self.groups})
+        return replace(super().privacy(), per_group={label(group): level for group in self.groups})
 
     def _table_set(self, tallies: Sequence[Tally], parts: Sequence[Parts]) -> TableSet:
         privacy = self.privacy()

@@ -1,8 +1,21 @@
-"""Answers outside the questionnaire: refused, or answered for a uniformly random category instead."""
+"""Answers outside the questionnaire: refused, or answered for a uniformly random category instead.
+
+An error tells something: the device that raises it stays silent, and silence shows that an answer was missing or no
+category. Where a random category takes its place, before anything is asked, the law of the reports is the mean of those
+of all records that the other answers leave possible. So no worst-case ratio grows, and the level covers such records.
+What is estimated are frequencies of records with their substitutes. Where one group leaves more answers out than
+another, that mixture differs between them, and tests see it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
 from ldpstats.errors import LdpstatsError
+from ldpstats.randomness import Draws
 
 REFUSE, RANDOM = "refuse", "random"
 
@@ -15,3 +28,22 @@ def checked_outside(outside: object) -> str:
             f"{REFUSE!r} (an error) or {RANDOM!r} (answers for a uniformly random category)",
         )
     return outside
+
+
+def with_substitutes(codes: NDArray[np.int64], shape: Sequence[int], draws: Draws) -> NDArray[np.int64]:
+    """Return codes with a uniformly random category, drawn anew each time, for every one that is below 0.
+
+    Where there is none, nothing is drawn.
+
+    Examples
+    --------
+    >>> from ldpstats.randomness import client_draws
+    >>> with_substitutes(np.array([[1, -1], [0, 4]]), (2, 5), client_draws(1))
+    array([[1, 3],
+           [0, 4]])
+    """
+    filled = codes.copy()
+    for column, categories in zip(filled.T, shape, strict=True):
+        outside = column < 0
+        column[outside] = draws.uniform(categories, int(outside.sum()))
+    return filled

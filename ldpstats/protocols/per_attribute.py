@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,8 +18,9 @@ from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.protocols.assigned import Asked, AssignedQuestions, Unit
 from ldpstats.protocols.crossed import CrossedAnswers, refuse_uncrossable
 from ldpstats.protocols.groups import Group, NamedGroups, checked_domain, groups_of, label, refuse_shared_labels
+from ldpstats.protocols.outside import REFUSE
 from ldpstats.protocols.population import JointCounts, Population, people_of
-from ldpstats.protocols.schedule import RECORD, equal_shares
+from ldpstats.protocols.schedule import equal_shares
 from ldpstats.protocols.wire import from_wire, numbered, parts_of, refuse_foreign_rows, simulated_rows, to_wire
 from ldpstats.randomness import Rng, generator
 from ldpstats.tables import Table, TableSet
@@ -60,6 +61,8 @@ class PerAttribute(AssignedQuestions):
         the size of the largest one takes its place.
     groups : sequence of sequences of str, optional
         The groups whose tables are formed; attributes in none of them are not asked for.
+    outside : {"refuse", "random"}
+        As in `SampledGroups`.
 
     Examples
     --------
@@ -84,6 +87,7 @@ class PerAttribute(AssignedQuestions):
     sampled: bool
     k: int
     groups: tuple[Group, ...]
+    outside: str
     _units: tuple[Unit, ...] = field(repr=False, compare=False)
 
     def __init__(
@@ -95,6 +99,7 @@ class PerAttribute(AssignedQuestions):
         sampled: bool = False,
         k: int = 1,
         groups: NamedGroups = None,
+        outside: str = REFUSE,
     ) -> None:
         formed, level = groups_of(checked_domain(domain), k=k, groups=groups), positive_epsilon(epsilon)
         refuse_shared_labels(formed)
@@ -115,6 +120,7 @@ class PerAttribute(AssignedQuestions):
             refuse_uncrossable([one.mechanism for one in asked], domain.project(names), formed)
         self._settle(
             [[one] for one in asked] if sampled else [asked],
+            outside,
             domain=domain,
             epsilon=level,
             mechanism=mechanism,
@@ -127,7 +133,7 @@ class PerAttribute(AssignedQuestions):
         """Return what every respondent is promised: the levels of the answers that she gives add up."""
         about = {label(group): [self.mechanism_for(name) for name in group] for group in self.groups}
         per_group = {name: strict_epsilon(joint_ratio(used)) for name, used in about.items()}
-        return PrivacyStatement(super().privacy().epsilon, RECORD, per_group)
+        return replace(super().privacy(), per_group=per_group)
 
     def reports(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
         """Return the rows that travel: one per respondent and attribute, or per respondent where answers are crossed.

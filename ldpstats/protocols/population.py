@@ -15,7 +15,9 @@ from ldpstats.arrays import as_array, counts_array
 from ldpstats.columns import frame_column, refuse_frequencies
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
+from ldpstats.protocols.outside import with_substitutes
 from ldpstats.questions import Question
+from ldpstats.randomness import Draws, client_draws
 
 Population: TypeAlias = pd.DataFrame | ArrayLike
 _LARGEST_POPULATION = 10**9 - 1
@@ -109,18 +111,30 @@ class JointCounts:
         return counted
 
 
-def people_of(domain: Domain, population: Population, rng: np.random.Generator, counts: str | None = None) -> People:
+def people_of(
+    domain: Domain,
+    population: Population,
+    rng: np.random.Generator,
+    counts: str | None = None,
+    *,
+    substitutes: bool = False,
+) -> People:
     """Return a population as people: a data frame, or joint counts in domain order (flat or in the domain's shape)."""
     if isinstance(population, pd.DataFrame):
-        codes = respondents(domain, population, counts)
+        codes = respondents(domain, population, counts, client_draws(rng) if substitutes else None)
         return Records(domain, codes[rng.permutation(len(codes))])
     if counts is not None:
         raise LdpstatsError(f"counts = {counts!r} for an array", "an array of joint counts alone, or a data frame")
     return JointCounts(domain, _joint_counts(domain, population))
 
 
-def respondents(domain: Domain, frame: pd.DataFrame, counts: str | None = None) -> NDArray[np.int64]:
+def respondents(
+    domain: Domain, frame: pd.DataFrame, counts: str | None = None, substitutes: Draws | None = None
+) -> NDArray[np.int64]:
     """Return the codes of every respondent of a data frame: a row each, or as many as the column `counts` says.
+
+    With a source of `substitutes` every respondent draws her own for answers outside the questionnaire; without one
+    such an answer is refused.
 
     Examples
     --------
@@ -128,13 +142,14 @@ def respondents(domain: Domain, frame: pd.DataFrame, counts: str | None = None) 
     >>> respondents(Domain({"sex": ["F", "M"]}), frequencies, counts="n").ravel()
     array([0, 0, 1])
     """
-    codes = domain.encode(frame)
+    codes = domain.encode(frame, marked=substitutes is not None)
     if counts is None:
         refuse_frequencies(frame, domain.names)
-        return codes
-    if counts in domain.categories:
+    elif counts in domain.categories:
         raise LdpstatsError(f"counts = {counts!r}, an attribute of the domain", "a column beside the attributes")
-    return np.repeat(codes, _repetitions(frame_column(frame, counts), counts), axis=0)
+    else:
+        codes = np.repeat(codes, _repetitions(frame_column(frame, counts), counts), axis=0)
+    return codes if substitutes is None else with_substitutes(codes, domain.shape, substitutes)
 
 
 def _repetitions(column: pd.Series[Any], name: str) -> NDArray[np.int64]:

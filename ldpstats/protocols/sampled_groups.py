@@ -9,6 +9,7 @@ from ldpstats.arrays import positive_epsilon
 from ldpstats.domain import Domain
 from ldpstats.protocols.assigned import Asked, AssignedQuestions, Unit
 from ldpstats.protocols.groups import Group, NamedGroups, checked_domain, groups_of
+from ldpstats.protocols.outside import REFUSE
 
 
 @dataclass(frozen=True, init=False)
@@ -30,6 +31,10 @@ class SampledGroups(AssignedQuestions):
         A name out of `mechanisms()`; "auto" takes the one with the smallest variance for each group's size.
     groups : sequence of sequences of str, optional
         The groups to ask for.
+    outside : {"refuse", "random"}
+        What becomes of an answer that is missing or no category of the domain. To refuse it is an error, and a device
+        that then stays silent tells that there was one. "random" lets a uniformly random category take its place,
+        which does not raise the level; every table says so, since estimates and tests are of that mixture.
 
     Examples
     --------
@@ -48,6 +53,7 @@ class SampledGroups(AssignedQuestions):
     epsilon: float
     mechanism: str
     groups: tuple[Group, ...]
+    outside: str
     _units: tuple[Unit, ...] = field(repr=False, compare=False)
 
     def __init__(
@@ -58,10 +64,12 @@ class SampledGroups(AssignedQuestions):
         k: int = 2,
         mechanism: str = "auto",
         groups: NamedGroups = None,
+        outside: str = REFUSE,
     ) -> None:
         chosen, level = groups_of(checked_domain(domain), k=k, groups=groups), positive_epsilon(epsilon)
         self._settle(
             [[Asked.about(domain, group, mechanism, level)] for group in chosen],
+            outside,
             domain=domain,
             k=max(map(len, chosen)),
             epsilon=level,

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 from ldpstats.domain import Domain
 from ldpstats.envelope import opened, sealed
 from ldpstats.errors import LdpstatsError, one_line, shortened
+from ldpstats.protocols.outside import RANDOM, REFUSE
 
 _SAVED = ("protocol", 1)
 
@@ -19,6 +20,8 @@ class SavedProtocol(ABC):
 
     kind: ClassVar[str]
     domain: Domain
+    outside: str = REFUSE
+    """What becomes of answers outside the questionnaire; whoever keeps to the default says nothing about it."""
 
     @abstractmethod
     def _plain(self) -> dict[str, Any]:
@@ -55,11 +58,22 @@ class SavedProtocol(ABC):
         return read
 
     def _body(self) -> dict[str, Any]:
-        return {"kind": self.kind, "domain": self.domain.to_dict(), **self._plain()}
+        return {"kind": self.kind, "domain": self.domain.to_dict(), **self._plain(), **self._policy}
+
+    @property
+    def _policy(self) -> dict[str, str]:
+        return {} if self.outside == REFUSE else {"outside": self.outside}
+
+    @property
+    def _substitutes(self) -> bool:
+        """Whether random categories take the place of answers outside the questionnaire."""
+        return self.outside == RANDOM
 
     def fingerprint(self) -> str:
         """Return a short digest of everything that client and server must agree on."""
         agreed = f"{self.kind} {self.domain.to_json()} {self._agreed()}"
+        if self._policy:
+            agreed = f"{agreed} {self._policy}"
         # the letter keeps a file reader from taking digits for a number
         return f"p{hashlib.sha256(agreed.encode()).hexdigest()[:12]}"
 

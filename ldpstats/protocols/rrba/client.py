@@ -51,11 +51,12 @@ class Client(Owned):
         than was announced.
     protocol : RRBA, optional
         The public protocol, against which every query is checked.
-    outside : {"refuse", "random"}
-        What becomes of an answer that is missing or no category of the questionnaire. To refuse it is an error here,
-        and a device that then stays silent shows that there was such an answer. "random" puts a category in its
-        place that is drawn uniformly, once, with the system's secure randomness: no query can tell, the level
-        covers such records, too, and the frequencies are those of a population with such answers.
+    outside : {"refuse", "random"}, optional
+        What becomes of an answer that is missing or no category of the questionnaire; a protocol says it itself, and
+        without one "refuse" is the default. To refuse it is an error here, and a device that then stays silent shows
+        that there was such an answer. "random" puts a category in its place that is drawn uniformly, once, with the
+        system's secure randomness: no query can tell, the level covers such records, too, and the frequencies are
+        those of a population with such answers.
 
     Examples
     --------
@@ -80,7 +81,7 @@ class Client(Owned):
         limit: float,
         *,
         protocol: RRBA | None = None,
-        outside: str = REFUSE,
+        outside: str | None = None,
     ) -> None:
         super().__init__()
         self.limit: float = _checked_limit(limit)
@@ -88,7 +89,7 @@ class Client(Owned):
         if protocol is not None and protocol.domain != self._domain:
             raise LdpstatsError(f"a protocol over {protocol.domain!r}", f"one over the questionnaire {self._domain!r}")
         self._protocol = protocol
-        self._record = _own_record(self._domain, record, checked_outside(outside))
+        self._record = _own_record(self._domain, record, _policy(protocol, outside))
         self._spent: float = 0.0
         self._answers: dict[_Key, tuple[Answer, float]] = {}
 
@@ -137,7 +138,10 @@ class Client(Owned):
         from ldpstats.protocols.rrba.protocol import RRBA
 
         protocol = None if body["protocol"] is None else RRBA.from_json(body["protocol"])
-        client = cls(Domain(body["domain"]), body["record"], _read_level(body["limit"]), protocol=protocol)
+        domain = Domain(body["domain"])
+        # what was stored has its substitutes already: another value is damage
+        record = _own_record(domain, body["record"], REFUSE)
+        client = cls(domain, record, _read_level(body["limit"]), protocol=protocol)
         for plain in body["answers"]:
             client._remember(dict(plain))
         if client._spent != _read_level(body["spent"]) or client._spent > client.limit:
@@ -195,6 +199,18 @@ def _checked_limit(limit: object) -> float:
     return float(limit)
 
 
+def _policy(protocol: RRBA | None, outside: str | None) -> str:
+    """Return what becomes of answers outside the questionnaire: what the protocol says, where there is one."""
+    if protocol is None:
+        return checked_outside(REFUSE if outside is None else outside)
+    if outside is not None:
+        raise LdpstatsError(
+            f"outside = {outside!r} beside a protocol with outside = {protocol.outside!r}",
+            "one of the two: the protocol says it for all its respondents",
+        )
+    return protocol.outside
+
+
 def _own_record(domain: Domain, record: Mapping[str, Category], outside: str) -> dict[str, Category]:
     """Return a record of its own in the domain's own categories, whatever equals them: it can be stored."""
     if not hasattr(record, "keys"):
@@ -209,7 +225,11 @@ def _own_record(domain: Domain, record: Mapping[str, Category], outside: str) ->
                     if name in record
                     else f"a record without {name!r}"
                 )
-                raise DomainError(came, one_line(list(categories)), "outside='random' answers for a random category.")
+                raise DomainError(
+                    came,
+                    one_line(list(categories)),
+                    "outside='random', of the protocol or of a client without one, answers for a random category.",
+                )
             category = categories[int(client_draws().uniform(len(categories), 1)[0])]
         own[name] = category
     return own

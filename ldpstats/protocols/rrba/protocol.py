@@ -28,13 +28,14 @@ from ldpstats.protocols.groups import (
     refuse_shared_labels,
     views_of,
 )
+from ldpstats.protocols.outside import REFUSE, checked_outside
 from ldpstats.protocols.population import Population, people_of, respondents
 from ldpstats.protocols.rrba.aggregator import Aggregator
 from ldpstats.protocols.rrba.client import Client
 from ldpstats.protocols.rrba.levels import provably_true, statement
 from ldpstats.protocols.rrba.query import Query
 from ldpstats.protocols.rrba.rules import Rules, advised_block_size, checked_rules
-from ldpstats.protocols.rrba.series import Series
+from ldpstats.protocols.rrba.series import Randomizers, Series
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD, equal_shares, scheduled
 from ldpstats.protocols.wire import (
@@ -93,6 +94,8 @@ class RRBA(SavedProtocol):
         The groups to ask for; they are packed into few views.
     views : sequence of sequences of groups, optional
         The views, if they are decided already.
+    outside : {"refuse", "random"}
+        As in `SampledGroups`; `client` keeps to it, too.
 
     Examples
     --------
@@ -115,6 +118,7 @@ class RRBA(SavedProtocol):
     answer: str
     update: str
     views: Views
+    outside: str
     _units: tuple[tuple[Question, ...], ...] = field(repr=False, compare=False)
 
     def __init__(
@@ -130,6 +134,7 @@ class RRBA(SavedProtocol):
         update: str = "block",
         groups: NamedGroups = None,
         views: NamedViews = None,
+        outside: str = REFUSE,
     ) -> None:
         chosen = views_of(checked_domain(domain), k=k, groups=groups, named_views=views)
         refuse_shared_labels([group for view in chosen for group in view])
@@ -147,6 +152,7 @@ class RRBA(SavedProtocol):
             "answer": answer,
             "update": update,
             "views": chosen,
+            "outside": checked_outside(outside),
             "_units": tuple(
                 tuple(Question.of(domain, group) for group in asked)
                 for view in chosen
@@ -177,9 +183,9 @@ class RRBA(SavedProtocol):
                 for unit in self._units
                 for question in unit
             }
-            return PrivacyStatement(self.epsilon, RECORD, levels)
+            return PrivacyStatement(self.epsilon, RECORD, levels, substitutes=self._substitutes)
         worst = [tuple(self._rules(unit).worst(question.answers) for question in unit) for unit in self._units]
-        return statement(self._units, [[randomizers] for randomizers in worst], papers=True)
+        return self._stated([[randomizers] for randomizers in worst])
 
     def series(self) -> list[Series]:
         """Return a series for every unit, each with its first block."""
@@ -202,10 +208,10 @@ class RRBA(SavedProtocol):
         }
         return self.fingerprint(), rules
 
-    def client(self, record: Mapping[str, Category], limit: float, outside: str = "refuse") -> Client:
+    def client(self, record: Mapping[str, Category], limit: float) -> Client:
         """Return a respondent's device, which answers the queries of this protocol and no others.
 
-        See `rrba.Client` for her `record`, her `limit` and answers `outside` the questionnaire.
+        See `rrba.Client` for her `record` and her `limit`.
 
         Examples
         --------
@@ -215,7 +221,7 @@ class RRBA(SavedProtocol):
         >>> round(client.spent, 4)
         1.6094
         """
-        return Client(self.domain, record, limit, protocol=self, outside=outside)
+        return Client(self.domain, record, limit, protocol=self)
 
     def aggregator(self, journal: str | Path | None = None, rng: Rng = None) -> Aggregator:
         """Return the collecting side; with a journal it can be killed, and goes on where the journal ends.
@@ -247,7 +253,7 @@ class RRBA(SavedProtocol):
         or in the domain's shape).
         """
         numbers, series = generator(rng), self.series()
-        people = people_of(self.domain, population, numbers, counts)
+        people = people_of(self.domain, population, numbers, counts, substitutes=self._substitutes)
         places = scheduled(people.n, len(series), int(numbers.integers(len(series))))
         for one, part in zip(series, people.divided([len(own) for own in places], numbers), strict=True):
             true_counts = part.block_counts(one.questions, self.block_size, numbers)
@@ -309,7 +315,7 @@ class RRBA(SavedProtocol):
     def tables_of(self, series: Sequence[Series], method: str, parts: Sequence[Parts]) -> TableSet:
         """Return the tables of all groups, with what was really spent on them, and the respondents of every series."""
         sent = [[block.randomizers for block in one.blocks if block.n or block is one.blocks[0]] for one in series]
-        whole = statement(self._units, sent, papers=self.p is not None)
+        whole = self._stated(sent)
         tables = []
         for one, respondents_of in zip(series, parts, strict=True):
             for place, question in enumerate(one.questions):
@@ -344,6 +350,11 @@ class RRBA(SavedProtocol):
     def _agreed(self) -> object:
         return self._plain()
 
+    def _stated(self, sent: Sequence[Sequence[Randomizers]]) -> PrivacyStatement:
+        """Return what respondents were promised who were sent these randomizers."""
+        said = statement(self._units, sent, papers=self.p is not None)
+        return replace(said, substitutes=self._substitutes)
+
     def _rules(self, unit: tuple[Question, ...]) -> Rules:
         share = None if self.epsilon is None else equal_shares(self.epsilon, len(unit))
         return Rules(self.p, share, self.floor)
@@ -362,7 +373,8 @@ class RRBA(SavedProtocol):
         self, frame: pd.DataFrame, source: np.random.Generator | None, series: Sequence[Series], counts: str | None
     ) -> Iterator[_AskedBlock]:
         """Ask respondents in blocks, count what they report, and yield it."""
-        codes, draws = respondents(self.domain, frame, counts), client_draws(source)
+        draws = client_draws(source)
+        codes = respondents(self.domain, frame, counts, draws if self._substitutes else None)
         order = permutation(draws, len(codes))
         all_places = scheduled(len(codes), len(series), int(draws.uniform(len(series), 1)[0]))
         for one, places in zip(series, all_places, strict=True):
