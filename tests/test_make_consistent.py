@@ -416,7 +416,7 @@ def test_tables_keep_their_attributes_reports_promises_and_origin() -> None:
         for table, other in zip(tables, fitted, strict=True):
             kept = (table.attributes, table.shape, table.n, table.privacy)
             assert (other.attributes, other.shape, other.n, other.privacy) == kept
-            assert other.simulated == (tables is simulated)
+            assert other.simulated == (table.n if tables is simulated else 0)
             assert other.method == "consistent (l2)"
             assert "Made consistent with the other tables of its set (l2)" in str(other.summary())
             assert other.conf_int().shape == (*table.shape, 2)

@@ -207,7 +207,7 @@ def test_noisy_counts_are_whole_numbers_one_for_each_value(counts: Any) -> None:
 def test_releases_of_as_many_respondents_add_up_with_their_noise() -> None:
     noise, frequencies = NoisyCounts(2, 10, DiscreteLaplace(2.0)), np.array([0.6, 0.4])
     both = Tally(noise, [-1, 12], 10) + Tally(noise, [7, 2], 10, simulated=True)
-    assert (both.counts.tolist(), both.n, both.simulated) == ([6, 14], 20, True)
+    assert (both.counts.tolist(), both.n, both.simulated) == ([6, 14], 20, 10)
     values, law = noise_law(2.0, releases=2)
     sampling = np.diag(frequencies) - np.outer(frequencies, frequencies)
     assert close(20 * noise.report_covariance(frequencies), 20 * sampling + law @ values**2 * np.eye(2))

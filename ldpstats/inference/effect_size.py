@@ -117,8 +117,8 @@ class Effect:
     def covers(self) -> str:
         """What the intervals hold, and what they allow for."""
         return (
-            "the population's value, pointwise (this effect by itself), about as often as the level says, more often "
-            "where noise is larger than the cells; "
+            "the population's value, pointwise (this effect by itself); "
+            "about as often as the level says, more often where noise is larger than the cells; "
             "the noise of the randomization and the sampling of the respondents are both allowed for"
         )
 
@@ -149,14 +149,13 @@ class Effect:
         from statsmodels.iolib.table import SimpleTable
 
         alpha = self.alpha if alpha is None else alpha
-        held, allowed = self.covers.split("; ")
+        covered = self.covers.split("; ")
         rows = [
             ["Effect", self.name],
             ["Estimate", f"not estimable: {self.why_not}" if self.why_not else f"{self.estimate:.4g}"],
             [f"{_level(alpha)} interval", self._interval_in_words(alpha)],
             ["It is from", self.inversion.words],
-            ["It covers", held],
-            ["", allowed],
+            *([heading, line] for heading, line in zip_longest(["It covers"], covered, fillvalue="")),
             ["Reports", f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}"],
             *([heading, line] for heading, line in zip_longest(["Privacy"], self.privacy.lines(), fillvalue="")),
         ]
