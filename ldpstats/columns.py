@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -255,19 +254,22 @@ def observed_categories(name: str, column: pd.Series[Any]) -> list[Category]:
             "only strings or only numbers",
             "Convert the column, or state the domain with Domain({...}).",
         )
-    _advise_classes(name, values)
     return sorted(values)
 
 
-def _advise_classes(name: str, values: Sequence[Category]) -> None:
-    """Warn of an attribute with so many numbers that its tables would have more cells than reports can tell about."""
-    if len(values) > _MANY_LEVELS and not any(isinstance(value, str) for value in values):
-        warnings.warn(
-            f"Column {name!r} has {len(values)} different numbers, each a category of its own: tables with it have "
-            f"few reports per cell, and much noise. To take classes instead: frame[{name!r}] = "
-            f"pandas.cut(frame[{name!r}], 5), or with limits of your own, pandas.cut(frame[{name!r}], [...]).",
-            stacklevel=4,
-        )
+def too_many_numbers(name: str, column: pd.Series[Any], values: Sequence[Category]) -> str:
+    """Say what to do about so many numbers that tables with them have more cells than reports can tell about.
+
+    A pandas categorical is left alone: its categories were chosen.
+    """
+    chosen = isinstance(column.dtype, pd.CategoricalDtype) or any(isinstance(value, str) for value in values)
+    if chosen or len(values) <= _MANY_LEVELS:
+        return ""
+    return (
+        f"Column {name!r} has {len(values)} different numbers, each a category of its own: tables with it have "
+        f"few reports per cell, and much noise. To take classes instead: frame[{name!r}] = "
+        f"pandas.cut(frame[{name!r}], 5), or with limits of your own, pandas.cut(frame[{name!r}], [...])."
+    )
 
 
 def _unknown_category(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -25,6 +26,7 @@ from ldpstats.columns import (
     listed,
     marked_codes,
     observed_categories,
+    too_many_numbers,
 )
 from ldpstats.envelope import read_json
 from ldpstats.errors import DomainError, one_line
@@ -78,7 +80,13 @@ class Domain:
         repeated = [name for name in names if names.count(name) > 1]
         if repeated or not names:
             raise DomainError(f"the columns {one_line(repeated or names)}", "at least one column, each of them once")
-        return cls({name: observed_categories(name, frame_column(frame, name)) for name in names})
+        observed = {}
+        for name in names:
+            column = frame_column(frame, name)
+            observed[name] = observed_categories(name, column)
+            if advice := too_many_numbers(name, column, observed[name]):
+                warnings.warn(advice, stacklevel=2)
+        return cls(observed)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -400,8 +400,9 @@ def test_the_classes_of_pandas_cut_keep_their_order(turned: Callable[[pd.Series]
 
 def test_many_numbers_are_warned_of_with_classes_to_take() -> None:
     ages = pd.DataFrame({"age": range(18, 92)})
-    with pytest.warns(UserWarning, match=r"'age' has 74 different numbers.*pandas\.cut"):
+    with pytest.warns(UserWarning, match=r"'age' has 74 different numbers.*pandas\.cut") as warned:
         Domain.from_frame(ages)
+    assert warned[0].filename == __file__
     for quiet in (ages.head(30), ages.astype(str), ages.astype("category"), ages.apply(pd.cut, bins=5)):
         assert len(Domain.from_frame(quiet)) == 1
 
