@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ldpstats.datasets import Network, network, true_cramers_v
+from ldpstats.estimation import pvalue_in_words
 from ldpstats.inference import independence_tests
 from ldpstats.protocols import SampledGroups
 from ldpstats.tables import Table, TableSet
@@ -109,18 +112,19 @@ def demonstrate(
 
 
 def _formatted(tests: pd.DataFrame) -> str:
-    numbers = {
-        "power": "{:.2f}",
-        "cramers_v": "{:.3f}",
-        "true_v": "{:.4f}",
-        "statistic": "{:.2f}",
-        "pvalue": "{:.2g}",
-        "adjusted": "{:.2g}",
+    pvalues = partial(pvalue_in_words, digits=2)
+    numbers: dict[str, Callable[[float], str]] = {
+        "power": "{:.2f}".format,
+        "cramers_v": "{:.3f}".format,
+        "true_v": "{:.4f}".format,
+        "statistic": "{:.2f}".format,
+        "pvalue": pvalues,
+        "adjusted": pvalues,
     }
     shown = tests[list(_HEADINGS)].copy()
-    for column, pattern in numbers.items():
+    for column, shown_as in numbers.items():
         missing = "not estimable" if column == "cramers_v" else "-"
-        shown[column] = [missing if pd.isna(value) else pattern.format(value) for value in tests[column]]
+        shown[column] = [missing if pd.isna(value) else shown_as(value) for value in tests[column]]
     return shown.rename(columns=_HEADINGS).to_string(index=False)
 
 

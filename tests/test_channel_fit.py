@@ -246,3 +246,15 @@ class TestReports:
         assert worst is not None
         assert worst.name == "hash functions that come again"
         assert olh.channel_fit(honest).plausible
+
+
+@pytest.mark.parametrize("name", ["hr", "hrr"])
+@pytest.mark.parametrize("k", [5, 12])
+def test_outputs_that_nobody_makes_do_not_disturb_the_check(name: str, k: int) -> None:
+    mechanism = ldp.mechanism(name, k=k, epsilon=40.0)
+    people = np.zeros(k, dtype=np.int64)
+    people[[0, 2]] = 200, 10
+    with np.errstate(all="raise", under="ignore"):
+        fit = mechanism.channel_fit(mechanism.simulate(people, rng=1))
+    assert np.isfinite([aspect.pvalue for aspect in fit.aspects]).all()
+    assert fit.plausible

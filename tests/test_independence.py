@@ -398,3 +398,11 @@ class TestRefusals:
         tally = Tally(ldp.GRR(6, 60.0).noise, np.array([30, 20, 0, 25, 25, 0]), 100)
         with pytest.raises(ldp.NotIdentifiedError, match="nobody reported 2 of 'column'"):
             ldp.independence_test(table_of((2, 3), [tally]))
+
+
+def test_a_pvalue_too_small_for_a_double_is_not_called_zero() -> None:
+    domain = ldp.Domain({"a": ["x", "y"], "b": ["x", "y"]})
+    tables = ldp.SampledGroups(domain, epsilon=4.0).simulate(np.array([20_000, 0, 0, 20_000]), rng=1)
+    result = ldp.independence_test(tables["a", "b"])
+    assert result.pvalue == 0.0
+    assert "< 1e-300 (asymptotic" in str(result.summary())

@@ -326,3 +326,48 @@ class TestCategoriesThatAreNotThere:
         assert "fewer than two categories of row" in found.why_not
         assert "row 'r1'" in found.why_not
         assert found.conf_int() == (0, 1)
+
+
+class TestWhatTheReportsHardlyTell:
+    """Tails that rise and fall, and values under which the reports cannot have come."""
+
+    @pytest.mark.parametrize("counts", [[20, 5, 5, 0], [27, 3, 0, 0], [0, 17, 13, 0], [25, 3, 2, 0]])
+    def test_the_inverse_ratio_has_the_inverse_interval(self, counts: list[int]) -> None:
+        table = table_of(block_of(ldp.GRR(4, 1.0).noise, counts))
+        one, other = (ldp.risk_ratio(table, rows=rows, column="c0").conf_int() for rows in (("r0", "r1"), ("r1", "r0")))
+        with np.errstate(divide="ignore"):
+            assert np.allclose(1 / np.array(other)[::-1], one, rtol=1e-9)
+
+    def test_every_value_that_is_not_rejected_is_within(self) -> None:
+        table = table_of(block_of(ldp.GRR(4, 1.0).noise, [20, 5, 5, 0]))
+        effect = ldp.risk_ratio(table, rows=("r0", "r1"), column="c0")
+        assert isinstance(effect.inversion, ScoreInversion)
+        tried = np.geomspace(0.01, 1e4, 100)
+        reports, comparison = effect.inversion.reports, effect.inversion.comparison
+        below = reports.below(comparison, tried, reports.counts)
+        low, high = effect.conf_int()
+        kept = tried[(below >= 0.025) & (below <= 0.975)]
+        assert kept.size > 10
+        assert low <= kept.min()
+        assert kept.max() <= high
+
+    @pytest.mark.parametrize("epsilon", [20.0, 40.0, 60.0])
+    @pytest.mark.parametrize("counts", [[10, 0, 0, 10], [0, 10, 10, 0]])
+    def test_two_empty_cells_have_the_interval_that_they_have_without_noise(
+        self, counts: list[int], epsilon: float
+    ) -> None:
+        low, high = ldp.risk_difference(
+            table_of(block_of(ldp.GRR(4, epsilon).noise, counts)), rows=("r0", "r1"), column="c0"
+        ).conf_int()
+        sign = 1 if counts[0] else -1
+        # with a difference of d such 20 reports are (1 + d) / 2 likely each; half of all is the tail at the end itself
+        assert sorted((sign * low, sign * high)) == pytest.approx([2 * 0.025 ** (1 / 20) - 1, 1.0], abs=1e-3)
+
+
+def test_intervals_say_that_categories_were_left_out() -> None:
+    table = table_of(block_of(ldp.GRR(6, 8.0).noise, [300, 100, 0, 100, 300, 0]))
+    for effect in (ldp.association(table), ldp.mutual_information(table)):
+        assert "c2" in effect.without
+        assert "among the categories that are kept" in effect.covers
+    whole = ldp.association(table_of(block_of(ldp.GRR(6, 8.0).noise, [300, 100, 80, 100, 300, 90])))
+    assert "kept" not in whole.covers

@@ -2,7 +2,14 @@
 
 from ldpstats.estimation.aspects import Aspect, repeated_functions, report_sizes
 from ldpstats.estimation.channel_fit import LEVEL, ChannelFit, channel_fit, tally_fit
-from ldpstats.estimation.estimate import ASSUMED, Estimate, invert, over_degrees_of_freedom, refuse_empty
+from ldpstats.estimation.estimate import (
+    ASSUMED,
+    Estimate,
+    invert,
+    over_degrees_of_freedom,
+    pvalue_in_words,
+    refuse_empty,
+)
 from ldpstats.estimation.likelihood import (
     Fitted,
     expectation_maximization,
@@ -51,6 +58,7 @@ __all__ = [
     "most_likely",
     "over_degrees_of_freedom",
     "processed",
+    "pvalue_in_words",
     "refuse_empty",
     "repeated_functions",
     "report_sizes",

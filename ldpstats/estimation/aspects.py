@@ -19,6 +19,7 @@ from ldpstats.noise import MultinomialNoise, NoiseModel
 _DRAWS = 9999
 _FEW = 20
 _EXPECTED = 10
+_NEVER = 1e-6
 _MOST_TAILS = 10_000
 _STEPS = 2
 _MOST_DRAWN = 5_000_000
@@ -299,6 +300,7 @@ class NearestPoint:
         """Return Pearson's χ² of one block beyond what frequencies explain; None where they explain every output.
 
         Where expected counts are small its variance exceeds twice its mean; it is taken for a multiple of a χ².
+        Outputs that no respondent makes, whatever her value, are left to their own shares.
         """
         from scipy.special import chdtrc
 
@@ -310,17 +312,20 @@ class NearestPoint:
         mean = noise.mean(frequencies)
         contrasts = np.linalg.svd(np.ones((1, noise.cells)))[2][1:].T
         known = noise.score(frequencies, mean, n)[1].between(contrasts)
-        freedom = noise.outputs - 1 - int(np.linalg.matrix_rank(known, hermitian=True))
+        made = n * mean > _NEVER
+        outputs = int(made.sum())
+        freedom = outputs - 1 - int(np.linalg.matrix_rank(known, hermitian=True))
         if freedom < 1:
             return None
         explained = contrasts @ np.linalg.pinv(known, hermitian=True) @ contrasts.T
-        outputs = noise.outputs
-        variance = 2 * freedom + max(float((1 / mean).sum()) - outputs**2 - 2 * outputs + 2, 0.0) / n
+        expected = n * mean[made]
+        variance = 2 * freedom + max(float((n / expected).sum()) - outputs**2 - 2 * outputs + 2, 0.0) / n
         stretch = variance / (2 * freedom)
 
         def look(counts: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
             score, _ = noise.score(frequencies, counts, n)
-            beyond = ((counts - n * mean) ** 2 / (n * mean)).sum(axis=-1) - ((score @ explained) * score).sum(axis=-1)
+            pearson = ((counts[:, made] - expected) ** 2 / expected).sum(axis=-1)
+            beyond = pearson - ((score @ explained) * score).sum(axis=-1)
             return beyond, chdtrc(freedom / stretch, np.maximum(beyond, 0) / stretch)
 
         return look

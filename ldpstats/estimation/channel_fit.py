@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
 from ldpstats.estimation.aspects import Aspect, NearestPoint, View, shares, totals
+from ldpstats.estimation.estimate import pvalue_in_words
 from ldpstats.estimation.fakes import AskedBlock
 from ldpstats.noise import Information, Tally
 from ldpstats.questions import Question
@@ -105,7 +106,7 @@ class ChannelFit:
         from statsmodels.iolib.summary import Summary
         from statsmodels.iolib.table import SimpleTable
 
-        rows = [[one.name, f"{one.statistic:.4g}", f"{one.pvalue:.3g}", one.method] for one in self.aspects]
+        rows = [[one.name, f"{one.statistic:.4g}", pvalue_in_words(one.pvalue, 3), one.method] for one in self.aspects]
         summary = Summary()
         title = f"Fit of {self.n:,} reports to their channel"
         headers = ["what the channel limits", "statistic", "p-value", "from"]

@@ -17,6 +17,18 @@ from ldpstats.privacy import PrivacyStatement
 
 ASSUMED = "Assumes independent respondents, and one look at the data."
 """What every interval and p-value rests on beside the channel; stopping when a result pleases is many looks."""
+_LEAST_SHOWN = 1e-300
+
+
+def pvalue_in_words(pvalue: float, digits: int = 4) -> str:
+    """Return a p-value to so many digits; one that is too small for a double is never called zero.
+
+    Examples
+    --------
+    >>> pvalue_in_words(0.012345), pvalue_in_words(0.0)
+    ('0.01234', '< 1e-300')
+    """
+    return f"< {_LEAST_SHOWN:g}" if pvalue < _LEAST_SHOWN else f"{pvalue:.{digits}g}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,6 +49,8 @@ class Effect:
         Where the intervals come from.
     table : Table
         What was measured.
+    without : str
+        The categories that were left out, in words.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Effect:
     alpha: float = 0.05
     inversion: Inversion = field(repr=False)
     table: Table = field(repr=False)
+    without: str = ""
 
     def __post_init__(self) -> None:
         significance(self.alpha)
@@ -116,8 +119,9 @@ class Effect:
     @property
     def covers(self) -> str:
         """What the intervals hold, and what they allow for."""
+        kept = "among the categories that are kept, as if these reports had not decided which; " if self.without else ""
         return (
-            "the population's value, pointwise (this effect by itself); "
+            f"the population's value, pointwise (this effect by itself); {kept}"
             "about as often as the level says, more often where noise is larger than the cells; "
             "the noise of the randomization and the sampling of the respondents are both allowed for"
         )

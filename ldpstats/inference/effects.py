@@ -31,13 +31,10 @@ class Association(Effect):
         V of the estimated table as it stands; noise alone makes it positive.
     noise : float
         The V that noise alone would show on average (root mean square).
-    without : str
-        The categories that were left out, in words.
     """
 
     plug_in: float
     noise: float
-    without: str = ""
 
     @property
     def cramers_v(self) -> float:
@@ -213,7 +210,7 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
     if seen.sets:
         inversion = Hull(tuple(one.mutual_information(seen.side) for one in seen.sets))
     name = f"mutual information of {' and '.join(table.attributes)}{seen.without} in nats"
-    return Effect.of(table, name, estimate, inversion, seen.why_not, alpha)
+    return Effect.of(table, name, estimate, inversion, seen.why_not, alpha, without=seen.without)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,14 +9,14 @@ reports itself, with half of the probability of what was seen (mid-p). The inter
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import LinearPooling
@@ -110,7 +110,9 @@ class Reports:
             before = frequencies
             mean = frequencies @ operator.T
             told = frequencies * ((seen / np.maximum(mean, _NEVER)) @ operator)
-            frequencies = np.maximum(told / told.sum(axis=-1, keepdims=True), _LEAST)
+            # what was seen may be impossible at a value; then nothing is told, and the least shares stay
+            everything = np.maximum(told.sum(axis=-1, keepdims=True), _NEVER)
+            frequencies = np.maximum(told / everything, _LEAST)
             if values is not None:
                 shares = frequencies @ members
                 factor = comparison.fitted(shares, values) / np.where(shares > 0, shares, 1)
@@ -191,27 +193,30 @@ class ScoreInversion:
     def limits(self, alpha: float) -> FloatArray:
         """Return one piece.
 
-        The share below what was seen falls as the value rises. Where even the end of the range would seldom show so
-        much, or so little, the tail is taken as a share of the tail there; else nothing but that end would be left.
+        It reaches from the first value that is not rejected to the last: the share below what was seen falls as the
+        value rises, but where nuisances are hardly known not everywhere. Where even the end of the range would seldom
+        show so much, or so little, the tail is taken as a share of the tail there; else nothing but that end would be
+        left.
         """
         scale, shares = self._scanned()
-        low = self._crossing(scale, shares, 1 - alpha / 2 * float(least_tail(1 - shares[-1])))
-        high = self._crossing(scale, shares, alpha / 2 * float(least_tail(shares[0])))
+        most = 1 - alpha / 2 * float(least_tail(1 - shares[-1]))
+        least = alpha / 2 * float(least_tail(shares[0]))
+        low = self._first(scale, shares <= most, lambda tried: tried <= most)
+        high = self._first(scale[::-1], (shares >= least)[::-1], lambda tried: tried >= least)
         return self._value(np.array([[-math.inf if low is None else low, math.inf if high is None else high]]))
 
-    def _crossing(self, scale: FloatArray, shares: FloatArray, level: float) -> float | None:
-        """Return where the share falls through a level; None if it does so nowhere in the range."""
-        lower = shares < level
-        if lower[0] or not lower.any():
+    def _first(self, scale: FloatArray, accepted: BoolArray, accept: Callable[[FloatArray], BoolArray]) -> float | None:
+        """Return where, in the order of the scale, the first accepted values begin; None if with the very first."""
+        place = int(np.argmax(accepted))
+        if place == 0:
             return None
-        first = int(np.argmax(lower))
-        low, high = scale[first - 1], scale[first]
+        outside, inside = scale[place - 1], scale[place]
         for _ in range(_ROUNDS):
-            tried = np.linspace(low, high, _POINTS + 2)
-            below = self._shares(tried[1:-1]) < level
-            place = int(np.argmax(below)) if below.any() else _POINTS
-            low, high = tried[place], tried[place + 1]
-        return float((low + high) / 2)
+            tried = np.linspace(outside, inside, _POINTS + 2)
+            found = np.append(accept(self._shares(tried[1:-1])), True)
+            place = int(np.argmax(found))
+            outside, inside = tried[place], tried[place + 1]
+        return float((outside + inside) / 2)
 
     def _scanned(self) -> tuple[FloatArray, FloatArray]:
         """Try values around the most likely one, in ever larger steps, and the ends of what is possible."""

@@ -14,7 +14,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, at_least, significance
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.estimation import ASSUMED, ChannelFit
+from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words
 from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.hypotheses import mutual_independence
 from ldpstats.inference.monte_carlo import MonteCarlo, reaches
@@ -133,7 +133,7 @@ class PublishedResult:
         rows = [
             ["Hypothesis", self.hypothesis],
             ["Statistic", f"{self.statistic:.4g}; it must exceed {self.threshold:.4g}"],
-            ["p-value", f"{self.pvalue:.4g} ({self.pvalue_source})"],
+            ["p-value", f"{pvalue_in_words(self.pvalue)} ({self.pvalue_source})"],
             ["Method", self.method],
             ["Rule of thumb", f"{self.rule}: {RULES[self.rule]}"],
             ["Reports", f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}"],

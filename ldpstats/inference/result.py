@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpstats.arrays import FloatArray, significance
-from ldpstats.estimation import ASSUMED, ChannelFit
+from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words
 from ldpstats.inference.effects import Association
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.privacy import PrivacyStatement
@@ -147,7 +147,7 @@ class HypothesisResult:
         rows = [
             ["Hypothesis", self.hypothesis],
             ["Statistic", f"{self.statistic:.4g} on {self.df} {degrees} of freedom"],
-            ["p-value", f"{self.pvalue:.4g} ({self.pvalue_source})"],
+            ["p-value", f"{pvalue_in_words(self.pvalue)} ({self.pvalue_source})"],
             ["Method", self.method],
             *self._effect_rows(alpha),
             ["Reports", f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}"],
