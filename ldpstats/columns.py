@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import infer_dtype, is_bool_dtype, is_hashable, is_list_like, is_numeric_dtype
+from pandas.api.types import infer_dtype, is_bool_dtype, is_complex_dtype, is_hashable, is_list_like, is_scalar
 
 from ldpstats.errors import DomainError, one_line, shortened
 
@@ -17,9 +18,14 @@ Category: TypeAlias = str | int | float | bool
 
 _MANY_LEVELS = 30
 _PLAIN = "plain strings, finite numbers or booleans"
-_COUNTS = frozenset(["n", "nn", "count", "counts", "freq", "freqs", "frequency", "frequencies"])
-"""What columns of counts are called, by pandas (value_counts), R (xtabs, table, dplyr's count) and people."""
-_WEIGHTS = frozenset(["number", "cases", "size", "weight", "weights", "wt"])
+_COUNTS = frozenset(["0", "n", "nn", "count", "counts", "freq", "freqs", "frequency", "frequencies"])
+"""What columns of counts are called, by pandas (value_counts; size leaves a 0), R (xtabs, dplyr's count) and people."""
+_WEIGHTS = frozenset(["number", "number of respondents", "respondents", "people", "persons", "cases", "population"]) | {
+    *("size", "weight", "weights", "wt", "value", "values", "total", "totals", "tally", "cnt", "num"),
+    *("observations", "obs", "nobs", "n obs"),
+}
+_HARDLY = 5.0
+"""So many pairs of respondents would be expected to have the same answers, if there were not a row for each cell."""
 
 
 def listed(names: Any) -> tuple[Any, ...]:
@@ -38,6 +44,8 @@ def category_index(values: tuple[Category, ...]) -> pd.Index[Any]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, pd.Interval):  # as pandas.cut makes them
+        return str(value)
     # NumPy's dates are excluded: their item() may be a bare integer.
     return value.item() if isinstance(value, np.generic) and value.dtype.kind in "biufU" else value
 
@@ -82,7 +90,9 @@ def checked_categories(name: object, values: Sequence[Category]) -> tuple[Catego
             raise DomainError(
                 f"attribute {name!r} has the category {value!r} of type {type(value).__name__}",
                 _PLAIN,
-                "Give missing answers a category of their own, such as 'no answer'.",
+                "Give missing answers a category of their own, such as 'no answer'."
+                if is_scalar(value) and pd.isna(value)
+                else "Convert the categories, for example with str.",
             )
     seen: dict[Category, Category] = {}
     for value in plain:
@@ -179,35 +189,59 @@ def frame_column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
 
 
 def _with_labels(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return intervals, as pandas.cut makes them, as text in the order of the intervals."""
-    kinds = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
-    if not isinstance(kinds.dtype, pd.IntervalDtype) and infer_dtype(kinds, skipna=True) != "interval":
+    """Return intervals, as pandas.cut makes them, as text in the order of the intervals, before what is none."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        kinds: pd.Index[Any] = column.cat.categories
+        found = any(isinstance(one, pd.Interval) for one in kinds)
+        return column.cat.rename_categories([_plain(one) for one in kinds]) if found else column
+    if infer_dtype(column, skipna=True) not in ("interval", "mixed"):
         return column
-    intervals = column if isinstance(column.dtype, pd.CategoricalDtype) else column.astype("category")
-    return intervals.cat.rename_categories([str(one) for one in intervals.cat.categories])
+    values = column.astype(object)
+    intervals = {one for one in values if isinstance(one, pd.Interval)}
+    others = [one for one in values if not isinstance(one, pd.Interval)]
+    if not intervals or not all(isinstance(one, str) or (is_scalar(one) and pd.isna(one)) for one in others):
+        return column
+    ordered = [str(one) for one in sorted(intervals, key=lambda one: (one.left, one.right, one.closed))]
+    ordered += sorted({one for one in others if isinstance(one, str)} - set(ordered))
+    return values.map(_plain).astype(pd.CategoricalDtype(ordered))
 
 
-def refuse_frequencies(frame: pd.DataFrame, names: Sequence[str]) -> None:
+def refuse_frequencies(frame: pd.DataFrame, names: Sequence[str], cells: int) -> None:
     """Refuse what looks like a frequency table: a column of counts, and rows that all differ without it.
 
     Respondents, too, may all differ, and a column of theirs may have such a name; who has such a frame drops the
     column. The other way round every number that follows would be wrong, unseen. Weights are often meant otherwise:
-    there the rows must differ in the attributes alone.
+    there the rows must differ in the attributes alone. So they must where the column has any other name; and there
+    are so many of them for that many `cells` that respondents would hardly all differ.
     """
-    called = {name: str(name).strip().lower() for name in frame.columns if name not in names}
-    found = [name for name in called if called[name] in _COUNTS | _WEIGHTS and _holds_counts(frame[name])]
-    if not found or len(frame) < 2:
+    found = _column_of_counts(frame, names, cells)
+    if found is None or len(frame) < 2:
         return
-    others = [name for name in frame.columns if name in names or (called[found[0]] in _COUNTS and name != found[0])]
+    others = [name for name in frame.columns if name in names or (_called(found) in _COUNTS and name != found)]
     if _has_twins(frame[others]):
         return
     raise DomainError(
-        f"{len(frame)} rows that all differ in {one_line(others)}, beside the column {found[0]!r} of whole numbers: "
+        f"{len(frame)} rows that all differ in {one_line(others)}, beside the column {found!r} of whole numbers: "
         "it looks like a frequency table",
         "a row per respondent; or a frequency table and which column holds its counts",
-        f"counts={found[0]!r} takes every row as so many respondents; "
-        f"frame.drop(columns={found[0]!r}) takes it as one.",
+        f"counts={found!r} takes every row as so many respondents; frame.drop(columns={found!r}) takes it as one.",
     )
+
+
+def _column_of_counts(frame: pd.DataFrame, names: Sequence[str], cells: int) -> Any:
+    """Return the name of the column that may hold counts: by its name, or of any name where the rows are many."""
+    left = [(name, position) for position, name in enumerate(frame.columns) if name not in names]
+    many = len(frame) * (len(frame) - 1) / (2 * cells) >= _HARDLY
+    for known in (_COUNTS, _WEIGHTS, None):
+        for name, position in left:
+            suits = many if known is None else _called(name) in known
+            if suits and _holds_counts(frame.iloc[:, position]):
+                return name
+    return None
+
+
+def _called(name: object) -> str:
+    return re.sub(r"[\W_]+", " ", str(name).lower()).strip()
 
 
 def _has_twins(frame: pd.DataFrame) -> bool:
@@ -217,11 +251,15 @@ def _has_twins(frame: pd.DataFrame) -> bool:
         return bool(frame.map(repr).duplicated().any())
 
 
-def _holds_counts(column: Any) -> bool:
-    """Say whether a column holds whole numbers, not all of them below two."""
-    if not isinstance(column, pd.Series) or not is_numeric_dtype(column) or is_bool_dtype(column):
+def _holds_counts(column: pd.Series[Any]) -> bool:
+    """Say whether a column holds whole numbers, also as text and with gaps, not all of them below two."""
+    if is_bool_dtype(column) or is_complex_dtype(column):
         return False
-    values = column.to_numpy(dtype=float, na_value=np.nan)
+    # the first value tells most columns apart that hold no numbers
+    given = column[column.notna()]
+    if not np.all(pd.to_numeric(given.head(1).astype(object), errors="coerce").notna()):
+        return False
+    values = pd.to_numeric(given.astype(object), errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     return bool(np.all((values >= 0) & (values == np.floor(values))) and np.any(values > 1))
 
 

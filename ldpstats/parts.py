@@ -17,7 +17,8 @@ from ldpstats.arrays import BoolArray, IntArray
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 
 _DIGITS = 32
-_LARGEST_PLACE = 1 << 62
+LARGEST_PLACE = 1 << 62
+"""Behind the last respondent that a collection can number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +93,11 @@ class Parts:
         """The identities of their collections, in order."""
         return tuple(map(_identity, np.unique(self.intervals[:, :2], axis=0)))
 
+    @property
+    def asked(self) -> list[tuple[int, ...]]:
+        """Which units of which collections they are of."""
+        return list(map(tuple, np.unique(self.intervals[:, :3], axis=0).tolist()))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Parts) and np.array_equal(self.intervals, other.intervals)
 
@@ -114,7 +120,7 @@ class Parts:
     def _read(cls, plain: Sequence[Sequence[Any]]) -> Parts:
         for row in plain:
             places = list(row[1:])
-            whole = all(type(one) is int and 0 <= one <= _LARGEST_PLACE for one in places)
+            whole = all(type(one) is int and 0 <= one <= LARGEST_PLACE for one in places)
             if not whole or len(places) != 3 or not places[1] < places[2]:
                 raise LdpstatsError(f"the part {shortened(row)}", "an identity, a unit, and an interval of places")
         words = _words([row[0] for row in plain])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -396,6 +397,7 @@ class TableSet:
         if self.domain != other.domain:
             raise LdpstatsError(f"table sets over {self.domain!r} and {other.domain!r}", "table sets over one domain")
         privacy = self.privacy.joined(other.privacy)
+        _refuse_same_reports(self, other)
         groups = dict.fromkeys([*self._tables, *other._tables])
         merged = [_merged_tables(self._tables.get(group), other._tables.get(group)) for group in groups]
         return TableSet(self.domain, merged, privacy)
@@ -492,6 +494,31 @@ def _table_from_dict(domain: Domain, parts: Sequence[Parts], plain: Mapping[str,
     if table.n > own.n:
         raise LdpstatsError(f"{table.n:,} reports of {own.n:,} respondents", "one report of a respondent")
     return table
+
+
+def _refuse_same_reports(ours: TableSet, theirs: TableSet) -> None:
+    """Refuse a table and, under another name, its own reports: in a marginal, or in a wider table.
+
+    What one respondent said about other attributes may be in both sets, as rows of hers may come in two files.
+    """
+    known = set(ours.collections).intersection(theirs.collections)
+    sides = [_by_unit(tables) for tables in ((ours, theirs) if known else ())]
+    checked = set()
+    for unit in set(sides[0]).intersection(sides[1]) if known else ():
+        for one, other in product(*(side[unit].items() for side in sides)):
+            pair = (one[0], other[0])
+            if pair not in checked and any(own != wider and own & wider for own, wider in product(one[1], other[1])):
+                checked.add(pair)
+                Parts.together(pair)
+
+
+def _by_unit(tables: TableSet) -> dict[tuple[int, ...], dict[Parts, list[frozenset[str]]]]:
+    """Return for every unit of a collection who was asked it, and about what."""
+    found: dict[tuple[int, ...], dict[Parts, list[frozenset[str]]]] = {}
+    for table in tables:
+        for unit in table.parts.asked:
+            found.setdefault(unit, {}).setdefault(table.parts, []).append(frozenset(table.attributes))
+    return found
 
 
 def _merged_tables(one: Table | None, other: Table | None) -> Table:

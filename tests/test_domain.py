@@ -671,3 +671,39 @@ def test_wrong_whole_number_is_refused(value: object) -> None:
     with pytest.raises(LdpstatsError, match=r"k = .*at least 2"):
         at_least(value, 2, "k")
     assert typed([at_least(np.int8(3), 2, "k")]) == typed([3])
+
+
+AGES = pd.Series([18, 25, 40, 67, 30, 52])
+OPEN = pd.cut(AGES, [9, 30, 60])  # one answer is outside
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        OPEN.cat.add_categories(["no answer"]).fillna("no answer"),
+        OPEN.astype(object).fillna("no answer"),
+        OPEN.iloc[::-1].astype(object).fillna("no answer"),
+    ],
+)
+def test_intervals_beside_a_category_for_missing_answers_are_read(column: pd.Series) -> None:
+    """What the error about a missing interval advises; as text "(9, 30]" would come after "(30, 60]"."""
+    with pytest.raises(DomainError, match="category of their own, such as 'no answer'"):
+        Domain.from_frame(pd.DataFrame({"age": OPEN}))
+    domain = Domain.from_frame(pd.DataFrame({"age": column}))
+    assert domain.categories["age"] == ("(9, 30]", "(30, 60]", "no answer")
+    assert domain.encode(pd.DataFrame({"age": column})).ravel().tolist() == [
+        {"(9, 30]": 0, "(30, 60]": 1, "no answer": 2}[str(one)] for one in column
+    ]
+
+
+def test_intervals_may_be_stated_as_categories() -> None:
+    categories = OPEN.cat.categories
+    assert Domain({"age": categories}) == Domain({"age": list(categories)}) == Domain({"age": ["(9, 30]", "(30, 60]"]})
+
+
+def test_dates_as_categories_are_refused_with_advice_that_helps() -> None:
+    dates = pd.DataFrame({"day": pd.Categorical(pd.to_datetime(["2020-01-01", "2020-01-02"]))})
+    with pytest.raises(DomainError, match="Convert the categories"):
+        Domain.from_frame(dates)
+    with pytest.raises(DomainError, match="such as 'no answer'"):
+        Domain({"day": ["Monday", None]})

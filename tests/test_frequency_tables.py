@@ -97,3 +97,47 @@ def test_counts_are_a_column_beside_the_attributes() -> None:
             protocol.collect(FREQUENCIES, rng=1, counts="sex")
         with pytest.raises(LdpstatsError, match="for an array"):
             protocol.simulate(np.array([1, 2, 3, 4]), rng=1, counts="n")
+
+
+LARGER = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "middle", "old"]})
+PEOPLE = LARGER.decode(np.random.default_rng(5).integers(0, LARGER.shape, (400, 3)))
+
+
+def made_by_pandas() -> dict[str, pd.DataFrame]:
+    crossed = pd.crosstab([PEOPLE["sex"], PEOPLE["car"]], PEOPLE["age"])
+    counted = PEOPLE.value_counts().reset_index()
+    return {
+        "size": PEOPLE.groupby(list(PEOPLE), observed=True).size().reset_index(),
+        "melt": crossed.reset_index().melt(id_vars=["sex", "car"], var_name="age"),
+        "any other name": counted.rename(columns={"count": "Anzahl"}),
+        "another spelling": counted.rename(columns={"count": "Number_of respondents"}),
+        "objects": counted.astype(object),
+        "text": counted.astype(str),
+        "gaps": counted.assign(count=counted["count"].where(counted["count"] > 33)),
+        "two columns": counted.join(counted["count"].rename("again")).set_axis(
+            [*LARGER.names, "count", "count"], axis=1
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", made_by_pandas())
+def test_frequency_tables_as_pandas_makes_them_are_not_read_as_respondents(kind: str) -> None:
+    protocol = ldp.SampledGroups(LARGER, epsilon=1.0)
+    with pytest.raises(LdpstatsError, match="looks like a frequency table"):
+        protocol.collect(made_by_pandas()[kind], rng=1)
+
+
+def test_respondents_with_numbers_of_any_name_are_respondents() -> None:
+    """Of 400 respondents some have the same answers; few may all differ, whatever their numbers are called."""
+    protocol = ldp.SampledGroups(LARGER, epsilon=1.0)
+    few = LARGER.decode([[0, 0, 0], [0, 1, 0], [1, 0, 2], [1, 1, 1]])
+    for column, frame in ((range(400), PEOPLE), ([3, 2, 2, 1], few)):
+        for name in ("id", "height", "Anzahl", "Unnamed: 0"):
+            assert protocol.collect(frame.assign(**{name: column}), rng=1).n == len(frame), name
+
+
+@pytest.mark.parametrize("counts", [["n"], {"n": 1}, np.array(["n"])])
+def test_what_is_no_name_of_a_column_is_refused(counts: Any) -> None:
+    with pytest.raises(LdpstatsError, match="the name of a column"):
+        PROTOCOLS[0].collect(FREQUENCIES, rng=1, counts=counts)
+    assert PROTOCOLS[0].collect(FREQUENCIES.astype(object), rng=1, counts="n").n == 62

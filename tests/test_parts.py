@@ -253,3 +253,64 @@ def test_rows_say_one_by_one_whether_they_are_simulated(people: pd.DataFrame) ->
         tables = protocol.tables(pd.concat([real, drawn]))
         assert tables.simulated == protocol.tables(drawn).n
         assert 0 < tables.simulated < tables.n
+
+
+@pytest.mark.parametrize("kind", LOCAL)
+def test_reports_under_another_name_are_not_counted_again(people: pd.DataFrame, kind: str) -> None:
+    """A marginal holds the reports of its table, also where it stands in a set of its own."""
+    tables = PROTOCOLS[kind].collect(people, rng=1)
+    for table in tables:
+        if len(table.attributes) > 1:
+            part = ldp.TableSet(DOMAIN, [table.marginal(table.attributes[:1])], tables.privacy)
+            for one, other in ((part, tables), (tables, part)):
+                with pytest.raises(LdpstatsError, match="the same respondents twice"):
+                    one + other
+
+
+def test_rows_of_one_respondent_may_come_in_two_files(people: pd.DataFrame) -> None:
+    protocol = PROTOCOLS["whole view"]
+    rows = protocol.reports(people, rng=1)
+    first = rows["group"] == rows["group"][0]
+    for files in ((rows[::2], rows[1::2]), (rows[first], rows[~first])):
+        one, other = map(protocol.tables, files)
+        assert (one + other).to_json() == protocol.tables(rows).to_json()
+
+
+LARGEST = 2**62 - 1
+NUMBERS: dict[str, Callable[[pd.Series], pd.Series]] = {
+    "beyond the largest": lambda numbers: numbers.replace(3, LARGEST + 1),
+    "the largest of 63 bits": lambda numbers: numbers.replace(3, 2**63 - 1),
+    "of 64 bits": lambda numbers: numbers.astype(np.uint64).replace(3, 2**64 - 1),
+    "beyond 64 bits": lambda numbers: numbers.astype(object).replace(3, 2**70),
+    "missing": lambda numbers: numbers.astype("Int64").replace(3, pd.NA),
+    "fractions": lambda numbers: numbers.astype(float),
+    "text": lambda numbers: numbers.astype(str),
+}
+
+
+@pytest.mark.parametrize("kind", LOCAL)
+@pytest.mark.parametrize("case", NUMBERS)
+def test_numbers_that_could_not_be_saved_are_refused(people: pd.DataFrame, kind: str, case: str) -> None:
+    protocol = PROTOCOLS[kind]
+    rows = protocol.reports(people, rng=1)
+    with pytest.raises(ReportError, match=r"number .* in row"):
+        protocol.tables(rows.assign(number=NUMBERS[case](rows["number"])))
+    read(protocol.tables(rows.convert_dtypes()))
+
+
+def test_the_largest_number_can_be_saved(people: pd.DataFrame) -> None:
+    protocol = PROTOCOLS["sampled groups"]
+    rows = protocol.reports(people, rng=1)
+    tables = protocol.tables(rows.assign(number=rows["number"].replace(3, LARGEST)))
+    assert read(tables).to_json() == tables.to_json()
+
+
+@pytest.mark.parametrize("column", ["report", "block"])
+def test_rrba_rows_with_gaps_are_refused_and_with_other_types_are_read(people: pd.DataFrame, column: str) -> None:
+    protocol = PROTOCOLS["rrba"]
+    rows = protocol.reports(people, rng=1)
+    for wrong in (pd.NA, -1, 2**62):
+        spoilt = rows[column].astype("Int64").where(rows.index != 7, wrong)
+        with pytest.raises(ReportError, match="in row 7"):
+            protocol.tables(rows.assign(**{column: spoilt}))
+    assert protocol.tables(rows.astype(object)).to_json() == protocol.tables(rows).to_json()

@@ -1247,3 +1247,18 @@ def test_a_restored_aggregator_asks_with_the_fakes_of_the_state_and_not_with_its
     assert fakes[0] != fakes[1]
     restored = Aggregator.from_json(other.to_json())
     assert json.loads(restored.query().to_json())["groups"][0]["fake"] == fakes[1]
+
+
+@pytest.mark.parametrize("outside", ["refuse", "random"])
+def test_a_row_with_an_interval_is_a_record(outside: str) -> None:
+    """A random category in its place would be a wrong answer that nobody sees."""
+    frame = pd.DataFrame({"age": pd.cut(pd.Series([18, 25, 40, 67]), 8), "car": ["yes", "no", "yes", "no"]})
+    for place, age in enumerate(frame["age"]):
+        client = Client(Domain.from_frame(frame), dict(frame.iloc[place]), 1.0, outside=outside)
+        assert json.loads(client.to_json())["body"]["record"]["age"] == str(age)
+
+
+@pytest.mark.parametrize("limit", [10**400, -(10**400), float("nan"), True, "1", None, np.array(1.0)])
+def test_limits_that_are_no_levels_are_refused(limit: Any) -> None:
+    with pytest.raises(LdpstatsError, match="limit ="):
+        Client(Domain({"car": ["yes", "no"], "sex": ["F", "M"]}), {"car": "no", "sex": "F"}, limit)

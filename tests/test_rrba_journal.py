@@ -12,8 +12,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from math import inf
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -591,3 +593,81 @@ def test_some_damaged_files_meet_with_no_error_but_ours() -> None:
     for seen in verdicts(240, seed=3).values():
         assert seen["refused"] > 0
         assert seen["violated"] == seen["foreign"] == 0
+
+
+# -- interruptions
+
+
+class Interruption(BaseException):
+    """What a key or a timer raises between any two steps."""
+
+
+def interrupted(call: Callable[[], object], step: int) -> bool:
+    """Run a call, and interrupt it before this step of the package's own code; say whether it came that far."""
+    left = step
+
+    def local(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal left
+        frame.f_trace_opcodes = True
+        left -= event == "opcode"
+        if left < 0:
+            sys.settrace(None)
+            raise Interruption
+        return local
+
+    def called(frame: FrameType, *_: object) -> Any:
+        frame.f_trace_opcodes = True
+        return local if f"{os.sep}rrba{os.sep}" in frame.f_code.co_filename else None
+
+    before = sys.gettrace()
+    sys.settrace(called)
+    try:
+        call()
+    except Interruption:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+@pytest.mark.parametrize("place", ["first query", "last answer of a block"])
+@pytest.mark.parametrize("kind", ["journal", "state"])
+def test_interruptions_anywhere_lose_nothing_and_count_nothing_twice(tmp_path: Path, kind: str, place: str) -> None:
+    """Every seventh step, of some hundreds: where a key or a timer comes is not ours to choose."""
+    for step in range(0, 3000, 7):
+        path = tmp_path / str(step) if kind == "journal" else None
+        aggregator, came = PROTOCOL.aggregator(path), False
+        if place == "first query":
+            came = interrupted(aggregator.query, step)
+            run(aggregator, 3)
+            run(aggregator, 1)
+        else:
+            run(aggregator, 2)
+            answer = answered(aggregator.query())
+            came = interrupted(partial(aggregator.take, answer), step)
+            with suppress(ReportError):  # if it was counted, and interrupted before that was said
+                aggregator.take(answer)
+            run(aggregator, 1)
+        tables, state = aggregator.tables().to_json(), aggregator.to_json()
+        assert aggregator.n == 4
+        assert [block.n for block in aggregator._series[0].blocks] == [3, 1]
+        aggregator.close()
+        with PROTOCOL.aggregator(path) if path else Aggregator.from_json(state) as again:
+            assert again.tables().to_json() == tables
+        if not came:
+            return
+    raise AssertionError("it never came to an end")
+
+
+def test_an_interrupted_client_has_paid_for_what_it_answered_and_for_nothing_else() -> None:
+    query = PROTOCOL.aggregator().query()
+    for step in range(0, 3000, 3):
+        client = PROTOCOL.client({"sex": "F", "car": "no"}, inf)
+        came = interrupted(partial(client.answer, query), step)
+        assert client.spent in (0.0, query.strict_epsilon())
+        client.answer(query)
+        assert Client.from_json(client.to_json()).answer(query) == client.answer(query)
+        assert client.spent == query.strict_epsilon()
+        if not came:
+            return
+    raise AssertionError("it never came to an end")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_complex_dtype, is_hashable, is_numeric_dtype
 
 from ldpstats.arrays import as_array, counts_array
 from ldpstats.columns import frame_column, refuse_frequencies
@@ -144,18 +144,24 @@ def respondents(
     """
     codes = domain.encode(frame, marked=substitutes is not None)
     if counts is None:
-        refuse_frequencies(frame, domain.names)
-    elif counts in domain.categories:
-        raise LdpstatsError(f"counts = {counts!r}, an attribute of the domain", "a column beside the attributes")
+        refuse_frequencies(frame, domain.names, domain.size())
     else:
-        codes = np.repeat(codes, _repetitions(frame_column(frame, counts), counts), axis=0)
+        codes = np.repeat(codes, _repetitions(frame, counts, domain), axis=0)
     return codes if substitutes is None else with_substitutes(codes, domain.shape, substitutes)
 
 
-def _repetitions(column: pd.Series[Any], name: str) -> NDArray[np.int64]:
+def _repetitions(frame: pd.DataFrame, name: str, domain: Domain) -> NDArray[np.int64]:
     """Return how many respondents each row of a frequency table stands for."""
-    if not is_numeric_dtype(column) or is_bool_dtype(column):
-        raise LdpstatsError(f"the column {name!r} of {column.dtype}", "whole numbers of respondents")
+    if not is_hashable(name) or name in domain.categories:
+        came = "an attribute of the domain" if is_hashable(name) else f"of type {type(name).__name__}"
+        raise LdpstatsError(f"counts = {name!r}, {came}", "the name of a column beside the attributes")
+    column = frame_column(frame, name).infer_objects()
+    if not is_numeric_dtype(column) or is_bool_dtype(column) or is_complex_dtype(column):
+        raise LdpstatsError(
+            f"the column {name!r} of {column.dtype}",
+            "whole numbers of respondents",
+            f"pandas.to_numeric(frame[{name!r}]) makes numbers of text.",
+        )
     values = column.to_numpy(dtype=float)
     wrong = np.flatnonzero(~((values >= 0) & (values < np.inf) & (values == np.floor(values))))
     if wrong.size:

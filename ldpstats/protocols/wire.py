@@ -14,7 +14,7 @@ from pandas.api.types import is_integer_dtype
 from ldpstats.arrays import BoolArray
 from ldpstats.errors import ReportError, one_line, shortened
 from ldpstats.mechanisms import ReportFormat
-from ldpstats.parts import Parts, are_identities
+from ldpstats.parts import LARGEST_PLACE, Parts, are_identities
 
 _LETTER = "c"
 """What a collection begins with in rows: it keeps a file reader from taking its digits for a number."""
@@ -104,11 +104,14 @@ def _refuse_unnumbered(reports: pd.DataFrame) -> None:
             f"the collection {shortened(reports['collection'].iloc[wrong[0]])} in {_row(reports, wrong)}",
             f"{_LETTER!r} and 32 hexadecimal digits, as they were sent",
         )
-    whole = is_integer_dtype(reports["number"].infer_objects())
-    wrong = np.flatnonzero(reports["number"] < 0) if whole else np.arange(len(reports))
+    wrong = np.flatnonzero(~_whole_numbers(reports["number"], LARGEST_PLACE))
     if wrong.size:
         number = reports["number"].iloc[wrong[:1]].tolist()[0]
-        raise ReportError(f"the respondent's number {shortened(number)} in {_row(reports, wrong)}", "whole numbers")
+        raise ReportError(
+            f"the respondent's number {shortened(number)} in {_row(reports, wrong)}",
+            f"whole numbers below {LARGEST_PLACE}, in a column of whole numbers",
+            "Read and write the rows as they were sent: a column with gaps, or read as text, has become another.",
+        )
     key = ["collection", "number", "group"]
     again = np.flatnonzero(reports.duplicated(key))
     if again.size:
@@ -121,20 +124,30 @@ def _refuse_unnumbered(reports: pd.DataFrame) -> None:
         )
 
 
+def _whole_numbers(column: pd.Series[Any], bound: int) -> BoolArray:
+    """Say which values of a column are whole numbers from 0 to below a bound: none if it is no column of such."""
+    plain = column.infer_objects()
+    if not is_integer_dtype(plain):
+        return np.zeros(len(column), dtype=np.bool_)
+    return np.asarray(plain.between(0, bound - 1).fillna(value=False), dtype=np.bool_)
+
+
 def refuse_impossible_cells(reports: pd.DataFrame, cells: Mapping[str, int]) -> None:
     """Refuse rows whose report is no cell of their group's table, or whose block is no whole number."""
     for column in ("report", "block"):
-        if list(reports.columns).count(column) != 1 or reports[column].dtype.kind not in "iu":
-            raise ReportError(f"reports without a column {column!r} of whole numbers", "the rows as they were sent")
+        if list(reports.columns).count(column) != 1:
+            raise ReportError(f"reports without a column {column!r}", "the rows as they were sent")
     limits = reports["group"].astype(object).map(cells).astype(np.int64)
-    reported, blocks = (reports[column].to_numpy(np.int64) for column in ("report", "block"))
-    wrong = np.flatnonzero((reported < 0) | (reported >= limits.to_numpy()) | (blocks < 0))
+    # a block number is below the number of rows, whatever was asked
+    fits = _whole_numbers(reports["block"], len(reports)) & _whole_numbers(reports["report"], max(cells.values()))
+    reported = reports["report"].where(fits, -1).to_numpy(np.int64)
+    wrong = np.flatnonzero(~fits | (reported >= limits.to_numpy()))
     if wrong.size:
         row = reports.iloc[wrong[0]]
         raise ReportError(
-            f"the report {row['report']} in block {row['block']} in {_row(reports, wrong)}",
-            f"cells of {row['group']!r} below {limits.iloc[wrong[0]]}, in blocks numbered from 0",
-            "Check that client and server use the same protocol.",
+            f"the report {shortened(row['report'])} in block {shortened(row['block'])} in {_row(reports, wrong)}",
+            f"cells of {row['group']!r} below {limits.iloc[wrong[0]]}, in blocks numbered from 0: whole numbers",
+            "Check that client and server use the same protocol, and that the columns were read as they were sent.",
         )
 
 

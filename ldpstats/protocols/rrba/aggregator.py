@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -101,9 +101,7 @@ class Aggregator(Owned):
         """Return the question for the next respondent."""
         number = self._made
         if number >= self._reserved:
-            if self._journal is not None:
-                self._journal.write(["reserve", number + _RESERVED])
-            self._reserved = number + _RESERVED
+            self._wholly_or_not(partial(self._reserve, number + _RESERVED), lambda: None)
         self._made += 1
         block, groups = self._open_groups(self._unit(number))
         return Query(self._fingerprint, number, block, self._token(number, block), groups)
@@ -112,14 +110,14 @@ class Aggregator(Owned):
     def take(self, answer: Answer) -> None:
         """Count an answer; one that this aggregator did not ask for, or has counted before, is refused."""
         self._refuse(answer)
-        if self._journal is not None:
-            self._journal.write(["answer", answer.number, answer.block, answer.cells, answer.simulated])
         unit = self._unit(answer.number)
-        self._count(answer.number, answer.block, answer.cells, simulated=answer.simulated)
-        if self._series[unit].is_full:
-            # without room for the line the block stays open, takes more answers, and the next of them tries again
-            with suppress(NoRoomError):
-                self._open_next(unit)
+        uncounted = self._series[unit].undoing(answer.block, answer.cells)
+
+        def undo() -> None:
+            uncounted()
+            self._answered[answer.number : answer.number + 1] = b"\0"
+
+        self._wholly_or_not(partial(self._take, unit, answer), undo)
 
     @in_turn
     def tables(self, method: str = "mle") -> TableSet:
@@ -205,6 +203,33 @@ class Aggregator(Owned):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _wholly_or_not(self, step: Callable[[], None], undo: Callable[[], None]) -> None:
+        """Leave journal and counts as they were if a step is interrupted, by a key or a timer, wherever it is."""
+        place = None if self._journal is None else self._journal.place
+        try:
+            step()
+        except LdpstatsError:  # refused before anything was written or counted
+            raise
+        except BaseException:
+            undo()
+            if self._journal is not None and place is not None:
+                self._journal.back_to(place)
+            raise
+
+    def _reserve(self, numbers: int) -> None:
+        if self._journal is not None:
+            self._journal.write(["reserve", numbers])
+        self._reserved = numbers
+
+    def _take(self, unit: int, answer: Answer) -> None:
+        if self._journal is not None:
+            self._journal.write(["answer", answer.number, answer.block, answer.cells, answer.simulated])
+        self._count(answer.number, answer.block, answer.cells, simulated=answer.simulated)
+        if self._series[unit].is_full:
+            # without room for the line the block stays open, takes more answers, and the next of them tries again
+            with suppress(NoRoomError):
+                self._open_next(unit)
 
     def _unit(self, number: int) -> int:
         return (self._first + number) % len(self._series)

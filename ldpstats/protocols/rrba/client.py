@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ldpstats.arrays import real_number
 from ldpstats.columns import Category, known_category
 from ldpstats.domain import Domain
 from ldpstats.envelope import opened, sealed
@@ -90,13 +90,13 @@ class Client(Owned):
             raise LdpstatsError(f"a protocol over {protocol.domain!r}", f"one over the questionnaire {self._domain!r}")
         self._protocol = protocol
         self._record = _own_record(self._domain, record, _policy(protocol, outside))
-        self._spent: float = 0.0
-        self._answers: dict[_Key, tuple[Answer, float]] = {}
+        # each with what it cost, and what all up to it did: in one entry, which no interruption can part
+        self._answers: dict[_Key, tuple[Answer, float, float]] = {}
 
     @property
     def spent(self) -> float:
         """The strict ε of her whole record that all her answers together cost."""
-        return self._spent
+        return next(reversed(self._answers.values()))[2] if self._answers else 0.0
 
     @in_turn
     def answer(self, query: Query, rng: Rng = None) -> Answer:
@@ -114,14 +114,14 @@ class Client(Owned):
             reported = tuple(asked.randomizer.randomize_one(asked.cell(self._record), word) for asked in query.groups)
             drawn = Answer(query.protocol, query.number, query.block, query.token, reported, rng is not None)
             # and only now, when nothing can fail any more, is it paid for
-            self._spent, self._answers[key] = after, (drawn, level)
+            self._answers[key] = drawn, level, after
         return self._answers[key][0]
 
     @in_turn
     def to_json(self) -> str:
         """Return everything as JSON: her record, her answers, and what they cost. It is as private as the record."""
-        answers = [{**drawn.to_dict(), "epsilon": _plain_level(level)} for drawn, level in self._answers.values()]
-        levels = {"limit": _plain_level(self.limit), "spent": _plain_level(self._spent)}
+        answers = [{**drawn.to_dict(), "epsilon": _plain_level(level)} for drawn, level, _ in self._answers.values()]
+        levels = {"limit": _plain_level(self.limit), "spent": _plain_level(self.spent)}
         known = {"domain": self._domain.to_dict(), "record": self._record}
         protocol = None if self._protocol is None else self._protocol.to_json()
         return sealed(*_SAVED, {**known, "protocol": protocol, **levels, "answers": answers})
@@ -144,8 +144,8 @@ class Client(Owned):
         client = cls(domain, record, _read_level(body["limit"]), protocol=protocol)
         for plain in body["answers"]:
             client._remember(dict(plain))
-        if client._spent != _read_level(body["spent"]) or client._spent > client.limit:
-            raise ValueError(f"{body['spent']!r} spent of {client.limit!r} on answers that cost {client._spent!r}")
+        if client.spent != _read_level(body["spent"]) or client.spent > client.limit:
+            raise ValueError(f"{body['spent']!r} spent of {client.limit!r} on answers that cost {client.spent!r}")
         return client
 
     def _remember(self, plain: dict[str, Any]) -> None:
@@ -153,7 +153,7 @@ class Client(Owned):
         key = (drawn.protocol, drawn.number, drawn.token)
         if key in self._answers or not level > 0:
             raise ValueError(f"two answers to query {drawn.number}, or one that costs {level!r}")
-        self._spent, self._answers[key] = _sum_above(self._spent, level), (drawn, level)
+        self._answers[key] = drawn, level, _sum_above(self.spent, level)
 
     def _refuse_other_questions(self, query: Query) -> None:
         known = self._domain.categories
@@ -183,7 +183,7 @@ class Client(Owned):
 
     def _affordable(self, query: Query) -> float:
         """Return what will have been spent; refuse what would be too much."""
-        after = _sum_above(self._spent, query.strict_epsilon())
+        after = _sum_above(self.spent, query.strict_epsilon())
         if after > self.limit:
             raise LdpstatsError(
                 f"a query of strict epsilon = {query.strict_epsilon()!r}, with which {after!r} were spent",
@@ -194,9 +194,10 @@ class Client(Owned):
 
 
 def _checked_limit(limit: object) -> float:
-    if isinstance(limit, bool) or not isinstance(limit, Real) or not float(limit) > 0:
-        raise LdpstatsError(f"limit = {limit!r}", "a level above 0; math.inf for no limit")
-    return float(limit)
+    number = real_number(limit)
+    if not number > 0 or (number == math.inf and limit != math.inf):
+        raise LdpstatsError(f"limit = {shortened(limit)}", "a level above 0; math.inf for no limit")
+    return number
 
 
 def _policy(protocol: RRBA | None, outside: str | None) -> str:

@@ -39,6 +39,7 @@ class Journal:
 
     def __init__(self, path: str | Path, about: object) -> None:
         self._path, self._process = _checked_path(path), os.getpid()
+        self._last = b""
         self._head, self._digest = _line("", [_FORMAT, _VERSION, _NOTE, about])
         self._file = _opened(self._path)
         try:
@@ -88,6 +89,20 @@ class Journal:
         line, digest = _line(self._digest, entry)
         self._append(line)
         self._digest = digest
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """Where the next line will stand, for `back_to`."""
+        return self._size, self._digest
+
+    def back_to(self, place: tuple[int, str]) -> None:
+        """Take lines back that were written since, wholly or in part, and never acknowledged; nobody else's."""
+        with open(self._file, "rb", closefd=False) as file:
+            file.seek(self._size)
+            rest = file.read(len(self._last) + 1)
+        if os.fstat(self._file).st_size >= self._size and self._last.startswith(rest):
+            os.ftruncate(self._file, place[0])
+            self._size, self._digest = place
 
     def close(self) -> None:
         """Close the file, and let others have it."""
@@ -140,6 +155,7 @@ class Journal:
                 "a file that belongs to this aggregator alone",
                 "Nothing was counted; what was acknowledged stands in what is left of the file.",
             )
+        self._last = data
         try:
             whole = os.write(self._file, data) == len(data)
         except OSError:

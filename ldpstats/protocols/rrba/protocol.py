@@ -307,7 +307,8 @@ class RRBA(SavedProtocol):
             counted = [block_counts(own, cells[name]) for own, name in zip(rows, names, strict=True)]
             self._refuse_gaps(counted, names)
             parts.append(_same_respondents([parts_of(own, unit) for own in rows], names))
-            simulated = np.bincount(rows[0]["block"], weights=simulated_rows(rows[0]), minlength=len(counted[0]))
+            own = rows[0]["block"].to_numpy(np.int64)
+            simulated = np.bincount(own, weights=simulated_rows(rows[0]), minlength=len(counted[0]))
             for block, number in zip(zip(*counted, strict=True), simulated, strict=True):
                 one.take_all(block, simulated=int(number))
         return self.tables_of(series, method, parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -146,6 +146,22 @@ class Series:
             for place, (randomizer, cell) in enumerate(zip(block.randomizers, cells, strict=True)):
                 alone = np.eye(1, randomizer.k, cell, dtype=int)[0]
                 self._earlier[place] = self._earlier[place] + told(randomizer, alone, 1)
+
+    def undoing(self, position: int, cells: Sequence[int]) -> Callable[[], None]:
+        """Return what takes a report about these cells back, with all that follows from it, however far it came."""
+        block, blocks, earlier = self.blocks[position], len(self.blocks), self._earlier[:]
+        n, simulated, late = block.n, block.simulated, block.late
+        kinds = [block.counts, *([late] if late else [])]
+        known = [(counts, cell, counts[cell]) for kind in kinds for counts, cell in zip(kind, cells, strict=True)]
+
+        def undo() -> None:
+            del self.blocks[blocks:]
+            self._earlier = earlier
+            block.n, block.simulated, block.late = n, simulated, late
+            for counts, cell, number in known:
+                counts[cell] = number
+
+        return undo
 
     def take_all(self, counts: Sequence[NDArray[np.int64]], *, simulated: int) -> None:
         """Count the reports of several respondents, no more than the open block still needs; so many are simulated."""
