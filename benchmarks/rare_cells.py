@@ -31,7 +31,7 @@ from ldpstats.blocks import Block
 from ldpstats.estimation import Estimate, LinearPooling
 from ldpstats.inference.comparisons import Comparison, odds_ratio_of, risk_difference_of, risk_ratio_of
 from ldpstats.inference.confidence import Inversion
-from ldpstats.inference.inversion import Reports, ends_of, least_tail
+from ldpstats.inference.inversion import Reports, counted_by_part, ends_of, least_tail
 from ldpstats.noise import NoiseModel, Tally
 from ldpstats.questions import Question
 
@@ -124,6 +124,16 @@ def tallies(setting: Rare, noise: NoiseModel, rng: np.random.Generator) -> tuple
     return counts, often / setting.runs
 
 
+def by_part(
+    reports: Reports, comparison: Comparison, counts: NDArray[np.int64]
+) -> tuple[Reports, Comparison, NDArray[np.int64]]:
+    """Count the reports of every part together where `odds_ratio` and its like do so."""
+    blocks, compared_parts = counted_by_part(reports.blocks, comparison)
+    if blocks[0].noise.outputs < counts.shape[1]:
+        counts = np.stack([counts[:, comparison.parts == part].sum(axis=1) for part in compared_parts.parts], axis=1)
+    return Reports(tuple(blocks)), compared_parts, counts
+
+
 def held(
     reports: Reports, comparison: Comparison, truth: float, counts: NDArray[np.int64]
 ) -> tuple[BoolArray, BoolArray]:
@@ -165,7 +175,8 @@ def compared(setting: Rare, noise: NoiseModel, counts: NDArray[np.int64], weight
     sparse = counts.min(axis=1) < FEW
     for name, comparison in comparisons(setting.shape).items():
         old, endless = holds(before[name][0], truth[name])
-        new, unbounded = held(reports, comparison, truth[name], counts)
+        of_parts, parts, by_parts = by_part(reports, comparison, counts)
+        new, unbounded = held(of_parts, parts, truth[name], by_parts)
         now, open_now = np.where(sparse, new, old), np.where(sparse, unbounded, endless)
         yield _row(setting, name, *(float(weight @ one) for one in (old, now, endless, open_now)))
 

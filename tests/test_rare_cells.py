@@ -371,3 +371,38 @@ def test_intervals_say_that_categories_were_left_out() -> None:
         assert "among the categories that are kept" in effect.covers
     whole = ldp.association(table_of(block_of(ldp.GRR(6, 8.0).noise, [300, 100, 80, 100, 300, 90])))
     assert "kept" not in whole.covers
+
+
+class TestCountedByPart:
+    """Where noise allows it, the reports of all cells of a part are one count."""
+
+    def test_the_interval_is_that_of_the_table_of_parts(self) -> None:
+        noise = ldp.GRR(6, 4.0).noise
+        fine = table_of(block_of(noise, [14, 3, 20, 2, 15, 16]))
+        coarse = fine.collapse({"column": {"c0": ["c0"], "rest": ["c1", "c2"]}})
+        one, other = (ldp.risk_ratio(table, rows=("r0", "r1"), column="c0") for table in (fine, coarse))
+        assert isinstance(one.inversion, ScoreInversion)
+        assert one.inversion.reports.cells == 4
+        assert one.estimate == pytest.approx(other.estimate, rel=1e-9)
+        assert one.conf_int() == pytest.approx(other.conf_int(), rel=1e-6)
+
+    def test_supports_are_counted_as_they_came(self) -> None:
+        table = table_of(block_of(ldp.OUE(6, 4.0).noise, [14, 3, 20, 2, 15, 16], 30))
+        effect = ldp.risk_ratio(table, rows=("r0", "r1"), column="c0")
+        assert isinstance(effect.inversion, ScoreInversion)
+        assert effect.inversion.reports.cells == 6
+
+    def test_very_many_cells_get_a_normal_approximation_that_says_so(self) -> None:
+        side = 20
+        domain = ldp.Domain({"row": range(side), "column": range(side)})
+        people = np.ones((side, side), dtype=np.int64)
+        words = {
+            mechanism: ldp.odds_ratio(
+                ldp.SampledGroups(domain, epsilon=6.0, mechanism=mechanism).simulate(people, rng=1)["row", "column"],
+                rows=(0, 1),
+                columns=(0, 1),
+            ).inversion.words
+            for mechanism in ("grr", "oue")
+        }
+        assert "exact law" in words["grr"]
+        assert "normal approximation" in words["oue"]

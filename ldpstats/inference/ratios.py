@@ -1,8 +1,9 @@
 """Effects that compare a few cells: odds ratio, risk ratio, and differences of risks and of proportions.
 
 Where every report was counted often their intervals are Fieller's. Where some was counted fewer than 20 times, as in
-nearly empty cells, the score test is inverted with the law of the reports themselves (see `inversion`). How often both
-hold the truth is measured in benchmarks/interval_coverage.py.
+nearly empty cells, the score test is inverted with the law of the reports themselves (see `inversion`), unless these
+are of more than 300 kinds and cannot be counted by part. How often both hold the truth is measured in
+benchmarks/interval_coverage.py and benchmarks/rare_cells.py.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ldpstats.inference.comparisons import (
 from ldpstats.inference.confidence import Inversion, Quotient, WholeRange
 from ldpstats.inference.effect_size import Effect, is_sparse, never_certain, unbiased_cells
 from ldpstats.inference.effects import two_way_shape
-from ldpstats.inference.inversion import Reports, ScoreInversion
+from ldpstats.inference.inversion import Reports, ScoreInversion, counted_by_part
 from ldpstats.tables import Table, checked_table
 
 Pair = Sequence[Any] | None
@@ -226,9 +227,12 @@ def _quotient(
 
 
 def _inversion(table: Table, quotient: Quotient, comparison: Comparison) -> Inversion:
-    """Return the score test's sets where some report is rare, and the reports themselves are there to be counted."""
-    reports = Reports.of(table.blocks) if is_sparse(table) else None
-    return quotient if reports is None else ScoreInversion(reports, comparison)
+    """Return the score test's sets where some report is rare, and the reports are there to be counted (see there)."""
+    if not is_sparse(table):
+        return quotient
+    blocks, compared = counted_by_part(table.blocks, comparison)
+    reports = Reports.of(blocks)
+    return quotient if reports is None else ScoreInversion(reports, compared)
 
 
 def _risks(table: Table, rows: Pair, column: Any) -> tuple[Positions, int, str]:
