@@ -231,10 +231,12 @@ def refuse_frequencies(frame: pd.DataFrame, names: Sequence[str], cells: int) ->
 def _column_of_counts(frame: pd.DataFrame, names: Sequence[str], cells: int) -> Any:
     """Return the name of the column that may hold counts: by its name, or of any name where the rows are many."""
     left = [(name, position) for position, name in enumerate(frame.columns) if name not in names]
-    many = len(frame) * (len(frame) - 1) / (2 * cells) >= _HARDLY
+    hardly = len(frame) * (len(frame) - 1) / (2 * cells) >= _HARDLY
     for known in (_COUNTS, _WEIGHTS, None):
+        if known is not _COUNTS and len(frame) > cells:  # then some are alike
+            return None
         for name, position in left:
-            suits = many if known is None else _called(name) in known
+            suits = hardly if known is None else _called(name) in known
             if suits and _holds_counts(frame.iloc[:, position]):
                 return name
     return None

@@ -12,6 +12,7 @@ from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
 
 _NAMES = ("format", "version", "digest against accidents, not attackers", "body")
 _WRITER = "ldpstats "
+_NOT_ITS_NAME = "Pass what the file holds, not its name: pathlib.Path(name).read_text(encoding='utf-8')."
 UNREADABLE = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError)
 """What a body that is not as it was written may raise in whoever reads it."""
 
@@ -47,6 +48,7 @@ def opened(text: str, kind: str, version: int, read: Callable[[Any], Read]) -> R
         raise LdpstatsError(
             f"text that is not a saved {kind} ({shortened_reason(error)})",
             f"a whole file of the format '{_WRITER}{kind}', version {version}, as it was written",
+            "" if isinstance(text, (str, bytes)) and "{" in str(text) else _NOT_ITS_NAME,
         ) from error
 
 

@@ -96,7 +96,8 @@ class Parts:
     @property
     def asked(self) -> list[tuple[int, ...]]:
         """Which units of which collections they are of."""
-        return list(map(tuple, np.unique(self.intervals[:, :3], axis=0).tolist()))
+        begins = np.append(True, ~_same_collection(self.intervals))[: len(self.intervals)]
+        return list(map(tuple, self.intervals[begins, :3].tolist()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Parts) and np.array_equal(self.intervals, other.intervals)

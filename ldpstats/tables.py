@@ -270,6 +270,12 @@ class Table:
 
     def by_block(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return what every block with reports says by itself, unbiased: a row per block and cell (in RRBA: Eq. 4)."""
+        if self.derived is not None:
+            raise LdpstatsError(
+                f"the blocks of the derived table of {' and '.join(self.attributes)}",
+                "a table that still has its reports",
+                "Ask the table that it was derived from.",
+            )
         alone = [replace(self, blocks=(block,), method="unbiased").to_frame(alpha) for block in self.blocks if block.n]
         refuse_empty(len(alone), f"the table of {' and '.join(self.attributes)}")
         return pd.concat(alone, keys=range(len(alone)), names=["block"])

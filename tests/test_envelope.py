@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,3 +65,12 @@ def test_no_change_of_a_letter_is_read_as_something_else():
         except LdpstatsError:
             continue
         assert read == BODY
+
+
+@pytest.mark.parametrize("name", ["tables.json", Path("tables.json"), "", None])
+def test_the_name_of_a_file_is_not_what_it_holds(name: Any):
+    with pytest.raises(LdpstatsError, match=r"not a saved thing .*Pass what the file holds, not its name"):
+        opened(name, "thing", 1, lambda body: body)
+    with pytest.raises(LdpstatsError) as error:
+        opened(sealed("thing", 1, [])[:-1], "thing", 1, lambda body: body)
+    assert "its name" not in str(error.value)

@@ -313,3 +313,15 @@ def test_a_stored_record_that_was_damaged_is_not_drawn_anew(damage: dict[str, An
 def test_statements_of_substitutes_are_true_or_false() -> None:
     with pytest.raises(LdpstatsError, match="substitutes = 1"):
         ldp.PrivacyStatement(1.0, "a record", substitutes=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("column", [[1, 2, 1, 2], [1.0, None, 2.0, 2.0]])
+def test_a_column_of_another_type_is_warned_of(column: list[Any]) -> None:
+    """Numbers where the questionnaire has texts would all be replaced, and nothing would tell."""
+    protocol = ldp.SampledGroups(ldp.Domain({"age": ["1", "2"], "sex": ["F", "M"]}), epsilon=1.0, outside="random")
+    frame = pd.DataFrame({"age": column, "sex": list("FMFM")})
+    for use in (protocol.collect, protocol.simulate, protocol.reports):
+        with pytest.warns(UserWarning, match=r"No answer in column 'age' .* 1(.0)? is none of '1', '2'.*Convert"):
+            use(frame, rng=1)
+    protocol.collect(frame.assign(age=["1", *column[1:]]), rng=1)
+    protocol.collect(frame.assign(age=None), rng=1)

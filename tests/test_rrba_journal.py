@@ -671,3 +671,23 @@ def test_an_interrupted_client_has_paid_for_what_it_answered_and_for_nothing_els
         if not came:
             return
     raise AssertionError("it never came to an end")
+
+
+@pytest.mark.parametrize("end", ['{"format": "ldpstats RRBA aggregator", "version": 2}', "a note", " ", "\r", "[1, 2"])
+def test_what_something_else_has_put_at_the_end_is_not_cut_off(path: Path, end: str) -> None:
+    """A saved state, without a line break, appended to the journal by mistake."""
+    before = path.read_bytes() + end.encode()
+    path.write_bytes(before)
+    for _ in range(2):
+        with pytest.raises(LdpstatsError, match=r"at whose end stands .*Nothing in it was changed"):
+            PROTOCOL.aggregator(path)
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("end", [b"[", b'["', b'["answer",8,2,[1],fal', bytes(500), b'["block",0' + bytes(9)])
+def test_what_a_process_or_machine_left_unfinished_is_cut_off(path: Path, end: bytes) -> None:
+    before = path.read_bytes()
+    path.write_bytes(before + end)
+    with PROTOCOL.aggregator(path) as aggregator:
+        assert aggregator.n == 8
+    assert path.read_bytes() == before

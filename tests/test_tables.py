@@ -191,3 +191,10 @@ def test_honest_statements_are_accepted_at_every_level(domain: Domain, mechanism
     protocol = SampledGroups(domain, epsilon=epsilon, mechanism=mechanism)
     tables = protocol.simulate(np.full(12, 100), rng=1)
     assert TableSet.from_json(tables.to_json()).privacy.epsilon == protocol.privacy().epsilon <= epsilon
+
+
+def test_a_derived_table_says_that_it_has_no_blocks() -> None:
+    domain = Domain({"sex": ["F", "M"], "age": ["young", "middle", "old"]})
+    table = SampledGroups(domain, epsilon=1.0, mechanism="oue").simulate(np.full(6, 20), rng=1)["sex", "age"]
+    with pytest.raises(LdpstatsError, match=r"blocks of the derived table .*Ask the table that it was derived from"):
+        table.collapse({"age": {"not old": ["young", "middle"]}}).by_block()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -14,7 +15,7 @@ from pandas.api.types import is_bool_dtype, is_complex_dtype, is_hashable, is_nu
 from ldpstats.arrays import as_array, counts_array
 from ldpstats.columns import frame_column, refuse_frequencies
 from ldpstats.domain import Domain
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.protocols.outside import with_substitutes
 from ldpstats.questions import Question
 from ldpstats.randomness import Draws, client_draws
@@ -143,11 +144,26 @@ def respondents(
     array([0, 0, 1])
     """
     codes = domain.encode(frame, marked=substitutes is not None)
+    _warn_of_foreign_columns(domain, frame, codes)
     if counts is None:
         refuse_frequencies(frame, domain.names, domain.size())
     else:
         codes = np.repeat(codes, _repetitions(frame, counts, domain), axis=0)
     return codes if substitutes is None else with_substitutes(codes, domain.shape, substitutes)
+
+
+def _warn_of_foreign_columns(domain: Domain, frame: pd.DataFrame, codes: NDArray[np.int64]) -> None:
+    """Warn of a column without a known answer that has some as another type: 1 or 1.0 where the category is '1'."""
+    for (name, categories), column in zip(domain.categories.items(), codes.T, strict=True):
+        if column.size > 1 and column.max() < 0:
+            known = set(map(str, categories))
+            twins = [one for one in frame[name] if known & {str(one), f"{one:g}" if isinstance(one, float) else ""}]
+            if twins:
+                warnings.warn(
+                    f"No answer in column {name!r} is a category, and all are replaced by random ones: {twins[0]!r} is "
+                    f"none of {one_line(categories)}. Convert the column.",
+                    stacklevel=2,
+                )
 
 
 def _repetitions(frame: pd.DataFrame, name: str, domain: Domain) -> NDArray[np.int64]:

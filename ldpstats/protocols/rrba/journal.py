@@ -18,6 +18,7 @@ from ldpstats.errors import LdpstatsError, shortened
 _FORMAT, _VERSION = "ldpstats rrba journal", 2
 _NOTE = "every line ends with a digest of all lines so far: against accidents, not attackers"
 _SIGNATURE = f'["{_FORMAT}",'.encode()
+_LINE = b'["'
 _DIGEST_BYTES = 16
 _TAIL = len(',""]\n') + 2 * _DIGEST_BYTES
 _FLAGS = ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK")
@@ -75,10 +76,23 @@ class Journal:
         """Cut off what was never acknowledged, to write after all that was replayed."""
         size = os.fstat(self._file).st_size
         if size > self._size:
+            self._refuse_foreign_end()
             os.ftruncate(self._file, self._size)
         elif size < self._size:
             self._size = size
             self._append(b"\n")
+
+    def _refuse_foreign_end(self) -> None:
+        """Refuse to cut off what does not begin as a line of ours does, or as a machine that failed leaves it."""
+        with open(self._file, "rb", closefd=False) as file:
+            file.seek(self._size)
+            start = file.read(len(_LINE))
+        if start != _LINE[: len(start)] and start.strip(b"\0"):
+            raise LdpstatsError(
+                f"the journal {self._path.name!r}, at whose end stands {shortened(start)} and more",
+                "a journal as it was written, perhaps with an unfinished line at its end",
+                f"Nothing in it was changed. Move what stands behind its first {self._size} bytes to another file.",
+            )
 
     def write(self, entry: list[Any]) -> None:
         """Add a line; where there is no room for the whole of it, none of it stays."""
