@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import pytest
+from interruptions import interrupted
 
 from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError
@@ -341,3 +343,20 @@ def test_a_hundred_thousand_users_take_no_loop() -> None:
         memo.reports(np.arange(100_000), np.ones(100_000, dtype=int))
     assert len(memo) == 200_000
     assert calls == [0, 100_000]
+
+
+@pytest.mark.parametrize("kind", [LSUE(3, 2.0), LOLH(3, 2.0)])
+def test_an_interrupted_round_leaves_permanent_answers_whole(kind: Longitudinal) -> None:
+    """A step that is half done would give respondents the permanent answers of others."""
+    for step in range(0, 6000, 9):
+        memo = Memo(kind)
+        memo.reports(["ann", "bob"], [0, 2], rng=1)
+        before = memo.to_json()
+        came = interrupted(partial(memo.reports, ["eve", "bob", "joe"], [1, 0, 0], rng=2), step, "memo.py")
+        users = json.loads(memo.to_json())["body"]["users"]
+        assert memo.to_json() == before or users == ["ann", "bob", "eve", "joe"]
+        memo.reports(["eve", "bob", "joe", "ann"], [1, 0, 0, 0], rng=3)
+        assert Memo.from_json(memo.to_json(), kind).to_json() == memo.to_json()
+        if not came:
+            return
+    raise AssertionError("it never came to an end")

@@ -15,10 +15,10 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
+from interruptions import interrupted
 
 from ldpstats import RRBA, Domain, LdpstatsError
 from ldpstats.errors import ReportError
@@ -598,38 +598,6 @@ def test_some_damaged_files_meet_with_no_error_but_ours() -> None:
 # -- interruptions
 
 
-class Interruption(BaseException):
-    """What a key or a timer raises between any two steps."""
-
-
-def interrupted(call: Callable[[], object], step: int) -> bool:
-    """Run a call, and interrupt it before this step of the package's own code; say whether it came that far."""
-    left = step
-
-    def local(frame: FrameType, event: str, _: object) -> Any:
-        nonlocal left
-        frame.f_trace_opcodes = True
-        left -= event == "opcode"
-        if left < 0:
-            sys.settrace(None)
-            raise Interruption
-        return local
-
-    def called(frame: FrameType, *_: object) -> Any:
-        frame.f_trace_opcodes = True
-        return local if f"{os.sep}rrba{os.sep}" in frame.f_code.co_filename else None
-
-    before = sys.gettrace()
-    sys.settrace(called)
-    try:
-        call()
-    except Interruption:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
-
-
 @pytest.mark.parametrize("place", ["first query", "last answer of a block"])
 @pytest.mark.parametrize("kind", ["journal", "state"])
 def test_interruptions_anywhere_lose_nothing_and_count_nothing_twice(tmp_path: Path, kind: str, place: str) -> None:
@@ -638,13 +606,13 @@ def test_interruptions_anywhere_lose_nothing_and_count_nothing_twice(tmp_path: P
         path = tmp_path / str(step) if kind == "journal" else None
         aggregator, came = PROTOCOL.aggregator(path), False
         if place == "first query":
-            came = interrupted(aggregator.query, step)
+            came = interrupted(aggregator.query, step, "rrba")
             run(aggregator, 3)
             run(aggregator, 1)
         else:
             run(aggregator, 2)
             answer = answered(aggregator.query())
-            came = interrupted(partial(aggregator.take, answer), step)
+            came = interrupted(partial(aggregator.take, answer), step, "rrba")
             with suppress(ReportError):  # if it was counted, and interrupted before that was said
                 aggregator.take(answer)
             run(aggregator, 1)
@@ -663,7 +631,7 @@ def test_an_interrupted_client_has_paid_for_what_it_answered_and_for_nothing_els
     query = PROTOCOL.aggregator().query()
     for step in range(0, 3000, 3):
         client = PROTOCOL.client({"sex": "F", "car": "no"}, inf)
-        came = interrupted(partial(client.answer, query), step)
+        came = interrupted(partial(client.answer, query), step, "rrba")
         assert client.spent in (0.0, query.strict_epsilon())
         client.answer(query)
         assert Client.from_json(client.to_json()).answer(query) == client.answer(query)

@@ -18,6 +18,7 @@ from ldpstats.randomness import Draws, Rng, client_draws
 
 _SAVED = ("memo", 2)
 _NAMES = {"mechanism", "simulated", "users", "keys", "answers"}
+_STATE = ("simulated", "_users", "_keys", "_answers", "_first")
 _INT64 = np.iinfo(np.int64)
 
 
@@ -87,7 +88,13 @@ class Memo:
         checked = integers_below(values, mechanism.k, "values")
         names = self._checked_users(users, checked.size)
         draws = client_draws(rng)
-        places = self._places(names, checked, draws)
+        known = {name: getattr(self, name) for name in _STATE}
+        try:
+            places = self._places(names, checked, draws)
+        except BaseException:  # interrupted halfway: nothing of it was sent, and what is kept must fit together
+            for name, value in known.items():
+                setattr(self, name, value)
+            raise
         simulated = self.simulated or draws.simulated
         return Reports(mechanism, mechanism.report(self._answers[places], draws), simulated)
 
