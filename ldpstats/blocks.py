@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_many_cells
-from ldpstats.noise import Information, NoiseModel, Tally, noise_from_dict
+from ldpstats.noise import Information, NoiseModel, PatternNoise, Tally, noise_from_dict
 from ldpstats.questions import Question
 
 
@@ -81,6 +81,23 @@ class Block:
     def report_covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the covariance of one report's contribution to the tally."""
         return self.noise.report_covariance(self.question.answer_frequencies(frequencies))
+
+    @property
+    def by_value(self) -> Block:
+        """The same reports, counted by the values that they support; a block that does not count sets is itself."""
+        noise = self.noise
+        if not isinstance(noise, PatternNoise):
+            return self
+        counts = self.tally.counts @ noise.channel.members.astype(np.int64)
+        return replace(self, tally=Tally(noise.by_value, counts, self.n, self.tally.simulated))
+
+    @property
+    def summed(self) -> tuple[Block, FloatArray | None]:
+        """The reports by value, and how the entries of the tally are added up to those; None where they are the same.
+
+        Linear estimates are made of these: what else whole reports tell is for the likelihood.
+        """
+        return self.by_value, self.noise.channel.members if isinstance(self.noise, PatternNoise) else None
 
     def merged_with(self, other: Block) -> Block:
         """Add the reports of other respondents to the same question through the same noise."""

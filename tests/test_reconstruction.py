@@ -138,7 +138,7 @@ def test_what_cannot_be_put_together_is_refused() -> None:
     with pytest.raises(NotIdentifiedError, match="'d'"):
         reconstruct(collected(2.0, groups=PAIRS), tuple("ad"))
     with pytest.raises(LdpstatsError, match="without a likelihood"):
-        reconstruct(collected(2.0, mechanism="oue"), tuple("ab"), "em")
+        reconstruct(collected(2.0, mechanism="olh"), tuple("ab"), "em")
     with pytest.raises(LdpstatsError, match="no reports behind the tables"):
         reconstruct(SampledGroups(DOMAIN, epsilon=1.0).simulate(np.zeros(24, dtype=int), rng=1), tuple("ab"))
 

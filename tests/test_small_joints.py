@@ -405,7 +405,7 @@ def test_reports_without_a_likelihood_and_other_wrong_tables_are_refused() -> No
     derived = Table(pairs[0].domain, (), pairs[0].privacy, pairs[0].cells)
     other = Domain({"a": ["x", "z"], "b": [1, 2, 3], "c": [False, True]})
     for tables, domain, words in (
-        (collected(mechanism="oue"), ABC, "without a likelihood"),
+        (collected(mechanism="olh"), ABC, "without a likelihood"),
         ([derived], ABC, "no reports of its own"),
         (pairs, other, "other categories"),
     ):

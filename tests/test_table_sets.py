@@ -49,7 +49,7 @@ def test_different_mechanisms_become_blocks_of_one_pooled_table(domain: Domain, 
     assert merged.n == 2000
     # weighted least squares, as a textbook has it
     rows, values = [], []
-    for block in merged.blocks:
+    for block in (one.by_value for one in merged.blocks):
         (matrix, offset), report = block.design(), block.report_covariance(np.full(4, 0.25))
         weight = np.sqrt(1000 / np.diag(report))
         rows.append(matrix * weight[:, None])

@@ -66,7 +66,7 @@ def test_every_face_of_a_table_tells_the_same(domain: Domain, people: pd.DataFra
     close(table.std_err.ravel(), deviations)
     limits = table.conf_int(0.1).reshape(-1, 2).T
     if len(table.blocks) == 1:
-        tally = table.blocks[0].tally
+        tally = table.blocks[0].by_value.tally
         wilson = np.stack(proportion_confint(tally.counts, tally.n, alpha=0.1, method="wilson"))
         close(limits, tally.noise.debias(wilson))
     else:

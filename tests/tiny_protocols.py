@@ -35,8 +35,8 @@ THREE = pd.DataFrame({"a": [0, 0, 1], "b": [0, 1, 1], "c": [1, 1, 1]})
 
 
 def tally_laws(protocol: Any, group: tuple[str, ...]) -> list[Law]:
-    """Return the exact law of one report's tally, for every value of the group."""
-    used = protocol.mechanism_for(group)
+    """Return the exact law of one report's tally as protocols keep it, for every value of the group."""
+    used = protocol.mechanism_for(group).finest
     laws = []
     for channel in exact_channel(used):
         law: Law = defaultdict(float)

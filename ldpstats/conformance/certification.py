@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
-from ldpstats.conformance import checks, large, sending
+from ldpstats.conformance import checks, large, requirements, sending
 from ldpstats.conformance.memory import MEMO_CHECKS
 from ldpstats.conformance.requirements import Factory
 
@@ -46,14 +47,48 @@ CHECKS: tuple[Callable[[Factory], None], ...] = (
 )
 
 
+_OF_TALLIES: tuple[Callable[[Factory], None], ...] = (
+    checks.noise_model_knows_its_level,
+    checks.estimates_are_unbiased,
+    checks.noise_model_is_exact,
+    checks.likelihoods_are_exact,
+    checks.score_and_information_are_exact,
+    checks.covariance_estimate_is_unbiased,
+    checks.tallies_merge,
+    checks.aggregate_simulation_has_the_law_of_the_reports,
+    checks.bad_reports_are_refused,
+    large.simulation_at_scale_varies_as_claimed,
+)
+_SOME_SIZES = (2, 5)
+
+
+def _of_the_finest_tally(check: Callable[[Factory], None]) -> Callable[[Factory], None]:
+    """Return the same check of the finest tally of a mechanism."""
+
+    @wraps(check)
+    def checked(make: Factory) -> None:
+        check(lambda k, epsilon: make(k, epsilon).finest)
+
+    checked.__name__ = checked.__qualname__ = f"{check.__name__}_in_the_finest_tally"
+    return checked
+
+
+FINEST_CHECKS: tuple[Callable[[Factory], None], ...] = tuple(map(_of_the_finest_tally, _OF_TALLIES))
+
+
 def checks_of(make: Factory) -> tuple[Callable[[Any], None], ...]:
-    """Return the checks of a mechanism, given as a function of k and ε: longitudinal ones have some more."""
-    return (*CHECKS, *MEMO_CHECKS) if hasattr(make(2, 1.0), "remember") else CHECKS
+    """Return the checks of a mechanism, given as a function of k and ε.
+
+    Longitudinal ones have some more, and those that have a finer tally than their own.
+    """
+    made = [requirements.made(make, k, 0.5) for k in _SOME_SIZES]
+    memory = MEMO_CHECKS if hasattr(made[0], "remember") else ()
+    return (*CHECKS, *memory, *(FINEST_CHECKS if any(one.finest != one for one in made) else ()))
 
 
 def check_named(name: str) -> Callable[[Any], None]:
     """Return one check: a function of a function of k and ε."""
-    return next(check for check in (*CHECKS, *MEMO_CHECKS) if check.__name__ == name)
+    return next(check for check in (*CHECKS, *MEMO_CHECKS, *FINEST_CHECKS) if check.__name__ == name)
 
 
 def certify(make: Factory) -> None:

@@ -17,6 +17,8 @@ from ldpstats.estimation.several import above_zero, total_score
 from ldpstats.noise import MultinomialNoise, NoiseModel
 
 _DRAWS = 9999
+# with four aspects a p-value of one in so many is still below the level
+_FEWEST_DRAWS = 4500
 _FEW = 20
 _EXPECTED = 10
 _NEVER = 1e-6
@@ -109,7 +111,7 @@ def _reach(noise: NoiseModel) -> tuple[FloatArray, FloatArray] | None:
     if noise.largest != 1:
         return None
     bounds = noise.bounds()
-    if bounds is not None:
+    if bounds is not None and noise.outputs == noise.cells:
         # an estimate is its own count, rescaled: these are the shares at the frequencies zero and one
         none, every = bounds
         return -none / (every - none), (1 - none) / (every - none)
@@ -147,8 +149,7 @@ def totals(blocks: Sequence[AskedBlock]) -> list[View]:
         return []
 
     def means(counts: Counts) -> FloatArray:
-        kept = [(counts[place], n, slice(None) if law.entries is None else law.entries) for place, n, law in laws]
-        return np.array([tallies[:, entries].sum(axis=-1) / n for tallies, n, entries in kept])
+        return np.array([law.of(counts[place]) / n for place, n, law in laws])
 
     lowest, highest, errors = np.array([(law.lowest, law.highest, np.sqrt(law.variance / n)) for _, n, law in laws]).T
 
@@ -274,11 +275,12 @@ class NearestPoint:
 
     def drawn(self) -> list[NDArray[np.int64]] | None:
         """Draw tallies of as many respondents with these frequencies, if that is not too much work."""
-        if _DRAWS * sum(block.tally.noise.outputs for block in self.blocks) > _MOST_DRAWN:
+        tables = min(_DRAWS, _MOST_DRAWN // sum(block.tally.noise.outputs for block in self.blocks))
+        if tables < _FEWEST_DRAWS:
             return None
         rng = np.random.default_rng(zlib.crc32(b"".join(block.tally.counts.tobytes() for block in self.blocks)))
         return [
-            block.tally.noise.draw(block.question.answer_frequencies(self.frequencies), block.n, _DRAWS, rng)
+            block.tally.noise.draw(block.question.answer_frequencies(self.frequencies), block.n, tables, rng)
             for block in self.blocks
         ]
 

@@ -162,6 +162,10 @@ class _Plain:
         cells = self.tally.noise.cells
         return Question(("value",), (cells,), tuple(range(cells)))
 
+    @property
+    def summed(self) -> tuple[_Plain, None]:
+        return self, None
+
     def design(self) -> tuple[FloatArray, FloatArray]:
         return self.tally.noise.design()
 

@@ -21,6 +21,11 @@ class Measurement(Protocol):
         """The number of reports."""
         ...
 
+    @property
+    def summed(self) -> tuple[Measurement, FloatArray | None]:
+        """The measurement that a linear estimate is made of, and the sums of entries that are its entries, or None."""
+        ...
+
     def design(self) -> tuple[FloatArray, FloatArray]:
         """Return the matrix and the offset of the expectation."""
         ...
@@ -39,7 +44,8 @@ class LinearPooling:
     """
 
     def __init__(self, measurements: Sequence[Measurement]) -> None:
-        self._measurements = list(measurements)
+        both = [one.summed for one in measurements]
+        self._measurements, sums = [one for one, _ in both], [added for _, added in both]
         for one in self._measurements:
             refuse_empty(one.n, "a pooled block")
         designs = [one.design() for one in self._measurements]
@@ -57,8 +63,10 @@ class LinearPooling:
                 "Test hypotheses about the contrasts they do tell, or collect a block that asks for the cells.",
             )
         ends = np.cumsum([left.shape[1] for left in weighted])[:-1]
-        self._operators = np.split(np.linalg.solve(gram, np.hstack(weighted)), ends, axis=1)
+        self._weights = np.split(np.linalg.solve(gram, np.hstack(weighted)), ends, axis=1)
         self._offsets = [offset for _, offset in designs]
+        parts = zip(self._weights, sums, strict=True)
+        self._operators = [weight if added is None else weight @ added.T for weight, added in parts]
 
     @property
     def operators(self) -> list[FloatArray]:
@@ -67,10 +75,10 @@ class LinearPooling:
 
     def estimate(self, counts: Sequence[NDArray[np.int64]]) -> FloatArray:
         """Return the estimated cell frequencies for one tally per measurement (leading axes: many tables)."""
-        parts = zip(self._measurements, self._operators, self._offsets, counts, strict=True)
-        pooled: FloatArray = np.sum(
-            [(tally / one.n - offset) @ operator.T for one, operator, offset, tally in parts], axis=0
-        )
+        parts = zip(self._measurements, self._operators, counts, strict=True)
+        pooled: FloatArray = np.sum([tally / one.n @ operator.T for one, operator, tally in parts], axis=0)
+        for offset, weight in zip(self._offsets, self._weights, strict=True):
+            pooled = pooled - offset @ weight.T
         return pooled
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
@@ -81,7 +89,7 @@ class LinearPooling:
         """
         proper = np.maximum(frequencies, np.finfo(float).tiny)  # not zero: if all are cut, they are equal
         proper /= proper.sum(axis=-1, keepdims=True)
-        parts = zip(self._measurements, self._operators, strict=True)
+        parts = zip(self._measurements, self._weights, strict=True)
         spread: FloatArray = np.sum(
             [operator @ one.report_covariance(proper) @ operator.T / one.n for one, operator in parts], axis=0
         )

@@ -61,7 +61,7 @@ class Planned:
             raise LdpstatsError(f"direction = {direction!r}", "'average' or 'least'")
         table = as_array(effect, "effect")
         if table.shape != shape:
-            return cls(_margins_of(shape, margins), direction=direction)
+            return cls(margins_of(shape, margins), direction=direction)
         expected = _frequencies(table, shape, "effect, as a whole table,")
         if margins is None and len(shape) > 1:
             axes = range(len(shape))
@@ -69,8 +69,8 @@ class Planned:
         elif len(shape) > 1:
             raise LdpstatsError("margins beside a whole table", "no margins", "The table has its own.")
         else:
-            own = list(_margins_of(shape, margins))
-        checked = _margins_of(shape, own)
+            own = list(margins_of(shape, margins))
+        checked = margins_of(shape, own)
         return cls(checked, expected.ravel() - product_of(checked))
 
     def sizes(self, effect: ArrayLike) -> FloatArray:
@@ -98,10 +98,10 @@ class Planned:
 
 
 def noise_of(mechanism: Randomizer, cells: int, epsilon: float) -> NoiseModel:
-    """Return the noise of a mechanism that is named, given, or already a noise model."""
+    """Return the noise of the tally that protocols collect by a mechanism, named or given; or a noise model itself."""
     if isinstance(mechanism, str):
         name = best_name(cells, epsilon) if mechanism == "auto" else mechanism
-        return named_mechanism(name, k=cells, epsilon=epsilon).noise
+        return named_mechanism(name, k=cells, epsilon=epsilon).finest.noise
     noise = _own_noise(mechanism)
     if noise.cells != cells:
         raise LdpstatsError(
@@ -121,7 +121,8 @@ def shape_for(mechanism: Randomizer, shape: int | Sequence[int] | None) -> Shape
 
 def _own_noise(mechanism: Mechanism | NoiseModel) -> NoiseModel:
     """Return the noise of a mechanism, or a noise model itself."""
-    noise: Any = getattr(mechanism, "noise", mechanism)
+    counted: Any = getattr(mechanism, "finest", mechanism)
+    noise: Any = getattr(counted, "noise", counted)
     if not hasattr(noise, "report_covariance"):
         raise LdpstatsError(f"a mechanism of type {type(mechanism).__name__}", "a name, a Mechanism or a NoiseModel")
     found: NoiseModel = noise
@@ -203,7 +204,8 @@ def uniform_margins(shape: Shape) -> Margins:
     return tuple(np.full(side, 1 / side) for side in shape)
 
 
-def _margins_of(shape: Shape, margins: Sequence[ArrayLike] | None) -> Margins:
+def margins_of(shape: Shape, margins: Sequence[ArrayLike] | None) -> Margins:
+    """Return frequencies of every attribute, checked; uniform ones by default."""
     if margins is None:
         return uniform_margins(shape)
     if len(margins) != len(shape):

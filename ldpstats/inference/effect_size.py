@@ -192,7 +192,7 @@ def is_sparse(table: Table) -> bool:
     A normal law with the variance that was estimated does not describe such a count.
     """
     counted: dict[object, FloatArray] = {}
-    for block in table.blocks:
+    for block in (one.by_value for one in table.blocks):
         alike = (block.question, block.noise.outputs)
         counted[alike] = counted.get(alike, np.zeros(block.noise.outputs)) + block.tally.counts
     return any(bool(counts.min() < _FEW) for counts in counted.values())

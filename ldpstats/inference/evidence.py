@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.blocks import Block
-from ldpstats.noise import Information, MultinomialNoise, NoiseModel
+from ldpstats.noise import Information, MultinomialNoise, NoiseModel, PatternNoise
 from ldpstats.questions import Question
 
 
@@ -98,7 +98,7 @@ class Evidence:
             share = _rarer_share(block.noise, block.question.answer_frequencies(self.whole(frequencies)), block.n)
             with np.errstate(divide="ignore"):  # a report that never comes is worth no count: infinite weights
                 added = np.stack([block.n / share, block.n / share**2])
-            alike = (block.question, block.noise.outputs)
+            alike = (block.question, share.size)
             sums[alike] = sums[alike] + added if alike in sums else added
         return min(float(_poisson(*added).min()) for added in sums.values())
 
@@ -114,6 +114,9 @@ def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArr
     As far by its excess kurtosis: 1 / λ for a Poisson count, and at most 3 for unbounded noise, which is that of
     Laplace noise. With the mean nf of a count and the variance s of its noise, λ = (nf + s)² / (nf + 3 s²).
     """
+    if isinstance(noise, PatternNoise):
+        # rare sets are many, and the score adds them up: it is as normal as the counts by value
+        return _rarer_share(noise.by_value, frequencies, n)
     mean = noise.mean(frequencies)
     if isinstance(noise, MultinomialNoise):
         mean = np.where(noise.channel.idle, 0.5, mean)  # what tells nothing may be as rare as it likes

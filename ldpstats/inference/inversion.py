@@ -54,8 +54,11 @@ class Reports:
 
     @classmethod
     def of(cls, blocks: Sequence[Block]) -> Reports | None:
-        """Return the reports, if every block counts reports, if they identify the cells, and if those are not many."""
-        answered = [block for block in blocks if block.n]
+        """Return the reports, if every block counts reports, if they identify the cells, and if those are not many.
+
+        Sets of values are counted by value: the estimate is made of that.
+        """
+        answered = [block.by_value for block in blocks if block.n]
         if not answered or any(not np.isfinite(block.noise.largest) for block in answered):
             return None
         if max(answered[0].question.cells, *(block.noise.outputs for block in answered)) > _MOST_CELLS:

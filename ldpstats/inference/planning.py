@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from ldpstats.arrays import at_least, positive_epsilon, significance
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.inference.design import (
     USUAL_POWER,
+    Margins,
     Planned,
     Shape,
     effect_in_words,
     in_cohens_w,
+    margins_of,
     mechanisms_named,
     noise_of,
     one_size_of,
@@ -57,6 +60,8 @@ class Plan:
         How many tests share that level.
     groups : int
         Among how many pairs of attributes the respondents are divided.
+    even : bool
+        Whether the categories were taken for equally frequent; else margins were given.
     """
 
     table: pd.DataFrame
@@ -66,6 +71,7 @@ class Plan:
     alpha: float
     tests: int = 1
     groups: int = 1
+    even: bool = True
 
     @property
     def best(self) -> pd.Series[Any]:
@@ -79,12 +85,13 @@ class Plan:
         """
         asked = f"Every respondent answers one of {self.groups} pairs, each pair equally often."
         shared = f"Each of the {self.tests} tests gets level {self.alpha / self.tests:.2g}: the first step of Holm."
+        margins = "equally frequent categories" if self.even else "the margins given"
         formats = {"n": "{:,}".format, "epsilon": "{:.4g}".format, "power": "{:.3f}".format}
         lines = [
             self._sentence(),
             *([asked] if self.groups > 1 else []),
             *([shared] if self.tests > 1 else []),
-            "Assumed: equally frequent categories. The power is an approximation, averaged over directions.",
+            f"Assumed: {margins}. The power is an approximation, averaged over directions.",
             "",
             self.table.to_string(index=False, formatters=formats),
         ]
@@ -151,6 +158,7 @@ def plan(
     *,
     adjust: Literal["holm", "none"] = "holm",
     mechanisms: str | Sequence[str] | None = None,
+    margins: Sequence[ArrayLike] | Mapping[str, ArrayLike] | None = None,
 ) -> Plan:
     """Say which mechanism finds an effect, and one of these from the other two: respondents, level, power.
 
@@ -176,6 +184,9 @@ def plan(
         pairs show; "none" plans it at `alpha`.
     mechanisms : str or sequence of str, optional
         What to compare; by default all mechanisms that are registered for one answer.
+    margins : sequence of arrays, or mapping, optional
+        The frequencies of the categories of each attribute of a table; of a domain, by the names of attributes.
+        They are uniform by default. Which mechanism is best depends on them.
 
     Returns
     -------
@@ -190,8 +201,13 @@ def plan(
     0        ss  28887
     1       oue  31782
     2       grr  55468
+    >>> rare = plan((2, 2), epsilon=2.0, mechanisms=["ss", "sue"], margins=[[0.9, 0.1], [0.9, 0.1]])
+    >>> rare.table[["mechanism", "n"]]
+      mechanism      n
+    0        ss  16887
+    1       sue  31270
     """
-    goal = _Goal.of(table, effect, alpha, groups, adjust)
+    goal = _Goal.of(table, effect, alpha, groups, adjust, margins)
     found, target = _unknown(power, epsilon, n, alpha)
     names = mechanisms_named(
         recommend(math.prod(goal.shapes[0]), 1.0)["name"].tolist() if mechanisms is None else mechanisms
@@ -207,14 +223,15 @@ def plan(
         alpha=alpha,
         tests=goal.tests,
         groups=goal.groups,
+        even=margins is None,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Goal:
-    """The tables in which an effect shall be found: their different shapes, and how many groups share respondents."""
+    """The tables in which an effect shall be found: their different margins, and how many groups share respondents."""
 
-    shapes: tuple[Shape, ...]
+    margins: tuple[Margins, ...]
     groups: int
     tests: int
     effect: float
@@ -223,21 +240,34 @@ class _Goal:
 
     @classmethod
     def of(
-        cls, table: Domain | int | Sequence[int], effect: float, alpha: float, groups: NamedGroups, adjust: str
+        cls,
+        table: Domain | int | Sequence[int],
+        effect: float,
+        alpha: float,
+        groups: NamedGroups,
+        adjust: str,
+        margins: Sequence[ArrayLike] | Mapping[str, ArrayLike] | None,
     ) -> _Goal:
         level, size = significance(alpha), one_size_of(effect)
         if adjust not in ("holm", "none"):
             raise LdpstatsError(f"adjust = {adjust!r}", "'holm' or 'none'")
         if isinstance(table, Domain):
             pairs = _pairs_of(table, groups)
-            shapes = tuple(dict.fromkeys(shape_of(table.project(pair).shape) for pair in pairs))
+            different = _different([_margins_of_pair(table, pair, margins) for pair in pairs])
             tests = len(pairs) if adjust == "holm" else 1
             of_all = f"each of {len(pairs)} pairs of attributes" if len(pairs) > 1 else " and ".join(pairs[0])
-            return cls(shapes, len(pairs), tests, size, level, f"a dependence of V = {size:g} in {of_all}")
+            return cls(different, len(pairs), tests, size, level, f"a dependence of V = {size:g} in {of_all}")
         if groups is not None:
             raise LdpstatsError(f"groups = {groups!r} for a table", "no groups", "They are for a Domain.")
+        if isinstance(margins, Mapping):
+            raise LdpstatsError("margins by name for a table", "a sequence of margins", "Names are for a Domain.")
         shape = shape_of(table)
-        return cls((shape,), 1, 1, size, level, effect_in_words(size, shape))
+        return cls((margins_of(shape, margins),), 1, 1, size, level, effect_in_words(size, shape))
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """The shapes of the tables."""
+        return [tuple(margin.size for margin in margins) for margins in self.margins]
 
     def power(self, name: str, epsilon: float, n: int) -> float:
         """Return the least power among the tables, when the groups are asked equally often."""
@@ -284,10 +314,10 @@ class _Goal:
         """Return what a report adds to the test of every shape of table, and the effect as Cohen's w there."""
         return [
             (
-                Planned(uniform_margins(shape)).seen_through(noise_of(name, math.prod(shape), epsilon)),
+                Planned(margins).seen_through(noise_of(name, math.prod(shape), epsilon)),
                 float(in_cohens_w(self.effect, shape)),
             )
-            for shape in self.shapes
+            for margins, shape in zip(self.margins, self.shapes, strict=True)
         ]
 
 
@@ -315,6 +345,27 @@ def _pairs_of(domain: Domain, groups: NamedGroups) -> tuple[Group, ...]:
     if any(len(pair) != 2 for pair in pairs):
         raise LdpstatsError(f"groups {one_line(list(pairs))}", "pairs of attributes", "Plan wider tables by shape.")
     return pairs
+
+
+def _margins_of_pair(
+    domain: Domain, pair: Group, margins: Sequence[ArrayLike] | Mapping[str, ArrayLike] | None
+) -> Margins:
+    """Return the margins of two attributes; those that are not named are uniform."""
+    named = {} if margins is None else margins
+    if not isinstance(named, Mapping):
+        raise LdpstatsError("margins without names for a domain", "a mapping from attributes to their frequencies")
+    if named:
+        domain.project(named)  # refuses names that it does not have
+    sides = shape_of(domain.project(pair).shape)
+    return margins_of(
+        sides, [named.get(name, uniform_margins((side,))[0]) for name, side in zip(pair, sides, strict=True)]
+    )
+
+
+def _different(all_margins: Sequence[Margins]) -> tuple[Margins, ...]:
+    """Return the margins of tables without repetitions."""
+    found = {tuple(margin.tobytes() for margin in margins): margins for margins in all_margins}
+    return tuple(found.values())
 
 
 def _rounded_up(number: float) -> float:

@@ -343,6 +343,7 @@ def _critical(df: int, alpha: float) -> float:
 
 def _as_they_came(_table: Table, blocks: Sequence[Block]) -> FloatArray:
     """Add up what blocks report about every cell."""
+    blocks = [block.by_value for block in blocks]
     if not all(block.question.is_bijection and block.noise.outputs == block.noise.cells for block in blocks):
         raise NotIdentifiedError(
             "reports that do not name a cell", "blocks with one count for every cell", "'debiased' takes any blocks."

@@ -58,6 +58,7 @@ def power(
     ----------
     mechanism : str, Mechanism or NoiseModel
         A name (or "auto", which takes the one with the least variance) goes with `epsilon`; the others have a level.
+        A mechanism, named or given, stands for the tally that protocols keep of it: whole reports where they fit.
     shape : int or sequence of int, optional
         The categories of each attribute; by default a single attribute with all the mechanism's values.
     n : int or array
@@ -182,8 +183,8 @@ def power_curve(
       mechanism  epsilon      n  power
     0       grr      1.0   5000   0.57
     1       grr      1.0  10000   0.85
-    2       oue      1.0   5000   0.41
-    3       oue      1.0  10000   0.69
+    2       oue      1.0   5000   0.42
+    3       oue      1.0  10000   0.70
     """
     sides, size, parts = shape_of(shape), one_size_of(effect), []
     reports, levels = np.ravel(respondents_of(ns)), np.ravel(positive_levels(epsilons))

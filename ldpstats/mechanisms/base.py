@@ -107,6 +107,16 @@ class Mechanism(Protocol):
         """How the reports are stored."""
 
     @property
+    def sender(self) -> Mechanism:
+        """The mechanism that sends the reports: itself, unless it is another's way of counting them."""
+        return self
+
+    @property
+    def finest(self) -> Mechanism:
+        """The same mechanism with the tally that tells most among those of a moderate size; protocols collect that."""
+        return self
+
+    @property
     def report_bits(self) -> int:
         """The communication cost: how many bits a report needs; as stored, unless the mechanism says less."""
         return self.report_format.bits
@@ -166,7 +176,7 @@ class Mechanism(Protocol):
     def count(self, reports: Reports | ArrayLike) -> Tally:
         """Count reports; a bare array is checked like anything that came over a wire."""
         collected = reports if isinstance(reports, Reports) else Reports(self, as_array(reports, "reports"))
-        if collected.mechanism != self:
+        if collected.mechanism.sender != self.sender:
             raise ReportError(
                 f"reports of {collected.mechanism}",
                 f"reports of {self}",

@@ -14,6 +14,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, double, exp_below, favoured_numerator, probability
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.mechanisms.bits import subset_bits
+from ldpstats.mechanisms.patterns import by_pattern
 from ldpstats.noise import MultinomialNoise, NoiseModel, SupportNoise, TruthOrFake
 from ldpstats.randomness import Draws
 
@@ -67,6 +68,11 @@ class SS(Mechanism):
         return SupportNoise.subset(self.k, double(holds), self._size)
 
     @property
+    def finest(self) -> Mechanism:
+        """Counts of whole sets, where there are up to 1,024 of them."""
+        return by_pattern(self)
+
+    @property
     def report_format(self) -> ReportFormat:
         """A row of `omega` values in increasing order, so that the order tells nothing."""
         return ReportFormat(np.min_scalar_type(self.k - 1), self._size)
@@ -93,6 +99,12 @@ class SS(Mechanism):
     def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """Count how many sets hold each value."""
         return np.bincount(reports.ravel(), minlength=self.k)
+
+    def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """Return a row of ones and zeros for every set."""
+        found = np.zeros((len(reports), self.k), dtype=np.int64)
+        np.put_along_axis(found, reports.astype(np.int64), 1, axis=1)
+        return found
 
 
 def _best_size(k: int, epsilon: float) -> int:

@@ -16,6 +16,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, exp_below, numerator_at_least, numerator_at_most, probability
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.mechanisms.bits import bit_counts, clean_padding, set_bits
+from ldpstats.mechanisms.patterns import by_pattern
 from ldpstats.noise import SupportNoise
 from ldpstats.randomness import Draws
 
@@ -50,6 +51,11 @@ class UnaryEncoding(Mechanism, Protocol):
     def noise(self) -> SupportNoise:
         """Independent bits."""
         return SupportNoise.independent(self.k, probability(self._keep), probability(self._flip))
+
+    @property
+    def finest(self) -> Mechanism:
+        """Counts of whole rows of bits, for up to ten values."""
+        return by_pattern(self)
 
     @property
     def report_format(self) -> ReportFormat:

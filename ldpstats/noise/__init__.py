@@ -14,6 +14,7 @@ from ldpstats.noise.information import Information, solve_or_shortest
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.multinomial import MultinomialNoise
 from ldpstats.noise.noisy_counts import DiscreteLaplace, NoisyCounts, RoundedGaussian
+from ldpstats.noise.patterns import PatternChannel, PatternNoise
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.noise.support import SupportNoise
 from ldpstats.noise.tally import Tally, in_brackets, simulation
@@ -30,6 +31,8 @@ __all__ = [
     "MultinomialNoise",
     "NoiseModel",
     "NoisyCounts",
+    "PatternChannel",
+    "PatternNoise",
     "RevealedBits",
     "RoundedGaussian",
     "SupportNoise",
@@ -44,6 +47,7 @@ __all__ = [
 
 _READERS: Mapping[str, Callable[..., NoiseModel]] = {
     "support": SupportNoise,
+    "patterns": lambda **parameters: PatternNoise(PatternChannel(SupportNoise(**parameters))),
     "revealed bits": RevealedBits,
     "additive": lambda cells, weights: AdditiveNoise(cells, tuple(weights)),
     "discrete laplace": lambda scale, cells, n: NoisyCounts(cells, n, DiscreteLaplace(scale)),

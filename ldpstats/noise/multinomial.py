@@ -12,9 +12,10 @@ from ldpstats.arrays import FloatArray
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import Channel, multinomial_covariance, proper
 from ldpstats.noise.information import Information
+from ldpstats.noise.total import Total
 
-# the grid's step: no output of a mechanism is rarer, but a channel in floating point may call it impossible
-_RAREST = 2.0**-64
+RAREST = 2.0**-64
+"""The grid's step: no output of a mechanism is rarer, but a channel in floating point may call it impossible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class MultinomialNoise:
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the score of the multinomial likelihood and the expected information."""
         mean, idle = self.mean(frequencies), self.channel.idle
-        expected = np.where(idle, 1.0, np.where(mean == 0, _RAREST, mean))
+        expected = np.where(idle, 1.0, np.where(mean == 0, RAREST, mean))
         # counts / mean would do, up to a multiple of ones, but loses digits when n is large
         return self.channel.score(
             np.where(idle, 0.0, (counts - n * mean) / expected), np.where(idle, 0.0, n / expected)
@@ -126,9 +127,9 @@ class MultinomialNoise:
         alone = self.debias(np.eye(self.outputs))
         return alone.min(axis=0), alone.max(axis=0)
 
-    def total(self) -> None:
+    def total(self) -> Total | None:
         """Give none: every report is one output."""
-        return
+        return None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""

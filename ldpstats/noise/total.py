@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from ldpstats.arrays import BoolArray
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,9 +22,18 @@ class Total:
         Its largest variance in a report.
     entries : array of bool, optional
         The entries that are added up; all of them by default.
+    weights : array, optional
+        What each entry counts for, where that is not one.
     """
 
     lowest: float
     highest: float
     variance: float
     entries: BoolArray | None = None
+    weights: FloatArray | None = None
+
+    def of(self, tallies: NDArray[Any]) -> FloatArray:
+        """Return the sums of tallies, a row each."""
+        added = tallies if self.entries is None else tallies[:, self.entries]
+        sums: FloatArray = added.sum(axis=-1) if self.weights is None else added @ self.weights
+        return sums

@@ -121,7 +121,8 @@ class AssignedQuestions(SavedProtocol):
         for number, unit in enumerate(self._units):
             for asked in unit:
                 rows = reports.iloc[places.get(label(asked.names), [])]
-                counted = asked.mechanism.count(Reports(asked.mechanism, from_wire(rows["report"], asked.mechanism)))
+                sent = from_wire(rows["report"], asked.mechanism)
+                counted = asked.mechanism.finest.count(Reports(asked.mechanism, sent))
                 tallies.append(replace(counted, simulated=int(simulated_rows(rows).sum())))
                 parts.append(parts_of(rows, number))
         return self._table_set(tallies, parts)
@@ -140,7 +141,7 @@ class AssignedQuestions(SavedProtocol):
         """
         asked = self._answers(frame, rng, counts)
         collected = [reports for _, answers in asked.units for _, reports in answers]
-        tallies = [reports.mechanism.count(reports) for reports in collected]
+        tallies = [reports.mechanism.finest.count(reports) for reports in collected]
         return self._table_set(tallies, self._whole(asked.identity, [len(places) for places, _ in asked.units]))
 
     def simulate(self, population: Population, rng: Rng = None, *, counts: str | None = None) -> TableSet:
@@ -156,7 +157,7 @@ class AssignedQuestions(SavedProtocol):
         for unit, part in zip(self._units, people.divided([len(own) for own in places], numbers), strict=True):
             true_counts = part.block_counts([asked.question for asked in unit], max(part.n, 1), numbers)
             for asked, truths in zip(unit, true_counts, strict=True):
-                tallies.append(asked.mechanism.simulate(truths.sum(axis=0), rng=numbers))
+                tallies.append(asked.mechanism.finest.simulate(truths.sum(axis=0), rng=numbers))
         identity = new_identity(numbers, [tally.counts for tally in tallies])
         return self._table_set(tallies, self._whole(identity, [len(own) for own in places]))
 

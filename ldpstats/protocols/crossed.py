@@ -17,7 +17,7 @@ from ldpstats.blocks import Block
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism, ReportFormat
-from ldpstats.noise import DenseChannel, MultinomialNoise, SupportNoise, Tally
+from ldpstats.noise import DenseChannel, MultinomialNoise, PatternChannel, PatternNoise, SupportNoise, Tally
 from ldpstats.noise.channels import proper
 from ldpstats.protocols.groups import Group
 from ldpstats.questions import Question
@@ -132,15 +132,7 @@ def _noise(mechanism: Mechanism) -> MultinomialNoise:
     if isinstance(noise, MultinomialNoise):
         return noise
     assert isinstance(noise, SupportNoise)  # bits
-    return _of_matrix(_patterns(noise))
-
-
-def _patterns(noise: SupportNoise) -> FloatArray:
-    """Return the probability of every pattern of independent bits, a row for every true value."""
-    bits = (np.arange(1 << noise.cells)[:, None] >> np.arange(noise.cells)[::-1]) & 1
-    own, other = (np.where(bits, chance, 1 - chance) for chance in (noise.p, noise.q))
-    chances: FloatArray = np.where(np.eye(noise.cells, dtype=bool)[:, None], own, other).prod(axis=-1)
-    return chances
+    return PatternNoise(PatternChannel(noise))
 
 
 def _of_matrix(matrix: FloatArray) -> MultinomialNoise:

@@ -28,7 +28,10 @@ class SampledGroups(AssignedQuestions):
         The size of the groups, if `groups` is not given: all of that size, in the order of `views`. With
         `groups`, the size of the largest one takes its place.
     mechanism : str
-        A name out of `mechanisms()`; "auto" takes the one with the smallest variance for each group's size.
+        A name out of `mechanisms()`; "auto" takes the one with the smallest variance for each group's size, where all
+        cells are equally frequent. Tests rank otherwise where margins are skewed: `plan` says by their power. Reports
+        that support sets of values (SUE, OUE, THE, SS) are counted whole where there are up to 1,024 different sets;
+        then tests use their likelihood, else their counts by value alone.
     groups : sequence of sequences of str, optional
         The groups to ask for.
     outside : {"refuse", "random"}

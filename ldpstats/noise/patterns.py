@@ -1,0 +1,243 @@
+"""Patterns: the law of whole reports that support sets of values, where there are few enough sets to count each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray, FloatArray, IntArray
+from ldpstats.errors import LdpstatsError
+from ldpstats.limits import MOST_PATTERNS
+from ldpstats.noise.channels import proper
+from ldpstats.noise.information import Information, information_of
+from ldpstats.noise.multinomial import RAREST, MultinomialNoise
+from ldpstats.noise.support import SupportNoise
+from ldpstats.noise.total import Total
+
+
+@dataclass(frozen=True)
+class PatternChannel:
+    """Every output is a set of values that a report supports: any set of them, or any of the fixed size.
+
+    A set is known by its number. Of all sets that is the binary number whose first bit says whether the first value
+    is in it. Sets of a fixed size are numbered in the order of their largest members, then of the next ones, and so on.
+
+    Parameters
+    ----------
+    support : SupportNoise
+        How often a report supports each value.
+
+    Examples
+    --------
+    >>> channel = PatternChannel(SupportNoise.independent(2, 0.5, 0.25))
+    >>> channel.push(np.array([1.0, 0.0]))
+    array([0.375, 0.125, 0.375, 0.125])
+    >>> channel.invert(channel.push(np.array([0.3, 0.7]))).round(12)
+    array([0.3, 0.7])
+    """
+
+    support: SupportNoise
+
+    def __post_init__(self) -> None:
+        if not few_patterns(self.support):
+            size = "any size" if self.support.size is None else f"size {self.support.size}"
+            raise LdpstatsError(
+                f"all sets of {size} of {self.cells:,} values",
+                f"up to {MOST_PATTERNS:,} sets",
+                "Count how many reports support each value instead.",
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # what is cached here can be made again
+        return PatternChannel, (self.support,)
+
+    @property
+    def cells(self) -> int:
+        """The number of true values."""
+        return self.support.cells
+
+    @property
+    def outputs(self) -> int:
+        """The number of sets."""
+        return _patterns(self.support)
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy level."""
+        return self.support.epsilon
+
+    @cached_property
+    def members(self) -> FloatArray:
+        """A row per set, with ones for its values."""
+        size, values = self.support.size, np.arange(self.cells)
+        if size is None:
+            bits: FloatArray = ((np.arange(self.outputs)[:, None] >> values[::-1]) & 1).astype(float)
+            return bits
+        sets = sorted(combinations(range(self.cells), size), key=lambda one: one[::-1])
+        held: FloatArray = np.any(np.array(sets)[:, :, None] == values, axis=1).astype(float)
+        return held
+
+    def numbers(self, reports: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of the set that each report supports; a report is a row of zeros and ones."""
+        found: NDArray[np.int64]
+        if self.support.size is None:
+            found = reports @ (1 << np.arange(self.cells)[::-1])
+            return found
+        # the sets before it in the order: that of the combinatorial number system
+        before = [[math.comb(value, rank) for rank in range(self.cells + 1)] for value in range(self.cells)]
+        found = (reports * np.array(before)[np.arange(self.cells), reports.cumsum(axis=1)]).sum(axis=1)
+        return found
+
+    @cached_property
+    def _chances(self) -> tuple[FloatArray, FloatArray]:
+        """The probabilities of every set, for a true value that is in it and for one that is not."""
+        noise, held = self.support, self.members.sum(axis=1)
+        others = self.cells - 1
+        if noise.size is not None:
+            outside = (1 - noise.p) / math.comb(others, noise.size) if noise.size < self.cells else 0.0
+            inside = noise.p / math.comb(others, noise.size - 1)
+            return np.full(self.outputs, inside), np.full(self.outputs, outside)
+        inside = noise.p * noise.q ** np.maximum(held - 1, 0) * (1 - noise.q) ** (others - np.maximum(held - 1, 0))
+        outside = (1 - noise.p) * noise.q**held * (1 - noise.q) ** np.maximum(others - held, 0)
+        return inside, outside
+
+    @cached_property
+    def _matrix(self) -> FloatArray:
+        inside, outside = self._chances
+        matrix = np.where(self.members.T > 0, inside, outside)
+        matrix.setflags(write=False)
+        return matrix
+
+    @cached_property
+    def _gains(self) -> FloatArray:
+        """How much likelier a set is for its members than for the others, a row per set."""
+        inside, outside = self._chances
+        return self.members * np.where(self.idle, 0.0, inside - outside)[:, None]
+
+    @cached_property
+    def _pairs(self) -> FloatArray:
+        """The products of the gains of any two values, each pair once, a row per set."""
+        one, other = np.triu_indices(self.cells)
+        products: FloatArray = self._gains[:, one] * self._gains[:, other]
+        return products
+
+    @cached_property
+    def _places(self) -> IntArray:
+        """Where in a row of `_pairs` the product of any two values stands."""
+        places = np.zeros((self.cells, self.cells), dtype=np.int64)
+        one, other = np.triu_indices(self.cells)
+        places[one, other] = places[other, one] = np.arange(one.size)
+        return places
+
+    @cached_property
+    def idle(self) -> BoolArray:
+        """Say which sets all values make equally likely: the empty one, and that of all."""
+        held = self.members.sum(axis=1)
+        found: BoolArray = (held == 0) | (held == self.cells)
+        return found
+
+    def push(self, frequencies: FloatArray) -> FloatArray:
+        """Return the distribution of the report."""
+        return frequencies @ self._matrix
+
+    def matrix(self) -> FloatArray:
+        """Return the whole channel, a row per true value."""
+        return self._matrix
+
+    def invert(self, proportions: FloatArray) -> FloatArray:
+        """Undo `push`: by how many reports support each value, as if nothing else was known of them."""
+        return self.support.debias(proportions @ self.members)
+
+    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+        """Pull the score of the outputs back to the cells, up to multiples of ones, which contrasts do not see."""
+        return weights @ self._gains, information_of((precision @ self._pairs)[..., self._places])
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw the reports of each true value's respondents and add them up."""
+        counts = np.zeros((*true_counts.shape[:-1], self.outputs), dtype=np.int64)
+        for value, law in enumerate(proper(self._matrix)):
+            counts += rng.multinomial(true_counts[..., value], law)
+        return counts
+
+    def bounds(self) -> FloatArray:
+        """Return each cell's estimate if none, and if all, of the reports supported it."""
+        return self.support.bounds()
+
+    def spread(self, mean: FloatArray) -> FloatArray:
+        """Return the covariance matrix of one report's estimate."""
+        return self.support.covariance(self.invert(mean))
+
+    def variances(self, mean: FloatArray) -> FloatArray:
+        """Return the variances of one report's estimate."""
+        return self.support.variance(self.invert(mean))
+
+    def merged(self, _classes: NDArray[np.int64], /) -> None:
+        """Give none: how likely a set is for a class depends on the frequencies inside the class."""
+        return
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the channel as plain values."""
+        return {"kind": "patterns", **asdict(self.support)}
+
+
+@dataclass(frozen=True, slots=True)
+class PatternNoise(MultinomialNoise):
+    """The counts of every set of values that reports support: a likelihood, where counts by value have two moments.
+
+    The unbiased estimate and its covariance are those of the counts by value.
+    """
+
+    channel: PatternChannel
+
+    @property
+    def by_value(self) -> SupportNoise:
+        """The noise of the same reports, counted by the values that they support."""
+        return self.channel.support
+
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the covariance matrix of the debiased estimate."""
+        return self.by_value.covariance(frequencies)
+
+    def variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the variances of the debiased estimate."""
+        return self.by_value.variance(frequencies)
+
+    def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
+        """Return the score of the multinomial likelihood and the expected information.
+
+        Idle sets gain nothing, whatever their weight: so there is less to do here than for any channel.
+        """
+        mean = self.mean(frequencies)
+        inverse = 1 / np.where(mean == 0, RAREST, mean)
+        return self.channel.score(counts * inverse - n, n * inverse)
+
+    def total(self) -> Total | None:
+        """Return the law of how many values a report supports: what its set counts for is its size."""
+        of_values = self.by_value.total()
+        return None if of_values is None else replace(of_values, weights=self.channel.members.sum(axis=1))
+
+    def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
+        """Return the level for the values in each report's set, and 0 for the others."""
+        return self.by_value.log_likelihoods(self.channel.members[tallies.argmax(axis=-1)])
+
+    def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
+        """Say for each table whether every set has a positive probability, beyond rounding of its own size."""
+        rounding = np.finfo(float).eps * self.channel.matrix().max(axis=0)
+        proper: NDArray[np.bool_] = np.all((self.mean(frequencies) > rounding) | self.channel.idle, axis=-1)
+        return proper
+
+
+def few_patterns(noise: SupportNoise) -> bool:
+    """Say whether a report can support few enough sets of values to count each."""
+    # there are no fewer sets than values, and of very many values their number alone would take long
+    return noise.cells <= MOST_PATTERNS and _patterns(noise) <= MOST_PATTERNS
+
+
+def _patterns(noise: SupportNoise) -> int:
+    return 1 << noise.cells if noise.size is None else math.comb(noise.cells, noise.size)
