@@ -59,6 +59,6 @@ def test_power_is_stated_as_it_is_simulated() -> None:
 
 def test_rivals_decide_about_the_same_tables() -> None:
     found = study.rivals([study.Setting("grr", (2, 2), 4_000, 2.0, effect=0.1, tables=100)]).set_index("method")
-    assert list(found.index) == ["auto", "lr", "wald"]
+    assert list(found.index) == ["auto", "one fit", "lr", "wald"]
     assert np.ptp(found["mean power"]) <= 0.02
     assert found["largest type I"].between(0.01, 0.1).all()

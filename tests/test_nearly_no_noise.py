@@ -110,3 +110,15 @@ def test_no_power_is_above_that_without_noise(name: str, mechanism: str) -> None
                 most = stats.ncx2.sf(stats.chi2.isf(0.05, result.df), result.df, n * size**2)
                 assert power <= most + 1e-6, (epsilon, counts)
     assert answered
+
+
+@pytest.mark.parametrize(("mechanism", "known"), [("sue", 28.0), ("cms", 40.0), ("rappor", 60.0)])
+@pytest.mark.parametrize("epsilon", [75.0, 100.0, 200.0])
+def test_bits_that_are_next_to_never_flipped_are_tested_like_true_ones(
+    mechanism: str, known: float, epsilon: float
+) -> None:
+    counts = [300, 200, 100, 250, 140, 130]
+    found, truth = (ldp.independence_test(seen((2, 3), counts, mechanism, level)) for level in (epsilon, known))
+    assert found.converged
+    assert found.statistic == pytest.approx(truth.statistic, rel=3e-3)
+    assert found.power[0.1] == pytest.approx(truth.power[0.1], rel=1e-3)

@@ -19,6 +19,8 @@ Axes: TypeAlias = tuple[int, ...]
 _ROUNDS = 50
 # singular values below this share of the largest are rounding
 _SAME = 1e-9
+# the exponent of Jeffreys' prior for the frequencies of categories
+_JEFFREYS = 0.5
 
 
 @dataclass(frozen=True)
@@ -93,10 +95,44 @@ class ProductOfConditionals:
             parts.append(rows[..., :-1].reshape(*sums.shape[:-1], -1))
         return np.concatenate(parts, axis=-1)
 
+    def scattered(
+        self, centre: FloatArray, covariance: FloatArray, size: int, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Draw parameters of proper distributions, about as far from a centre as a covariance of them says.
+
+        With the draws come the logarithms of their weights under the prior Dirichlet(½) for every row of every factor.
+        """
+        parts, weights, first = [], np.zeros(size), 0
+        for rows in self.distributions(centre):
+            for middle in rows:
+                free = slice(first, first + middle.size - 1)
+                own = covariance[free, free]
+                # entries sum to one: the variance of the last is that of the others' sum
+                drawn, added = _dirichlet_near(middle, float(np.trace(own) + own.sum()), size, rng)
+                parts.append(drawn[:, :-1])
+                weights += added
+                first = free.stop
+        return np.concatenate(parts, axis=1), weights
+
     def _spread(self, parameters: FloatArray) -> FloatArray:
         """Return what every factor contributes to each cell, a row per factor."""
         pairs = zip(self.distributions(parameters), self._tables, strict=True)
         return np.stack([values.reshape(*values.shape[:-2], -1)[..., factor.index] for values, factor in pairs])
+
+
+def _dirichlet_near(
+    centre: FloatArray, variance: float, size: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Draw distributions whose entries vary by `variance` in all, and return the logarithms of their weights.
+
+    They are Dirichlet(½ + c), so that the prior over their density is the product of their entries to the powers -c.
+    The centre is moved inwards by a standard error first: of an entry of nothing it is not known that it is nothing.
+    """
+    inside = centre + np.sqrt(variance / centre.size)
+    inside = inside / inside.sum()
+    concentration = max(float((inside * (1 - inside)).sum()) / variance - 1, 0.0) * inside
+    drawn = on_simplex(rng.dirichlet(_JEFFREYS + concentration, size))
+    return drawn, -np.log(drawn) @ concentration
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -42,8 +42,9 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
     pvalue : {"auto", "asymptotic"}, MonteCarlo or AmongMany
         The χ² approximation, or tables drawn under the fitted hypothesis. "auto" is the approximation, unless
         some report is expected fewer than 5 times under independence (or the noise of a count is as far from normal),
-        or the noise is so wide that the fit absorbs more than 3 % of the degrees of freedom. Beyond 10 % it is χ²
-        again, which then rejects too seldom; drawn tables would depend on a fit that is hardly more than noise.
+        or the noise is so wide that the fit absorbs more than 3 % of the degrees of freedom. Beyond 10 % drawn tables
+        would depend on a fit that is hardly more than noise: there a score statistic is averaged over the margins that
+        the reports leave possible and compared with χ²; it still rejects too seldom where the noise is widest.
         `inference.AmongMany(tests)` is "auto" for one of many tests: smallest p-values are then drawn more precisely.
 
     Returns

@@ -13,6 +13,7 @@ from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import refuse_empty
+from ldpstats.inference.averaged import averaged
 from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.null_model import NullFit, NullModel, absorbed
@@ -27,6 +28,8 @@ _SMALL_COUNT = 5
 # Where a bent hypothesis absorbs more than the first share of the degrees of freedom, χ² at .05 rejects fewer than .04
 # of the true ones. Where more than the second, drawn tables depend too much on the fit: Monte Carlo rejects up to .095.
 _BENT, _TOO_BENT = 0.03, 0.1
+# There noise so wide drowns the skewness of rare reports, down to so few.
+_SMALL_COUNT_IN_NOISE = 1
 _ENOUGH = 100
 _NEVER = 1e-3
 _NO_SHARE = 1e-9
@@ -113,8 +116,10 @@ def measured(
     observed = float(fit.statistic[0])
     drawn, why = _asked_monte_carlo(pvalue), ""
     if pvalue == "auto" or isinstance(pvalue, AmongMany):
-        draw, why = doubt(model, evidence, fit, rarest, statistic.df)
-        drawn = _own_monte_carlo(evidence, pvalue) if draw else None
+        found = doubt(model, evidence, fit, rarest, statistic)
+        why, drawn = found.why, _own_monte_carlo(evidence, pvalue) if found.draw else None
+        if found.average is not None:
+            observed, words = found.average, f"{words}, averaged over the margins that the reports leave possible"
     p = drawn.pvalue(statistic, evidence, null) if drawn else tail(statistic.df, observed)
     return Outcome(
         statistic=observed,
@@ -188,15 +193,34 @@ def _own_monte_carlo(evidence: Evidence, pvalue: PValue) -> MonteCarlo:
     return MonteCarlo(rng=seed, enough=_ENOUGH, at_most=pvalue.draws if isinstance(pvalue, AmongMany) else None)
 
 
-def doubt(model: NullModel, evidence: Evidence, fit: NullFit, rarest: float, df: int) -> tuple[bool, str]:
-    """Say whether to draw tables because χ² is in doubt, and why; or why not, where they would be no better."""
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why the χ² of a fit is in doubt, and what is done: draw tables, or take the averaged statistic."""
+
+    why: str = ""
+    draw: bool = False
+    average: float | None = None
+
+
+def doubt(model: NullModel, evidence: Evidence, fit: NullFit, rarest: float, statistic: Statistic) -> Doubt:
+    """Say why the χ² of a table's fit is in doubt, if it is, and what to do where something is better."""
     if model.bounded and not fit.converged[0]:
-        return True, ", because the fit did not come to rest: noise drives it to a boundary"
-    if rarest < _SMALL_COUNT:
-        return True, f", because the least count is worth only {rarest:.1f} expected reports"
-    share = absorbed(model, evidence, fit.frequencies[0]) / df
+        return Doubt(", because the fit did not come to rest: noise drives it to a boundary", draw=True)
+    few = Doubt(f", because the least count is worth only {rarest:.1f} expected reports", draw=True)
+    form = averaged(statistic, model)
+    if rarest < (_SMALL_COUNT if form is None else _SMALL_COUNT_IN_NOISE):
+        return few
+    share = absorbed(model, evidence, fit.frequencies[0]) / statistic.df
+    average = form(evidence, fit.frequencies[0]) if form is not None and share > _TOO_BENT else None
+    if average is not None:
+        return Doubt(", because the noise is so wide that a single fit would absorb much of it", average=average)
+    return few if rarest < _SMALL_COUNT else _bent(share)
+
+
+def _bent(share: float) -> Doubt:
+    """Say what to do where a single fit absorbs this share of the degrees of freedom."""
     if share > _TOO_BENT:
-        return False, ", which is cautious here: the noise is so wide that the hypothesis absorbs much of it"
+        return Doubt(", which is conservative here: the noise is so wide that the hypothesis absorbs much of it")
     if share > _BENT:
-        return True, ", because the noise is wide enough for the hypothesis to absorb some of it"
-    return False, ""
+        return Doubt(", because the noise is wide enough for the hypothesis to absorb some of it", draw=True)
+    return Doubt()

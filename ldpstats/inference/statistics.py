@@ -80,8 +80,8 @@ class ScoreStatistic:
         self._model = model
         self.fit = Fits(evidence, cells)
         self._uniform = np.full(cells, 1 / cells)
-        self._contrasts = identified_contrasts(evidence, self._uniform)
-        self.df = self._contrasts.shape[1] - seen_directions(model, evidence, cells)
+        self.contrasts = identified_contrasts(evidence, self._uniform)
+        self.df = self.contrasts.shape[1] - seen_directions(model, evidence, cells)
         if self.df <= 0:
             raise NotIdentifiedError(
                 "reports that tell nothing about the hypothesis",
@@ -98,11 +98,11 @@ class ScoreStatistic:
 
     def total(self, score: FloatArray, information: Information) -> FloatArray:
         """Return uᵀ J⁻ u over the identified contrasts; in closed form where all of them are."""
-        cells, contrasts = self._contrasts.shape
+        cells, contrasts = self.contrasts.shape
         if contrasts == cells - 1 and np.all(information.diagonal > 0):
             return information.contrast_norm(score)
-        projected = score @ self._contrasts
-        matrix = information.between(self._contrasts)
+        projected = score @ self.contrasts
+        matrix = information.between(self.contrasts)
         total: FloatArray = (projected * solve_or_shortest(matrix, projected[..., None])[..., 0]).sum(axis=-1)
         return total
 
@@ -125,7 +125,7 @@ class LikelihoodRatio(ScoreStatistic):
 
     def __init__(self, model: NullModel, evidence: Evidence, cells: int) -> None:
         super().__init__(model, evidence, cells)
-        self._everything = LinearSubspace(self._uniform, self._contrasts)
+        self._everything = LinearSubspace(self._uniform, self.contrasts)
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis and everything to every table, and compare their likelihoods."""

@@ -19,6 +19,8 @@ from ldpstats.noise.total import Total
 
 # the smallest pivot of a Gram matrix of zeros and ones, against the largest, that is not rounding alone
 _SMALLEST_PIVOT = 1e-9
+# The least variance that a bit's coin counts for: with less, slots are dependent up to rounding.
+_LEAST_COIN = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,14 +260,16 @@ class RevealedBits:
     ) -> tuple[FloatArray, Information]:
         """Weigh what every slot sent, beyond what its cohort's number of reports says, by the covariance of its bits.
 
-        Given the cohort, that is δ² (B F Bᵀ - Bf (Bf)ᵀ), but μ (1 - μ) on the diagonal.
+        Given the cohort, that is δ² (B F Bᵀ - Bf (Bf)ᵀ), but μ (1 - μ) on the diagonal (and a little more where bits
+        are next to never flipped).
         """
         true = (frequencies @ self._flat.T).reshape(*frequencies.shape[:-1], self.cohorts, self._width)
         sent = self.flip + self._delta * true
         both = (self._bits * frequencies[..., None, None, :]) @ np.swapaxes(self._bits, -1, -2)
         covariance = self._delta**2 * (both - true[..., :, None] * true[..., None, :])
         slots = np.arange(self._width)
-        covariance[..., slots, slots] = sent * (1 - sent)
+        missing = max(_LEAST_COIN - self.flip * (1 - self.flip), 0.0)
+        covariance[..., slots, slots] = sent * (1 - sent) + missing
         solved = self._delta * _inverse(covariance) @ self._bits
         ones, zeros = (one.reshape(*one.shape[:-1], self.cohorts, -1) for one in self._unpaired(counts))
         deviation = ones - (ones + zeros) * sent

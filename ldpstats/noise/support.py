@@ -16,6 +16,9 @@ from ldpstats.noise.level import log_ratio
 from ldpstats.noise.subsets import subset_counts, subset_draws
 from ldpstats.noise.total import Total
 
+# a variance of the bits that the total of a report shows only in digits that are rounding
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, slots=True)
 class SupportNoise:
@@ -144,7 +147,8 @@ class SupportNoise:
 
         The covariance is diag(d) + W C Wᵀ with W = [1, frequencies], so its inverse is the Woodbury formula
         with 2-by-2 matrices. With a fixed report size (or no noise at all) the total does not vary and the
-        covariance is singular along the ones vector; adding 11ᵀ then changes nothing that a contrast can see.
+        covariance is singular along the ones vector, to rounding where next to every bit is true; adding 11ᵀ then
+        changes nothing that a contrast can see.
         """
         mean = self.mean(frequencies)
         base = (self.r2 - self.q**2) / self.delta**2
@@ -152,7 +156,8 @@ class SupportNoise:
         scale = mean * (1 - mean) / self.delta**2 - base - 2 * slope * frequencies + frequencies**2
         inverse = n / scale
         columns = np.stack([np.ones_like(frequencies), frequencies], axis=-1)
-        shift = 0.0 if self.size is None and self.delta < 1 else 1.0
+        noisy = self.p * (1 - self.p) + self.q * (1 - self.q) > _ROUNDING
+        shift = 0.0 if self.size is None and noisy else 1.0
         core = np.array([[base + shift, slope], [slope, -1.0]])
         left = inverse[..., None] * columns
         gram = np.swapaxes(columns, -1, -2) @ left / n
