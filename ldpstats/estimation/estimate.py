@@ -25,8 +25,8 @@ def pvalue_in_words(pvalue: float, digits: int = 4) -> str:
 
     Examples
     --------
-    >>> pvalue_in_words(0.012345), pvalue_in_words(0.0)
-    ('0.01234', '< 1e-300')
+    >>> pvalue_in_words(0.012346), pvalue_in_words(0.0)
+    ('0.01235', '< 1e-300')
     """
     return f"< {_LEAST_SHOWN:g}" if pvalue < _LEAST_SHOWN else f"{pvalue:.{digits}g}"
 
