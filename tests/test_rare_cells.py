@@ -406,3 +406,18 @@ class TestCountedByPart:
         }
         assert "exact law" in words["grr"]
         assert "normal approximation" in words["oue"]
+
+
+def test_an_empty_cell_may_be_empty() -> None:
+    table = table_of(block_of(ldp.GRR(4, 60.0).noise, [0, 20, 15, 25]))
+    low, high = table.conf_int()[0, 0] if table.conf_int().ndim == 3 else table.conf_int()[0]
+    assert low <= 0.0
+    # P(none) / 2 = .025 there
+    assert high == pytest.approx(1 - 0.05 ** (1 / 60), abs=1e-6)
+
+
+def test_effects_of_implausible_reports_have_no_intervals() -> None:
+    table = table_of(block_of(ldp.GRR(4, 1.0).noise, [5000, 0, 0, 5000]))
+    effect = ldp.proportion_difference(table, ("r0", "c0"), ("r0", "c1"))
+    for text in (str(effect), str(effect.summary())):
+        assert "none, as the reports do not fit their channel" in text

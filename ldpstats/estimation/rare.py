@@ -79,17 +79,20 @@ class OwnReports:
         middle = (self.weights * (self.counts - self.n * self.offset)).sum(axis=0) / told
         reach = _NEAR * self.weights.max() / told
         ends = np.clip(np.stack([middle - reach, middle + reach]), lowest, highest)
-        return np.stack([self._crossing(ends, level) for level in (1 - alpha / 2, alpha / 2)], axis=-1)
+        (low, _), (_, high) = (self._crossing(ends, level) for level in (1 - alpha / 2, alpha / 2))
+        return np.stack([low, high], axis=-1)
 
-    def _crossing(self, ends: FloatArray, level: float) -> FloatArray:
-        """Halve the range to where the share of the law below what was seen, which falls, passes a level."""
+    def _crossing(self, ends: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        """Halve the range to where the share of the law below what was seen, which falls, passes a level.
+
+        Where it nowhere does, an end of the range stays an end.
+        """
         low, high = ends
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             above = self._share(middle) > level
             low, high = np.where(above, middle, low), np.where(above, high, middle)
-        crossing: FloatArray = (low + high) / 2
-        return crossing
+        return low, high
 
     def _share(self, frequencies: FloatArray) -> FloatArray:
         """Return P(less than was seen) + P(as much) / 2, were these the frequencies."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Interval = tuple[float, float]
 _FEW = 20
+_NO_INTERVAL = "none, as the reports do not fit their channel"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -128,7 +129,8 @@ class Effect:
 
     def __str__(self) -> str:
         found = f" is not estimable: {self.why_not}" if self.why_not else f" = {self.estimate:.4g}"
-        return f"{self.name}{found}; {_level(self.alpha)} interval {self._interval_in_words(self.alpha)}"
+        interval = self._interval_in_words(self.alpha) if self.fit.plausible else _NO_INTERVAL
+        return f"{self.name}{found}; {_level(self.alpha)} interval {interval}"
 
     def to_dict(self, alpha: float | None = None) -> dict[str, Any]:
         """Return the effect as plain values; None stands for an estimate or an end that is not there."""
@@ -157,7 +159,7 @@ class Effect:
         rows = [
             ["Effect", self.name],
             ["Estimate", f"not estimable: {self.why_not}" if self.why_not else f"{self.estimate:.4g}"],
-            [f"{_level(alpha)} interval", self._interval_in_words(alpha)],
+            [f"{_level(alpha)} interval", self._interval_in_words(alpha) if self.fit.plausible else _NO_INTERVAL],
             ["It is from", self.inversion.words],
             *([heading, line] for heading, line in zip_longest(["It covers"], covered, fillvalue="")),
             ["Reports", f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}"],

@@ -258,9 +258,8 @@ class _There:
             below = []
             for axis in (0, 1):
                 share = np.where(chosen, cells, 0).sum(axis=1 - axis)
-                lines = np.stack([(chosen & (np.indices(cells.shape)[axis] == i)).ravel() for i in range(share.size)])
-                error = np.sqrt(np.maximum(np.einsum("ai,ij,aj->a", lines, covariance, lines), 0))
-                below.append(axes[axis] & (share <= np.maximum(errors * error, _TINY)))
+                needed = errors * _standard_errors(chosen, covariance, axis) if errors else 0.0
+                below.append(axes[axis] & (share <= np.maximum(needed, _TINY)))
             if not any(one.any() for one in below):
                 break
             axes = (axes[0] & ~below[0], axes[1] & ~below[1])
@@ -327,6 +326,14 @@ def _measured(table: Table, cells: Estimate, errors: float) -> _Seen:
         both = (cells.estimate, moved.estimate)
         sets = tuple(there.dependence(one.reshape(shape), moved.covariance) for one in both)
     return _Seen(side, "", found, sets, there.missing(table))
+
+
+def _standard_errors(chosen: BoolArray, covariance: FloatArray, axis: int) -> FloatArray:
+    """Return those of the categories' shares among the chosen cells."""
+    place = np.indices(chosen.shape)[axis]
+    lines = np.stack([(chosen & (place == category)).ravel() for category in range(chosen.shape[axis])])
+    errors: FloatArray = np.sqrt(np.maximum(np.einsum("ai,ij,aj->a", lines, covariance, lines), 0))
+    return errors
 
 
 def _share_left_out(table: Table, cells: Estimate) -> float:
