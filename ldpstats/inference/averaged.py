@@ -47,7 +47,7 @@ class AveragedScore:
 
         None where less than 20 draws' worth of weight agrees with the reports: then these tell the parameters.
         """
-        draws, weights = self._draws(evidence, self.model.nearest(fitted))
+        draws, weights = self._draws(evidence, fitted)
         at = null_score(self.model, evidence, draws)
         distance = self.statistic.total(at.score, at.information)
         _, volume = np.linalg.slogdet(at.information.between(self.statistic.contrasts))
@@ -58,12 +58,13 @@ class AveragedScore:
             return None
         return float(shares @ np.maximum(distance - at.gain, 0))
 
-    def _draws(self, evidence: Evidence, centre: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _draws(self, evidence: Evidence, fitted: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Draw possible parameters, with the logarithms of their weights under the prior."""
+        centre = self.model.nearest(fitted)
         _, information = evidence.score(self.model.frequencies(centre)[None, :])
         own = information.between(self.model.jacobian(centre))[0]
         covariance = _WIDER * solve_or_shortest(own, np.eye(centre.size))
-        return self.model.scattered(centre, covariance, _DRAWS, np.random.default_rng(0))
+        return self.model.scattered(fitted, covariance, _DRAWS, np.random.default_rng(0))
 
 
 def averaged(statistic: Statistic, model: NullModel) -> AveragedScore | None:

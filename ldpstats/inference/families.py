@@ -96,22 +96,25 @@ class ProductOfConditionals:
         return np.concatenate(parts, axis=-1)
 
     def scattered(
-        self, centre: FloatArray, covariance: FloatArray, size: int, rng: np.random.Generator
+        self, cells: FloatArray, covariance: FloatArray, size: int, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
-        """Draw parameters of proper distributions, about as far from a centre as a covariance of them says.
+        """Draw parameters of proper distributions, about as far from those of cells as a covariance of them says.
 
         With the draws come the logarithms of their weights under the prior Dirichlet(½) for every row of every factor.
         """
-        parts, weights, first = [], np.zeros(size), 0
-        for rows in self.distributions(centre):
-            for middle in rows:
-                free = slice(first, first + middle.size - 1)
-                own = covariance[free, free]
-                # entries sum to one: the variance of the last is that of the others' sum
-                drawn, added = _dirichlet_near(middle, float(np.trace(own) + own.sum()), size, rng)
-                parts.append(drawn[:, :-1])
-                weights += added
-                first = free.stop
+        rows = [row for factor in self.distributions(self.nearest(cells)) for row in factor]
+        sums = [row for table in self._tables for row in (cells @ table.membership).reshape(table.rows, table.entries)]
+        ends = np.cumsum([row.size - 1 for row in rows])
+        parts: list[FloatArray] = [np.empty(0)] * len(rows)
+        weights = np.zeros(size)
+        # rows and entries in the order of what is in them: the order of attributes and categories changes no draw
+        for place in sorted(range(len(rows)), key=lambda one: [rows[one].size, *np.sort(sums[one])]):
+            free = slice(ends[place] - rows[place].size + 1, ends[place])
+            own, upwards = covariance[free, free], np.argsort(sums[place])
+            # entries sum to one: the variance of the last is that of the others' sum
+            drawn, added = _dirichlet_near(rows[place][upwards], float(np.trace(own) + own.sum()), size, rng)
+            parts[place] = drawn[:, np.argsort(upwards)[:-1]]
+            weights += added
         return np.concatenate(parts, axis=1), weights
 
     def _spread(self, parameters: FloatArray) -> FloatArray:
