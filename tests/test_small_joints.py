@@ -18,11 +18,11 @@ from scipy.optimize import minimize_scalar
 
 from ldpstats import Domain, LdpstatsError, NotIdentifiedError, PerAttribute, PrivacyStatement, SampledGroups, Table
 from ldpstats.blocks import Block
-from ldpstats.consistency import channels_em
+from ldpstats.consistency import channels_em, shrinkage
 from ldpstats.consistency.channels_em import joint_blocks, most_likely_joint, proportionally_fitted
 from ldpstats.consistency.joint import fitted_joint, places, within
 from ldpstats.consistency.marginals import Marginal
-from ldpstats.consistency.shrinkage import _one_way, _Path, independent, shrunken_joint
+from ldpstats.consistency.shrinkage import _least_risk, _one_way, _Paths, independent, shrunken_joint, shrunken_refits
 from ldpstats.datasets import network
 from ldpstats.estimation import NoiseVariance, maximum_likelihood, most_likely
 from ldpstats.estimation.postprocessing import norm_sub
@@ -427,34 +427,39 @@ def test_joint_tables_that_are_too_large_are_refused() -> None:
         most_likely_joint(crossed, wide, ["a", "b"])
 
 
+def path_of(marginals: Any) -> _Paths:
+    return _Paths.of(marginals, [one.estimate[None] for one in marginals], ABC.names, ABC.shape)
+
+
 @pytest.mark.parametrize("penalty", [0.3, 10.0, 1000.0])
 def test_the_path_minimizes_discrepancy_and_distance_from_independence(penalty: float) -> None:
     marginals = pairs_of(some_joint(spread=1), noise := 0.02)
-    path, start = _Path.of(marginals, ABC.names, ABC.shape), independent(marginals, ABC.names)
+    path, start = path_of(marginals), path_of(marginals).independent[0]
     sums = [np.eye(one.estimate.size)[places(ABC.names, ABC.shape, one.attributes)].T for one in marginals]
     cells: Any = cvxpy.Variable(ABC.size())
     missed = [(own @ cells - one.estimate) / noise for own, one in zip(sums, marginals, strict=True)]
     objective = sum((part**2).sum() for part in missed) / 2 + penalty * kl_div(cells, start).sum()
     problem: Any = cvxpy.Problem(cvxpy.Minimize(objective), [cells.sum() == 1])
     problem.solve(solver=cvxpy.CLARABEL)
-    assert path.table(path.at(penalty, np.zeros(path.observed.size))) == pytest.approx(cells.value, abs=1e-5)
+    tables = path.tables(path.at(np.array([penalty]), np.zeros(path.observed.shape)))
+    assert tables[0] == pytest.approx(cells.value, abs=1e-5)
 
 
 def test_the_table_with_the_least_estimated_error_is_taken() -> None:
     marginals = pairs_of(some_joint(spread=1), 0.03)
-    found, path = shrunken_joint(marginals, ABC.names, ABC.shape), _Path.of(marginals, ABC.names, ABC.shape)
+    found, path = shrunken_joint(marginals, ABC.names, ABC.shape), path_of(marginals)
     for penalty in np.geomspace(0.01, 1e5, 30):
-        table = path.table(path.at(penalty, np.zeros(path.observed.size)))
-        spread = path.spread_beyond(_one_way(ABC.names, ABC.shape), table)
+        tables = path.tables(path.at(np.array([penalty]), np.zeros(path.observed.shape)))
+        spread = path.spread_beyond(_one_way(ABC.names, ABC.shape), tables)[0]
         df = 1 + 2 + 1 + np.trace(spread @ np.linalg.inv(spread + penalty * np.eye(len(spread))))
-        assert found.discrepancy + 2 * found.df <= path.discrepancy(table) + 2 * df + 0.05
+        assert found.discrepancy + 2 * found.df <= path.discrepancies(tables)[0] + 2 * df + 0.05
 
 
 def test_where_noise_explains_everything_independence_is_kept() -> None:
     marginals = [replace(one, covariance=np.eye(one.estimate.size)) for one in pairs_of(some_joint())]
     found = shrunken_joint(marginals, ABC.names, ABC.shape)
     assert found.df == 1 + 2 + 1
-    assert found.frequencies == pytest.approx(independent(marginals, ABC.names), abs=1e-15)
+    assert found.frequencies == pytest.approx(path_of(marginals).independent[0], abs=1e-15)
 
 
 def test_without_noise_shrinkage_goes_to_the_data() -> None:
@@ -489,8 +494,8 @@ def test_the_truth_is_as_far_from_the_marginals_as_the_noise_has_directions() ->
             replace(one, estimate=one.estimate + root @ rng.standard_normal(one.estimate.size))
             for one, root in zip(known, roots, strict=True)
         ]
-        found.append(_Path.of(noisy, ABC.names, ABC.shape).discrepancy(joint.ravel()))
-    df = _Path.of(known, ABC.names, ABC.shape).observed.size
+        found.append(path_of(noisy).discrepancies(joint.ravel()[None])[0])
+    df = path_of(known).observed.size
     assert df == 5 + 6 + 4
     assert np.mean(found) == pytest.approx(df, abs=6 * math.sqrt(2 * df / 400))
 
@@ -499,19 +504,23 @@ def test_directions_are_those_of_the_noise() -> None:
     """Counts of single answers have a known total, those of unary encoding have not."""
     for mechanism, df in (("grr", 5 + 5 + 3), ("oue", 6 + 6 + 4)):
         marginals = [Marginal.of(table) for table in collected(mechanism=mechanism)]
-        assert _Path.of(marginals, ABC.names, ABC.shape).observed.size == df
+        assert path_of(marginals).observed.size == df
 
 
 def test_margins_are_pooled_by_their_precision() -> None:
     first = Marginal(("a",), (2,), np.array([0.3, 0.7]), 0.01 * np.eye(2), 100)
     second = Marginal(("a", "b"), (2, 2), np.array([0.2, 0.4, 0.3, 0.1]), 0.02 * np.eye(4), 100)
     expected = np.outer([(4 * 0.3 + 0.6) / 5, (4 * 0.7 + 0.4) / 5], [0.5, 0.5]).ravel()
-    assert independent([first, second], ("a", "b")) == pytest.approx(expected)
+    assert independent([first, second], [first.estimate[None], second.estimate[None]], ("a", "b"))[0] == pytest.approx(
+        expected
+    )
 
 
 def test_no_category_is_ruled_out_by_its_margin() -> None:
     negative = Marginal(("a",), (2,), np.array([1.1, -0.1]), np.eye(2) / 100, 100)
-    assert independent([negative], ("a",)) == pytest.approx(np.array([1, 1 / 200]) / (1 + 1 / 200))
+    assert independent([negative], [negative.estimate[None]], ("a",))[0] == pytest.approx(
+        np.array([1, 1 / 200]) / (1 + 1 / 200)
+    )
 
 
 def test_margins_that_contradict_each_other_meet_in_the_middle() -> None:
@@ -530,6 +539,32 @@ def test_neither_order_nor_labels_matter_to_shrinkage() -> None:
     assert turned == pytest.approx(reordered(found.frequencies, ABC, order), abs=1e-8)
     swapped = shrunken_joint([_with_swapped_b(one) for one in marginals], ABC.names, ABC.shape).frequencies
     assert swapped == pytest.approx(found.frequencies.reshape(ABC.shape)[:, ::-1].ravel(), abs=1e-8)
+
+
+@pytest.mark.parametrize("noise", [0.002, 0.02, 0.2])
+def test_shrunken_refits_are_what_each_gives_alone(noise: float) -> None:
+    marginals, rng = pairs_of(some_joint(spread=1), noise), np.random.default_rng(6)
+    estimates = [one.estimate + noise * rng.standard_normal((20, one.estimate.size)) for one in marginals]
+    together = shrunken_refits(marginals, estimates, ABC.names, ABC.shape)
+    for found, *own in zip(together, *estimates, strict=True):
+        moved = [replace(one, estimate=row) for one, row in zip(marginals, own, strict=True)]
+        assert found == pytest.approx(shrunken_joint(moved, ABC.names, ABC.shape).frequencies, abs=1e-8)
+
+
+def test_refits_walk_the_path_together_as_far_as_memory_allows(monkeypatch: Any) -> None:
+    marginals, walked = pairs_of(some_joint(spread=1), 0.02), []
+    estimates = [np.tile(one.estimate, (50, 1)) for one in marginals]
+
+    def counted(paths: _Paths, margins: Array) -> tuple[Array, Array]:
+        walked.append(len(paths.observed))
+        return _least_risk(paths, margins)
+
+    monkeypatch.setattr(shrinkage, "_least_risk", counted)
+    together = shrunken_refits(marginals, estimates, ABC.names, ABC.shape)
+    entries = path_of(marginals).compressed().whitened.size
+    monkeypatch.setattr(shrinkage, "_MOST_NUMBERS", 20 * entries)
+    assert shrunken_refits(marginals, estimates, ABC.names, ABC.shape) == pytest.approx(together, abs=1e-12)
+    assert walked == [50, 20, 20, 10]
 
 
 def fours() -> Iterator[tuple[Any, tuple[str, ...], Array]]:

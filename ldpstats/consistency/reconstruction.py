@@ -18,7 +18,7 @@ from ldpstats.consistency.joint import fitted_joint, within
 from ldpstats.consistency.marginals import Marginal, places
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.refits import least_violating_refits, shortest_refits
-from ldpstats.consistency.shrinkage import shrunken_joint
+from ldpstats.consistency.shrinkage import shrunken_joint, shrunken_refits
 from ldpstats.consistency.violation import GAMMA, absolute_share
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
@@ -186,11 +186,7 @@ def _violating_least_again(
 def _shrunken_again(
     marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain, _found: FloatArray
 ) -> FloatArray:
-    sets = (
-        [replace(one, estimate=own) for one, own in zip(marginals, row, strict=True)]
-        for row in zip(*estimates, strict=True)
-    )
-    return np.array([shrunken_joint(one, target.names, target.shape).frequencies for one in sets])
+    return shrunken_refits(marginals, estimates, target.names, target.shape)
 
 
 def _shrunken(tables: Sequence[Table], target: Domain) -> Found:

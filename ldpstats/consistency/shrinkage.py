@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
-from ldpstats.consistency.joint import overlapping, within
+from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.consistency.joint import overlapping
 from ldpstats.consistency.marginals import Attributes, Marginal, places
 from ldpstats.consistency.projection import nearest_proper
 
@@ -20,8 +19,14 @@ _STRIDE, _STRIDES = 1.5, 60
 # of the dual objective, which is of the size of a log-likelihood ratio per respondent
 _TOLERANCE = 1e-10
 _MOST_STEPS = 100
+# of the objective: what is left of two equal ones when they are computed among others
+_ROUNDING = 1e-13
 # the share of the variances below which that of the total is rounding
 _SURE = 1e-9
+# of the matrices of refits that are worked on at once, so that large tables fit into memory
+_MOST_NUMBERS = 1_000_000
+# the share of the largest singular value below which a direction is rounding
+_FLAT = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,40 +83,61 @@ def shrunken_joint(marginals: Iterable[Marginal], target: Attributes, shape: Seq
     [0.299 0.201 0.201 0.299]
     """
     found = overlapping(marginals, target, shape)
-    path = _Path.of(found, target, shape)
+    path = _Paths.of(found, [one.estimate[None] for one in found], target, shape)
     short = path.compressed()
     multipliers, df = _least_risk(short, _one_way(target, shape))
-    table = short.table(multipliers)
-    return Shrunken(table, path.discrepancy(table), df)
+    table = short.tables(multipliers)
+    return Shrunken(table[0], float(path.discrepancies(table)[0]), float(df[0]))
 
 
-def independent(marginals: Sequence[Marginal], target: Attributes) -> FloatArray:
-    """Return the flat product of the one-way margins, each pooled from all the marginals that have it.
+def shrunken_refits(
+    marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Attributes, shape: Sequence[int]
+) -> FloatArray:
+    """Return, for every row of the estimates, the frequencies of `shrunken_joint`, with the same covariances."""
+    paths = _Paths.of(marginals, estimates, target, shape).compressed()
+    rows, margins = np.arange(len(paths.observed)), _one_way(target, shape)
+    together = max(1, _MOST_NUMBERS // max(1, paths.whitened.size))
+    found = []
+    for first in range(0, rows.size, together):
+        some = paths.only(rows[first : first + together])
+        found.append(some.tables(_least_risk(some, margins)[0]))
+    return np.concatenate(found)
+
+
+def independent(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Attributes) -> FloatArray:
+    """Return, for every row of the estimates, the flat product of the one-way margins, each pooled from all marginals.
 
     No category counts for less than half a respondent: a margin of zero would rule its cells out for good.
 
     Examples
     --------
     >>> pair = Marginal(("sex", "car"), (2, 2), np.array([0.4, 0.1, 0.2, 0.3]), np.eye(4) / 100, 100)
-    >>> independent([pair], ("sex", "car")).round(2)
-    array([0.3, 0.2, 0.3, 0.2])
+    >>> independent([pair], [pair.estimate[None]], ("sex", "car")).round(2)
+    array([[0.3, 0.2, 0.3, 0.2]])
     """
-    return reduce(lambda table, margin: np.outer(table, margin).ravel(), [_pooled(marginals, name) for name in target])
+    tables = np.ones((len(estimates[0]), 1))
+    for name in target:
+        margins = _pooled(marginals, estimates, name)
+        tables = (tables[:, :, None] * margins[:, None]).reshape(len(tables), -1)
+    return tables
 
 
-def _pooled(marginals: Sequence[Marginal], name: str) -> FloatArray:
-    """Return the proper, positive margin of one attribute."""
-    own = within([one for one in marginals if name in one.attributes], [name])
+def _pooled(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], name: str) -> FloatArray:
+    """Return the proper, positive margins of one attribute."""
+    about = [(one, rows) for one, rows in zip(marginals, estimates, strict=True) if name in one.attributes]
+    own = [one.added_up((name,)) for one, _ in about]
+    summed = [rows @ np.eye(one.shape[0])[given.onto((name,))] for one, (given, rows) in zip(own, about, strict=True)]
     precision = np.sum([one.precision for one in own], axis=0)
-    pooled = np.sum([one.precision * one.estimate for one in own], axis=0) / precision
-    positive = np.maximum(nearest_proper(pooled, precision), 1 / (2 * sum(one.n for one in own)))
-    margin: FloatArray = positive / positive.sum()
-    return margin
+    pooled = np.sum([one.precision * rows for one, rows in zip(own, summed, strict=True)], axis=0) / precision
+    least = 1 / (2 * sum(one.n for one in own))
+    positive = np.maximum([nearest_proper(row, precision) for row in pooled], least)
+    margins: FloatArray = positive / positive.sum(axis=1, keepdims=True)
+    return margins
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Path:
-    """The tables p that minimize ½ ‖W p − w‖² + λ KL(p ‖ q), for every λ.
+class _Paths:
+    """The tables p that minimize ½ ‖W p − w‖² + λ KL(p ‖ q), for every λ: a row for each q and w.
 
     Their dual problems are smooth and have no bounds: p = q exp(Wᵀθ) / Z(θ), where θ minimizes
     ln Z(θ) − wᵀθ + ½ λ ‖θ‖².
@@ -122,81 +148,120 @@ class _Path:
     observed: FloatArray
 
     @classmethod
-    def of(cls, marginals: Sequence[Marginal], target: Attributes, shape: Sequence[int]) -> _Path:
+    def of(
+        cls, marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Attributes, shape: Sequence[int]
+    ) -> _Paths:
         """Begin at independence, and measure distances from all the marginals in standard errors."""
         roots = [_whitening(one) for one in marginals]
         whitened = [root[:, places(target, shape, one.attributes)] for root, one in zip(roots, marginals, strict=True)]
-        observed = [root @ one.estimate for root, one in zip(roots, marginals, strict=True)]
-        return cls(independent(marginals, target), np.concatenate(whitened), np.concatenate(observed))
+        observed = [rows @ root.T for root, rows in zip(roots, estimates, strict=True)]
+        start = independent(marginals, estimates, target)
+        return cls(start, np.concatenate(whitened), np.concatenate(observed, axis=1))
 
-    def compressed(self) -> _Path:
-        """Return the same path with no more directions than cells; its discrepancies differ by a constant."""
-        rotation, directions = np.linalg.qr(self.whitened)
-        return _Path(self.independent, directions, rotation.T @ self.observed)
+    def compressed(self) -> _Paths:
+        """Return the same paths with no more directions than tables can move in; discrepancies differ by a constant."""
+        centre = self.whitened.mean(axis=1)
+        rotation, lengths, directions = np.linalg.svd(self.whitened - centre[:, None], full_matrices=False)
+        kept = lengths > _FLAT * lengths.max(initial=0.0)
+        moved = lengths[kept, None] * directions[kept]
+        return _Paths(self.independent, moved, (self.observed - centre) @ rotation[:, kept])
 
-    def table(self, multipliers: FloatArray) -> FloatArray:
-        """Return the table with these multipliers θ."""
+    def only(self, rows: IntArray) -> _Paths:
+        """Return some of the paths."""
+        return _Paths(self.independent[rows], self.whitened, self.observed[rows])
+
+    def tables(self, multipliers: FloatArray) -> FloatArray:
+        """Return the tables with these multipliers θ."""
         logarithms = np.log(self.independent) + multipliers @ self.whitened
-        weights = np.exp(logarithms - logarithms.max())
-        table: FloatArray = weights / weights.sum()
-        return table
+        weights = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+        tables: FloatArray = weights / weights.sum(axis=1, keepdims=True)
+        return tables
 
-    def discrepancy(self, table: FloatArray) -> float:
-        """Return the squared distance of a table from the marginals."""
-        return float(np.square(self.whitened @ table - self.observed).sum())
+    def discrepancies(self, tables: FloatArray) -> FloatArray:
+        """Return the squared distances of tables from the marginals."""
+        distances: FloatArray = np.square(tables @ self.whitened.T - self.observed).sum(axis=1)
+        return distances
 
-    def spread(self, table: FloatArray) -> FloatArray:
-        """Return the covariance of the whitened marginals of one respondent drawn from a table."""
-        mean = self.whitened @ table
-        return (self.whitened * table) @ self.whitened.T - np.outer(mean, mean)
+    def spread_beyond(self, margins: FloatArray, tables: FloatArray) -> FloatArray:
+        """Return the spread of the whitened marginals that other sums of cells do not explain."""
+        many = len(self.whitened)
+        both = _spread(np.concatenate([self.whitened, margins]), tables)
+        own = both[:, many:, many:] + _LEAST_VARIANCE * np.eye(len(margins))
+        explained = both[:, :many, many:] @ np.linalg.solve(own, both[:, many:, :many])
+        beyond: FloatArray = both[:, :many, :many] - explained
+        return beyond
 
-    def spread_beyond(self, margins: FloatArray, table: FloatArray) -> FloatArray:
-        """Return the spread of what other sums of cells do not explain."""
-        centred = margins - (margins @ table)[:, None]
-        crossed = (self.whitened * table) @ centred.T
-        own = (centred * table) @ centred.T + _LEAST_VARIANCE * np.eye(len(margins))
-        explained: FloatArray = crossed @ np.linalg.solve(own, crossed.T)
-        return self.spread(table) - explained
+    def objectives(self, multipliers: FloatArray, penalties: FloatArray) -> FloatArray:
+        """Return what the multipliers of the paths minimize."""
+        log_totals = np.logaddexp.reduce(np.log(self.independent) + multipliers @ self.whitened, axis=1)
+        objectives: FloatArray = (
+            log_totals - (self.observed * multipliers).sum(axis=1) + penalties / 2 * np.square(multipliers).sum(axis=1)
+        )
+        return objectives
 
-    def objective(self, multipliers: FloatArray, penalty: float) -> float:
-        """Return what the multipliers of the path minimize."""
-        log_total = np.logaddexp.reduce(np.log(self.independent) + multipliers @ self.whitened)
-        return float(log_total - self.observed @ multipliers + penalty / 2 * multipliers @ multipliers)
-
-    def at(self, penalty: float, near: FloatArray) -> FloatArray:
-        """Return the multipliers at this penalty: by Newton's method, halving steps that do not lower it enough."""
-        multipliers = near
+    def at(self, penalties: FloatArray, near: FloatArray) -> FloatArray:
+        """Return the multipliers at these penalties: by Newton's method, until each comes to rest."""
+        multipliers, moving = near.copy(), np.arange(len(near))
         for _ in range(_MOST_STEPS):
-            table = self.table(multipliers)
-            slope = self.whitened @ table - self.observed + penalty * multipliers
-            step = np.linalg.solve(self.spread(table) + penalty * np.eye(slope.size), slope)
-            fall = float(slope @ step)
-            if fall <= _TOLERANCE:
-                return multipliers - step
-            before, length = self.objective(multipliers, penalty), 1.0
-            while self.objective(multipliers - length * step, penalty) > before - length * fall / 4:
-                length /= 2
-            multipliers = multipliers - length * step
+            paths, begins, penalty = self.only(moving), multipliers[moving], penalties[moving]
+            tables = paths.tables(begins)
+            slopes = tables @ self.whitened.T - paths.observed + penalty[:, None] * begins
+            curved = _with_ridge(_spread(self.whitened, tables), penalty)
+            steps = np.linalg.solve(curved, slopes[:, :, None])[:, :, 0]
+            falls = (slopes * steps).sum(axis=1)
+            resting = falls <= _TOLERANCE
+            lengths = paths.lengths(begins, steps, np.where(resting, 0.0, falls), penalty)
+            multipliers[moving] = begins - lengths[:, None] * steps
+            moving = moving[~resting]
+            if moving.size == 0:
+                break
         return multipliers
 
+    def lengths(self, begins: FloatArray, steps: FloatArray, falls: FloatArray, penalties: FloatArray) -> FloatArray:
+        """Halve the steps that do not lower the objective enough; those that promise no fall are taken whole."""
+        lengths = np.ones(len(begins))
+        short = np.flatnonzero(falls > 0)
+        before = self.objectives(begins, penalties)
+        while short.size:
+            ends = begins[short] - lengths[short, None] * steps[short]
+            after = self.only(short).objectives(ends, penalties[short])
+            rounding = _ROUNDING * (1 + np.abs(before[short]))
+            short = short[after > before[short] - lengths[short] * falls[short] / 4 + rounding]
+            lengths[short] /= 2
+        return lengths
 
-def _least_risk(path: _Path, margins: FloatArray) -> tuple[FloatArray, float]:
-    """Return the multipliers where discrepancy + 2 df is least along the path, and the df there."""
-    penalty = 100 * float(np.trace(path.spread(path.independent)))
-    multipliers: FloatArray = np.zeros(path.observed.size)
-    best, df = multipliers, float(len(margins))
-    least = path.discrepancy(path.independent) + 2 * df
+
+def _least_risk(paths: _Paths, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the multipliers where discrepancy + 2 df is least along each path, and the df there."""
+    penalties = 100 * np.trace(_spread(paths.whitened, paths.independent), axis1=1, axis2=2)
+    multipliers: FloatArray = np.zeros_like(paths.observed)
+    best, df = multipliers, np.full(len(multipliers), float(len(margins)))
+    least = paths.discrepancies(paths.independent) + 2 * df
     for _ in range(_STRIDES):
-        multipliers = path.at(penalty, multipliers)
-        table = path.table(multipliers)
-        beyond = path.spread_beyond(margins, table)
-        ridge = float(np.trace(np.linalg.solve(beyond + penalty * np.eye(len(beyond)), beyond)))
-        own = len(margins) + max(ridge, 0.0)
-        risk = path.discrepancy(table) + 2 * own
-        if risk < least:
-            best, df, least = multipliers, own, risk
-        penalty /= _STRIDE
+        multipliers = paths.at(penalties, multipliers)
+        tables = paths.tables(multipliers)
+        beyond = paths.spread_beyond(margins, tables)
+        ridge = np.trace(np.linalg.solve(_with_ridge(beyond, penalties), beyond), axis1=1, axis2=2)
+        own = len(margins) + np.maximum(ridge, 0.0)
+        risk = paths.discrepancies(tables) + 2 * own
+        less = risk < least
+        best, df, least = np.where(less[:, None], multipliers, best), np.where(less, own, df), np.minimum(risk, least)
+        penalties = penalties / _STRIDE
     return best, df
+
+
+def _spread(sums: FloatArray, tables: FloatArray) -> FloatArray:
+    """Return the covariances of sums of cells of one respondent drawn from each of the tables."""
+    means = tables @ sums.T
+    squares = (tables[:, None] * sums).reshape(-1, sums.shape[1]) @ sums.T
+    spread: FloatArray = squares.reshape(len(tables), len(sums), len(sums)) - means[:, :, None] * means[:, None]
+    return spread
+
+
+def _with_ridge(matrices: FloatArray, penalties: FloatArray) -> FloatArray:
+    """Add a penalty to the diagonal of each matrix."""
+    ridged: FloatArray = matrices + penalties[:, None, None] * np.eye(matrices.shape[1])
+    return ridged
 
 
 def _one_way(target: Attributes, shape: Sequence[int]) -> FloatArray:
