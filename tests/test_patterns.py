@@ -394,3 +394,14 @@ def test_the_study_enumerates_what_it_compares_with() -> None:
     channel = study.enumerated(SupportNoise.independent(2, 0.5, 0.25)).channel.matrix()
     assert sorted(channel[0].tolist()) == pytest.approx([0.125, 0.125, 0.375, 0.375])
     assert len(list(product((0, 1), repeat=2))) == channel.shape[1]
+
+
+def test_sets_of_all_values_but_one_are_numbered_however_many_values_there_are() -> None:
+    """Before, numbers of subsets beyond 64 bits were a TypeError."""
+    mechanism = ldp.SS(300, epsilon=1.0, omega=299)
+    missing = np.arange(300)
+    reports = 1 - np.eye(300, dtype=np.int64)[missing]
+    channel = mechanism.finest.noise.channel
+    assert np.array_equal(channel.members[channel.numbers(reports)], reports)
+    sent = mechanism.privatize(np.zeros(50, dtype=np.int64), rng=1)
+    assert np.array_equal(mechanism.finest.count(sent).counts @ channel.members, mechanism.count(sent).counts)

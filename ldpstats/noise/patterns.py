@@ -90,9 +90,17 @@ class PatternChannel:
             found = reports @ (1 << np.arange(self.cells)[::-1])
             return found
         # the sets before it in the order: that of the combinatorial number system
-        before = [[math.comb(value, rank) for rank in range(self.cells + 1)] for value in range(self.cells)]
-        found = (reports * np.array(before)[np.arange(self.cells), reports.cumsum(axis=1)]).sum(axis=1)
+        found = (reports * self._before[np.arange(self.cells), reports.cumsum(axis=1)]).sum(axis=1)
         return found
+
+    @cached_property
+    def _before(self) -> IntArray:
+        """The number of sets of each size below each value, or that of all outputs where no member needs as many."""
+        before = np.zeros((self.cells, self.cells + 1), dtype=np.int64)
+        before[:, 0] = 1
+        for value in range(1, self.cells):
+            before[value, 1:] = np.minimum(before[value - 1, 1:] + before[value - 1, :-1], self.outputs)
+        return before
 
     @cached_property
     def _chances(self) -> tuple[FloatArray, FloatArray]:
