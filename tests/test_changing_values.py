@@ -103,7 +103,7 @@ def once_against_never(used: LGRR, rounds: int) -> Fraction:
 
 @pytest.mark.parametrize("kind", [LGRR, LSUE, LOUE, LSOUE, LOSUE, LUE, LBLH, LOLH])
 def test_without_changes_the_level_rises_to_that_of_the_permanent_answer(kind: type[Longitudinal]) -> None:
-    used: Any = kind(3, 2.0)  # type: ignore[call-arg]
+    used: Any = kind(3, 2.0)  # type: ignore[call-arg]  # every kind takes k and epsilon
     levels = [used.changing_epsilon(rounds, 0) for rounds in (1, 2, 5, 12)]
     assert levels == sorted(levels)
     assert levels[0] == used.first_report_epsilon()

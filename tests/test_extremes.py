@@ -102,7 +102,7 @@ LARGEST = (1 << 32) - 1
 def test_alphabets_that_draws_do_not_reach_are_refused_before_anybody_answers(kind: type[Mechanism]) -> None:
     for k in (1 << 32, (1 << 32) + 1, 1 << 62, 10**400):
         with pytest.raises(ldp.LdpstatsError, match="k = "):
-            kind(k, 23.0)  # type: ignore[call-arg]
+            kind(k, 23.0)  # type: ignore[call-arg]  # every kind takes k and epsilon
 
 
 @pytest.mark.parametrize("k", [1 << 31, (1 << 31) + 1, (1 << 31) + 2, LARGEST])

@@ -241,9 +241,11 @@ def _plain_level(level: float) -> float | str:
 
 
 def _read_level(plain: object) -> float:
-    if plain != "inf" and (type(plain) not in (int, float) or not 0 <= plain < math.inf):  # type: ignore[operator]
+    if plain == "inf":
+        return math.inf
+    if isinstance(plain, bool) or not isinstance(plain, (int, float)) or not 0 <= plain < math.inf:
         raise LdpstatsError(f"the level {shortened(plain)}", "a number of at least 0, or 'inf'")
-    return float(plain)  # type: ignore[arg-type]
+    return float(plain)
 
 
 def _sum_above(one: float, other: float) -> float:
