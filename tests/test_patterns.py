@@ -315,6 +315,16 @@ class TestTests:
         )
         assert ldp.independence_test(table).pvalue_source == "asymptotic χ²"
 
+    def test_a_fit_that_does_not_converge_is_ranked_among_drawn_tables(self) -> None:
+        # margins so rare, and so few respondents, that few null fits find a table inside the simplex
+        domain = ldp.Domain({"a": ["x", "y", "z"], "b": ["u", "v", "w"]})
+        people = np.array([47, 1, 0, 2, 0, 0, 0, 0, 0])
+        table = ldp.SampledGroups(domain, epsilon=4.0, mechanism="sue").simulate(people, rng=1)["a", "b"]
+        result = ldp.independence_test(table)
+        assert not result.converged
+        assert "Monte Carlo" in str(result.summary())
+        assert "did not converge" in str(result.summary())
+
     def test_no_more_respondents_are_needed_than_the_likelihood_of_whole_reports_needs(self) -> None:
         found = study.respondents(((2, 2), (2, 3)))
         assert found["whole"].max() == pytest.approx(1, abs=2e-4), "whole respondents, of thousands"

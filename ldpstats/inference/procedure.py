@@ -204,8 +204,9 @@ class Doubt:
 
 def doubt(model: NullModel, evidence: Evidence, fit: NullFit, rarest: float, statistic: Statistic) -> Doubt:
     """Say why the χ² of a table's fit is in doubt, if it is, and what to do where something is better."""
+    lost = Doubt(", because the fit did not converge: noise drives it to a boundary", draw=True)
     if model.bounded and not fit.converged[0]:
-        return Doubt(", because the fit did not come to rest: noise drives it to a boundary", draw=True)
+        return lost
     few = Doubt(f", because the least count is worth only {rarest:.1f} expected reports", draw=True)
     form = averaged(statistic, model)
     if rarest < (_SMALL_COUNT if form is None else _SMALL_COUNT_IN_NOISE):
@@ -214,6 +215,8 @@ def doubt(model: NullModel, evidence: Evidence, fit: NullFit, rarest: float, sta
     average = form(evidence, fit.frequencies[0]) if form is not None and share > _TOO_BENT else None
     if average is not None:
         return Doubt(", because the noise is so wide that a single fit would absorb much of it", average=average)
+    if not fit.converged[0]:
+        return lost
     return few if rarest < _SMALL_COUNT else _bent(share)
 
 
