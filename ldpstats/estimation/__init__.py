@@ -17,6 +17,7 @@ from ldpstats.estimation.likelihood import (
     mixture_em,
     most_likely,
 )
+from ldpstats.estimation.measured import Measured
 from ldpstats.estimation.methods import METHODS, ProcessedEstimate, known_method, processed
 from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance
@@ -42,6 +43,7 @@ __all__ = [
     "Estimate",
     "Fitted",
     "LinearPooling",
+    "Measured",
     "NoiseVariance",
     "ProcessedEstimate",
     "channel_fit",
