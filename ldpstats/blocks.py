@@ -85,11 +85,7 @@ class Block:
     @property
     def by_value(self) -> Block:
         """The same reports, counted by the values that they support; a block that does not count sets is itself."""
-        noise = self.noise
-        if not isinstance(noise, PatternNoise):
-            return self
-        counts = self.tally.counts @ noise.channel.members.astype(np.int64)
-        return replace(self, tally=Tally(noise.by_value, counts, self.n, self.tally.simulated))
+        return replace(self, tally=self.tally.by_value)
 
     @property
     def summed(self) -> tuple[Block, FloatArray | None]:

@@ -19,7 +19,7 @@ from ldpstats.domain import Classes, Domain
 from ldpstats.envelope import opened, sealed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED, TABLE_METHODS, ChannelFit, Estimate, channel_fit, refuse_empty
-from ldpstats.noise import Tally, in_brackets, simulation
+from ldpstats.noise import in_brackets, simulation
 from ldpstats.parts import Parts, new_identity
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.questions import Question
@@ -570,12 +570,8 @@ def _merged_block(block: Block, kept: Domain, of_cell: NDArray[np.int64]) -> Blo
         return None
     of_answer = np.empty(of_cell.size, dtype=np.int64)
     of_answer[block.classes] = of_cell
-    noise = block.noise.merged(of_answer)
-    if noise is None:
-        return None
-    counts = np.zeros(kept.size(), dtype=np.int64)
-    np.add.at(counts, of_answer, block.tally.counts)
-    return Block(Question.of(kept, kept.names), Tally(noise, counts, block.n, block.tally.simulated))
+    tally = block.tally.merged(of_answer)
+    return None if tally is None else Block(Question.of(kept, kept.names), tally)
 
 
 def _added_up(cells: Estimate, domain: Domain, names: tuple[str, ...]) -> Estimate:

@@ -36,6 +36,14 @@ def test_merged_noise_is_that_of_the_added_up_tally(classes: tuple[int, ...]) ->
     assert np.allclose(merged.report_covariance(frequencies @ adds), added, rtol=0, atol=1e-15)
 
 
+def test_merged_tallies_add_up_their_counts_and_stay_simulated() -> None:
+    tables = Tally(FAKE, [[4, 3, 2, 1], [10, 0, 0, 0]], 10, simulated=7)
+    merged = tables.merged(np.array([1, 0, 1, 0]))
+    assert merged is not None
+    assert merged.counts.tolist() == [[4, 6], [0, 10]]
+    assert (merged.n, merged.simulated, merged.noise) == (10, 7, FAKE.merged(np.array([1, 0, 1, 0])))
+
+
 @pytest.mark.parametrize("noise", [BITS, SETS, DENSE], ids=str)
 def test_other_noise_has_no_merged_form(noise: NoiseModel) -> None:
     assert noise.merged(np.arange(noise.cells) // 2) is None

@@ -262,12 +262,11 @@ def _of_parts(block: Block, of_cell: NDArray[np.int64]) -> Block | None:
         return None
     of_answer = np.empty_like(of_cell)
     of_answer[block.classes] = of_cell
-    noise = block.noise.merged(of_answer)
-    if noise is None:
+    tally = block.tally.merged(of_answer)
+    if tally is None:
         return None
-    counts = np.bincount(of_answer, weights=block.tally.counts).astype(np.int64)
-    question = Question(("part",), (counts.size,), tuple(range(counts.size)))
-    return Block(question, Tally(noise, counts, block.n, block.tally.simulated))
+    values = tally.noise.cells
+    return Block(Question(("part",), (values,), tuple(range(values))), tally)
 
 
 def least_tail(share: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpstats.arrays import as_array, at_least, counts_array
 from ldpstats.errors import ReportError
 from ldpstats.noise.model import NoiseModel
+from ldpstats.noise.patterns import PatternNoise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +60,40 @@ class Tally:
     def proportions(self) -> NDArray[np.float64]:
         """The share of reports behind each output."""
         return self.counts / self.n
+
+    @property
+    def by_value(self) -> Tally:
+        """The same reports, counted by the values that they support; a tally that does not count sets is itself."""
+        noise = self.noise
+        if not isinstance(noise, PatternNoise):
+            return self
+        counts = self.counts @ noise.channel.members.astype(np.int64)
+        return Tally(noise.by_value, counts, self.n, self.simulated)
+
+    def merged(self, classes: NDArray[np.int64]) -> Tally | None:
+        """Add the tally up to classes of values; None where the noise of the sums is unknown.
+
+        Parameters
+        ----------
+        classes : array of int
+            The class of each value, numbered from 0 without gaps.
+
+        Examples
+        --------
+        >>> from ldpstats import GRR, mechanism
+        >>> Tally(GRR(3, epsilon=1.0).noise, [40, 30, 30], 100).merged(np.array([0, 1, 1])).counts
+        array([40, 60])
+        >>> response = mechanism("hr", k=3, epsilon=1.0).noise
+        >>> Tally(response, [25, 25, 25, 25], 100).merged(np.array([0, 1, 1])) is None
+        True
+        """
+        fine = self.by_value
+        noise = fine.noise.merged(classes)
+        if noise is None:
+            return None
+        counts = np.zeros((*fine.counts.shape[:-1], noise.outputs), dtype=np.int64)
+        np.add.at(np.moveaxis(counts, -1, 0), classes, np.moveaxis(fine.counts, -1, 0))
+        return Tally(noise, counts, self.n, self.simulated)
 
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):
