@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, at_least
+from ldpstats.arrays import FloatArray, IntArray, at_least, places_onto
+from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_many_cells
 from ldpstats.noise import Information, NoiseModel, PatternNoise, Tally, noise_from_dict
@@ -23,10 +24,19 @@ class Block:
 
     Everything here speaks of the cells of the question's table; the map from cells to answers, if there is
     one, is applied on the way to the noise model and back.
+
+    Parameters
+    ----------
+    question : Question
+    tally : Tally
+    answers : tuple of str
+        Which of a respondent's randomized answers are counted. Blocks of the same respondents that have one in common
+        are not independent: the same reports stand behind them. Left empty, it is one answer, to this question.
     """
 
     question: Question
     tally: Tally
+    answers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.question.answers != self.noise.cells or self.tally.counts.ndim != 1:
@@ -34,6 +44,9 @@ class Block:
                 f"a tally of shape {self.tally.counts.shape} for {self.noise.cells} values",
                 f"one tally of the {self.question.answers} answers to the question about {self.question.attributes}",
             )
+
+        if not self.answers:
+            object.__setattr__(self, "answers", (" × ".join(self.question.attributes),))
 
     @property
     def noise(self) -> NoiseModel:
@@ -57,6 +70,29 @@ class Block:
             if attributes == self.question.attributes
             else replace(self, question=self.question.reordered(attributes))
         )
+
+    def tells(self, of_cell: IntArray, size: int) -> bool:
+        """Say whether the reports tell anything about sums of cells, `of_cell` being the sum of every cell."""
+        return _united(self.classes, of_cell, size)[0] > 1
+
+    def onto(self, domain: Domain, of_cell: IntArray) -> Block | None:
+        """Return the reports as reports about another table, whose cells are sums of cells of this one.
+
+        Answers that belong to the same sum are added up. None where the noise of such answers has no known law.
+        """
+        answers, of_answer, new_classes = _united(self.classes, of_cell, domain.size())
+        question = Question(domain.names, domain.shape, tuple(new_classes.tolist()))
+        if answers == self.noise.cells:
+            # only numbered anew: reports stay as they are
+            return replace(self, question=replace(question, classes=tuple(np.argsort(of_answer)[new_classes].tolist())))
+        tally = self.tally.merged(of_answer)
+        return None if tally is None else replace(self, question=question, tally=tally)
+
+    def widened(self, domain: Domain) -> Block:
+        """Return the reports as reports about a table with more attributes."""
+        axes = [domain.names.index(name) for name in self.question.attributes]
+        classes = self.classes[places_onto(domain.shape, axes)]
+        return replace(self, question=Question(domain.names, domain.shape, tuple(classes.tolist())))
 
     def draw(self, frequencies: FloatArray, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw `size` tallies of as many respondents, if their cells had these frequencies."""
@@ -114,6 +150,7 @@ class Block:
             "counts": self.tally.counts.tolist(),
             "n": self.n,
             "simulated": self.tally.simulated,
+            "answers": list(self.answers),
         }
 
     @classmethod
@@ -126,4 +163,22 @@ class Block:
         tally = Tally(
             noise_from_dict(plain["noise"]), plain["counts"], plain["n"], at_least(plain["simulated"], 0, "simulated")
         )
-        return cls(question, tally)
+        return cls(question, tally, tuple(map(str, plain["answers"])))
+
+
+def _united(classes: IntArray, of_cell: IntArray, size: int) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the finest answers that sums of cells have: how many, that of every old answer, and of every sum.
+
+    Answers that cells of the same sum give cannot be told apart: they, and what hangs on them, become one.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    old = int(classes.max()) + 1
+    together = coo_array((np.ones(classes.size), (classes, old + of_cell)), shape=(old + size,) * 2)
+    answers, labels = connected_components(together, directed=False)
+    of_sums = labels[old:].astype(np.int64)
+    # numbered as the sums come
+    _, first, inverse = np.unique(of_sums, return_index=True, return_inverse=True)
+    number = np.argsort(np.argsort(first))
+    return answers, number[labels[:old]].astype(np.int64), number[inverse].astype(np.int64)

@@ -23,6 +23,7 @@ from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.estimation import Estimate
 from ldpstats.estimation.postprocessing import NoiseVariance, norm_sub
+from ldpstats.tables import Figures
 
 Array = np.ndarray[Any, Any]
 GAMMAS = (0.0, 0.01, 0.5, 0.99)
@@ -52,7 +53,7 @@ def derived(domain: Domain, estimates: dict[tuple[str, ...], Array], variances: 
     for group, estimate in estimates.items():
         covariance = variances * np.eye(estimate.size)
         cells = Estimate(estimate.ravel(), covariance, n, PROMISE)
-        tables.append(Table(domain.project(group), (), PROMISE, cells))
+        tables.append(Table(domain.project(group), (), PROMISE, figures=Figures(cells)))
     return TableSet(domain, tables, PROMISE)
 
 
@@ -290,7 +291,7 @@ def renamed(table: Table, orders: dict[str, Array], domain: Domain) -> Table:
     index = np.arange(table.domain.size()).reshape(table.shape)[np.ix_(*[orders[name] for name in table.attributes])]
     cells, places = table.cells, index.ravel()
     moved = Estimate(cells.estimate[places], cells.covariance[np.ix_(places, places)], table.n, PROMISE)
-    return Table(domain.project(table.attributes), (), PROMISE, moved)
+    return Table(domain.project(table.attributes), (), PROMISE, figures=Figures(moved))
 
 
 @each_method
@@ -478,7 +479,12 @@ def test_tables_without_reports_are_named() -> None:
 
 @pytest.mark.parametrize("covariance", [np.full((2, 2), np.nan), np.full((2, 2), np.inf), np.ones(2), None])
 def test_derived_tables_without_a_covariance_are_refused(covariance: Any) -> None:
-    table = Table(FOUR.project(["a"]), (), PROMISE, Estimate(np.array([0.5, 0.5]), covariance, 10, PROMISE))
+    table = Table(
+        FOUR.project(["a"]),
+        (),
+        PROMISE,
+        figures=Figures(Estimate(np.array([0.5, 0.5]), covariance, 10, PROMISE)),
+    )
     with pytest.raises(LdpstatsError, match="a derived table of a without a finite covariance"):
         make_consistent(TableSet(FOUR, [table], PROMISE))
 

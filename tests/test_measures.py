@@ -19,6 +19,7 @@ from ldpstats.consistency import measures
 from ldpstats.consistency.measures import chi_squared, compare, expected_squared_error, jensen_shannon, l1, l2
 from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
 from ldpstats.questions import Question
+from ldpstats.tables import Figures
 
 DISTANCES = [l1, l2, measures.total_variation, jensen_shannon, chi_squared]
 PROPER_ONLY = [jensen_shannon, chi_squared]
@@ -139,8 +140,8 @@ def test_what_are_no_two_distributions_is_refused(distance: Any) -> None:
         "same shape": [([0.5, 0.5], [1.0]), ([], []), (letter, [0.5, 0.25, 0.25]), ([[0.5, 0.5]], [0.5, 0.5])],
         "finite numbers": [([0.5, np.nan], [0.5, 0.5]), ([0.5, 0.5], ["a", "b"]), ([0.5, 0.5], [np.inf, 0]), ({}, [1])],
         "rows of one length": [([[1], [1, 2]], [1])],
-        "in any order": [(letter, Table(car, letter.blocks[:0], letter.privacy, letter.cells))],
-        "the same categories": [(letter, Table(others, (), letter.privacy, letter.cells))],
+        "in any order": [(letter, Table(car, (), letter.privacy, figures=Figures(letter.cells)))],
+        "the same categories": [(letter, Table(others, (), letter.privacy, figures=Figures(letter.cells)))],
     }
     for words, pairs in cases.items():
         for one, other in pairs:

@@ -25,7 +25,7 @@ from ldpstats.inference.inversion import Reports, ScoreInversion
 from ldpstats.noise import MultinomialNoise, NoiseModel, SupportNoise, Tally, TruthOrFake
 from ldpstats.noise.weighted import NODES, share_below, weighted_report
 from ldpstats.questions import Question
-from ldpstats.tables import Table
+from ldpstats.tables import Figures, Table
 
 PROMISED = ldp.PrivacyStatement(math.inf, "a test")
 CELLS = np.array([0.4, 0.1, 0.2, 0.3])
@@ -242,7 +242,7 @@ class TestLimits:
 
     def test_a_table_without_reports_of_its_own_is_never_certain(self) -> None:
         table = table_of(block_of(ldp.GRR(4, 30.0).noise, [10, 0, 0, 10]))
-        derived = replace(table, blocks=(), derived=table.cells)
+        derived = replace(table, blocks=(), figures=Figures(table.cells))
         assert np.all(np.diagonal(never_certain(derived, derived.cells)) >= 1 / 400)
         found = ldp.odds_ratio(derived, rows=("r0", "r1"), columns=("c0", "c1"))
         assert isinstance(found.inversion, Quotient)

@@ -28,6 +28,7 @@ from ldpstats.estimation import NoiseVariance, maximum_likelihood, most_likely
 from ldpstats.estimation.postprocessing import norm_sub
 from ldpstats.noise import DenseChannel, MultinomialNoise, Tally, TruthOrFake
 from ldpstats.questions import Question
+from ldpstats.tables import Figures
 
 Array = NDArray[np.float64]
 
@@ -402,7 +403,7 @@ def test_ending_early_is_said_with_a_gap_that_holds(monkeypatch: pytest.MonkeyPa
 
 def test_reports_without_a_likelihood_and_other_wrong_tables_are_refused() -> None:
     pairs = collected()
-    derived = Table(pairs[0].domain, (), pairs[0].privacy, pairs[0].cells)
+    derived = Table(pairs[0].domain, (), pairs[0].privacy, figures=Figures(pairs[0].cells))
     other = Domain({"a": ["x", "z"], "b": [1, 2, 3], "c": [False, True]})
     for tables, domain, words in (
         (collected(mechanism="olh"), ABC, "without a likelihood"),

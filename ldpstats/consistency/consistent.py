@@ -15,8 +15,8 @@ from ldpstats.consistency.programs import nearest_agreeing
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.violation import GAMMA, Violation, absolute_share
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.estimation import Estimate
-from ldpstats.tables import Table, TableSet
+from ldpstats.estimation import Estimate, Measured
+from ldpstats.tables import Consistent, Figures, Table, TableSet
 
 _WORDS = (
     "Made consistent with the other tables of its set ({}): proper proportions. Near zero they are biased, and their "
@@ -98,7 +98,7 @@ def _refuse_unusable(tables: object) -> None:
             "TableSet(domain, tables, privacy) makes a set of the others; reconstruct() may fill in what is missing.",
         )
     for table in tables:
-        if table.derived is not None and not _has_covariance(table.derived):
+        if table.figures and not _has_covariance(table.figures.shown):
             raise LdpstatsError(
                 f"a derived table of {' and '.join(table.attributes)} without a finite covariance of its cells",
                 "derived tables that bring their covariance along",
@@ -125,5 +125,12 @@ def _derived(table: Table, estimate: FloatArray, covariance: FloatArray, method:
     # every table has moved toward all others, so that their share of simulated reports is in each of them
     simulated = -(-table.n * tables.simulated // tables.n)
     fitted = Estimate(estimate, covariance, table.n, table.privacy, simulated)
-    words = _WORDS.format(method)
-    return replace(table, blocks=(), derived=fitted, method=f"consistent ({method})", words=words, sources=(table,))
+    provenance = Consistent(method, _WORDS.format(method), tuple(one.attributes for one in tables))
+    return replace(
+        table,
+        blocks=(),
+        figures=Figures(fitted, Measured.of_cells(estimate, covariance, table.n)),
+        method=f"consistent ({method})",
+        provenance=provenance,
+        sources=(table,),
+    )

@@ -40,7 +40,7 @@ class Marginal:
     @classmethod
     def of(cls, table: Table) -> Marginal:
         """Read a table's linear, unbiased estimate; a derived table has no other than its own."""
-        cells = (table if table.derived is not None else table.estimated_by("unbiased")).cells
+        cells = table.cells if table.figures else table.unbiased
         if not np.all(np.isfinite(cells.covariance)):
             raise LdpstatsError(
                 f"a table of {' and '.join(table.attributes)} from a single report, which shows no spread",
@@ -48,7 +48,7 @@ class Marginal:
                 "Leave the table out.",
             )
         covariance = cells.covariance
-        if table.derived is None:
+        if not table.figures:
             # where all reports fell in one cell there would be no variance at all: none is known better than to one
             covariance = covariance + np.diag(np.maximum(1 / cells.n**2 - np.diagonal(covariance), 0))
         return cls(table.attributes, table.shape, cells.estimate, covariance, cells.n)

@@ -26,7 +26,7 @@ from ldpstats.estimation import Estimate, LinearPooling, refuse_empty
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
 from ldpstats.noise import Tally
 from ldpstats.randomness import Rng, generator
-from ldpstats.tables import Table, TableSet
+from ldpstats.tables import Figures, Reconstructed, Table, TableSet
 
 Method: TypeAlias = Literal["auto", "max-entropy", "em", "shrinkage", "l2", "l1", "elastic-net"]
 
@@ -97,7 +97,16 @@ def reconstruct(
         f"Reconstructed from {len(telling)} tables that bear upon it{why}: {way.words}{left_out}{found.note} {spread}"
     )
     cells = Estimate(found.proportions, covariance, n, tables.privacy, sum(table.simulated for table in telling))
-    return Table(target, (), tables.privacy, cells, f"reconstructed ({chosen})", words, tuple(telling))
+    provenance = Reconstructed(chosen, words, tuple(table.attributes for table in telling))
+    return Table(
+        target,
+        (),
+        tables.privacy,
+        method=f"reconstructed ({chosen})",
+        provenance=provenance,
+        figures=Figures(cells),
+        sources=tuple(telling),
+    )
 
 
 class Found(NamedTuple):
@@ -153,7 +162,7 @@ def _hanging_together(tables: Sequence[Table], target: Domain) -> Telling:
     """Return the tables about attributes that the model keeps, added up to these."""
     chosen = relevant([Marginal.of(table) for table in tables], target.names)
     kept = set(chosen.attributes)
-    unbiased = [table if table.derived is not None else table.estimated_by("unbiased") for table in tables]
+    unbiased = [table if table.figures else table.estimated_by("unbiased") for table in tables]
     added_up = [
         one.marginal([name for name in one.attributes if name in kept])
         for one in unbiased
@@ -259,8 +268,8 @@ def _estimated_again(table: Table, target: Domain, size: int, rng: np.random.Gen
     """Draw so many tables like this one, and add their estimates up to the attributes of the target."""
     kept = tuple(name for name in target.names if name in table.attributes)
     sums = np.eye(target.size(kept))[places(table.attributes, table.shape, kept)]
-    if table.derived is not None:
-        cells = table.derived
+    if table.figures:
+        cells = table.figures.shown
         moved: FloatArray = rng.multivariate_normal(cells.estimate, cells.covariance, size=size, method="eigh") @ sums
         return moved
     proper = nearest_proper(table.estimated_by("unbiased").cells.estimate)
@@ -270,10 +279,10 @@ def _estimated_again(table: Table, target: Domain, size: int, rng: np.random.Gen
 
 def _redrawn(table: Table, rng: np.random.Generator) -> Table:
     """Draw a table of as many reports, through the same noise, whose truth is its estimate, made proper."""
-    if table.derived is not None:
-        cells = table.derived
+    if table.figures:
+        cells = table.figures.shown
         moved = rng.multivariate_normal(cells.estimate, cells.covariance, method="eigh")
-        return replace(table, derived=replace(cells, estimate=moved))
+        return replace(table, figures=Figures(replace(cells, estimate=moved)))
     proper = nearest_proper(table.estimated_by("unbiased").cells.estimate)
     blocks = tuple(
         Block(block.question, Tally(block.noise, block.draw(proper, 1, rng)[0], block.n, simulated=True))

@@ -5,6 +5,7 @@ from ldpstats.estimation.channel_fit import LEVEL, ChannelFit, channel_fit, tall
 from ldpstats.estimation.estimate import (
     ASSUMED,
     Estimate,
+    Limits,
     invert,
     over_degrees_of_freedom,
     pvalue_in_words,
@@ -17,7 +18,7 @@ from ldpstats.estimation.likelihood import (
     mixture_em,
     most_likely,
 )
-from ldpstats.estimation.measured import Measured
+from ldpstats.estimation.measured import Measured, measured_by
 from ldpstats.estimation.methods import METHODS, ProcessedEstimate, known_method, processed
 from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance
@@ -42,6 +43,7 @@ __all__ = [
     "ChannelFit",
     "Estimate",
     "Fitted",
+    "Limits",
     "LinearPooling",
     "Measured",
     "NoiseVariance",
@@ -56,6 +58,7 @@ __all__ = [
     "known_method",
     "last_two",
     "maximum_likelihood",
+    "measured_by",
     "mixture_em",
     "most_likely",
     "over_degrees_of_freedom",

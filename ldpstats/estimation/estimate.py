@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
+from typing import Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -65,6 +66,23 @@ class TallySpread:
         return found if self.order is None else found[..., self.order, :][..., self.order]
 
 
+class Limits(Protocol):
+    """Intervals of cells that come from elsewhere than from an estimate and its standard errors."""
+
+    @property
+    def kind(self) -> str:
+        """How they are found, in a few words."""
+        ...
+
+    def limits(self, alpha: float) -> FloatArray:
+        """Return pointwise intervals, shape (cells, 2)."""
+        ...
+
+    def summed(self, of_cell: IntArray, size: int) -> Self:
+        """Return those of sums of cells, `of_cell` being the place of the sum that every cell belongs to."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
     """Estimated frequencies of some cells.
@@ -83,6 +101,8 @@ class Estimate:
         estimate of a cell depends on the number of its own reports alone.
     own : OwnReports, optional
         The reports of every cell by block, where the estimate of a cell depends on those of several blocks.
+    limits : Limits, optional
+        Where the intervals come from, if not from these.
     """
 
     estimate: FloatArray
@@ -92,6 +112,7 @@ class Estimate:
     simulated: int = 0
     bounds: FloatArray | None = None
     own: OwnReports | None = None
+    limits: Limits | None = None
 
     @property
     def covariance(self) -> FloatArray:
@@ -115,7 +136,16 @@ class Estimate:
             spread = self.spread[..., order, :][..., order]
         bounds = None if self.bounds is None else self.bounds[:, order]
         own = None if self.own is None else self.own.of(order)
-        return replace(self, estimate=self.estimate[..., order], spread=spread, bounds=bounds, own=own)
+        limits = None if self.limits is None else self.limits.summed(np.argsort(order), order.size)
+        return replace(self, estimate=self.estimate[..., order], spread=spread, bounds=bounds, own=own, limits=limits)
+
+    def summed(self, of_cell: IntArray, size: int) -> Estimate:
+        """Add one table's cells up, `of_cell` being the new place of every cell; infinite variances stay infinite."""
+        if of_cell.size == size:
+            return self.in_order(np.argsort(of_cell))
+        values, products = summed(self.estimate, self.covariance, of_cell, size)
+        limits = None if self.limits is None else self.limits.summed(of_cell, size)
+        return replace(self, estimate=values, spread=products, bounds=None, own=None, limits=limits)
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
         """Return pointwise intervals for the population frequencies, shape (..., cells, 2).
@@ -131,6 +161,8 @@ class Estimate:
         .005 in 600 reports at ε = 8 and 9, pooled by OUE). What the others cover is measured in
         benchmarks/interval_coverage.py.
         """
+        if self.limits is not None:
+            return self.limits.limits(significance(alpha))
         z = -NormalDist().inv_cdf(significance(alpha) / 2)
         usual = self._normal(z) if self.bounds is None else self.wilson(z, self.bounds)
         own = self._own_reports()
@@ -142,6 +174,8 @@ class Estimate:
     @property
     def kind_of_intervals(self) -> str:
         """How `conf_int` finds them, in a few words."""
+        if self.limits is not None:
+            return self.limits.kind
         own = self._own_reports()
         kind = "normal" if self.bounds is None else "Wilson"
         return f"{kind}; mid-p where reports are few" if own is not None and own.few.any() else kind
@@ -194,6 +228,15 @@ def invert(tally: Tally, privacy: PrivacyStatement | None = None) -> Estimate:
     estimate = tally.noise.debias(tally.proportions)
     spread = TallySpread(tally.noise, estimate, tally.n)
     return Estimate(estimate, spread, tally.n, privacy, tally.simulated, tally.noise.bounds())
+
+
+def summed(values: FloatArray, covariance: FloatArray, of_cell: IntArray, size: int) -> tuple[FloatArray, FloatArray]:
+    """Add cells and their covariances up by place, without products, which infinite variances would not survive."""
+    sums, half, products = np.zeros(size), np.zeros((size, of_cell.size)), np.zeros((size, size))
+    np.add.at(sums, of_cell, values)
+    np.add.at(half, of_cell, covariance)
+    np.add.at(products, of_cell, half.T)
+    return sums, products
 
 
 def refuse_empty(n: int, whose: str = "this tally") -> None:

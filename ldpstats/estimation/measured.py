@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from ldpstats.arrays import FloatArray
+import numpy as np
+
+from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.errors import NotIdentifiedError
+from ldpstats.estimation.estimate import invert, refuse_empty, summed
+from ldpstats.estimation.fakes import AskedBlock
+
+# singular values below this share of the largest are rounding
+_SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,3 +56,57 @@ class Measured:
     covariance: FloatArray
     n: int
     bound: str = ""
+
+    @classmethod
+    def of_cells(cls, estimate: FloatArray, covariance: FloatArray, n: int, bound: str = "") -> Measured:
+        """Return what is measured if every cell is."""
+        return cls(np.eye(estimate.size), estimate, covariance, n, bound)
+
+    @property
+    def is_of_cells(self) -> bool:
+        """Whether every cell is measured by itself."""
+        return np.array_equal(self.sums, np.eye(self.sums.shape[1]))
+
+    def onto(self, of_cell: IntArray, size: int) -> Measured:
+        """Return what they tell about the cells of a coarser table, `of_cell` being the new cell of every old one.
+
+        These are all combinations of the sums that depend on the new cells alone.
+        """
+        if self.is_of_cells:
+            return Measured.of_cells(*summed(self.estimate, self.covariance, of_cell, size), self.n, self.bound)
+        members = np.eye(size)[of_cell]
+        mean = self.sums @ members / members.sum(axis=0)
+        left, sizes, _ = np.linalg.svd(self.sums - mean @ members.T)
+        rank = int(np.count_nonzero(sizes > _SAME * max(1.0, float(np.abs(self.sums).max(initial=0.0)))))
+        combined = left[:, rank:].T
+        covariance = combined @ self.covariance @ combined.T
+        return replace(self, sums=combined @ mean, estimate=combined @ self.estimate, covariance=covariance)
+
+    def solved(self) -> tuple[FloatArray, FloatArray]:
+        """Return the cells and their covariance, where the sums and the total, which is one, identify all of them."""
+        if self.is_of_cells:
+            return self.estimate, self.covariance
+        cells = self.sums.shape[1]
+        rows = np.vstack([self.sums, np.ones(cells)])
+        if np.linalg.matrix_rank(rows, tol=_SAME * np.abs(rows).max()) < cells:
+            raise NotIdentifiedError(
+                f"reports that identify only some contrasts of {cells} cells",
+                "reports that together identify every cell",
+                "Collect these attributes together, or see what can be said without an assumption: bounds().",
+            )
+        inverse = np.linalg.pinv(rows)
+        told = inverse[:, :-1]
+        return told @ self.estimate + inverse[:, -1], told @ self.covariance @ told.T
+
+
+def measured_by(blocks: Sequence[AskedBlock]) -> Measured:
+    """Return the sums of cells that blocks of different respondents ask for, each inverted by itself."""
+    refuse_empty(len(blocks), "what is measured")
+    found = [invert(block.tally) for block in blocks]
+    sums = [np.eye(block.question.answers)[np.asarray(block.question.classes)].T for block in blocks]
+    from scipy.linalg import block_diag
+
+    spread = block_diag(*(one.covariance for one in found))
+    return Measured(
+        np.vstack(sums), np.concatenate([one.estimate for one in found]), spread, sum(one.n for one in found)
+    )

@@ -182,7 +182,7 @@ def unbiased_cells(table: Table) -> Estimate | str:
     Effects start from it whatever the table's method, since what they take for noise is that of such an estimate.
     """
     try:
-        cells = (table if table.derived is not None else table.estimated_by("unbiased")).cells
+        cells = table.cells if table.figures else table.unbiased
     except NotIdentifiedError as error:
         return error.came
     return cells if table.n > 1 else "a single report does not show how much reports vary"

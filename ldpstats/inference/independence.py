@@ -65,7 +65,7 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
     if len(checked_table(table).shape) < 2:
         raise LdpstatsError(f"a table of {table.attributes!r} alone", "a table of at least two attributes")
     model = ProductOfConditionals.independent(table.shape)
-    if table.derived is not None:
+    if table.figures and not table.blocks:
         return _result_of_derived(table, model, method, pvalue)
     outcome = (
         _wald(table, model, pvalue) if method == "wald" else fitted_and_tested(table, model, method, pvalue, ("wald",))

@@ -71,7 +71,7 @@ class Outcome:
 
 def evidence_of(table: Table) -> Evidence:
     """Return the reports of a table, or say that there are none."""
-    if checked_table(table).derived is not None:
+    if checked_table(table).figures and not table.blocks:
         raise LdpstatsError(
             f"a derived table of {' and '.join(table.attributes)}, which has no reports of its own",
             "a table that still has its reports",

@@ -1,0 +1,18 @@
+"""Tables: views of privatized reports that know where they come from, and sets of them."""
+
+from ldpstats.tables.figures import Figures
+from ldpstats.tables.provenance import Collected, Consistent, Provenance, Reconstructed, Summed
+from ldpstats.tables.table import Table, checked_table
+from ldpstats.tables.table_set import TableSet
+
+__all__ = [
+    "Collected",
+    "Consistent",
+    "Figures",
+    "Provenance",
+    "Reconstructed",
+    "Summed",
+    "Table",
+    "TableSet",
+    "checked_table",
+]

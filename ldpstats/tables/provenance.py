@@ -1,0 +1,145 @@
+"""Provenance: where a table comes from, and what must be assumed for it beside what the reports tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+Groups: TypeAlias = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """The reports of respondents who were asked exactly this, or functions of it."""
+
+    kind: ClassVar[str] = "collected"
+    title: ClassVar[str] = "Estimated table"
+    words: ClassVar[str] = ""
+    assumption: ClassVar[str] = ""
+    refused: ClassVar[str] = ""
+
+    def summed(self, of: tuple[str, ...]) -> Summed:
+        """Return the provenance of sums of the cells of such a table, which is about these attributes."""
+        return Summed(of)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {"kind": self.kind, "assumption": None}
+
+
+COLLECTED = Collected()
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """Cells of a collected table, added up: over attributes that are left out, or categories put together.
+
+    Parameters
+    ----------
+    of : tuple of str
+        The attributes of that table.
+    """
+
+    kind: ClassVar[str] = "summed"
+    title: ClassVar[str] = "Estimated table"
+    assumption: ClassVar[str] = ""
+    refused: ClassVar[str] = ""
+
+    of: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """What was added up."""
+        return f"Added up from the table of {' and '.join(self.of)}."
+
+    def summed(self, of: tuple[str, ...]) -> Summed:  # noqa: ARG002  # sums of sums are sums of the first table
+        """Return the provenance of sums of the cells of such a table."""
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {"kind": self.kind, "of": list(self.of), "assumption": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Consistent:
+    """A table that was moved, with others, until all are proper and agree on what they share.
+
+    Parameters
+    ----------
+    method : str
+    words : str
+        How it was made, in sentences.
+    groups : tuple of tuples of str
+        The attributes of all these tables.
+    """
+
+    kind: ClassVar[str] = "made consistent"
+    title: ClassVar[str] = "Consistent table"
+    assumption: ClassVar[str] = ""
+    refused: ClassVar[str] = ""
+
+    method: str
+    words: str
+    groups: Groups
+
+    def summed(self, of: tuple[str, ...]) -> Consistent:  # noqa: ARG002  # what it was made of stays the same
+        """Return the provenance of sums of the cells of such a table."""
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "kind": self.kind,
+            "method": self.method,
+            "groups": [list(group) for group in self.groups],
+            "assumption": None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Reconstructed:
+    """A table that was put together from others, whose reports need not identify it.
+
+    Parameters
+    ----------
+    method : str
+    words : str
+        How it was made, in sentences.
+    groups : tuple of tuples of str
+        The attributes of the tables that it was made of.
+    assumption : str
+        What must hold for it beside what the reports tell; empty where these identify every cell.
+    refused : str
+        Why there are neither intervals nor effects: what fills in the rest is no model that could be true.
+    """
+
+    kind: ClassVar[str] = "reconstructed"
+
+    method: str
+    words: str
+    groups: Groups
+    assumption: str = ""
+    refused: str = ""
+
+    @property
+    def title(self) -> str:
+        """What a summary calls it."""
+        return f"Table reconstructed {f'under an assumption ({self.assumption})' if self.assumption else ''}".strip()
+
+    def summed(self, of: tuple[str, ...]) -> Reconstructed:  # noqa: ARG002  # what it was made of stays the same
+        """Return the provenance of sums of the cells of such a table."""
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "kind": self.kind,
+            "method": self.method,
+            "groups": [list(group) for group in self.groups],
+            "assumption": self.assumption or None,
+        }
+
+
+Provenance: TypeAlias = Collected | Summed | Consistent | Reconstructed
+"""Where a table comes from: one of these, and nothing else."""

@@ -1,0 +1,411 @@
+"""Tables: contingency tables estimated from privatized reports, with covariance, privacy and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import FloatArray, IntArray, places_onto
+from ldpstats.blocks import Block
+from ldpstats.columns import listed
+from ldpstats.domain import Classes, Domain
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.estimation import (
+    ASSUMED,
+    TABLE_METHODS,
+    ChannelFit,
+    Estimate,
+    Measured,
+    channel_fit,
+    measured_by,
+    refuse_empty,
+)
+from ldpstats.noise import in_brackets, simulation
+from ldpstats.parts import Parts, new_identity
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.tables.figures import Figures
+from ldpstats.tables.provenance import COLLECTED, Provenance
+
+if TYPE_CHECKING:
+    from statsmodels.iolib.summary import Summary
+
+# A check against wrong statements, not an accounting: noise models hold doubles, which lose rare lies at high levels.
+_RESOLVED = 12.0
+_ROUNDING = 1e-6
+_OWN = Parts.none()
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A contingency table estimated from privatized reports.
+
+    Parameters
+    ----------
+    domain : Domain
+        The table's own attributes, in the order of its axes.
+    blocks : tuple of Block
+        What reports say about these cells. Of a reconstructed table they may leave contrasts open; a table whose
+        reports cannot be added up to its cells has none.
+    privacy : PrivacyStatement
+        What the respondents were promised.
+    method : str
+        How the blocks are estimated together; see `estimated_by`. With `figures`, how these were made.
+    parts : Parts
+        Which respondents are behind it, so that none of them is counted twice. By default they are those of a
+        collection of their own.
+    provenance : Provenance
+        Where it comes from: collected, summed, made consistent, or reconstructed under an assumption that it names.
+    figures : Figures, optional
+        What is shown instead of an estimate from the blocks.
+    sources : tuple of Table
+        The tables that one with figures was made of.
+    """
+
+    domain: Domain
+    blocks: tuple[Block, ...]
+    privacy: PrivacyStatement
+    method: str = "unbiased"
+    parts: Parts = _OWN
+    provenance: Provenance = COLLECTED
+    figures: Figures | None = None
+    sources: tuple[Table, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.parts is _OWN and self.blocks and not self.figures:
+            own = Parts.whole(new_identity(None, ()), 0, sum(block.n for block in self.blocks))
+            object.__setattr__(self, "parts", own)
+        if self.method not in list(TABLE_METHODS) and not self.figures:
+            raise LdpstatsError(f"method = {self.method!r}", one_line(list(TABLE_METHODS)))
+        for question in (block.question for block in self.blocks):
+            if (question.attributes, question.shape) != (self.attributes, self.shape):
+                raise LdpstatsError(
+                    f"a block about {question.attributes} of shape {question.shape}",
+                    f"blocks about {self.attributes} of shape {self.shape}",
+                )
+        promised = min([self.privacy.epsilon, *self.privacy.per_group.values()])
+        for spent in (min(block.noise.epsilon, _RESOLVED) for block in self.blocks):
+            refuse_less(promised, spent, "every report behind the table")
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of the axes."""
+        return self.domain.names
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of categories along each axis."""
+        return self.domain.shape
+
+    @property
+    def n(self) -> int:
+        """The number of reports behind the table."""
+        return self.figures.shown.n if self.figures else sum(block.n for block in self.blocks)
+
+    @property
+    def simulated(self) -> int:
+        """How many of the reports came from a simulation instead of a respondent."""
+        if self.figures:
+            return self.figures.shown.simulated
+        return sum(block.tally.simulated for block in self.blocks)
+
+    @cached_property
+    def cells(self) -> Estimate:
+        """The flattened estimate with its covariance, the last attribute varying fastest."""
+        if self.figures:
+            return self.figures.shown
+        answered = [block for block in self.blocks if block.n > 0]
+        refuse_empty(len(answered), f"the table of {' and '.join(self.attributes)}")
+        found = TABLE_METHODS[self.method].estimated(answered)
+        return replace(found, privacy=self.privacy, simulated=self.simulated)
+
+    @property
+    def estimate(self) -> FloatArray:
+        """Proportions in the table's shape; by every method but "mle" some may be negative."""
+        return self.cells.estimate.reshape(self.shape)
+
+    @property
+    def covariance(self) -> FloatArray:
+        """The covariance matrix of the flattened cells."""
+        return self.cells.covariance
+
+    @property
+    def std_err(self) -> FloatArray:
+        """The standard errors in the table's shape."""
+        return self.cells.std_err.reshape(self.shape)
+
+    @property
+    def assumption(self) -> str:
+        """What must hold for the cells beside what the reports tell; empty where these identify all of them."""
+        return self.provenance.assumption
+
+    @cached_property
+    def unbiased(self) -> Estimate:
+        """The linear, unbiased estimate of all cells, whatever the method; refused where reports leave some open."""
+        if self.blocks and not self.figures:
+            return self.estimated_by("unbiased").cells
+        estimate, covariance = self.measured.solved()
+        return Estimate(estimate, covariance, self.n, self.privacy, self.simulated)
+
+    @cached_property
+    def measured(self) -> Measured:
+        """The sums of cells that the reports tell, as they were estimated without bias, with their covariance."""
+        if self.figures and self.figures.measured:
+            return self.figures.measured
+        return measured_by([block for block in self.blocks if block.n])
+
+    def holds_the_same(self, other: Table) -> bool:
+        """Say whether another table is about the same attributes and made of the same reports, read again or not."""
+        if self.domain != other.domain or len(self.blocks) != len(other.blocks):
+            return False
+        if self.figures or other.figures:
+            pair = (self.figures, other.figures)
+            return all(pair) and all(
+                np.array_equal(getattr(pair[0].shown, name), getattr(pair[1].shown, name))  # type: ignore[union-attr]  # both are there
+                for name in ("estimate", "covariance", "n")
+            )
+        return all(
+            one.asked == two.asked and one.n == two.n and np.array_equal(one.tally.counts, two.tally.counts)
+            for one, two in zip(self.blocks, other.blocks, strict=True)
+        )
+
+    def conf_int(self, alpha: float = 0.05) -> FloatArray:
+        """Return pointwise intervals for the population proportions, shape (*shape, 2); see Estimate.conf_int."""
+        if self.provenance.refused:
+            raise NotIdentifiedError(
+                f"intervals of {' and '.join(self.attributes)}: {self.provenance.refused}",
+                "tables whose cells the reports identify, or a model that could be true",
+                "bounds() says what is known without an assumption; method = 'max-entropy' has a model.",
+            )
+        return self.cells.conf_int(alpha).reshape(*self.shape, 2)
+
+    @cached_property
+    def _fit(self) -> ChannelFit:
+        return fit_of(self.sources) if self.sources else channel_fit(self.blocks)
+
+    def channel_fit(self) -> ChannelFit:
+        """Test whether the reports can have come through their channels, whatever the answers are.
+
+        Of a table made of others it is the test of these. A summary says so where it fails.
+
+        Examples
+        --------
+        >>> from ldpstats import SampledGroups
+        >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> tables = SampledGroups(domain, epsilon=1.0).simulate(np.array([90, 5, 5, 0]), rng=7)
+        >>> tables["sex", "car"].channel_fit().plausible
+        True
+        """
+        return self._fit
+
+    def estimated_by(self, method: str) -> Table:
+        """Return the same table, estimated otherwise.
+
+        Parameters
+        ----------
+        method : {"unbiased", "gls", "mle", "closed form", "two blocks"}
+            "unbiased" inverts a single block and pools several with weights that depend on their designs only.
+            "gls" weighs by estimated covariances, "mle" finds the most likely proper proportions (for reports that
+            are one output of a channel). For truth-or-fake blocks that ask for the cells there are "closed form",
+            unbiased also when the fakes were adapted, and "two blocks", the average of the last two inversions.
+
+        Examples
+        --------
+        >>> from ldpstats import SampledGroups
+        >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> tables = SampledGroups(domain, epsilon=1.0, mechanism="grr").simulate(np.array([90, 5, 5, 0]), rng=7)
+        >>> table = tables["sex", "car"]
+        >>> bool(table.estimate.min() < 0), bool(table.estimated_by("mle").estimate.min() >= 0)
+        (True, True)
+        """
+        if method != self.method and self.figures:
+            raise LdpstatsError(
+                f"method = {method!r} for a table that is not estimated from reports of its own",
+                f"its own method, {self.method!r}",
+                "Estimate the table that it was made of by this method, and make it again.",
+            )
+        return self if method == self.method else replace(self, method=method)
+
+    def reordered(self, attributes: str | Iterable[str]) -> Table:
+        """Return the same table with its axes in another order."""
+        names = listed(attributes)
+        if sorted(names, key=repr) != sorted(self.attributes, key=repr):
+            raise LdpstatsError(f"the order {names!r}", f"the attributes {one_line(self.attributes)} in any order")
+        if names == self.attributes:
+            return self
+        kept = self.domain.project(names)
+        of_cell = places_onto(self.shape, [self.attributes.index(name) for name in names])
+        figures = self.figures and self.figures.onto(of_cell, kept.size())
+        return replace(
+            self, domain=kept, blocks=tuple(block.reordered(names) for block in self.blocks), figures=figures
+        )
+
+    def marginal(self, attributes: str | Iterable[str]) -> Table:
+        """Add the table up to some of its attributes.
+
+        Where the noise of the added-up counts is known (randomized response, supports), the marginal keeps its reports
+        and every test applies as if it had been asked for; otherwise it carries its estimate and covariance. Where it
+        keeps them it is estimated anew, by the table's method; for "gls" and "mle" that is not the sum of the cells.
+        """
+        kept = self.domain.project(attributes)
+        if set(kept.names) == set(self.attributes):
+            return self.reordered(kept.names)
+        return self._onto(kept, places_onto(self.shape, [self.attributes.index(name) for name in kept.names]))
+
+    def collapse(self, classes: Classes) -> Table:
+        """Put categories together, such as empty or rare ones.
+
+        As in `marginal`, the table keeps its reports where the noise of the added-up counts is known, and is then as if
+        it had been asked for with these categories; otherwise it carries its estimate and covariance.
+
+        Parameters
+        ----------
+        classes : mapping
+            For some attributes: new categories, each with the old ones that it puts together. A new category stands
+            where the first of its members stood; those that are not mentioned stay.
+
+        Examples
+        --------
+        >>> from ldpstats import SampledGroups
+        >>> domain = Domain({"region": ["north", "east", "south"], "car": ["yes", "no"]})
+        >>> people = np.array([4000, 2000, 10, 0, 3000, 1000])
+        >>> table = SampledGroups(domain, epsilon=2.0, mechanism="grr").simulate(people, rng=1)["region", "car"]
+        >>> table.collapse({"region": {"east and south": ["east", "south"]}}).estimate.round(2)
+        array([[0.39, 0.21],
+               [0.29, 0.1 ]])
+        """
+        domain, places = self.domain.collapsed(classes)
+        moved = [own[position] for own, position in zip(places, np.indices(self.shape), strict=True)]
+        return self._onto(domain, np.ravel_multi_index(tuple(moved), domain.shape).ravel())
+
+    def _onto(self, domain: Domain, of_cell: IntArray) -> Table:
+        """Add the table up to cells that are sums of its own."""
+        provenance = self.provenance.summed(self.attributes)
+        telling = [block for block in self.blocks if block.tells(of_cell, domain.size())]
+        added = [block.onto(domain, of_cell) for block in telling]
+        blocks = tuple(block for block in added if block is not None)
+        known = bool(blocks) and len(blocks) == len(added)
+        made = replace(self, domain=domain, blocks=blocks if known else (), provenance=provenance)
+        if known and not self.figures:
+            return made
+        shown, measured = self.cells.summed(of_cell, domain.size()), self._measured_cells() if not known else None
+        figures = Figures(shown, measured and measured.onto(of_cell, domain.size()))
+        return replace(made, figures=figures, sources=self.sources or (self,))
+
+    def _measured_cells(self) -> Measured | None:
+        """Return what is measured; of a collected table its pooled cells."""
+        if self.figures:
+            return self.measured if self.blocks else self.figures.measured
+        found = self.unbiased
+        return Measured.of_cells(found.estimate, found.covariance, found.n)
+
+    def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return a row per cell, labelled by category: estimate, std_err and pointwise interval.
+
+        The columns together are named after the method of estimation.
+        """
+        index = self.domain.index()
+        if self.provenance.refused:
+            return pd.DataFrame(
+                {"estimate": self.cells.estimate, "std_err": np.nan, "lower": np.nan, "upper": np.nan}, index=index
+            ).rename_axis(columns=self.method)
+        frame = self.cells.to_frame(index if len(self.shape) > 1 else index.get_level_values(0), alpha)
+        return frame.rename_axis(columns=self.method)
+
+    def by_block(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return what every block with reports says by itself, unbiased: a row per block and cell (in RRBA: Eq. 4)."""
+        if self.figures:
+            raise LdpstatsError(
+                f"the blocks of a table of {' and '.join(self.attributes)} that is not estimated from them",
+                "a table that still has its reports",
+                "Ask the table that it was made of.",
+            )
+        alone = [replace(self, blocks=(block,), method="unbiased").to_frame(alpha) for block in self.blocks if block.n]
+        refuse_empty(len(alone), f"the table of {' and '.join(self.attributes)}")
+        return pd.concat(alone, keys=range(len(alone)), names=["block"])
+
+    def summary(self, alpha: float = 0.05) -> Summary:
+        """Return a table to read aloud: cells with standard errors and intervals, and the privacy promised."""
+        from statsmodels.iolib.summary import Summary
+        from statsmodels.iolib.table import SimpleTable
+
+        plausible, digits = self.channel_fit().plausible, "{:.4f}".format
+        shown = plausible and not self.provenance.refused
+        frame = self.to_frame(alpha) if shown else None
+        rows = [
+            [*map(str, labels), digits(share), *(map(digits, frame.iloc[place, 1:]) if frame is not None else "---")]
+            for place, (labels, share) in enumerate(zip(self.domain.index(), self.cells.estimate, strict=True))
+        ]
+        level = f"{100 * (1 - alpha):g} %"
+        headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
+        summary = Summary()
+        kind = in_brackets(simulation(self.simulated, self.n))
+        title = f"{self.provenance.title} of {' and '.join(self.attributes)}{kind}"
+        summary.tables.append(SimpleTable(rows, headers=headers, title=title))
+        promised = self.privacy.lines()
+        summary.add_extra_txt(
+            [
+                *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
+                f"Intervals: {self._intervals_in_words(level)}",
+                *([f"Assumes: {self.assumption}."] if self.assumption else []),
+                *([self.provenance.words] if self.provenance.words else []),
+                *([] if self.figures else [TABLE_METHODS[self.method].words]),
+                ASSUMED,
+                *self.channel_fit().warning,
+            ]
+        )
+        return summary
+
+    def _intervals_in_words(self, level: str) -> str:
+        if not self.channel_fit().plausible:
+            return "none, as the reports do not fit their channel."
+        if self.provenance.refused:
+            return f"none: {self.provenance.refused}."
+        kind = self.cells.kind_of_intervals
+        return f"pointwise {level} ({kind}), for the population, randomization and sampling included."
+
+    def to_dict(self, alpha: float = 0.05) -> dict[str, Any]:
+        """Return the table as plain values."""
+        limits = None if self.provenance.refused else self.conf_int(alpha)
+        return {
+            "attributes": list(self.attributes),
+            "categories": self.domain.to_dict(),
+            "estimate": self.estimate.tolist(),
+            "std_err": self.std_err.tolist(),
+            "level": 1 - alpha,
+            "intervals": None if limits is None else limits.tolist(),
+            "provenance": self.provenance.to_dict(),
+            "n": self.n,
+            "privacy": self.privacy.to_dict(),
+            "simulated": self.simulated,
+            "channel_fit": self.channel_fit().to_dict(),
+        }
+
+    def __repr__(self) -> str:
+        kind = in_brackets(simulation(self.simulated, self.n))
+        return f"<Table {' × '.join(self.attributes)}: {self.shape}, n = {self.n}{kind}>"
+
+
+def fit_of(tables: Iterable[Table]) -> ChannelFit:
+    """Test all tables together: at the stated level for all of them."""
+    fits = [table.channel_fit() for table in tables]
+    return ChannelFit(tuple(aspect for fit in fits for aspect in fit.aspects), sum(fit.n for fit in fits))
+
+
+def checked_table(table: object) -> Table:
+    """Refuse anything but a table."""
+    if not isinstance(table, Table):
+        raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
+    return table
+
+
+def refuse_less(promised: float, spent: float, covered: str) -> None:
+    """Refuse a statement that promises more than was kept."""
+    if promised < spent - _ROUNDING * max(min(spent, _RESOLVED), 1):
+        raise LdpstatsError(
+            f"a statement of epsilon = {promised!r} for {spent!r}", f"a statement that covers {covered}"
+        )

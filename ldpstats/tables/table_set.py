@@ -1,0 +1,267 @@
+"""Table sets: tables over groups of one domain, found by their attributes, merged, collapsed and saved."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import at_least
+from ldpstats.blocks import Block
+from ldpstats.columns import listed
+from ldpstats.domain import Classes, Domain
+from ldpstats.envelope import opened, sealed
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.estimation import ASSUMED, ChannelFit
+from ldpstats.noise import in_brackets, simulation
+from ldpstats.parts import Parts
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.tables.table import Table, fit_of, refuse_less
+
+_SAVED = ("table set", 3)
+
+
+class TableSet:
+    """Tables over groups of one domain, found by their attributes in any order.
+
+    Adding two sets merges the reports of *different* respondents: sets that share any are refused, wherever they
+    were in between. Tables made by hand are collections of their own, each time they are made.
+    """
+
+    def __init__(self, domain: Domain, tables: Iterable[Table], privacy: PrivacyStatement) -> None:
+        self.domain, self.privacy = domain, privacy
+        self._tables: dict[frozenset[str], Table] = {}
+        for table in tables:
+            refuse_less(privacy.epsilon, table.privacy.epsilon, "every table of the set")
+            if table.privacy.unit != privacy.unit:
+                raise LdpstatsError(
+                    f"a table with the unit {table.privacy.unit!r} in a set with {privacy.unit!r}",
+                    "tables with one unit",
+                )
+            group = frozenset(table.attributes)
+            if group in self._tables or domain.project(table.attributes) != table.domain:
+                raise LdpstatsError(
+                    f"the table of {table.attributes}", "one table per group, with the set's own categories"
+                )
+            self._tables[group] = table
+
+    def __getitem__(self, attributes: str | Sequence[str]) -> Table:
+        names = listed(attributes)
+        table = self._tables.get(frozenset(self.domain.project(names).names))
+        if table is None:
+            wider = next((one.attributes for one in self if set(names) < set(one.attributes)), None)
+            advice = f"tables[{wider!r}].marginal({list(names)!r}) adds a wider table up." if wider else ""
+            raise LdpstatsError(f"no table of {names!r}", one_line([one.attributes for one in self]), advice)
+        return table.reordered(names)
+
+    def __iter__(self) -> Iterator[Table]:
+        return iter(self._tables.values())
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def __contains__(self, attributes: object) -> bool:
+        names = (attributes,) if isinstance(attributes, str) else attributes
+        return isinstance(names, Iterable) and frozenset(names) in self._tables
+
+    def estimated_by(self, method: str) -> TableSet:
+        """Return the same tables, all estimated by this method; see `Table.estimated_by`."""
+        return TableSet(self.domain, [table.estimated_by(method) for table in self], self.privacy)
+
+    def collapse(self, classes: Classes) -> TableSet:
+        """Put categories together in all tables that have them; see `Table.collapse`."""
+        domain, _ = self.domain.collapsed(classes)
+        tables = []
+        for table in self:
+            own = {name: values for name, values in classes.items() if name in table.attributes}
+            tables.append(table.collapse(own) if own else table)
+        return TableSet(domain, tables, self.privacy)
+
+    @property
+    def n(self) -> int:
+        """The number of reports behind all tables; one that stands behind several counts in each of them."""
+        return sum(table.n for table in self)
+
+    @property
+    def simulated(self) -> int:
+        """How many of these reports came from a simulation."""
+        return sum(table.simulated for table in self)
+
+    @property
+    def collections(self) -> tuple[str, ...]:
+        """The identities of the collections that the reports are from."""
+        return tuple(sorted({one for parts in {table.parts for table in self} for one in parts.collections}))
+
+    def __add__(self, other: TableSet) -> TableSet:
+        if not isinstance(other, TableSet):
+            return NotImplemented
+        if self.domain != other.domain:
+            raise LdpstatsError(f"table sets over {self.domain!r} and {other.domain!r}", "table sets over one domain")
+        privacy = self.privacy.joined(other.privacy)
+        _refuse_same_reports(self, other)
+        groups = dict.fromkeys([*self._tables, *other._tables])
+        merged = [_merged_tables(self._tables.get(group), other._tables.get(group)) for group in groups]
+        return TableSet(self.domain, merged, privacy)
+
+    def __radd__(self, other: object) -> TableSet:
+        # sum() starts from 0
+        return self if other == 0 else NotImplemented
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per table: attributes, cells, reports, strict level of a report, mean standard error, method."""
+        rows = [
+            {
+                "attributes": " × ".join(table.attributes),
+                "cells": table.domain.size(),
+                "reports": table.n,
+                "epsilon per report": max(table.privacy.per_group.values(), default=table.privacy.epsilon),
+                "mean std_err": _mean_std_err(table),
+                "method": table.method,
+            }
+            for table in self
+        ]
+        return pd.DataFrame(rows)
+
+    def channel_fit(self) -> ChannelFit:
+        """Test whether the reports of all tables can have come through their channels; see `Table.channel_fit`."""
+        return fit_of(self)
+
+    def summary(self) -> str:
+        """Return what these tables are and what was promised, in words, with a line per table."""
+        kind = in_brackets(simulation(self.simulated, self.n))
+        lines = [
+            f"{len(self)} tables over {len(self.domain)} attributes from {self.n:,} reports{kind}",
+            *(f"privacy: {line}" for line in self.privacy.lines()),
+            self.to_frame().to_string(index=False),
+            ASSUMED,
+            *self.channel_fit().warning,
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<TableSet: {len(self)} tables, n = {self.n}{in_brackets(simulation(self.simulated, self.n))}>"
+
+    def to_json(self) -> str:
+        """Return everything as JSON; `from_json` restores it exactly."""
+        if any(table.figures for table in self):
+            raise LdpstatsError(
+                "a set with tables that are not estimated from reports of their own",
+                "tables that still have their reports",
+                "Save the collected set instead.",
+            )
+        # tables of the same respondents share what says who they are
+        places = {parts: place for place, parts in enumerate(dict.fromkeys(table.parts for table in self))}
+        tables = [
+            {
+                "privacy": table.privacy.to_dict(),
+                "attributes": list(table.attributes),
+                "blocks": [b.to_dict() for b in table.blocks],
+                "method": table.method,
+                "parts": places[table.parts],
+            }
+            for table in self
+        ]
+        body = {
+            "domain": self.domain.to_dict(),
+            "privacy": self.privacy.to_dict(),
+            "parts": [parts.to_list() for parts in places],
+            "tables": tables,
+        }
+        return sealed(*_SAVED, body)
+
+    @classmethod
+    def from_json(cls, text: str) -> TableSet:
+        """Read a set that `to_json` wrote; a truncated or foreign file is refused."""
+        return opened(text, *_SAVED, cls._read)
+
+    @classmethod
+    def _read(cls, body: Mapping[str, Any]) -> TableSet:
+        domain = Domain(body["domain"])
+        parts = [Parts.from_list(plain) for plain in body["parts"]]
+        tables = [_table_from_dict(domain, parts, table) for table in body["tables"]]
+        return cls(domain, tables, PrivacyStatement(**body["privacy"]))
+
+
+def _table_from_dict(domain: Domain, parts: Sequence[Parts], plain: Mapping[str, Any]) -> Table:
+    blocks = tuple(Block.from_dict(block) for block in plain["blocks"])
+    privacy, own = PrivacyStatement(**plain["privacy"]), parts[at_least(plain["parts"], 0, "the place of parts")]
+    table = Table(domain.project(plain["attributes"]), blocks, privacy, method=plain["method"], parts=own)
+    if table.n > own.n:
+        raise LdpstatsError(f"{table.n:,} reports of {own.n:,} respondents", "one report of a respondent")
+    return table
+
+
+def _refuse_same_reports(ours: TableSet, theirs: TableSet) -> None:
+    """Refuse a table and, under another name, its own reports: in a marginal, or in a wider table.
+
+    What one respondent said about other attributes may be in both sets, as rows of hers may come in two files.
+    """
+    known = set(ours.collections).intersection(theirs.collections)
+    sides = [_by_unit(tables) for tables in ((ours, theirs) if known else ())]
+    checked = set()
+    for unit in set(sides[0]).intersection(sides[1]) if known else ():
+        for one, other in product(*(side[unit].items() for side in sides)):
+            pair = (one[0], other[0])
+            if pair not in checked and any(own != wider and own & wider for own, wider in product(one[1], other[1])):
+                checked.add(pair)
+                Parts.together(pair)
+
+
+def _by_unit(tables: TableSet) -> dict[tuple[int, ...], dict[Parts, list[frozenset[str]]]]:
+    """Return for every unit of a collection who was asked it, and about what."""
+    found: dict[tuple[int, ...], dict[Parts, list[frozenset[str]]]] = {}
+    for table in tables:
+        for unit in table.parts.asked:
+            found.setdefault(unit, {}).setdefault(table.parts, []).append(frozenset(table.attributes))
+    return found
+
+
+def _merged_tables(one: Table | None, other: Table | None) -> Table:
+    if one is None or other is None:
+        found = one or other
+        assert found is not None  # the group came from one of the two sets
+        return found
+    if one.figures or other.figures:
+        raise LdpstatsError(
+            f"two tables of {one.attributes}, one not estimated from its own reports",
+            "tables that still have their reports",
+        )
+    if one.method != other.method:
+        raise LdpstatsError(
+            f"two tables of {one.attributes}, estimated by {one.method!r} and {other.method!r}",
+            "tables estimated by the same method",
+            f"Take estimated_by({one.method!r}) of both sets first.",
+        )
+    blocks = _merged_blocks(one.blocks, other.reordered(one.attributes).blocks)
+    return replace(
+        one,
+        blocks=blocks,
+        privacy=one.privacy.joined(other.privacy),
+        parts=Parts.together([one.parts, other.parts]),
+    )
+
+
+def _merged_blocks(known: tuple[Block, ...], added: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Add each block's reports to the first one that asked the same through the same noise, or append it."""
+    blocks = list(known)
+    places: dict[Hashable, int] = {}
+    for place, block in enumerate(known):
+        places.setdefault(block.asked, place)
+    for block in added:
+        place = places.setdefault(block.asked, len(blocks))
+        if place == len(blocks):
+            blocks.append(block)
+        else:
+            blocks[place] = blocks[place].merged_with(block)
+    return tuple(blocks)
+
+
+def _mean_std_err(table: Table) -> float:
+    try:
+        return float(table.std_err.mean())
+    except NotIdentifiedError:
+        return np.nan
