@@ -83,6 +83,18 @@ class Parts:
             return cls(rows)
         return cls(np.column_stack([rows[begins, :4], rows[ends, 4]]))
 
+    def overlap(self, other: Parts) -> bool:
+        """Say whether some respondent is in both.
+
+        Examples
+        --------
+        >>> one, other = (Parts.whole("0123456789abcdef" * 2, unit, 500) for unit in (3, 4))
+        >>> one.overlap(one), one.overlap(other)
+        (True, False)
+        """
+        rows = _sorted(np.concatenate([self.intervals, other.intervals]))
+        return bool(np.any(_same_collection(rows) & (rows[1:, 3] < rows[:-1, 4])))
+
     @property
     def n(self) -> int:
         """How many respondents these are."""
