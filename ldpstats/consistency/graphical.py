@@ -344,6 +344,11 @@ def relevant(marginals: Iterable[Marginal], target: Iterable[str], most_cells: i
     )
 
 
+def joining(groups: Sequence[Attributes], wanted: Attributes) -> Iterator[Attributes]:
+    """Yield attributes connected with the wanted ones: all of them, all but ends, those on shortest paths."""
+    yield from _ever_fewer(groups, wanted, _connected(groups, wanted))
+
+
 def _ever_fewer(groups: Sequence[Attributes], wanted: Attributes, connected: Attributes) -> Iterator[Attributes]:
     """Yield the attributes that may be kept, the best choice first."""
     yield connected

@@ -10,7 +10,7 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray, places_onto
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.tables import Table, checked_table
+from ldpstats.tables import Consistent, Reconstructed, Table, checked_table
 
 Attributes = tuple[str, ...]
 _LEAST = 1e-12
@@ -80,6 +80,24 @@ def marginals_of(tables: Iterable[Table]) -> list[Marginal]:
     if not answered:
         raise NotIdentifiedError("no tables with reports", "at least one")
     return answered
+
+
+def as_collected(tables: Iterable[Table]) -> list[Table]:
+    """Return the tables with reports; of those that were made consistent, the ones that they were made of.
+
+    A consistent table has heard all others: it would count their reports again.
+    """
+    found: list[Table] = []
+    for table in map(checked_table, tables):
+        if isinstance(table.provenance, Reconstructed):
+            raise LdpstatsError(
+                f"a reconstructed table of {one_line(table.attributes)} among others",
+                "tables that were collected, or made consistent",
+                "It was made of reports that stand in other tables, and would count them again.",
+            )
+        made = isinstance(table.provenance, Consistent)
+        found += [source for source in (table.sources if made else (table,)) if source.n > 0]
+    return list(dict.fromkeys(found))
 
 
 def places(names: Attributes, shape: Sequence[int], attributes: Attributes) -> IntArray:

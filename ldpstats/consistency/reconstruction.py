@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,9 +14,9 @@ import numpy as np
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.blocks import Block
 from ldpstats.consistency.channels_em import most_likely_joint
-from ldpstats.consistency.graphical import fit_maximum_entropy, relevant
-from ldpstats.consistency.joint import fitted_joint, within
-from ldpstats.consistency.marginals import Marginal, places
+from ldpstats.consistency.graphical import fit_maximum_entropy, joining, relevant
+from ldpstats.consistency.joint import LARGEST_JOINT, fitted_joint, within
+from ldpstats.consistency.marginals import Attributes, Marginal, as_collected, places
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.refits import least_violating_refits, shortest_refits
 from ldpstats.consistency.shrinkage import shrunken_joint, shrunken_refits
@@ -25,14 +26,18 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import Estimate, LinearPooling, refuse_empty
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
 from ldpstats.noise import Tally
+from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator
-from ldpstats.tables import Figures, Reconstructed, Table, TableSet
+from ldpstats.tables import Figures, Reconstructed, Table, TableSet, pooled_blocks, pooled_measured
+from ldpstats.tables.provenance import Groups
 
 Method: TypeAlias = Literal["auto", "max-entropy", "em", "shrinkage", "l2", "l1", "elastic-net"]
 
 
 # a cell of so small a share of the mean cell is at the boundary
 _NEARLY_NONE = 1e-2
+# generators that are written out
+_MOST_NAMED = 12
 _WHY = ", by the method that needs no joint table and has a covariance of its own"
 
 
@@ -86,27 +91,42 @@ def reconstruct(
     if chosen not in WAYS:
         raise LdpstatsError(f"method = {method!r}", one_line(["auto", *WAYS]))
     target, resamples = tables.domain.project(attributes), at_least(n_resamples, 2, "n_resamples")
-    way = WAYS[chosen]
-    refuse_empty(tables.n, "the tables")
-    telling, left_out = way.telling([table for table in tables if table.n > 0], target)
+    way, collected = WAYS[chosen], as_collected(tables)
+    refuse_empty(sum(table.n for table in collected), "the tables")
+    telling, left_out = way.telling(collected, target)
     found = way.found(telling, target)
     covariance, spread = _with_covariance(way, telling, target, found, resamples, rng)
-    n = sum(table.n for table in telling)
     why = _WHY if method == "auto" else ""
     words = (
         f"Reconstructed from {len(telling)} tables that bear upon it{why}: {way.words}{left_out}{found.note} {spread}"
     )
-    cells = Estimate(found.proportions, covariance, n, tables.privacy, sum(table.simulated for table in telling))
-    provenance = Reconstructed(chosen, words, tuple(table.attributes for table in telling))
-    return Table(
+    n, simulated = (sum(getattr(table, name) for table in telling) for name in ("n", "simulated"))
+    cells = Estimate(found.proportions, covariance, n, tables.privacy, simulated)
+    return _made(target, chosen, cells, tables.privacy, words, collected)
+
+
+def _made(
+    target: Domain, method: str, cells: Estimate, privacy: PrivacyStatement, words: str, collected: Sequence[Table]
+) -> Table:
+    """Return the table, with what the reports tell about it and what must be assumed for the rest."""
+    way = WAYS[method]
+    about = [table for table in collected if not set(table.attributes).isdisjoint(target.names)]
+    blocks = pooled_blocks(about, target)
+    measured = pooled_measured(about, target) if blocks is None else None
+    joint = joined(collected, target)
+    near = [table for table in collected if not set(table.attributes).isdisjoint(joint)]
+    groups = tuple(table.attributes for table in near)
+    provenance = Reconstructed(method, words, groups, way.assumption(groups, target.names), way.refused, joint)
+    made = Table(
         target,
-        (),
-        tables.privacy,
-        method=f"reconstructed ({chosen})",
+        blocks or (),
+        privacy,
+        method=f"reconstructed ({method})",
         provenance=provenance,
-        figures=Figures(cells),
-        sources=tuple(telling),
+        figures=Figures(cells, measured),
+        sources=tuple(near),
     )
+    return made.settled()
 
 
 class Found(NamedTuple):
@@ -137,6 +157,10 @@ class Way:
         What these are.
     telling : callable
         Chooses the tables that bear upon the target.
+    assumption : callable
+        From the groups that hang together with the target, and its attributes, to what must hold beside the reports.
+    refused : str
+        Why there are no intervals where the reports leave cells open.
     again : callable, optional
         From marginals within the target, many estimates of each and what was found, to as many tables of proportions:
         faster than to find each anew, with the precision of the tables held fixed.
@@ -144,6 +168,8 @@ class Way:
 
     found: Callable[[Sequence[Table], Domain], Found]
     words: str
+    assumption: Callable[[Groups, Attributes], str]
+    refused: str = ""
     telling: Callable[[Sequence[Table], Domain], Telling] = _overlapping
     again: Callable[[Sequence[Marginal], Sequence[FloatArray], Domain, FloatArray], FloatArray] | None = None
 
@@ -170,6 +196,28 @@ def _hanging_together(tables: Sequence[Table], target: Domain) -> Telling:
     ]
     many = f" {len(chosen.left_out)} attributes that hang together with it were too many to be kept."
     return added_up, many if chosen.left_out else ""
+
+
+def _no_more_interactions(groups: Groups, _target: Attributes) -> str:
+    """Name the log-linear model whose generators were asked about."""
+    largest = [group for group in dict.fromkeys(groups) if not any(set(group) < set(other) for other in groups)]
+    generators = " ".join(f"[{' '.join(group)}]" for group in largest[:_MOST_NAMED])
+    more = f" and {len(largest) - _MOST_NAMED} more" if len(largest) > _MOST_NAMED else ""
+    return f"no interaction beyond the groups that were asked about: log-linear model {generators}{more}"
+
+
+def _no_more_interactions_within(groups: Groups, target: Attributes) -> str:
+    """Name that model of the target's own attributes, all others being left out."""
+    within_target = [tuple(name for name in target if name in group) for group in groups]
+    return _no_more_interactions(tuple(group for group in within_target if group), target)
+
+
+def joined(tables: Sequence[Table], target: Domain) -> Attributes:
+    """Return the target's attributes and, as far as a joint table may have cells, those that join them."""
+    groups = [table.attributes for table in tables]
+    sizes = {name: len(values) for table in tables for name, values in table.domain.categories.items()}
+    small = (kept for kept in joining(groups, target.names) if math.prod(sizes[name] for name in kept) <= LARGEST_JOINT)
+    return next(small, target.names)
 
 
 def _violating_least(tables: Sequence[Table], target: Domain, violation: str) -> Found:
@@ -213,25 +261,33 @@ WAYS: Mapping[str, Way] = {
         _of_maximum_entropy,
         "the distribution of maximum entropy that is nearest to all tables, weighed by inverse variances; interactions "
         "that no table is about are absent.",
-        _hanging_together,
+        _no_more_interactions,
+        telling=_hanging_together,
     ),
     "em": Way(
-        _most_likely, "the proportions of maximum entropy among those under which all reports are most likely (EM)."
+        _most_likely,
+        "the proportions of maximum entropy among those under which all reports are most likely (EM).",
+        _no_more_interactions_within,
     ),
     "shrinkage": Way(
         _shrunken,
         "the proportions between independence and the tables whose estimated error is least (Mallows).",
+        lambda *_: "what the reports leave open, and what noise may hide, is as under independence",
+        "shrinkage trades noise for a bias whose size is not known",
         again=_shrunken_again,
     ),
     "l2": Way(
         partial(_violating_least, violation="l2"),
         "of the proportions that violate the tables least (by squares), those of the smallest norm.",
+        lambda *_: "what the reports leave open is filled in by the smallest norm",
+        "the smallest norm is no model that could be true, and invents interactions that nobody was asked about",
         again=partial(_violating_least_again, violation="l2"),
     ),
     **{
         violation: Way(
             partial(_violating_least_evenly, violation=violation),
             f"of the proportions that violate the tables least ({violation}), those of maximum entropy.",
+            _no_more_interactions_within,
             again=partial(_violating_least_again, violation=violation),
         )
         for violation in ("l1", "elastic-net")

@@ -1,6 +1,7 @@
 """Tables: views of privatized reports that know where they come from, and sets of them."""
 
 from ldpstats.tables.figures import Figures
+from ldpstats.tables.pooled import pooled_blocks, pooled_measured
 from ldpstats.tables.provenance import Collected, Consistent, Provenance, Reconstructed, Summed
 from ldpstats.tables.table import Table, checked_table
 from ldpstats.tables.table_set import TableSet
@@ -15,4 +16,6 @@ __all__ = [
     "Table",
     "TableSet",
     "checked_table",
+    "pooled_blocks",
+    "pooled_measured",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ldpstats.arrays import IntArray
+from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.estimation import Estimate, Measured
 
 
@@ -27,3 +27,29 @@ class Figures:
         """Add them up to the cells of another table: `of_cell` gives the new cell of every old one."""
         measured = self.measured and self.measured.onto(of_cell, size)
         return replace(self, shown=self.shown.summed(of_cell, size), measured=measured)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FromReports:
+    """The intervals of a table's reports, for cells that are shown otherwise.
+
+    Parameters
+    ----------
+    unbiased : Estimate
+        What the reports say by themselves.
+    """
+
+    unbiased: Estimate
+
+    @property
+    def kind(self) -> str:
+        """Those of the reports."""
+        return f"{self.unbiased.kind_of_intervals}, of the unbiased estimate"
+
+    def limits(self, alpha: float) -> FloatArray:
+        """Return the intervals of the unbiased estimate."""
+        return self.unbiased.conf_int(alpha)
+
+    def summed(self, of_cell: IntArray, size: int) -> FromReports:
+        """Return those of sums of cells."""
+        return FromReports(self.unbiased.summed(of_cell, size))

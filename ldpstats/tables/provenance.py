@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 Groups: TypeAlias = tuple[tuple[str, ...], ...]
@@ -112,6 +112,8 @@ class Reconstructed:
         What must hold for it beside what the reports tell; empty where these identify every cell.
     refused : str
         Why there are neither intervals nor effects: what fills in the rest is no model that could be true.
+    joint : tuple of str
+        The attributes that hang together with it, as far as its bounds allow for them.
     """
 
     kind: ClassVar[str] = "reconstructed"
@@ -121,15 +123,21 @@ class Reconstructed:
     groups: Groups
     assumption: str = ""
     refused: str = ""
+    joint: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
         """What a summary calls it."""
-        return f"Table reconstructed {f'under an assumption ({self.assumption})' if self.assumption else ''}".strip()
+        return "Reconstructed table"
 
     def summed(self, of: tuple[str, ...]) -> Reconstructed:  # noqa: ARG002  # what it was made of stays the same
         """Return the provenance of sums of the cells of such a table."""
         return self
+
+    @property
+    def identified(self) -> Reconstructed:
+        """The provenance of sums that the reports identify, for which nothing is assumed."""
+        return replace(self, assumption="", refused="")
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""

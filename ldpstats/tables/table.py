@@ -28,8 +28,8 @@ from ldpstats.estimation import (
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.parts import Parts, new_identity
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.tables.figures import Figures
-from ldpstats.tables.provenance import COLLECTED, Provenance
+from ldpstats.tables.figures import Figures, FromReports
+from ldpstats.tables.provenance import COLLECTED, Provenance, Reconstructed
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -146,8 +146,8 @@ class Table:
     @cached_property
     def unbiased(self) -> Estimate:
         """The linear, unbiased estimate of all cells, whatever the method; refused where reports leave some open."""
-        if self.blocks and not self.figures:
-            return self.estimated_by("unbiased").cells
+        if self.blocks:
+            return replace(self, method="unbiased", figures=None, provenance=COLLECTED, parts=Parts.none()).cells
         estimate, covariance = self.measured.solved()
         return Estimate(estimate, covariance, self.n, self.privacy, self.simulated)
 
@@ -186,6 +186,21 @@ class Table:
     @cached_property
     def _fit(self) -> ChannelFit:
         return fit_of(self.sources) if self.sources else channel_fit(self.blocks)
+
+    def settled(self) -> Table:
+        """Return the table without an assumption, if it makes one and the reports identify all cells nevertheless.
+
+        Its intervals are then those of the reports.
+        """
+        provenance = self.provenance
+        if not isinstance(provenance, Reconstructed) or not self.figures or not self.measured.identifies_cells:
+            return self
+        limits = FromReports(self.unbiased)
+        return replace(
+            self,
+            provenance=provenance.identified,
+            figures=replace(self.figures, shown=replace(self.figures.shown, limits=limits)),
+        )
 
     def channel_fit(self) -> ChannelFit:
         """Test whether the reports can have come through their channels, whatever the answers are.
@@ -294,7 +309,7 @@ class Table:
             return made
         shown, measured = self.cells.summed(of_cell, domain.size()), self._measured_cells() if not known else None
         figures = Figures(shown, measured and measured.onto(of_cell, domain.size()))
-        return replace(made, figures=figures, sources=self.sources or (self,))
+        return replace(made, figures=figures, sources=self.sources or (self,)).settled()
 
     def _measured_cells(self) -> Measured | None:
         """Return what is measured; of a collected table its pooled cells."""
@@ -344,7 +359,8 @@ class Table:
         headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
         summary = Summary()
         kind = in_brackets(simulation(self.simulated, self.n))
-        title = f"{self.provenance.title} of {' and '.join(self.attributes)}{kind}"
+        assuming = f", assuming {self.assumption.split(':')[0]}" if self.assumption else ""
+        title = f"{self.provenance.title} of {' and '.join(self.attributes)}{kind}{assuming}"
         summary.tables.append(SimpleTable(rows, headers=headers, title=title))
         promised = self.privacy.lines()
         summary.add_extra_txt(
