@@ -112,12 +112,13 @@ def joint_blocks(tables: Iterable[Table], domain: Domain, target: Iterable[str])
 
 
 def _added_up(table: Table, attributes: Attributes) -> Sequence[Block]:
-    """Return the blocks of a table, added up to those of its attributes that are among these; none if that fails."""
+    """Return the blocks of a table, added up to those of its attributes that are among these; else none."""
     try:
         marginal = table.marginal(name for name in table.attributes if name in attributes)
     except NotIdentifiedError:  # reports that cannot be added up, and whose table has no estimate either
         return ()
-    return marginal.blocks
+    # sums of supports have two moments and no likelihood
+    return marginal.blocks if all(isinstance(block.noise, MultinomialNoise) for block in marginal.blocks) else ()
 
 
 def _about(common: Domain, question: Question) -> Question:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.blocks import Block
-from ldpstats.consistency.channels_em import most_likely_joint
+from ldpstats.consistency.channels_em import joint_blocks, most_likely_joint
 from ldpstats.consistency.graphical import fit_maximum_entropy, joining, relevant
 from ldpstats.consistency.joint import LARGEST_JOINT, fitted_joint, within
 from ldpstats.consistency.marginals import Attributes, Marginal, as_collected, places
@@ -102,26 +102,25 @@ def reconstruct(
     )
     n, simulated = (sum(getattr(table, name) for table in telling) for name in ("n", "simulated"))
     cells = Estimate(found.proportions, covariance, n, tables.privacy, simulated)
-    return _made(target, chosen, cells, tables.privacy, words, collected)
+    assumption = way.assumption(tuple(table.attributes for table in telling), found.joint or target.names)
+    groups, joint = tuple(table.attributes for table in telling), joined(collected, target)
+    provenance = Reconstructed(chosen, words, groups, assumption, way.refused, joint)
+    near = [table for table in collected if not set(table.attributes).isdisjoint(joint)]
+    return _made(target, provenance, cells, tables.privacy, near)
 
 
 def _made(
-    target: Domain, method: str, cells: Estimate, privacy: PrivacyStatement, words: str, collected: Sequence[Table]
+    target: Domain, provenance: Reconstructed, cells: Estimate, privacy: PrivacyStatement, near: Sequence[Table]
 ) -> Table:
-    """Return the table, with what the reports tell about it and what must be assumed for the rest."""
-    way = WAYS[method]
-    about = [table for table in collected if not set(table.attributes).isdisjoint(target.names)]
+    """Return the table with what the reports of tables near it tell without an assumption; of none if they tell all."""
+    about = [table for table in near if not set(table.attributes).isdisjoint(target.names)]
     blocks = pooled_blocks(about, target)
-    measured = pooled_measured(about, target) if blocks is None else None
-    joint = joined(collected, target)
-    near = [table for table in collected if not set(table.attributes).isdisjoint(joint)]
-    groups = tuple(table.attributes for table in near)
-    provenance = Reconstructed(method, words, groups, way.assumption(groups, target.names), way.refused, joint)
+    measured = pooled_measured(about, target) if blocks is None and target.size() <= LARGEST_JOINT else None
     made = Table(
         target,
         blocks or (),
         privacy,
-        method=f"reconstructed ({method})",
+        method=f"reconstructed ({provenance.method})",
         provenance=provenance,
         figures=Figures(cells, measured),
         sources=tuple(near),
@@ -130,11 +129,15 @@ def _made(
 
 
 class Found(NamedTuple):
-    """Reconstructed proportions, their covariance where it can be had and trusted, and what else is to be said."""
+    """Reconstructed proportions, their covariance where it can be had and trusted, and what else is to be said.
+
+    `joint` are the attributes of the joint table that was fitted, if they are not those of the target.
+    """
 
     proportions: FloatArray
     covariance: Callable[[], FloatArray] | None = None
     note: str = ""
+    joint: Attributes = ()
 
 
 Telling: TypeAlias = tuple[list[Table], str]
@@ -253,7 +256,8 @@ def _shrunken(tables: Sequence[Table], target: Domain) -> Found:
 
 def _most_likely(tables: Sequence[Table], target: Domain) -> Found:
     domain = Domain({name: one.domain.categories[name] for one in tables for name in one.attributes})
-    return Found(most_likely_joint(tables, domain, target.names).frequencies)
+    common, _ = joint_blocks(tables, domain, target.names)
+    return Found(most_likely_joint(tables, domain, target.names).frequencies, joint=common.names)
 
 
 WAYS: Mapping[str, Way] = {

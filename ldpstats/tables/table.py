@@ -193,7 +193,10 @@ class Table:
         Its intervals are then those of the reports.
         """
         provenance = self.provenance
-        if not isinstance(provenance, Reconstructed) or not self.figures or not self.measured.identifies_cells:
+        told = sum(block.question.answers - 1 for block in self.blocks) or self.domain.size()
+        if not isinstance(provenance, Reconstructed) or not self.figures or told < self.domain.size() - 1:
+            return self
+        if not self._measured_cells() or not self.measured.identifies_cells:
             return self
         limits = FromReports(self.unbiased)
         return replace(
