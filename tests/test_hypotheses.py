@@ -460,7 +460,7 @@ class TestDegenerateTables:
 
     def test_a_derived_table_has_no_reports_to_test(self) -> None:
         counts = np.full((2, 3, 3), 500)
-        protocol = ldp.SampledGroups(domain_of((2, 3, 3)), k=3, epsilon=2.0, mechanism="oue")
+        protocol = ldp.SampledGroups(domain_of((2, 3, 3)), k=3, epsilon=2.0, mechanism="hr")
         derived = protocol.simulate(counts, rng=1)["a", "b", "c"].marginal(["b", "c"])
         for test in (goodness_of_fit_test, marginal_homogeneity_test, lambda t: joint_independence_test(t, "b", "c")):
             with pytest.raises(ldp.LdpstatsError, match="derived table of b and c"):

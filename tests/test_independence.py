@@ -360,9 +360,9 @@ class TestResult:
         assert "row and column are dependent" in str(loud.summary())
         assert (quiet.verdict(), loud.verdict()) == ("no dependence shown", "dependent")
 
-    def test_a_marginal_of_support_counts_is_tested_by_its_covariance(self) -> None:
+    def test_a_marginal_whose_noise_is_unknown_is_tested_by_its_covariance(self) -> None:
         domain = ldp.Domain({name: [0, 1] for name in "abc"})
-        protocol = ldp.SampledGroups(domain, groups=[["a", "b", "c"]], epsilon=2.0, mechanism="oue")
+        protocol = ldp.SampledGroups(domain, groups=[["a", "b", "c"]], epsilon=2.0, mechanism="hr")
         joint = np.einsum("i,jk->ijk", [0.5, 0.5], [[0.4, 0.1], [0.1, 0.4]]) * 40_000
         table = protocol.simulate(joint.round().astype(int), rng=1)["a", "b", "c"]
         dependent, independent = table.marginal(["b", "c"]), table.marginal(["a", "b"])

@@ -17,6 +17,7 @@ from ldpstats.noise import (
     DenseChannel,
     MultinomialNoise,
     NoiseModel,
+    SummedSupport,
     SupportNoise,
     TruthOrFake,
 )
@@ -29,7 +30,10 @@ FAKES = [MultinomialNoise(TruthOrFake(*one)) for one in [(0.4, (0.25,) * 4), (0.
 TALL = MultinomialNoise(DenseChannel(((0.5, 0.2, 0.2, 0.1), (0.1, 0.6, 0.2, 0.1), (0.1, 0.1, 0.1, 0.7))))
 FLAT = MultinomialNoise(DenseChannel(((0.7, 0.3), (0.4, 0.6), (0.2, 0.8), (0.25, 0.75))))
 WRITTEN_OUT = [MultinomialNoise(DenseChannel(tuple(map(tuple, one.channel.matrix())))) for one in FAKES]
-ALL = [*SUBSETS, *BITS, *FAKES, TALL, FLAT, *WRITTEN_OUT]
+SUMS = [SummedSupport(SUBSETS[3], (3, 1, 2)), SummedSupport(SUBSETS[0], (1, 1)), SummedSupport(SUBSETS[2], (1, 3))]
+SUMS += [SummedSupport(BITS[1], (1, 3)), SummedSupport(SupportNoise.independent(5, 0.8, 0.3), (2, 1, 2))]
+SUMS += [SummedSupport(BITS[2], (1, 2))]
+ALL = [*SUBSETS, *BITS, *SUMS, *FAKES, TALL, FLAT, *WRITTEN_OUT]
 
 each_noise = pytest.mark.parametrize("noise", ALL, ids=str)
 
@@ -39,6 +43,11 @@ def report_law(noise: NoiseModel) -> tuple[NDArray[np.int64], NDArray[np.float64
     values = range(noise.cells)
     if isinstance(noise, MultinomialNoise):
         return np.eye(noise.outputs, dtype=int), noise.channel.matrix().T
+    if isinstance(noise, SummedSupport):
+        rows, law = report_law(noise.support)
+        ends = np.cumsum(noise.sizes)
+        # the last value of a class stands for all of them
+        return np.stack([one.sum(axis=1) for one in np.split(rows, ends[:-1], axis=1)], axis=1), law[:, ends - 1]
     if noise.size is None:
         rows = np.array(list(product((0, 1), repeat=noise.cells)))
         bits = np.where(np.eye(noise.cells), noise.p, noise.q)

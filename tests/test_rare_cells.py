@@ -386,11 +386,15 @@ class TestCountedByPart:
         assert one.estimate == pytest.approx(other.estimate, rel=1e-9)
         assert one.conf_int() == pytest.approx(other.conf_int(), rel=1e-6)
 
-    def test_supports_are_counted_as_they_came(self) -> None:
-        table = table_of(block_of(ldp.OUE(6, 4.0).noise, [14, 3, 20, 2, 15, 16], 30))
+    @pytest.mark.parametrize(
+        ("noise", "cells"), [(ldp.OUE(6, 4.0).noise, 4), (ldp.mechanism("hr", k=6, epsilon=4.0).noise, 6)]
+    )
+    def test_supports_are_added_up_and_others_counted_as_they_came(self, noise: NoiseModel, cells: int) -> None:
+        counts = noise.simulate(np.array([14, 3, 20, 2, 15, 16]), np.random.default_rng(1))
+        table = table_of(Block(Question(("row", "column"), (2, 3), tuple(range(6))), Tally(noise, counts, 70)))
         effect = ldp.risk_ratio(table, rows=("r0", "r1"), column="c0")
         assert isinstance(effect.inversion, ScoreInversion)
-        assert effect.inversion.reports.cells == 6
+        assert effect.inversion.reports.cells == cells
 
     def test_very_many_cells_get_a_normal_approximation_that_says_so(self) -> None:
         side = 20
@@ -402,10 +406,11 @@ class TestCountedByPart:
                 rows=(0, 1),
                 columns=(0, 1),
             ).inversion.words
-            for mechanism in ("grr", "oue")
+            for mechanism in ("grr", "oue", "hr")
         }
         assert "exact law" in words["grr"]
-        assert "normal approximation" in words["oue"]
+        assert "exact law" in words["oue"]
+        assert "normal approximation" in words["hr"]
 
 
 def test_an_empty_cell_may_be_empty() -> None:

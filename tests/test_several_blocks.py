@@ -503,7 +503,7 @@ def test_methods_refuse_blocks_that_they_are_not_for() -> None:
 
 
 def test_a_derived_table_keeps_the_estimate_that_it_was_given() -> None:
-    noise = mechanism("oue", k=6, epsilon=1.0).noise
+    noise = mechanism("hr", k=6, epsilon=1.0).noise
     derived = table_of(drawn(noise, 500, 1, SIX), method="gls").marginal("car")
     assert not derived.blocks
     assert (derived.method, derived.estimated_by("gls")) == ("gls", derived)

@@ -85,7 +85,7 @@ def test_what_cannot_be_merged_is_refused(domain: Domain, people: pd.DataFrame) 
     with pytest.raises(LdpstatsError, match=r"'one attribute'.*same unit"):
         tables + other_unit
     wide = (
-        SampledGroups(domain, mechanism="oue", groups=[ALL], epsilon=1.0)
+        SampledGroups(domain, mechanism="hr", groups=[ALL], epsilon=1.0)
         .collect(people, rng=1)[ALL]
         .marginal(["age", "sex"])
     )

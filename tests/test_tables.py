@@ -41,7 +41,7 @@ def triple(domain: Domain, people: pd.DataFrame, kind: str) -> Table:
         return (collected("grr", slice(None, 1000)) + collected("oue", slice(1000, None)))[ALL]
     if kind == "derived":
         wide = domain.categories | {"own": ["no", "yes"]}
-        protocol = SampledGroups(Domain(wide), epsilon=1.0, mechanism="oue", groups=[(*ALL, "own")])
+        protocol = SampledGroups(Domain(wide), epsilon=1.0, mechanism="hr", groups=[(*ALL, "own")])
         return protocol.collect(people.assign(own="no"), rng=3)[(*ALL, "own")].marginal(ALL)
     return collected(kind, slice(None))[ALL]
 
@@ -108,10 +108,16 @@ def test_marginals_are_linear_maps_of_the_table(
 ) -> None:
     table = triple(domain, people, kind)
     matrix, marginal = added_up(table, names), table.marginal(names)
-    close(marginal.estimate.ravel(), matrix @ table.estimate.ravel())
-    # both divide by n - 1, so the map is exact and not only asymptotic
-    close(marginal.covariance, matrix @ table.covariance @ matrix.T)
-    assert bool(marginal.blocks) == (kind == "grr")
+    if kind == "grr and oue":
+        # pooled anew: what a mechanism is worth beside another is not the same for sums
+        errors = np.sqrt(np.diag(matrix @ table.covariance @ matrix.T))
+        assert np.all(np.abs(marginal.estimate.ravel() - matrix @ table.estimate.ravel()) < 0.5 * errors)
+        np.testing.assert_allclose(marginal.std_err.ravel(), errors, rtol=0.1)
+    else:
+        close(marginal.estimate.ravel(), matrix @ table.estimate.ravel())
+        # both divide by n - 1, so the map is exact and not only asymptotic
+        close(marginal.covariance, matrix @ table.covariance @ matrix.T)
+    assert bool(marginal.blocks) == (kind != "derived")
     assert (marginal.n, marginal.simulated, marginal.privacy) == (3000, 3000, table.privacy)
 
 
@@ -195,7 +201,7 @@ def test_honest_statements_are_accepted_at_every_level(domain: Domain, mechanism
 
 def test_a_derived_table_says_that_it_has_no_blocks() -> None:
     domain = Domain({"sex": ["F", "M"], "age": ["young", "middle", "old"]})
-    table = SampledGroups(domain, epsilon=1.0, mechanism="oue").simulate(np.full(6, 20), rng=1)["sex", "age"]
+    table = SampledGroups(domain, epsilon=1.0, mechanism="hr").simulate(np.full(6, 20), rng=1)["sex", "age"]
     with pytest.raises(
         LdpstatsError, match=r"blocks of a table .* not estimated from them.*Ask the table that it was made of"
     ):

@@ -19,6 +19,7 @@ from ldpstats.privacy import PrivacyStatement
 ASSUMED = "Assumes independent respondents, and one look at the data."
 """What every interval and p-value rests on beside the channel; stopping when a result pleases is many looks."""
 _LEAST_SHOWN = 1e-300
+_DIGITS = 6
 
 
 def pvalue_in_words(pvalue: float, digits: int = 4) -> str:
@@ -98,7 +99,7 @@ class Estimate:
         The reports behind them, and how many of those came from a simulation.
     bounds : array, shape (2, cells), optional
         What each estimate would be if none, and if all, of the reports supported its cell; only where the
-        estimate of a cell depends on the number of its own reports alone.
+        estimate of a cell depends on the number of its own reports alone, or has the variance of such a number.
     own : OwnReports, optional
         The reports of every cell by block, where the estimate of a cell depends on those of several blocks.
     limits : Limits, optional
@@ -157,6 +158,7 @@ class Estimate:
         reports, rescaled likewise (Wilson 1927); else it is the estimate plus and minus normal standard errors.
         A cell that was reported, or not reported, fewer than 20 times gets what the tails of that count itself do not
         reject, with half of the probability of what was seen (mid-p), also if several truth-or-fake blocks count it.
+        Supports that were added up by class are taken for a number of reports with the same mean and variance.
         Other estimates from several blocks have no such tails: theirs cover rare cells less often (.82 for a cell of
         .005 in 600 reports at ε = 8 and 9, pooled by OUE). What the others cover is measured in
         benchmarks/interval_coverage.py.
@@ -187,7 +189,7 @@ class Estimate:
         none, every = self.bounds
         gain = np.broadcast_to(1 / (every - none), self.estimate.shape)
         offset = np.broadcast_to(-none / (every - none), self.estimate.shape)
-        counts = np.round((self.estimate - none) * gain * self.n)
+        counts = np.clip(np.round((self.estimate - none) * gain * self.n, _DIGITS), 0, self.n)
         one = np.ones((1, 1))
         return OwnReports(self.n * one, gain.reshape(1, -1), offset.reshape(1, -1), counts.reshape(1, -1), one)
 

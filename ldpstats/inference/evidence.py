@@ -117,15 +117,26 @@ def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArr
     if isinstance(noise, PatternNoise):
         # rare sets are many, and the score adds them up: it is as normal as the counts by value
         return _rarer_share(noise.by_value, frequencies, n)
+    bounds = noise.bounds()
+    if bounds is not None:
+        # every entry is a number of reports, or varies as one would
+        none, every = bounds
+        own = (frequencies - none) / (every - none)
+        return _nearer_end(own, 1)
     mean = noise.mean(frequencies)
     if isinstance(noise, MultinomialNoise):
         mean = np.where(noise.channel.idle, 0.5, mean)  # what tells nothing may be as rare as it likes
     if np.isfinite(noise.largest):
-        rarer: FloatArray = np.maximum(np.minimum(mean, noise.largest - mean), 0)
-        return rarer
+        return _nearer_end(mean, noise.largest)
     spread = n * (np.diagonal(noise.report_covariance(frequencies)) - mean * (1 - mean))
     share: FloatArray = (n * mean + spread) ** 2 / (n * mean + 3 * spread**2) / n
     return share
+
+
+def _nearer_end(mean: FloatArray, largest: float) -> FloatArray:
+    """Return how far means are from zero, or from the largest value, whichever is nearer."""
+    distance: FloatArray = np.maximum(np.minimum(mean, largest - mean), 0)
+    return distance
 
 
 def identified_contrasts(evidence: Evidence, frequencies: FloatArray) -> FloatArray:

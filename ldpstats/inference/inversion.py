@@ -136,8 +136,8 @@ class Reports:
         values : array, shape (tables,)
         counts : sequence of arrays, shape (tables or 1, outputs)
         """
-        outputs = max(block.noise.outputs for block in self.blocks)
-        at_once = max(_NUMBERS // (NODES.size * outputs), 1)
+        numbers = max(max(block.noise.outputs, block.noise.size or 1) for block in self.blocks)
+        at_once = max(_NUMBERS // (NODES.size * numbers), 1)
         if values.size > at_once:
             parts = [slice(start, start + at_once) for start in range(0, values.size, at_once)]
             some = [[seen if len(seen) == 1 else seen[part] for seen in counts] for part in parts]

@@ -16,6 +16,7 @@ from ldpstats.noise.multinomial import MultinomialNoise
 from ldpstats.noise.noisy_counts import DiscreteLaplace, NoisyCounts, RoundedGaussian
 from ldpstats.noise.patterns import PatternChannel, PatternNoise
 from ldpstats.noise.revealed import RevealedBits
+from ldpstats.noise.summed import SummedSupport
 from ldpstats.noise.support import SupportNoise
 from ldpstats.noise.tally import Tally, in_brackets, simulation
 from ldpstats.noise.total import Total
@@ -35,6 +36,7 @@ __all__ = [
     "PatternNoise",
     "RevealedBits",
     "RoundedGaussian",
+    "SummedSupport",
     "SupportNoise",
     "Tally",
     "Total",
@@ -47,6 +49,7 @@ __all__ = [
 
 _READERS: Mapping[str, Callable[..., NoiseModel]] = {
     "support": SupportNoise,
+    "summed support": lambda sizes, **parameters: SummedSupport(SupportNoise(**parameters), tuple(sizes)),
     "patterns": lambda **parameters: PatternNoise(PatternChannel(SupportNoise(**parameters))),
     "revealed bits": RevealedBits,
     "additive": lambda cells, weights: AdditiveNoise(cells, tuple(weights)),

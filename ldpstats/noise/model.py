@@ -66,7 +66,10 @@ class NoiseModel(Protocol):
         ...
 
     def bounds(self) -> FloatArray | None:
-        """Return each cell's estimate if none, and if all, of the reports supported it; None where outputs mix."""
+        """Return each cell's estimate if none, and if all, of the reports supported it; None where outputs mix.
+
+        Of sums of supports they are the two values between which an estimate varies as a share of reports does.
+        """
         ...
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:

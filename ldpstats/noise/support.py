@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from ldpstats.noise.information import Information
 from ldpstats.noise.level import log_ratio
 from ldpstats.noise.subsets import subset_counts, subset_draws
 from ldpstats.noise.total import Total
+
+if TYPE_CHECKING:
+    from ldpstats.noise.summed import SummedSupport
 
 # a variance of the bits that the total of a report shows only in digits that are rounding
 _ROUNDING = 1e-12
@@ -143,28 +146,41 @@ class SupportNoise:
         return self.simulate(rng.multinomial(n, frequencies, size=size), rng)
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
-        """Return the generalized-least-squares score of the debiased estimate, and its information.
+        """Return the generalized-least-squares score of the debiased estimate, and its information."""
+        return self.score_of_sums(np.ones(self.cells), frequencies, self.debias(counts / n), n)
 
-        The covariance is diag(d) + W C Wᵀ with W = [1, frequencies], so its inverse is the Woodbury formula
+    @property
+    def spread(self) -> Spread:
+        """What n times the covariance of the debiased estimate is made of."""
+        square, both = self.delta**2, self.r1 - self.r2
+        return Spread(
+            own=(self.q - self.r2) / square,
+            rise=(self.delta - 2 * both) / square,
+            common=(self.r2 - self.q**2) / square,
+            slope=(both - self.q * self.delta) / square,
+        )
+
+    def score_of_sums(
+        self, sizes: FloatArray, frequencies: FloatArray, estimate: FloatArray, n: int
+    ) -> tuple[FloatArray, Information]:
+        """Return the generalized-least-squares score of the estimates of classes of so many values.
+
+        The covariance is diag(d) + W C Wᵀ with W = [sizes, frequencies], so its inverse is the Woodbury formula
         with 2-by-2 matrices. With a fixed report size (or no noise at all) the total does not vary and the
-        covariance is singular along the ones vector, to rounding where next to every bit is true; adding 11ᵀ then
-        changes nothing that a contrast can see.
+        covariance is singular along the ones vector, to rounding where next to every bit is true; adding the outer
+        product of the sizes then changes nothing that a contrast can see.
         """
-        mean = self.mean(frequencies)
-        base = (self.r2 - self.q**2) / self.delta**2
-        slope = (self.r1 - self.r2 - self.q * self.delta) / self.delta**2
-        scale = mean * (1 - mean) / self.delta**2 - base - 2 * slope * frequencies + frequencies**2
-        inverse = n / scale
-        columns = np.stack([np.ones_like(frequencies), frequencies], axis=-1)
+        spread = self.spread
+        inverse = n / spread.beyond(sizes, frequencies)
+        columns = np.stack([np.broadcast_to(sizes, frequencies.shape), frequencies], axis=-1)
         noisy = self.p * (1 - self.p) + self.q * (1 - self.q) > _ROUNDING
         shift = 0.0 if self.size is None and noisy else 1.0
-        core = np.array([[base + shift, slope], [slope, -1.0]])
+        core = np.array([[spread.common + shift, spread.slope], [spread.slope, -1.0]])
         left = inverse[..., None] * columns
         gram = np.swapaxes(columns, -1, -2) @ left / n
         woodbury = -np.linalg.solve(np.eye(2) + core @ gram, np.broadcast_to(core, gram.shape)) / n
         information = Information(inverse, left, woodbury)
-        deviation = self.debias(counts / n) - frequencies
-        return information.times(deviation[..., None])[..., 0], information
+        return information.times((estimate - frequencies)[..., None])[..., 0], information
 
     def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
         """Return the level for the values that a report supports, and 0 for the others."""
@@ -176,9 +192,12 @@ class SupportNoise:
         proper: NDArray[np.bool_] = np.all((mean > 0) & (mean < 1), axis=-1)
         return proper
 
-    def merged(self, _classes: NDArray[np.int64], /) -> None:
-        """Give none: sums of supports are not supports of a class."""
-        return
+    def merged(self, classes: NDArray[np.int64], /) -> SupportNoise | SummedSupport:
+        """Return the noise of the classes' sums; classes of one value each are values."""
+        from ldpstats.noise.summed import SummedSupport  # it is made of this
+
+        sizes = tuple(np.bincount(classes).tolist())
+        return self if len(sizes) == self.cells else SummedSupport(self, sizes)
 
     def influence(self) -> tuple[FloatArray, FloatArray]:
         """Return the estimates if no report, and if every report, supported the value."""
@@ -205,6 +224,24 @@ class SupportNoise:
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""
         return {"kind": "support", **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The covariance of estimated frequencies f of classes with s values each, times the number of reports.
+
+    For two classes it is s s' common + slope (s' f + s f') - f f', and the variance has s own + rise f beside that.
+    """
+
+    own: float
+    rise: float
+    common: float
+    slope: float
+
+    def beyond(self, sizes: FloatArray, frequencies: FloatArray) -> FloatArray:
+        """Return what the variances have beside that."""
+        found: FloatArray = sizes * self.own + self.rise * frequencies
+        return found
 
 
 def _of_subsets(cells: int, p: float, size: int) -> tuple[float, float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.multinomial import MultinomialNoise
+from ldpstats.noise.summed import SummedSupport
 from ldpstats.noise.support import SupportNoise
 
 ComplexArray: TypeAlias = NDArray[np.complexfloating[Any, Any]]
@@ -19,6 +21,8 @@ ComplexArray: TypeAlias = NDArray[np.complexfloating[Any, Any]]
 _SMOOTH, _REACH, _FAR = 0.1, 40.0, 28.0
 NODES: FloatArray = (np.arange(320) + 0.5) * 2 * math.pi / _REACH
 """Where the characteristic function of a standardized sum is needed."""
+_MOST_VALUES = 300
+"""Of more values there may be more subsets than a double can say."""
 
 
 def weighted_report(noise: NoiseModel, frequencies: FloatArray, weights: FloatArray) -> ComplexArray | None:
@@ -40,22 +44,25 @@ def weighted_report(noise: NoiseModel, frequencies: FloatArray, weights: FloatAr
     if isinstance(noise, MultinomialNoise):
         single: ComplexArray = (turned @ noise.mean(frequencies)[..., None])[..., 0]
         return single
-    if not isinstance(noise, SupportNoise):
+    if not isinstance(noise, (SupportNoise, SummedSupport)):
         return None
-    if noise.size is None:
-        others = 1 - noise.q + noise.q * turned
-        own = (1 - noise.p + noise.p * turned) / others
-        independent: ComplexArray = others.prod(axis=-1) * (own @ frequencies[..., None])[..., 0]
+    support, sizes = (noise, (1,) * noise.cells) if isinstance(noise, SupportNoise) else (noise.support, noise.sizes)
+    if support.size is None:
+        others = 1 - support.q + support.q * turned
+        own = (1 - support.p + support.p * turned) / others
+        independent: ComplexArray = (others**sizes).prod(axis=-1) * (own @ frequencies[..., None])[..., 0]
         return independent
-    return _subset(noise, noise.size, frequencies, turned)
+    return None if support.cells > _MOST_VALUES else _subset(support, support.size, sizes, frequencies, turned)
 
 
-def _subset(noise: SupportNoise, size: int, frequencies: FloatArray, turned: ComplexArray) -> ComplexArray:
+def _subset(
+    noise: SupportNoise, size: int, sizes: Sequence[int], frequencies: FloatArray, turned: ComplexArray
+) -> ComplexArray:
     """Return that of a random subset: elementary symmetric polynomials of the values, without the true one."""
     sums = np.zeros((*turned.shape[:-1], size + 1), dtype=np.complex128)
     sums[..., 0] = 1
-    for value in range(noise.cells):
-        sums[..., 1:] += turned[..., value, None] * sums[..., :-1]
+    for group in np.repeat(np.arange(len(sizes)), sizes):
+        sums[..., 1:] += turned[..., group, None] * sums[..., :-1]
     without, before = np.ones(turned.shape, np.complex128), np.zeros(turned.shape, np.complex128)
     for members in range(1, size + 1):
         without, before = sums[..., members, None] - turned * without, without

@@ -308,7 +308,9 @@ class Table:
         blocks = tuple(block for block in added if block is not None)
         known = bool(blocks) and len(blocks) == len(added)
         made = replace(self, domain=domain, blocks=blocks if known else (), provenance=provenance)
-        if known and not self.figures:
+        # the most likely proportions need a likelihood, which sums of counted sets have not
+        again = self.method != "mle" or all(block.noise.has_likelihood for block in blocks)
+        if known and again and not self.figures:
             return made
         shown, measured = self.cells.summed(of_cell, domain.size()), self._measured_cells() if not known else None
         figures = Figures(shown, measured and measured.onto(of_cell, domain.size()))

@@ -1,0 +1,198 @@
+"""Summed supports: how often the values of a class were supported, all together."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray, at_least
+from ldpstats.errors import LdpstatsError
+from ldpstats.limits import refuse_too_large
+from ldpstats.noise.information import Information
+from ldpstats.noise.support import SupportNoise
+from ldpstats.noise.total import Total
+
+
+@dataclass(frozen=True, slots=True)
+class SummedSupport:
+    """Counts of supports, added up by classes of values: their law follows from the classes' frequencies and sizes.
+
+    All values of a class are alike, so which of them the respondents hold does not matter. With p, q, r1, r2 and
+    Δ = p - q of the supports, a class of s values with the frequency f has the mean s q + Δ f, and classes C and D have
+    the covariance
+
+        s_C s_D (r2 - q²) + (r1 - r2 - q Δ) (s_D f_C + s_C f_D) - Δ² f_C f_D,
+
+    the variance being that for C = D and s (q - r2) + (Δ - 2 (r1 - r2)) f more.
+
+    Parameters
+    ----------
+    support : SupportNoise
+        The noise of the counts by value.
+    sizes : tuple of int
+        The number of values in each class.
+
+    Examples
+    --------
+    >>> noise = SummedSupport(SupportNoise.independent(3, 0.5, 0.25), (1, 2))
+    >>> noise.mean(np.array([1.0, 0.0]))
+    array([0.5, 0.5])
+    >>> noise.report_covariance(np.array([1.0, 0.0]))
+    array([[0.25 , 0.   ],
+           [0.   , 0.375]])
+    """
+
+    support: SupportNoise
+    sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        values = sum(at_least(size, 1, "the size of a class") for size in self.sizes)
+        if len(self.sizes) < 2 or values != self.support.cells:
+            raise LdpstatsError(
+                f"{len(self.sizes)} classes of {values:,} values",
+                f"at least two classes, of the {self.support.cells:,} values together",
+            )
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy level of one report, before it is added up."""
+        return self.support.epsilon
+
+    @property
+    def has_likelihood(self) -> bool:
+        """No: the joint law of the sums depends on more than their first two moments."""
+        return False
+
+    @property
+    def cells(self) -> int:
+        """The number of classes."""
+        return len(self.sizes)
+
+    @property
+    def outputs(self) -> int:
+        """The number of entries of a tally: one per class."""
+        return len(self.sizes)
+
+    @property
+    def size(self) -> int | None:
+        """The number of values that every report supports; None where reports differ."""
+        return self.support.size
+
+    @property
+    def largest(self) -> int:
+        """The most that a report adds to an entry: as many as the largest class has values that one report supports."""
+        return min(max(self.sizes), self.size or max(self.sizes))
+
+    @property
+    def _sizes(self) -> FloatArray:
+        return np.asarray(self.sizes, dtype=float)
+
+    def mean(self, frequencies: FloatArray) -> FloatArray:
+        """Return each class's expected supports in a report."""
+        return self._sizes * self.support.q + self.support.delta * frequencies
+
+    def design(self) -> tuple[FloatArray, FloatArray]:
+        """Return (p - q) I, and q times the sizes."""
+        return self.support.delta * np.eye(self.cells), self._sizes * self.support.q
+
+    def report_covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return the covariance matrix of the sums of one report."""
+        return self.covariance(frequencies) * self.support.delta**2
+
+    def debias(self, proportions: FloatArray) -> FloatArray:
+        """Return the unbiased estimate of the frequencies: the sums of the estimates by value."""
+        return (proportions - self._sizes * self.support.q) / self.support.delta
+
+    def bounds(self) -> FloatArray:
+        """Return the two values of each frequency at which its estimate would not vary.
+
+        The variance is quadratic in the frequency, as that of a share of reports is. Of a single value they are the
+        estimates if none, and if all, of the reports supported it.
+        """
+        spread, sizes = self.support.spread, self._sizes
+        level = sizes * (spread.own + sizes * spread.common)
+        half = spread.rise / 2 + sizes * spread.slope
+        # the root that takes no difference first; their product is -level
+        far = half + np.copysign(np.sqrt(half**2 + level), half)
+        return np.sort(np.stack([-level / far, far]), axis=0)
+
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the covariance matrix of the debiased estimate."""
+        refuse_too_large((self.cells, self.cells), "a covariance matrix")
+        spread, sizes = self.support.spread, self._sizes
+        crossed = spread.slope * sizes[:, None] * frequencies[..., None, :]
+        covariance: FloatArray = spread.common * np.outer(sizes, sizes) + crossed + np.swapaxes(crossed, -1, -2)
+        covariance -= frequencies[..., :, None] * frequencies[..., None, :]
+        diagonal = np.arange(self.cells)
+        covariance[..., diagonal, diagonal] += spread.beyond(sizes, frequencies)
+        return covariance
+
+    def variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the variances of the debiased estimate."""
+        spread, sizes = self.support.spread, self._sizes
+        shared = sizes * (sizes * spread.common + 2 * spread.slope * frequencies) - frequencies**2
+        return spread.beyond(sizes, frequencies) + shared
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw each class's supports: independent ones by class, others as if all held the first value of theirs."""
+        if self.size is not None:
+            return self._added_up(self.support.simulate(self._by_value(true_counts), rng))
+        others = true_counts.sum(axis=-1, keepdims=True) * np.asarray(self.sizes) - true_counts
+        counts: NDArray[np.int64] = rng.binomial(true_counts, self.support.p) + rng.binomial(others, self.support.q)
+        return counts
+
+    def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw `size` tallies of `n` random respondents each."""
+        if self.size is not None:
+            return self._added_up(self.support.draw(self._by_value(frequencies), n, size, rng))
+        return self.simulate(rng.multinomial(n, frequencies, size=size), rng)
+
+    def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
+        """Return the generalized-least-squares score of the debiased estimate, and its information."""
+        return self.support.score_of_sums(self._sizes, frequencies, self.debias(counts / n), n)
+
+    def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
+        """Return what a class's sum says for it: any of its values may be the true one, supported or not."""
+        likelihoods: FloatArray = np.log1p(np.expm1(self.epsilon) * tallies / self._sizes)
+        return likelihoods
+
+    def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
+        """Say for each table whether every class's sum varies there."""
+        none, every = self.bounds()
+        proper: NDArray[np.bool_] = np.all((frequencies > none) & (frequencies < every), axis=-1)
+        return proper
+
+    def merged(self, classes: NDArray[np.int64], /) -> SummedSupport:
+        """Add up classes of classes."""
+        return SummedSupport(self.support, tuple(np.bincount(classes, weights=self.sizes).astype(int).tolist()))
+
+    def influence(self) -> tuple[FloatArray, FloatArray]:
+        """Return the estimates if all reports supported as few, and as many, values of the class as they can."""
+        sizes, held = self._sizes, self.support.cells if self.size is None else self.size
+        fewest = np.maximum(held - (self.support.cells - sizes), 0) if self.size is not None else np.zeros(self.cells)
+        return self.debias(fewest), self.debias(np.minimum(sizes, held))
+
+    def total(self) -> Total | None:
+        """Return the law of how many values a report supports, in whatever classes."""
+        return self.support.total()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model as plain values."""
+        return {"kind": "summed support", "sizes": list(self.sizes), **asdict(self.support)}
+
+    def _by_value(self, classes: NDArray[Any]) -> NDArray[Any]:
+        """Give the first value of every class all that the class has."""
+        values = np.zeros((*classes.shape[:-1], self.support.cells), dtype=classes.dtype)
+        values[..., self._first] = classes
+        return values
+
+    def _added_up(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.add.reduceat(counts, self._first, axis=-1)
+
+    @property
+    def _first(self) -> NDArray[np.int64]:
+        """The number of the first value of each class, where classes come one after the other."""
+        return np.cumsum((0, *self.sizes[:-1]))
