@@ -15,6 +15,8 @@ MOST_CODES = 1 << 23
 """The entries of public codes (cohorts by symbols by values): decoding them inverts products of such matrices."""
 MOST_PATTERNS = 1 << 10
 """The sets of values that reports are counted by: with more, a test that draws 10,000 tables takes seconds."""
+LARGEST_JOINT = 4096
+"""The most cells of a joint table that is handled as a whole."""
 LARGEST_ALPHABET = (1 << 32) - 1
 """Within so many values all draws and hash functions are exact; more could not be counted anyway (32 GiB of counts)."""
 LEAST_EPSILON = 1e-12

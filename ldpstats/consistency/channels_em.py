@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from ldpstats.blocks import Block
-from ldpstats.consistency.joint import LARGEST_JOINT
 from ldpstats.consistency.marginals import Attributes, places, refuse_untold
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import Fitted, most_likely
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
 from ldpstats.inference.evidence import Evidence
+from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import MultinomialNoise
 from ldpstats.questions import Question
 from ldpstats.tables import Table

@@ -16,9 +16,7 @@ from ldpstats.columns import listed
 from ldpstats.consistency.marginals import Attributes, Marginal, places, refuse_untold
 from ldpstats.consistency.violation import absolute_share
 from ldpstats.errors import LdpstatsError, one_line
-
-LARGEST_JOINT = 4096
-"""The most cells of a joint table that is handled as a whole."""
+from ldpstats.limits import LARGEST_JOINT
 
 # by how much a marginal may count as more precise than another: it then has its way, and solvers keep their digits
 _PRECISER = 100

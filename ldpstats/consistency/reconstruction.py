@@ -15,7 +15,7 @@ from ldpstats.arrays import FloatArray, at_least
 from ldpstats.blocks import Block
 from ldpstats.consistency.channels_em import joint_blocks, most_likely_joint
 from ldpstats.consistency.graphical import fit_maximum_entropy, joining, relevant
-from ldpstats.consistency.joint import LARGEST_JOINT, fitted_joint, within
+from ldpstats.consistency.joint import fitted_joint, within
 from ldpstats.consistency.marginals import Attributes, Marginal, as_collected, places
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.refits import least_violating_refits, shortest_refits
@@ -25,6 +25,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import Estimate, LinearPooling, refuse_empty
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
+from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import Tally
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator

@@ -1,0 +1,398 @@
+"""Bounds: what reports say about a table that they do not identify, without an assumption."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import FloatArray, places_onto, significance
+from ldpstats.columns import listed
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.estimation import ASSUMED, Measured, pvalue_in_words
+from ldpstats.identification.association import cramers_v_limits
+from ldpstats.identification.identified import Identified, radius
+from ldpstats.identification.programmes import PossibleTables, confidence_set, nearest_table, same_sums
+from ldpstats.limits import LARGEST_JOINT
+from ldpstats.noise import in_brackets, simulation
+from ldpstats.privacy import PrivacyStatement
+
+if TYPE_CHECKING:
+    from statsmodels.iolib.summary import Summary
+
+LEVEL = 0.001
+"""How often, at most, sums of one population that are measured several times are called contradictory."""
+
+MOST_TARGET_CELLS = 512
+"""The most cells of a table that bounds are found for: up to four programmes each."""
+
+# below this proportion, rounding of the solver, a lower limit is zero
+_ZERO = 1e-7
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """The cells of a table as sums of those of a joint table, of which only the possible ones are known.
+
+    Parameters
+    ----------
+    tables : PossibleTables
+    cells : array, shape (cells of the table, cells of the joint table)
+    """
+
+    tables: PossibleTables
+    cells: FloatArray
+
+    def limits(self, inner: FloatArray | None = None) -> FloatArray:
+        """Return the least and the largest value of every cell, in two rows, given limits from some of these tables.
+
+        Where those begin at zero, so do these.
+        """
+        lower = np.zeros(len(self.cells))
+        above = np.flatnonzero(inner[0] > 0) if inner is not None else np.arange(lower.size)
+        lower[above] = self.tables.least(self.cells[above])
+        lower[lower < _ZERO] = 0.0
+        limits: FloatArray = np.clip([lower, -self.tables.least(-self.cells)], 0.0, 1.0)
+        return limits
+
+    def quotients(self, domain: Domain, given: tuple[str, ...], names: tuple[str, ...]) -> FloatArray:
+        """Return the least and the largest proportions of some attributes within the categories of the given ones."""
+        kept = domain.project((*given, *names))
+        joint = np.zeros((kept.size(), self.cells.shape[1]))
+        np.add.at(joint, places_onto(domain.shape, [domain.names.index(name) for name in kept.names]), self.cells)
+        parts = joint.reshape(domain.size(given), -1, joint.shape[1])
+        limits = [(self.tables.least(part, part.sum(0)), -self.tables.least(-part, part.sum(0))) for part in parts]
+        within: FloatArray = np.clip(np.concatenate(limits, axis=1), 0.0, 1.0)
+        return within
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AssociationBounds:
+    """Limits of Cramér's V; they unpack to (low, high, words).
+
+    Parameters
+    ----------
+    low, high : float
+        With confidence: V is between them wherever the limits of the cells hold.
+    point_low, point_high : float
+        If what the reports identify were known exactly, to be as estimated.
+    words : str
+        How they were found, and what is exact about them.
+    """
+
+    low: float
+    high: float
+    point_low: float
+    point_high: float
+    words: str
+
+    def __iter__(self) -> Any:
+        return iter((self.low, self.high, self.words))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """The proportions that reports leave possible, in every cell of a table that they need not identify.
+
+    Parameters
+    ----------
+    domain : Domain
+        What the table is about.
+    lower, upper : array, shape of the domain
+        With confidence: the whole identified set of every cell lies between them. nan if the reports contradict each
+        other.
+    point_lower, point_upper : array, shape of the domain
+        The identified set as estimated: what each cell could be if that which the reports identify were known exactly.
+    alpha : float
+        One minus the confidence.
+    df : int
+        The contrasts that the reports identify.
+    n : int
+        The reports behind them.
+    pvalue : float
+        Of the hypothesis that what was measured several times is the same, and that some proper table has it all.
+    why_not : str
+        Why there are no bounds, if there are none.
+    bound : str
+        Why the covariance of the measured sums is an upper bound, if it is.
+    privacy : PrivacyStatement, optional
+        What the respondents were promised.
+    simulated : int
+        How many of the reports came from a simulation.
+    """
+
+    domain: Domain
+    lower: FloatArray
+    upper: FloatArray
+    point_lower: FloatArray
+    point_upper: FloatArray
+    alpha: float
+    df: int
+    n: int
+    pvalue: float
+    why_not: str = ""
+    bound: str = ""
+    privacy: PrivacyStatement | None = None
+    simulated: int = 0
+    _possible: tuple[Target, ...] = field(default=(), repr=False)
+
+    @property
+    def words(self) -> str:
+        """How the limits were found."""
+        contrasts = f"{self.df} identified contrast{'' if self.df == 1 else 's'}"
+        return (
+            "least and largest values over all proper joint tables: for the identified set, over those with the most "
+            f"likely values of what the reports identify; with confidence, over those with the {contrasts} in their "
+            f"joint {_percent(self.alpha)} confidence set (χ²; {radius(self.df, self.alpha):.2f} standard errors wide)"
+        )
+
+    @property
+    def covers(self) -> str:
+        """What the limits hold, and how often."""
+        spread = f"; the covariance is an upper bound, as {self.bound}" if self.bound else ""
+        return (
+            f"with confidence of at least {_percent(self.alpha)} (as far as estimates from so many reports are normal) "
+            "the limits of all cells at once hold all values that the population leaves possible, hence the true ones; "
+            "nothing is assumed about what the reports do not identify; the limits are simultaneous, hence "
+            "conservative: any one cell is covered more often; more reports take off what sampling and randomization "
+            f"add, never the width of the identified set itself{spread}"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per cell, labelled by category: limits with confidence, and of the estimated identified set."""
+        index = self.domain.index()
+        columns = {
+            "lower": self.lower,
+            "upper": self.upper,
+            "point_lower": self.point_lower,
+            "point_upper": self.point_upper,
+        }
+        return pd.DataFrame(
+            {name: limits.ravel() for name, limits in columns.items()},
+            index=index if len(self.domain) > 1 else index.get_level_values(0),
+        )
+
+    def conditional(self, of: Sequence[str], given: Sequence[str]) -> pd.DataFrame:
+        """Return limits of the proportions of some attributes within the categories of others, as in `to_frame`.
+
+        Each is the least and the largest quotient over the same possible tables, which is sharper than quotients of
+        limits. Where a category of `given` may be empty, nothing is known: 0 and 1.
+
+        Parameters
+        ----------
+        of, given : sequence of str
+            Different attributes of the table, at least one each.
+        """
+        names, conditions = listed(of), listed(given)
+        both = self.domain.project((*conditions, *names))
+        if not self._possible:
+            limits = np.full((4, both.size()), np.nan)
+        else:
+            limits = np.vstack([one.quotients(self.domain, conditions, names) for one in self._possible])
+        return pd.DataFrame(limits.T, index=both.index(), columns=["lower", "upper", "point_lower", "point_upper"])
+
+    def cramers_v(self) -> AssociationBounds:
+        """Return limits of Cramér's V of a two-way table; they hold wherever the limits of the cells do."""
+        if len(self.domain) != 2:
+            raise LdpstatsError(
+                f"bounds of a table of {one_line(self.domain.names)}", "two attributes", "Ask for the bounds of a pair."
+            )
+        if not self._possible:
+            return AssociationBounds(np.nan, np.nan, np.nan, np.nan, self.why_not)
+        rows, columns = self.domain.shape
+        within = [cramers_v_limits(one.tables, one.cells, (rows, columns)) for one in self._possible]
+        upper = (
+            "the largest possible one" if (rows, columns) == (2, 2) else "an outer bound, which need not be attained"
+        )
+        words = (
+            "identified set, where it settles the margins: from below the least possible V, by a quadratic programme, "
+            f"from above {upper}; where margins are uncertain, as with confidence, both are outer bounds: the "
+            "denominators are taken anywhere between the limits of the margins"
+        )
+        return AssociationBounds(*within[0], *within[1], words)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the bounds as plain values; None stands for limits that there are not."""
+        none = bool(self.why_not)
+        limits = ("lower", "upper", "point_lower", "point_upper")
+        return {
+            "attributes": list(self.domain.names),
+            "categories": self.domain.to_dict(),
+            **{name: None if none else getattr(self, name).tolist() for name in limits},
+            "level": 1 - self.alpha,
+            "df": self.df,
+            "pvalue": self.pvalue,
+            "why_not": self.why_not,
+            "how": self.words,
+            "covers": self.covers,
+            "assumption": None,
+            "n": self.n,
+            "privacy": None if self.privacy is None else self.privacy.to_dict(),
+            "simulated": self.simulated,
+        }
+
+    def summary(self) -> Summary:
+        """Return the limits of every cell as a table that can be read aloud, with what they mean."""
+        from statsmodels.iolib.summary import Summary
+        from statsmodels.iolib.table import SimpleTable
+
+        frame = self.to_frame()[["point_lower", "point_upper", "lower", "upper"]]
+        rows = [
+            [*map(str, labels), *("-" if self.why_not else f"{limit:.4f}" for limit in limits)]
+            for labels, limits in zip(self.domain.index(), frame.to_numpy(), strict=True)
+        ]
+        headers = [*self.domain.names, "identified from", "to", f"{_percent(self.alpha)} from", "to"]
+        summary = Summary()
+        kind = in_brackets(simulation(self.simulated, self.n))
+        title = f"Bounds without an assumption: {' and '.join(self.domain.names)}{kind}"
+        summary.tables.append(SimpleTable(rows, headers=headers, title=title))
+        privacy = self.privacy.lines() if self.privacy else []
+        summary.add_extra_txt(
+            [
+                *(f"{line}." for line in ["; ".join([f"{self.n:,} reports", *privacy[:1]]), *privacy[1:]]),
+                *([f"No bounds: {self.why_not}."] if self.why_not else []),
+                *(f"{line}." for line in (self.words, *self.covers.split("; "))),
+                ASSUMED,
+            ]
+        )
+        return summary
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def __repr__(self) -> str:
+        kind = in_brackets(simulation(self.simulated, self.n))
+        return f"<Bounds of {' × '.join(self.domain.names)}: {self.domain.shape}, n = {self.n}{kind}>"
+
+
+def bounds_of(
+    joint: Domain,
+    measured: Measured,
+    target: Sequence[str],
+    alpha: float = 0.05,
+    *,
+    privacy: PrivacyStatement | None = None,
+    simulated: int = 0,
+) -> Bounds:
+    """Return bounds of a table from measured sums of a joint table that has its attributes, without an assumption.
+
+    What is measured identifies some contrasts of the joint table; the others are free (Manski 2003). Every proper
+    joint table with the identified contrasts is possible, and a cell of the target lies between its least and its
+    largest value among them: for two margins these are Fréchet's (1951) bounds. The contrasts are estimated with noise.
+    With confidence, all tables count as possible whose contrasts lie in the joint confidence set of the estimated ones,
+    so that the limits hold the whole identified sets of all cells at once (Horowitz & Manski 2000). Confidence
+    intervals for the true value alone (Imbens & Manski 2004) would be shorter.
+
+    Where the reports contradict each other there are no bounds, and `why_not` says so: sums that must agree differ by
+    more than one in a thousand times by chance, or no proper table lies in the confidence set.
+
+    Parameters
+    ----------
+    joint : Domain
+        Attributes that something was measured about. Those that do not matter for the target are better left out:
+        with every contrast that is estimated, the joint confidence set becomes wider.
+    measured : Measured
+        Sums of its cells.
+    target : sequence of str
+        Attributes of the joint table.
+    alpha : float
+    privacy : PrivacyStatement, optional
+    simulated : int
+
+    Examples
+    --------
+    The margins of two attributes, each from 10,000 respondents, who were not asked about both:
+
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> margins = Measured(
+    ...     np.array([[1, 1, 0, 0], [1, 0, 1, 0]]), np.array([0.6, 0.7]), np.diag([0.24, 0.21]) / 10_000, 20_000
+    ... )
+    >>> bounds_of(domain, margins, ["sex", "car"]).to_frame().round(3)
+             lower  upper  point_lower  point_upper
+    sex car
+    F   yes  0.284  0.612          0.3          0.6
+        no   0.000  0.311          0.0          0.3
+    M   yes  0.084  0.412          0.1          0.4
+        no   0.000  0.311          0.0          0.3
+    """
+    significance(alpha)
+    table = joint.project(target)
+    _refuse_too_many(joint, table)
+    if np.ndim(measured.sums) != 2 or np.shape(measured.sums)[1] != joint.size():
+        raise LdpstatsError(
+            f"sums of shape {np.shape(measured.sums)} about a joint table of {joint.size()} cells",
+            "a column for every cell of the joint table",
+        )
+    cells = np.zeros((table.size(), joint.size()))
+    cells[places_onto(joint.shape, [joint.names.index(name) for name in table.names]), np.arange(joint.size())] = 1.0
+    identified = Identified.of(measured)
+    nearest, distance = nearest_table(identified)
+    why_not = _contradiction(identified, distance, alpha)
+    possible: tuple[Target, ...] = ()
+    limits = np.full((4, table.size()), np.nan)
+    if not why_not:
+        possible = (
+            Target(confidence_set(identified, alpha), cells),
+            Target(same_sums(identified, nearest), cells),
+        )
+        inner = possible[1].limits()
+        outer = possible[0].limits(inner)
+        limits = np.vstack([np.minimum(outer[0], inner[0]), np.maximum(outer[1], inner[1]), inner])
+    lower, upper, point_lower, point_upper = (one.reshape(table.shape) for one in limits)
+    return Bounds(
+        table,
+        lower,
+        upper,
+        point_lower,
+        point_upper,
+        alpha=alpha,
+        df=identified.df,
+        n=measured.n,
+        pvalue=min(1.0, 2 * min(identified.pvalue, _properness(identified, distance))),
+        why_not=why_not,
+        bound=measured.bound,
+        privacy=privacy,
+        simulated=simulated,
+        _possible=possible,
+    )
+
+
+def _percent(alpha: float) -> str:
+    return f"{100 * (1 - alpha):g} %"
+
+
+def _properness(identified: Identified, distance: float) -> float:
+    """Return the p-value of the hypothesis that the identified contrasts are those of a proper table."""
+    from scipy.stats import chi2
+
+    return float(chi2.sf(distance, identified.df)) if identified.df else 1.0
+
+
+def _contradiction(identified: Identified, distance: float, alpha: float) -> str:
+    """Say how the reports contradict each other, if they do."""
+    if identified.pvalue < LEVEL:
+        return (
+            "the reports contradict each other: sums that must agree differ beyond chance "
+            f"(p = {pvalue_in_words(identified.pvalue)})"
+        )
+    if _properness(identified, distance) < alpha:
+        return (
+            "the reports contradict each other: no table without negative cells is near all that was measured "
+            f"(p = {pvalue_in_words(_properness(identified, distance))}, less than {alpha:g})"
+        )
+    return ""
+
+
+def _refuse_too_many(joint: Domain, table: Domain) -> None:
+    """Refuse joint tables and targets that would take too long."""
+    for one, most, what in ((joint, LARGEST_JOINT, "a joint table"), (table, MOST_TARGET_CELLS, "bounds of a table")):
+        if one.size() > most:
+            raise LdpstatsError(
+                f"{what} of {one_line(one.names)} with {one.size():,} cells",
+                f"at most {most:,} cells",
+                "Ask for fewer attributes together, or put categories together.",
+            )

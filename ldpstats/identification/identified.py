@@ -1,0 +1,162 @@
+"""What reports tell of a table: the contrasts of its cells that they identify, with a joint estimate of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray, real_array
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.estimation import Measured
+from ldpstats.limits import refuse_too_large
+
+MOST_CONTRASTS = 512
+"""The most contrasts of one table that bounds are made from: their work grows with the cube of the number."""
+
+# the share of the largest eigenvalue, of products of sums, below which a direction is rounding
+_FLAT = 1e-10
+# the share of the mean variance below which a sum is known for sure
+_SURE = 1e-9
+# how far sums that are known for sure may be apart by rounding, in proportions
+_ROUNDED = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Identified:
+    """The contrasts of a table that its measured sums tell, and how far the rest of those sums disagrees.
+
+    Parameters
+    ----------
+    sums : sparse array, shape (df, cells)
+        Sums of cells, none of which follows from the others and the total.
+    values : array, shape (df,)
+        Their best linear unbiased estimate from all that was measured.
+    root : array, shape (df, df)
+        A lower triangular R with R Rᵀ the covariance of the values.
+    disagreement, spare : float and int
+        How far sums that must agree in every table disagree: the statistic of Hansen's (1982) test of over-identifying
+        restrictions, and its degrees of freedom.
+    """
+
+    sums: Any  # sparse
+    values: FloatArray
+    root: FloatArray
+    disagreement: float
+    spare: int
+
+    @property
+    def df(self) -> int:
+        """The number of contrasts that are identified: the degrees of freedom of their joint confidence set."""
+        return self.values.size
+
+    @property
+    def pvalue(self) -> float:
+        """The p-value of the hypothesis that all sums were measured in the same population."""
+        from scipy.stats import chi2
+
+        return float(chi2.sf(self.disagreement, self.spare)) if self.spare else 1.0
+
+    @classmethod
+    def of(cls, measured: Measured) -> Identified:
+        """Reduce measured sums to the contrasts that they identify.
+
+        Of the directions in the space of sums, those in which tables do not differ are fixed: totals, and the
+        differences of sums that several collections share. What was measured there is noise. It tells whether the
+        sums agree, and, as far as it is correlated with the noise elsewhere, what to take off there (generalized
+        least squares). In the other directions tables differ. There no variance is taken to be below that of a single
+        respondent, 1/n², or of half a respondent, as far as the mean variance tells: that cells which nobody reported
+        seem exact does not make them known.
+        """
+        sums, estimate, covariance = _checked(measured)
+        centre = sums.mean(axis=1)
+        lengths, directions = np.linalg.eigh((sums - centre[:, None]) @ (sums - centre[:, None]).T)
+        moving = lengths > _FLAT * max(float(lengths[-1:].sum()), 1.0)
+        moves, fixed, error = directions[:, moving], directions[:, ~moving], estimate - centre
+        sure = _SURE * float(np.trace(covariance)) / max(len(estimate), 1)
+        explained, disagreement, spare = _agreement(fixed.T @ error, fixed.T @ covariance @ fixed, sure)
+        across = moves.T @ covariance @ fixed
+        contrasts = moves.T @ error - across @ explained @ (fixed.T @ error)
+        spread = moves.T @ covariance @ moves - across @ explained @ across.T
+        rows = _independent_rows(moves)
+        root = _floored_root(spread, moves[rows], np.trace(covariance), measured.n)
+        values = centre[rows] + moves[rows] @ contrasts
+        return cls(_sparse(sums[rows]), values, root, disagreement, spare)
+
+
+def _checked(measured: Measured) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return sums that differ by one at most between cells, with their estimates and covariance."""
+    sums, estimate = real_array(measured.sums, "sums"), real_array(measured.estimate, "estimates")
+    covariance = real_array(measured.covariance, "a covariance")
+    if sums.ndim != 2 or estimate.shape != (len(sums),) or covariance.shape != (len(sums), len(sums)):
+        raise LdpstatsError(
+            f"sums of shape {sums.shape} with estimates of shape {estimate.shape} and covariance {covariance.shape}",
+            "a row of sums, an estimate, and a row and a column of the covariance for each",
+        )
+    refuse_too_large(sums.shape, "a matrix of sums")
+    if measured.n < 1:
+        raise NotIdentifiedError("sums without reports", "at least one report")
+    if not (np.isfinite(sums).all() and np.isfinite(estimate).all() and np.isfinite(covariance).all()):
+        raise LdpstatsError("sums, estimates or covariances that are not finite", "finite numbers")
+    differences = np.ptp(sums, axis=1)
+    unit = np.where(differences > _FLAT, differences, 1.0)
+    return sums / unit[:, None], estimate / unit, covariance / np.outer(unit, unit)
+
+
+def _agreement(error: FloatArray, covariance: FloatArray, sure: float) -> tuple[FloatArray, float, int]:
+    """Return the inverse of a covariance where there is noise, the squared length of an error in it, and its rank."""
+    variances, directions = np.linalg.eigh(covariance)
+    noisy = variances > max(sure, np.finfo(float).tiny)
+    known = directions[:, ~noisy].T @ error
+    if np.abs(known).max(initial=0.0) > _ROUNDED:
+        raise LdpstatsError(
+            f"sums that are known for sure and {np.abs(known).max():.2g} apart",
+            "totals of one, and sums that agree wherever there is no noise",
+            "Check the covariance: it says that these sums cannot be wrong.",
+        )
+    inverse = (directions[:, noisy] / variances[noisy]) @ directions[:, noisy].T
+    return inverse, float(error @ inverse @ error), int(noisy.sum())
+
+
+def _independent_rows(moves: FloatArray) -> Any:
+    """Return the places of as many sums as there are directions, none of which follows from the others."""
+    from scipy.linalg import qr
+
+    many = moves.shape[1]
+    if many > MOST_CONTRASTS:
+        raise LdpstatsError(
+            f"sums that tell {many:,} contrasts of a table",
+            f"up to {MOST_CONTRASTS:,}",
+            "Let only tables about attributes connected to the target enter, or put categories together.",
+        )
+    return np.sort(qr(moves.T, mode="r", pivoting=True)[1][:many]) if many else np.zeros(0, dtype=np.int64)
+
+
+def _floored_root(spread: FloatArray, rows: FloatArray, total: float, n: int) -> FloatArray:
+    """Return the triangular root of the covariance of some sums, from that of the directions that they combine."""
+    variances, directions = np.linalg.eigh(spread)
+    least = max(1 / n**2, float(total) / max(2 * n, len(spread), 1))
+    scaled = rows @ directions * np.sqrt(np.maximum(variances, least))
+    upper: FloatArray = np.linalg.qr(scaled.T)[1]
+    return upper.T
+
+
+def _sparse(sums: FloatArray) -> Any:
+    from scipy.sparse import csc_array
+
+    return csc_array(sums)
+
+
+def radius(df: int, alpha: float) -> float:
+    """Return how far, in standard errors, the joint confidence set of so many contrasts reaches.
+
+    Examples
+    --------
+    >>> round(radius(1, 0.05), 2), round(radius(4, 0.05), 2)
+    (1.96, 3.08)
+    """
+    from scipy.stats import chi2
+
+    return math.sqrt(float(chi2.isf(alpha, df))) if df else 0.0
