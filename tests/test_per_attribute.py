@@ -250,3 +250,16 @@ def test_groups_that_share_a_label_are_refused() -> None:
     shared = Domain({name: [0, 1] for name in ("a", "a × b", "b × c", "c")})
     with pytest.raises(LdpstatsError, match="one label"):
         PerAttribute(shared, groups=[("a", "b × c"), ("a × b", "c")], epsilon=1.0)
+
+
+def test_a_marginal_of_crossed_answers_is_what_they_tell_about_fewer_attributes() -> None:
+    """The same randomized answers, added up over one attribute, or never crossed with it."""
+    asked = Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]})
+    groups = [("a", "b", "c"), ("a", "b")]
+    tables = PerAttribute(asked, epsilon=3.0, mechanism="grr", groups=groups).simulate(np.arange(12) * 100, rng=1)
+    marginal, direct = tables[groups[0]].marginal(["a", "b"]), tables["a", "b"]
+    assert marginal.blocks[0].tally.counts.tolist() == direct.blocks[0].tally.counts.tolist()
+    np.testing.assert_allclose(marginal.covariance, direct.covariance, atol=1e-12)
+    one, other = independence_test(marginal), independence_test(direct)
+    assert (one.method, one.df) == (other.method, other.df)
+    assert one.statistic == pytest.approx(other.statistic, rel=1e-9)

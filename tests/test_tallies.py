@@ -45,6 +45,37 @@ def test_merged_tallies_add_up_their_counts_and_stay_simulated() -> None:
     assert (merged.n, merged.simulated, merged.noise) == (10, 7, FAKE.merged(np.array([1, 0, 1, 0])))
 
 
+def test_a_product_of_channels_merges_onto_a_factor() -> None:
+    """One attribute's answer beside another's, added up over the other."""
+    one, other = (ldp.GRR(k, 1.5).noise.channel.matrix() for k in (3, 4))
+    noise = MultinomialNoise(DenseChannel(tuple(map(tuple, np.kron(one, other).tolist()))))
+    for classes, factor, pair in ((np.arange(12) // 4, one, [0, 0, 1]), (np.arange(12) % 4, other, [1, 0, 1, 2])):
+        merged = noise.merged(classes)
+        assert merged is not None
+        assert isinstance(merged.channel, TruthOrFake)
+        np.testing.assert_allclose(merged.channel.matrix(), factor, rtol=0, atol=1e-15)
+        again = noise.merged(np.array(pair)[classes])
+        assert again is not None
+        assert np.allclose(again.channel.matrix(), merged.merged(np.array(pair)).channel.matrix(), rtol=0, atol=1e-15)
+
+
+def test_a_product_that_stays_one_is_no_truth_or_fake() -> None:
+    pair = np.kron(*(ldp.GRR(2, epsilon).noise.channel.matrix() for epsilon in (1.0, 2.0)))
+    noise = MultinomialNoise(DenseChannel(tuple(map(tuple, np.kron(pair, pair).tolist()))))
+    merged = noise.merged(np.arange(16) // 4)
+    assert merged is not None
+    assert isinstance(merged.channel, DenseChannel)
+    np.testing.assert_allclose(merged.channel.matrix(), pair, rtol=0, atol=1e-15)
+    assert merged.epsilon == pytest.approx(3)
+
+
+@pytest.mark.parametrize("lie", [0.2, 1e-13])
+def test_values_that_report_their_class_differently_do_not_merge(lie: float) -> None:
+    """However rare what differs is."""
+    rows = ((1 - 2 * lie, lie, lie), (lie, 1 - 4 * lie, 3 * lie), (lie, lie, 1 - 2 * lie))
+    assert MultinomialNoise(DenseChannel(rows)).merged(np.array([0, 0, 1])) is None
+
+
 @pytest.mark.parametrize("noise", [DENSE, ldp.mechanism("hr", k=4, epsilon=1.0).noise], ids=str)
 def test_other_noise_has_no_merged_form(noise: NoiseModel) -> None:
     assert noise.merged(np.arange(noise.cells) // 2) is None

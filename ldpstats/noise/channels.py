@@ -15,6 +15,9 @@ from ldpstats.limits import refuse_too_large
 from ldpstats.noise.information import Information
 from ldpstats.noise.level import log_ratio
 
+# a share of probabilities: what differs by less differs by rounding
+_ALIKE = 1e-12
+
 
 class Channel(Protocol):
     """P(output | true value) as a linear map; channels compare by what they are made of."""
@@ -251,13 +254,32 @@ class DenseChannel:
         found: FloatArray = mean @ inverse**2 - (mean @ inverse) ** 2
         return found
 
-    def merged(self, _classes: NDArray[np.int64], /) -> None:
-        """Give none: what a coarser answer looks like depends on the frequencies inside its class."""
-        return
+    def merged(self, classes: NDArray[np.int64], /) -> Channel | None:
+        """Return the channel between classes, where all values of a class report classes alike (a lumpable chain).
+
+        So do products of channels, such as one attribute's answer beside another's, onto one of the factors. Elsewhere
+        what a coarser answer looks like depends on the frequencies inside its class.
+        """
+        if self.outputs != self.cells:
+            return None
+        _, first = np.unique(classes, return_index=True)
+        summed = self.matrix() @ np.eye(first.size)[classes]
+        coarse = summed[first]
+        return structured(coarse) if np.all(np.abs(summed - coarse[classes]) <= _ALIKE * summed) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the channel as plain values."""
         return {"kind": "channel", "rows": [list(row) for row in self.rows]}
+
+
+def structured(matrix: FloatArray) -> Channel:
+    """Return a square channel as one of truth or fake, if every output is as likely for all values but its own."""
+    others = np.where(np.eye(len(matrix), dtype=bool), np.nan, matrix)
+    fakes = np.nanmin(others, axis=0)
+    faked = float(fakes.sum())
+    if np.all(np.nanmax(others, axis=0) <= (1 + _ALIKE) * fakes) and 0 < faked < 1:
+        return TruthOrFake(1 - faked, tuple((fakes / faked).tolist()))
+    return DenseChannel(tuple(map(tuple, matrix.tolist())))
 
 
 def pulled_back(matrix: FloatArray, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
