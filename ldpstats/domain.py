@@ -140,6 +140,18 @@ class Domain:
             places.append(of_category)
         return Domain(categories), places
 
+    def collapsed_cells(self, classes: Classes) -> tuple[Domain, NDArray[np.int64]]:
+        """Put categories together; return the new domain, and the cell of it that each cell of this one belongs to.
+
+        Examples
+        --------
+        >>> Domain({"region": ["north", "east", "south"]}).collapsed_cells({"region": {"coast": ["north", "south"]}})
+        (Domain({'region': ['coast', 'east']}), array([0, 1, 0]))
+        """
+        domain, places = self.collapsed(classes)
+        moved = [own[position] for own, position in zip(places, np.indices(self.shape), strict=True)]
+        return domain, np.ravel_multi_index(tuple(moved), domain.shape).ravel().astype(np.int64)
+
     def size(self, attributes: Iterable[str] | None = None) -> int:
         """Return the number of cells of the product of `attributes` (default: of all)."""
         names = self.names if attributes is None else self._known(attributes)

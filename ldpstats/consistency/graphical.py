@@ -345,8 +345,9 @@ def relevant(marginals: Iterable[Marginal], target: Iterable[str], most_cells: i
 
 
 def joining(groups: Sequence[Attributes], wanted: Attributes) -> Iterator[Attributes]:
-    """Yield attributes connected with the wanted ones: all of them, all but ends, those on shortest paths."""
-    yield from _ever_fewer(groups, wanted, _connected(groups, wanted))
+    """Yield attributes that join the wanted ones, with them: all that are no ends, then those on shortest paths."""
+    _, *fewer = _ever_fewer(groups, wanted, _connected(groups, wanted))
+    yield from fewer
 
 
 def _ever_fewer(groups: Sequence[Attributes], wanted: Attributes, connected: Attributes) -> Iterator[Attributes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +28,7 @@ from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import Tally
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator
-from ldpstats.tables import Figures, Reconstructed, Table, TableSet, pooled_blocks, pooled_measured
+from ldpstats.tables import Figures, Reconstructed, Table, TableSet, Wider, pooled_blocks, pooled_measured
 from ldpstats.tables.provenance import Groups
 
 Method: TypeAlias = Literal["auto", "max-entropy", "em", "shrinkage", "l2", "l1", "elastic-net"]
@@ -104,16 +103,16 @@ def reconstruct(
     n, simulated = (sum(getattr(table, name) for table in telling) for name in ("n", "simulated"))
     cells = Estimate(found.proportions, covariance, n, tables.privacy, simulated)
     assumption = way.assumption(tuple(table.attributes for table in telling), found.joint or target.names)
-    groups, joint = tuple(table.attributes for table in telling), joined(collected, target)
-    provenance = Reconstructed(chosen, words, groups, assumption, way.refused, joint)
-    near = [table for table in collected if not set(table.attributes).isdisjoint(joint)]
-    return _made(target, provenance, cells, tables.privacy, near)
+    provenance = Reconstructed(chosen, words, tuple(table.attributes for table in telling), assumption, way.refused)
+    return _made(target, provenance, cells, tables.privacy, collected)
 
 
 def _made(
-    target: Domain, provenance: Reconstructed, cells: Estimate, privacy: PrivacyStatement, near: Sequence[Table]
+    target: Domain, provenance: Reconstructed, cells: Estimate, privacy: PrivacyStatement, tables: Sequence[Table]
 ) -> Table:
-    """Return the table with what the reports of tables near it tell without an assumption; of none if they tell all."""
+    """Return the table with what reports tell without an assumption; it assumes nothing if they tell all."""
+    joint = joined(tables, target)
+    near = [table for table in tables if not set(table.attributes).isdisjoint(joint.names)]
     about = [table for table in near if not set(table.attributes).isdisjoint(target.names)]
     blocks = pooled_blocks(about, target)
     measured = pooled_measured(about, target) if blocks is None and target.size() <= LARGEST_JOINT else None
@@ -123,7 +122,7 @@ def _made(
         privacy,
         method=f"reconstructed ({provenance.method})",
         provenance=provenance,
-        figures=Figures(cells, measured),
+        figures=Figures(cells, measured, Wider(joint, partial(pooled_measured, near, joint))),
         sources=tuple(near),
     )
     return made.settled()
@@ -216,12 +215,12 @@ def _no_more_interactions_within(groups: Groups, target: Attributes) -> str:
     return _no_more_interactions(tuple(group for group in within_target if group), target)
 
 
-def joined(tables: Sequence[Table], target: Domain) -> Attributes:
+def joined(tables: Sequence[Table], target: Domain) -> Domain:
     """Return the target's attributes and, as far as a joint table may have cells, those that join them."""
     groups = [table.attributes for table in tables]
-    sizes = {name: len(values) for table in tables for name, values in table.domain.categories.items()}
-    small = (kept for kept in joining(groups, target.names) if math.prod(sizes[name] for name in kept) <= LARGEST_JOINT)
-    return next(small, target.names)
+    known = {name: values for table in tables for name, values in table.domain.categories.items()}
+    found = (Domain({name: known[name] for name in kept}) for kept in joining(groups, target.names))
+    return next((one for one in found if one.size() <= LARGEST_JOINT), target)
 
 
 def _violating_least(tables: Sequence[Table], target: Domain, violation: str) -> Found:

@@ -1,6 +1,6 @@
 """Tables: views of privatized reports that know where they come from, and sets of them."""
 
-from ldpstats.tables.figures import Figures
+from ldpstats.tables.figures import Figures, Wider
 from ldpstats.tables.pooled import pooled_blocks, pooled_measured
 from ldpstats.tables.provenance import Collected, Consistent, Provenance, Reconstructed, Summed
 from ldpstats.tables.table import Table, checked_table
@@ -15,6 +15,7 @@ __all__ = [
     "Summed",
     "Table",
     "TableSet",
+    "Wider",
     "checked_table",
     "pooled_blocks",
     "pooled_measured",

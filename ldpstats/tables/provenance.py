@@ -112,8 +112,6 @@ class Reconstructed:
         What must hold for it beside what the reports tell; empty where these identify every cell.
     refused : str
         Why there are neither intervals nor effects: what fills in the rest is no model that could be true.
-    joint : tuple of str
-        The attributes that hang together with it, as far as its bounds allow for them.
     """
 
     kind: ClassVar[str] = "reconstructed"
@@ -123,7 +121,6 @@ class Reconstructed:
     groups: Groups
     assumption: str = ""
     refused: str = ""
-    joint: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:

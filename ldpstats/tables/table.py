@@ -25,6 +25,7 @@ from ldpstats.estimation import (
     measured_by,
     refuse_empty,
 )
+from ldpstats.identification import Bounds, bounds_of
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.parts import Parts, new_identity
 from ldpstats.privacy import PrivacyStatement
@@ -220,6 +221,35 @@ class Table:
         """
         return self._fit
 
+    def bounds(self, alpha: float = 0.05) -> Bounds:
+        """Return what the reports say about the cells without an assumption: partial identification.
+
+        Of a reconstructed table the reports of all tables enter that join its attributes. Where they identify a cell
+        the bounds differ by sampling and randomization alone; where they do not, by what they leave open, however
+        many there are.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence, which is simultaneous for all cells.
+
+        Examples
+        --------
+        >>> from ldpstats import SampledGroups, reconstruct
+        >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["old", "young"]})
+        >>> protocol = SampledGroups(domain, epsilon=4.0, groups=[("sex", "car"), ("car", "age")])
+        >>> tables = protocol.simulate(np.array([4, 1, 1, 4, 4, 1, 1, 4]) * 10_000, rng=1)
+        >>> limits = reconstruct(tables, ["sex", "age"]).bounds()
+        >>> limits.point_lower.round(1), limits.point_upper.round(1)
+        (array([[0., 0.],
+               [0., 0.]]), array([[0.5, 0.5],
+               [0.5, 0.5]]))
+        """
+        wider = self.figures and self.figures.wider
+        domain, measured = (wider.domain, wider.measured()) if wider else (self.domain, self._measured_cells())
+        assert measured is not None  # only tables made by hand have figures alone
+        return bounds_of(domain, measured, self.attributes, alpha, privacy=self.privacy, simulated=self.simulated)
+
     def estimated_by(self, method: str) -> Table:
         """Return the same table, estimated otherwise.
 
@@ -296,9 +326,11 @@ class Table:
         array([[0.39, 0.21],
                [0.29, 0.1 ]])
         """
-        domain, places = self.domain.collapsed(classes)
-        moved = [own[position] for own, position in zip(places, np.indices(self.shape), strict=True)]
-        return self._onto(domain, np.ravel_multi_index(tuple(moved), domain.shape).ravel())
+        domain, of_cell = self.domain.collapsed_cells(classes)
+        made = self._onto(domain, of_cell)
+        if not made.figures or not made.figures.wider:
+            return made
+        return replace(made, figures=replace(made.figures, wider=made.figures.wider.collapsed(classes)))
 
     def _onto(self, domain: Domain, of_cell: IntArray) -> Table:
         """Add the table up to cells that are sums of its own."""
@@ -313,7 +345,8 @@ class Table:
         if known and again and not self.figures:
             return made
         shown, measured = self.cells.summed(of_cell, domain.size()), self._measured_cells() if not known else None
-        figures = Figures(shown, measured and measured.onto(of_cell, domain.size()))
+        wider = self.figures.wider if self.figures else None
+        figures = Figures(shown, measured and measured.onto(of_cell, domain.size()), wider)
         return replace(made, figures=figures, sources=self.sources or (self,)).settled()
 
     def _measured_cells(self) -> Measured | None:

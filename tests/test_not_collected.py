@@ -1,0 +1,135 @@
+"""Tables that nobody collected: what is estimated, what is assumed and said, what is bounded, and what is refused."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ldpstats as ldp
+from ldpstats import Domain, NotIdentifiedError, SampledGroups, TableSet, make_consistent, reconstruct
+from ldpstats.tables import Consistent, Reconstructed, Summed
+
+Array = np.ndarray[Any, Any]
+
+ABC = Domain({name: ["x", "y", "z"] for name in "abc"})
+CHAIN = [("a", "b"), ("b", "c")]
+NAMES = "no interaction beyond the groups that were asked about: log-linear model [a b] [b c]"
+
+
+def independent(n: int = 100_000) -> Array:
+    """Three independent attributes with uneven categories."""
+    margins = np.array([[0.5, 0.3, 0.2], [0.4, 0.4, 0.2], [0.2, 0.3, 0.5]])
+    return np.round(n * np.einsum("i,j,k->ijk", *margins)).astype(int)
+
+
+def both_causes(n: int = 100_000) -> Array:
+    """Two independent attributes a and c that both drive b: the chain a - b - c is false."""
+    people = np.zeros((3, 3, 3))
+    for a, c in product(range(3), repeat=2):
+        people[a, :, c] = np.array([0.1, 0.1, 0.1]) + 0.7 * (np.arange(3) == (a + c) // 2)
+    return np.round(n * people / people.sum()).astype(int)
+
+
+def asked(people: Array, seed: int = 1, mechanism: str = "grr") -> TableSet:
+    return SampledGroups(ABC, epsilon=3.0, mechanism=mechanism, groups=CHAIN).simulate(people, rng=seed)
+
+
+def test_the_smallest_norm_shows_proportions_and_claims_nothing_about_them() -> None:
+    made = reconstruct(asked(independent()), ["a", "c"], "l2", n_resamples=3)
+    with pytest.raises(NotIdentifiedError, match=r"no model.*bounds\(\)"):
+        made.conf_int()
+    assert made.to_dict()["intervals"] is None
+    assert made.to_frame()[["std_err", "lower", "upper"]].isna().all(axis=None)
+    text = str(made.summary())
+    assert "assuming what the reports leave open is filled in by the smallest norm" in text
+    assert "Intervals: none: the smallest norm is no model" in text
+
+
+def test_what_a_table_assumes_stands_in_its_title_its_summary_and_its_values() -> None:
+    made = reconstruct(asked(both_causes()), ["a", "c"])
+    title, *rest = str(made.summary()).splitlines()
+    assert "assuming no interaction beyond the groups that were asked about" in title
+    assert f"Assumes: {NAMES}." in rest
+    assert made.assumption == made.to_dict()["provenance"]["assumption"] == NAMES
+    assert isinstance(made.provenance, Reconstructed)
+
+
+@pytest.mark.parametrize("method", ["auto", "em", "l2", "shrinkage"])
+def test_what_the_reports_identify_assumes_nothing(method: Any) -> None:
+    tables = asked(independent())
+    whole = reconstruct(tables, ["a", "b", "c"], method, n_resamples=3)
+    pair, collected = whole.marginal(["b", "a"]), tables["b", "a"]
+    assert whole.assumption
+    assert (pair.assumption, pair.to_dict()["provenance"]["assumption"]) == ("", None)
+    assert "Assumes: no" not in str(pair.summary())
+    # the reports about b and c tell the margin of b, and make the cells a little surer
+    widths = [np.ptp(one.conf_int(), axis=-1).mean() for one in (pair, collected)]
+    assert 0.8 * widths[1] < widths[0] < widths[1]
+    close = np.abs(pair.conf_int() - collected.conf_int()).max()
+    assert close < 0.01
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue", "hr"])
+def test_bounds_hold_where_the_assumption_is_false(mechanism: str) -> None:
+    """All cells at once, and V, in one collection with a fixed seed: simultaneous limits miss in one of twenty."""
+    people = both_causes()
+    made = reconstruct(asked(people, mechanism=mechanism), ["a", "c"])
+    truth = people.sum(axis=1) / people.sum()
+    limits = made.bounds()
+    assert np.all((limits.lower <= truth) & (truth <= limits.upper))
+    low, high, _ = limits.cramers_v()
+    assert low == 0
+    assert high > 0.3
+    # the interval under the assumption is far from the truth, as the assumption is
+    assert not np.all((made.conf_int()[..., 0] <= truth) & (truth <= made.conf_int()[..., 1]))
+    assert limits.to_dict()["assumption"] is None
+
+
+def test_bounds_of_a_collected_table_are_those_of_its_reports() -> None:
+    table = asked(independent())["a", "b"]
+    limits = table.bounds()
+    assert np.allclose(limits.point_lower, table.estimate, atol=1e-5)
+    assert np.allclose(limits.point_upper, table.estimate, atol=1e-5)
+    assert np.all(limits.lower < table.estimate)
+    assert np.all(limits.upper > table.estimate)
+
+
+def test_bounds_follow_the_axes_the_margins_and_the_classes() -> None:
+    made = reconstruct(asked(both_causes()), ["a", "c"])
+    limits = made.bounds()
+    assert np.allclose(made.reordered(["c", "a"]).bounds().upper.T, limits.upper, atol=1e-5)
+    margin = made.marginal("a")
+    assert margin.assumption == ""
+    assert np.ptp([margin.bounds().point_lower, margin.bounds().point_upper], axis=0).max() < 1e-4
+    classes = {"a": {"x or y": ["x", "y"]}, "c": {"x or y": ["x", "y"]}}
+    together = made.collapse(classes).bounds()
+    assert together.upper[0, 0] >= limits.upper[:2, :2].max() - 1e-5
+    assert together.point_upper[1, 1] == pytest.approx(limits.point_upper[2, 2], abs=0.01)
+
+
+def test_consistent_tables_are_not_counted_again() -> None:
+    tables = asked(both_causes())
+    direct, again = (reconstruct(one, ["a", "b", "c"]) for one in (tables, make_consistent(tables)))
+    assert np.array_equal(direct.estimate, again.estimate)
+    assert np.array_equal(direct.covariance, again.covariance)
+    with pytest.raises(ldp.LdpstatsError, match="made of reports that stand in other tables"):
+        reconstruct(TableSet(ABC, [*tables, direct], tables.privacy), ["a", "c"])
+
+
+def test_a_table_knows_where_it_comes_from() -> None:
+    tables = asked(both_causes())
+    kinds = {
+        "collected": tables["a", "b"],
+        "summed": tables["a", "b"].marginal("a"),
+        "made consistent": make_consistent(tables)["a", "b"],
+        "reconstructed": reconstruct(tables, ["a", "c"]),
+    }
+    for kind, table in kinds.items():
+        assert table.provenance.kind == table.to_dict()["provenance"]["kind"] == kind
+    assert isinstance(kinds["summed"].provenance, Summed)
+    assert kinds["summed"].provenance.of == ("a", "b")
+    assert "Added up from the table of a and b" in str(kinds["summed"].summary())
+    assert isinstance(kinds["made consistent"].provenance, Consistent)
