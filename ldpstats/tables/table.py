@@ -241,9 +241,9 @@ class Table:
         >>> tables = protocol.simulate(np.array([4, 1, 1, 4, 4, 1, 1, 4]) * 10_000, rng=1)
         >>> limits = reconstruct(tables, ["sex", "age"]).bounds()
         >>> limits.point_lower.round(1), limits.point_upper.round(1)
-        (array([[0., 0.],
-               [0., 0.]]), array([[0.5, 0.5],
-               [0.5, 0.5]]))
+        (array([[0.1, 0.2],
+               [0.1, 0.2]]), array([[0.3, 0.4],
+               [0.3, 0.4]]))
         """
         wider = self.figures and self.figures.wider
         domain, measured = (wider.domain, wider.measured()) if wider else (self.domain, self._measured_cells())
