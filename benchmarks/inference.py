@@ -31,8 +31,8 @@ from scipy.special import chdtrc
 import ldpstats as ldp
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
+from ldpstats.inference.block_evidence import BlockEvidence
 from ldpstats.inference.detectability import deviations
-from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.families import ProductOfConditionals
 from ldpstats.inference.procedure import doubt
 from ldpstats.inference.statistics import LikelihoodRatio, ScoreStatistic, WaldStatistic
@@ -133,8 +133,8 @@ def stated(setting: Setting) -> float:
 
 def _decisions(setting: Setting, counts: np.ndarray, noise: ldp.noise.NoiseModel) -> FloatArray:
     tables = [table_of(setting.shape, Tally(noise, one, setting.n)) for one in counts]
-    evidence = Evidence(tables[0].blocks, (counts,))
-    first = Evidence.observed(tables[0].blocks)
+    evidence = BlockEvidence(tables[0].blocks, (counts,))
+    first = BlockEvidence.observed(tables[0].blocks)
     statistic = RIVALS[setting.method](setting.model, first, counts.shape[1])
     fit = statistic(evidence)
     decisions = (chdtrc(statistic.df, fit.statistic) <= LEVEL).astype(float)
@@ -294,8 +294,8 @@ def attainable(setting: Setting) -> float:
     for populations, size in ((null.populations, tables), (setting.populations, tables // PARTS)):
         counts = np.concatenate([setting.noise.draw(one, setting.n, size, rng) for one in populations])
         blocks = table_of(setting.shape, Tally(setting.noise, counts[0], setting.n)).blocks
-        evidence = Evidence(blocks, (counts,))
-        statistic = ScoreStatistic(setting.model, Evidence.observed(blocks), counts.shape[1])
+        evidence = BlockEvidence(blocks, (counts,))
+        statistic = ScoreStatistic(setting.model, BlockEvidence.observed(blocks), counts.shape[1])
         statistics.append(statistic(evidence).statistic)
     return float(np.mean(statistics[1] > np.quantile(statistics[0], 1 - LEVEL)))
 

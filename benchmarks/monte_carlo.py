@@ -12,7 +12,7 @@ from timing import best_time
 
 import ldpstats as ldp
 from ldpstats.blocks import Block
-from ldpstats.inference.evidence import Evidence
+from ldpstats.inference.block_evidence import BlockEvidence
 from ldpstats.inference.families import ProductOfConditionals
 from ldpstats.inference.statistics import ScoreStatistic
 from ldpstats.questions import Question
@@ -33,7 +33,7 @@ def measure(name: str, n: int) -> dict[str, object]:
     numbers = np.random.default_rng(1)
     tally = mechanism.simulate(numbers.multinomial(n, frequencies), rng=numbers)
     block = Block(Question(("row", "column"), (ROWS, COLUMNS), tuple(range(cells))), tally)
-    evidence = Evidence.observed([block])
+    evidence = BlockEvidence.observed([block])
     statistic = ScoreStatistic(ProductOfConditionals.independent((ROWS, COLUMNS)), evidence, cells)
     null = statistic(evidence).frequencies[0]
     monte_carlo = ldp.MonteCarlo(TABLES, rng=2)

@@ -21,8 +21,8 @@ import pandas as pd
 
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
+from ldpstats.inference.block_evidence import BlockEvidence
 from ldpstats.inference.design import Planned
-from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.families import ProductOfConditionals
 from ldpstats.inference.statistics import ScoreStatistic
 from ldpstats.mechanisms import mechanism
@@ -92,7 +92,7 @@ def rejected(noise: NoiseModel, cells: FloatArray, shape: tuple[int, int], n: in
     asked = Question(("a", "b"), shape, tuple(range(cells.size)))
     rng = np.random.default_rng(seed)
     block = Block(asked, Tally(noise, noise.draw(cells, n, 1, rng)[0], n))
-    evidence = Evidence((block,), (noise.draw(cells, n, tables, rng),))
+    evidence = BlockEvidence((block,), (noise.draw(cells, n, tables, rng),))
     statistic = ScoreStatistic(ProductOfConditionals.independent(shape), evidence, cells.size)
     null = np.kron(*(cells.reshape(shape).sum(axis=axis) for axis in (1, 0)))
     return float(np.mean(statistic(evidence, near=null).statistic > chdtri(statistic.df, ALPHA)))

@@ -12,7 +12,7 @@ from scipy.stats import beta, binom, chi2
 import ldpstats as ldp
 from ldpstats.blocks import Block
 from ldpstats.inference.averaged import AveragedScore, averaged
-from ldpstats.inference.evidence import Evidence
+from ldpstats.inference.block_evidence import BlockEvidence
 from ldpstats.inference.families import LinearSubspace, ProductOfConditionals
 from ldpstats.inference.null_model import null_score
 from ldpstats.inference.statistics import LikelihoodRatio, ScoreStatistic
@@ -28,7 +28,7 @@ def table_of(shape: tuple[int, int], tally: Tally) -> ldp.Table:
     return ldp.Table(domain, (Block(Question.of(domain, domain.names), tally),), PRIVACY)
 
 
-def by_quadrature(evidence: Evidence) -> float:
+def by_quadrature(evidence: BlockEvidence) -> float:
     """Average over the margins of a 2-by-2 table at equally probable places under the prior Beta(½, ½)."""
     places = beta.ppf((np.arange(80) + 0.5) / 80, 0.5, 0.5)
     margins = np.stack(np.meshgrid(places, places), axis=-1).reshape(-1, 2)
@@ -52,20 +52,20 @@ def by_quadrature(evidence: Evidence) -> float:
 @pytest.mark.parametrize("counts", [[60, 40, 50, 50], [120, 40, 30, 10], [150, 0, 0, 50]])
 def test_averages_are_those_of_quadrature(mechanism: str, counts: list[int]) -> None:
     tally = ldp.mechanism(mechanism, k=4, epsilon=0.5).simulate(np.array(counts), rng=2)
-    evidence = Evidence.observed(table_of((2, 2), tally).blocks)
+    evidence = BlockEvidence.observed(table_of((2, 2), tally).blocks)
     statistic = ScoreStatistic(SQUARE, evidence, 4)
     found = AveragedScore(statistic, SQUARE)(evidence, statistic(evidence).frequencies[0])
     assert found == pytest.approx(by_quadrature(evidence), rel=0.05, abs=0.05)
 
 
 def test_no_average_where_the_reports_tell_the_margins() -> None:
-    evidence = Evidence.observed(table_of((2, 2), ldp.GRR(4, 3.0).simulate(np.full(4, 10_000), rng=1)).blocks)
+    evidence = BlockEvidence.observed(table_of((2, 2), ldp.GRR(4, 3.0).simulate(np.full(4, 10_000), rng=1)).blocks)
     statistic = ScoreStatistic(SQUARE, evidence, 4)
     assert AveragedScore(statistic, SQUARE)(evidence, np.array([0.97, 0.01, 0.01, 0.01])) is None
 
 
 def test_only_scores_of_products_are_averaged() -> None:
-    evidence = Evidence.observed(table_of((2, 2), ldp.GRR(4, 0.5).simulate(np.full(4, 30), rng=1)).blocks)
+    evidence = BlockEvidence.observed(table_of((2, 2), ldp.GRR(4, 0.5).simulate(np.full(4, 30), rng=1)).blocks)
     given = LinearSubspace(np.full(4, 0.25), np.zeros((4, 0)))
     assert averaged(ScoreStatistic(SQUARE, evidence, 4), SQUARE) is not None
     assert averaged(LikelihoodRatio(SQUARE, evidence, 4), SQUARE) is None
@@ -95,7 +95,7 @@ def test_the_average_loses_less_of_the_degrees_of_freedom_than_a_single_fit() ->
     """Of 40 true hypotheses with even margins; a χ² variable has a mean of 9."""
     noise, model = ldp.GRR(16, 0.5).noise, ProductOfConditionals.independent((4, 4))
     counts = noise.draw(np.full(16, 1 / 16), 500, 40, np.random.default_rng(1))
-    evidence = Evidence(table_of((4, 4), Tally(noise, counts[0], 500)).blocks, (counts,))
+    evidence = BlockEvidence(table_of((4, 4), Tally(noise, counts[0], 500)).blocks, (counts,))
     statistic = ScoreStatistic(model, evidence, 16)
     single, average = statistic(evidence), AveragedScore(statistic, model)
     found = [average(evidence.subset(np.array([one])), single.frequencies[one]) for one in range(40)]
@@ -116,14 +116,14 @@ def test_the_order_of_attributes_and_categories_changes_no_average(mechanism: st
     domain = ldp.Domain({"a": ["x", "y"], "b": list("uvwz")})
     protocol = ldp.SampledGroups(domain, epsilon=0.5, mechanism=mechanism)
     table = protocol.simulate(np.array([40, 30, 20, 10, 10, 20, 30, 40]), rng=5)["a", "b"]
-    evidence, shape = Evidence.observed(table.blocks), table.shape
+    evidence, shape = BlockEvidence.observed(table.blocks), table.shape
     model = ProductOfConditionals.independent(shape)
     fitted = ScoreStatistic(model, evidence, 8)(evidence).frequencies[0]
     of_cell = np.arange(8).reshape(shape)
     found = []
     for order in (of_cell, of_cell.T, of_cell[::-1, [2, 0, 3, 1]]):
         question = Question(("a", "b"), order.shape, tuple(order.ravel().tolist()))
-        moved = Evidence.observed([Block(question, table.blocks[0].tally)])
+        moved = BlockEvidence.observed([Block(question, table.blocks[0].tally)])
         turned = ProductOfConditionals.independent(order.shape)
         found.append(AveragedScore(ScoreStatistic(turned, moved, 8), turned)(moved, fitted[order.ravel()]))
     assert found[0] is not None

@@ -12,7 +12,7 @@ import pytest
 import ldpstats as ldp
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
-from ldpstats.inference.evidence import Evidence
+from ldpstats.inference.block_evidence import BlockEvidence
 from ldpstats.inference.families import Axes, LinearSubspace, LogLinear, ProductOfConditionals
 from ldpstats.inference.statistics import ScoreStatistic
 from ldpstats.questions import Question
@@ -124,7 +124,7 @@ def test_many_tables_at_once_are_as_many_single_ones(name: str) -> None:
 def test_degrees_of_freedom_are_the_textbooks(name: str) -> None:
     model, df = MODELS[name]
     cells = cells_of(model)
-    assert ScoreStatistic(model, Evidence.observed([block(cells)]), cells).df == df
+    assert ScoreStatistic(model, BlockEvidence.observed([block(cells)]), cells).df == df
     tangents = model.jacobian(some_parameters(model)[0])
     assert tangents.shape[1] == cells - 1 - df, "no parameter too many"
     if tangents.size:
@@ -150,7 +150,7 @@ def test_decomposable_models_fit_alike_as_products_and_as_sums_of_logarithms(
     assert isinstance(product, ProductOfConditionals)
     logarithms = LogLinear(product.shape, generators)
     cells = cells_of(product)
-    evidence = Evidence.observed([block(cells, 200_000, epsilon)])
+    evidence = BlockEvidence.observed([block(cells, 200_000, epsilon)])
     first, second = (ScoreStatistic(model, evidence, cells) for model in (product, logarithms))
     assert first.df == second.df
     by_product, by_logarithm = first(evidence), second(evidence)
@@ -183,7 +183,7 @@ def test_a_log_linear_fit_that_meets_its_boundary_does_not_overshoot() -> None:
     model = LogLinear(shape, ((0, 1), (0, 2), (1, 2)))
     frequencies = np.einsum("a,b,c->abc", [0.6, 0.3, 0.1], [0.6, 0.3, 0.1], [0.7, 0.3]).ravel()
     one = block(18, n)
-    evidence = Evidence.observed([one]).replicates(frequencies, tables, np.random.default_rng(8))
-    statistic = ScoreStatistic(model, Evidence.observed([one]), 18)
+    evidence = BlockEvidence.observed([one]).replicates(frequencies, tables, np.random.default_rng(8))
+    statistic = ScoreStatistic(model, BlockEvidence.observed([one]), 18)
     # χ² with 4 degrees of freedom exceeds 39 with probability 1e-7
     assert (statistic(evidence).statistic < 39).mean() > 0.97

@@ -17,8 +17,8 @@ from scipy.stats import chi2_contingency
 
 import ldpstats as ldp
 from ldpstats.blocks import Block
+from ldpstats.inference.block_evidence import BlockEvidence
 from ldpstats.inference.detectability import information_beyond, power_of
-from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.families import ProductOfConditionals
 from ldpstats.inference.statistics import ScoreStatistic
 from ldpstats.noise import DenseChannel, MultinomialNoise, Tally
@@ -103,8 +103,8 @@ def test_level_of_the_score_test_and_failure_of_the_naive_one(side: int) -> None
     # The issue's own bounds; with 4,000 tables they are 2.9 standard errors, and the seed is fixed.
     tables, shape = 4000, (side, side)
     block = table_of(shape, [drawn("grr", shape, 8000, 1.0, 5, independent(*shape))]).blocks[0]
-    evidence = Evidence.observed([block]).replicates(independent(*shape), tables, np.random.default_rng(17))
-    statistic = ScoreStatistic(ProductOfConditionals.independent(shape), Evidence.observed([block]), side * side)
+    evidence = BlockEvidence.observed([block]).replicates(independent(*shape), tables, np.random.default_rng(17))
+    statistic = ScoreStatistic(ProductOfConditionals.independent(shape), BlockEvidence.observed([block]), side * side)
     pvalues = chdtrc(statistic.df, statistic(evidence).statistic)
     assert 0.04 <= np.mean(pvalues < 0.05) <= 0.06
     reports = evidence.counts[0].reshape(tables, *shape)
@@ -117,9 +117,9 @@ def test_level_of_the_score_test_and_failure_of_the_naive_one(side: int) -> None
 @pytest.mark.parametrize("shape", [(2, 2), (3, 4)])
 def test_level_of_least_squares_on_support_counts(name: str, shape: tuple[int, int]) -> None:
     block = table_of(shape, [drawn(name, shape, 8000, 1.0, 5, independent(*shape))]).blocks[0]
-    evidence = Evidence.observed([block]).replicates(independent(*shape), 4000, np.random.default_rng(18))
+    evidence = BlockEvidence.observed([block]).replicates(independent(*shape), 4000, np.random.default_rng(18))
     statistic = ScoreStatistic(
-        ProductOfConditionals.independent(shape), Evidence.observed([block]), block.question.cells
+        ProductOfConditionals.independent(shape), BlockEvidence.observed([block]), block.question.cells
     )
     assert 0.04 <= np.mean(chdtrc(statistic.df, statistic(evidence).statistic) < 0.05) <= 0.06
 
@@ -232,7 +232,7 @@ def test_stated_power_is_the_simulated_one(name: str, side: int, n: int, epsilon
         size = np.sqrt((direction**2).sum() / (side - 1)) * side
         frequencies = uniform + 0.1 * direction.ravel() / size
         block = table_of(shape, [drawn(name, shape, n, epsilon, 6, uniform)]).blocks[0]
-        evidence = Evidence.observed([block]).replicates(frequencies, 200, rng)
+        evidence = BlockEvidence.observed([block]).replicates(frequencies, 200, rng)
         statistic = ScoreStatistic(ProductOfConditionals.independent(shape), evidence, side * side)
         rejected.append(np.mean(chdtrc(statistic.df, statistic(evidence).statistic) < 0.05))
     assert np.mean(rejected) == pytest.approx(result.power[0.1], abs=0.05)
@@ -248,15 +248,17 @@ def test_power_of_a_coarse_question_is_that_of_what_it_tells() -> None:
     result = ldp.independence_test(Table(domain, (block,), PRIVACY))
     assert result.df == 1
     rng, rejected = np.random.default_rng(6), []
-    statistic = ScoreStatistic(ProductOfConditionals.independent((4, 4)), Evidence.observed([block]), 16)
+    statistic = ScoreStatistic(ProductOfConditionals.independent((4, 4)), BlockEvidence.observed([block]), 16)
     for _ in range(60):
         direction = rng.standard_normal((4, 4))
         direction -= direction.mean(axis=0)
         direction -= direction.mean(axis=1, keepdims=True)
         direction *= 0.2 * np.sqrt(3) / (4 * np.linalg.norm(direction))
-        evidence = Evidence.observed([block]).replicates(uniform + direction.ravel(), 100, rng)
+        evidence = BlockEvidence.observed([block]).replicates(uniform + direction.ravel(), 100, rng)
         rejected.append(np.mean(chdtrc(1, statistic(evidence).statistic) < 0.05))
-    information = information_beyond(ProductOfConditionals.independent((4, 4)), Evidence.observed([block]), uniform)
+    information = information_beyond(
+        ProductOfConditionals.independent((4, 4)), BlockEvidence.observed([block]), uniform
+    )
     assert power_of(information, 1, 0.2, 4) == pytest.approx(np.mean(rejected), abs=0.08)
 
 
@@ -368,9 +370,11 @@ class TestResult:
         dependent, independent = table.marginal(["b", "c"]), table.marginal(["a", "b"])
         assert ldp.independence_test(dependent).pvalue < 1e-6
         assert ldp.independence_test(independent).pvalue > 0.01
-        assert "derived" in ldp.independence_test(dependent).method
-        with pytest.raises(ldp.LdpstatsError, match="no reports of its own"):
-            ldp.independence_test(dependent, method="gls")
+        assert "on estimated sums of cells" in ldp.independence_test(dependent).method
+        assert ldp.independence_test(dependent, "gls").pvalue < 1e-6
+        for method in ("score", "lr", "wald"):
+            with pytest.raises(ldp.LdpstatsError, match="'gls'"):
+                ldp.independence_test(dependent, method=method)
 
 
 class TestRefusals:

@@ -15,7 +15,7 @@ from scipy.stats import binom, chi2, chi2_contingency
 
 import ldpstats as ldp
 from ldpstats.blocks import Block
-from ldpstats.inference.evidence import Evidence
+from ldpstats.inference.block_evidence import BlockEvidence
 from ldpstats.inference.log_linear import NestedStatistic
 from ldpstats.inference.statistics import ScoreStatistic
 from ldpstats.noise import Tally
@@ -98,7 +98,7 @@ def test_the_power_of_a_comparison_is_the_simulated_one(
     fits = [ldp.log_linear_model(expected, formula) for formula in (smaller, larger)]
     stated = fits[0].compared_with(fits[1], pvalue="asymptotic").power[0.1]
     models, rng = [fit.model for fit in fits], np.random.default_rng(3)
-    evidence = Evidence.observed((Block(block.question, tally),))
+    evidence = BlockEvidence.observed((Block(block.question, tally),))
     statistic = NestedStatistic(*models, evidence, likelihood=True)
     assert 0.1 < stated < 0.95
     own, further = (model.tangents(null) / np.sqrt(null)[:, None] for model in models)
@@ -326,7 +326,7 @@ class TestStructuralZeros:
         zeros = [{"a": one, "b": one} for one in range(3)]
         fit = ldp.log_linear_model(table, "a + b", zeros)
         possible = np.array(fit.model.possible)
-        evidence = replace(Evidence.observed(table.blocks), possible=possible)
+        evidence = replace(BlockEvidence.observed(table.blocks), possible=possible)
         statistic = ScoreStatistic(fit.model, evidence, possible.size)
         assert statistic.df == fit.test(pvalue="asymptotic").df == 1
         found = statistic(evidence.replicates(frequencies[possible], 1000, rng)).statistic

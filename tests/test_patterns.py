@@ -17,8 +17,8 @@ import ldpstats as ldp
 from ldpstats.conformance import FINEST_CHECKS, ConformanceError, checks_of
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import mixture_em
+from ldpstats.inference.block_evidence import BlockEvidence
 from ldpstats.inference.design import Planned
-from ldpstats.inference.evidence import Evidence
 from ldpstats.limits import MOST_PATTERNS
 from ldpstats.mechanisms import OLH, OUE, SS, SUE, Mechanism, mechanism
 from ldpstats.mechanisms.patterns import Patterns
@@ -309,9 +309,9 @@ class TestTests:
         table = table_by("sue", epsilon=4.0)
         cells = PEOPLE / PEOPLE.sum()
         rarest = table.n * table.blocks[0].noise.mean(cells).min()
-        assert rarest < 5 < Evidence.observed(table.blocks).rarest_expected_report(cells)
-        assert Evidence.observed(of_values(table).blocks).rarest_expected_report(cells) == pytest.approx(
-            Evidence.observed(table.blocks).rarest_expected_report(cells)
+        assert rarest < 5 < BlockEvidence.observed(table.blocks).rarest_expected_report(cells)
+        assert BlockEvidence.observed(of_values(table).blocks).rarest_expected_report(cells) == pytest.approx(
+            BlockEvidence.observed(table.blocks).rarest_expected_report(cells)
         )
         assert ldp.independence_test(table).pvalue_source == "asymptotic χ²"
 

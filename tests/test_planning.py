@@ -17,8 +17,8 @@ from statsmodels.stats.power import GofChisquarePower
 
 import ldpstats as ldp
 from ldpstats.blocks import Block
+from ldpstats.inference.block_evidence import BlockEvidence
 from ldpstats.inference.detectability import Detectability, departures, deviations, product_of
-from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.families import ProductOfConditionals
 from ldpstats.inference.planning import plan
 from ldpstats.inference.sizing import power, power_curve, sample_size
@@ -194,7 +194,7 @@ def share_rejected(
     """Return how often the package's own test rejects, in tables drawn at the level of counts."""
     question = Question(("row", "column"), shape, tuple(range(frequencies.size)))
     block = Block(question, Tally(noise, noise.draw(frequencies, n, 1, rng)[0], n, simulated=True))
-    evidence = Evidence.observed([block])
+    evidence = BlockEvidence.observed([block])
     statistic = ScoreStatistic(ProductOfConditionals.independent(shape), evidence, frequencies.size)
     drawn = evidence.replicates(frequencies, 250, rng)
     return float(np.mean(chdtrc(statistic.df, statistic(drawn).statistic) < 0.05))

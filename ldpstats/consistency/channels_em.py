@@ -14,7 +14,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import Fitted, most_likely
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
-from ldpstats.inference.evidence import Evidence
+from ldpstats.inference.block_evidence import BlockEvidence
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import MultinomialNoise
 from ldpstats.questions import Question
@@ -69,7 +69,7 @@ def most_likely_joint(tables: Iterable[Table], domain: Domain, target: Iterable[
         )
     questions = {block.question: block.classes for block in blocks}
     even = proportionally_fitted(fitted.frequencies, questions.values())
-    likelihood = float(Evidence.observed(blocks).log_likelihood(even[None, :])[0])
+    likelihood = float(BlockEvidence.observed(blocks).log_likelihood(even[None, :])[0])
     gap = fitted.gap + (fitted.log_likelihood - likelihood) / n
     place = places(common.names, common.shape, domain.project(target).names)
     frequencies = np.bincount(place, weights=even).astype(float)

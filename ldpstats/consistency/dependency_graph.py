@@ -16,8 +16,10 @@ from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import LinearPooling
-from ldpstats.inference.procedure import tail
-from ldpstats.inference.statistics import interaction_derivative, interaction_wald
+from ldpstats.inference.block_evidence import BlockEvidence
+from ldpstats.inference.families import ProductOfConditionals
+from ldpstats.inference.procedure import evidence_of, refuse_untold, tail
+from ldpstats.inference.statistics import ScoreStatistic, Statistic, WaldStatistic, interaction_derivative
 from ldpstats.tables import Table, TableSet, checked_table
 
 if TYPE_CHECKING:
@@ -100,6 +102,7 @@ class Dependence:
         variance of the deviation from it; at least 0.
     statistic, pvalue : float
         Wald's statistic of the deviations from independence, and how often independent attributes show one as large.
+        Of a table without reports of its own it is the generalized least squares of `independence_test`.
     df : int
         Its degrees of freedom.
     """
@@ -124,10 +127,7 @@ class Dependence:
         cells = estimate.reshape(table.shape)
         product = np.outer(nearest_proper(cells.sum(axis=1)), nearest_proper(cells.sum(axis=0)))
         covariance = covariance_at(product.ravel())
-        statistic, df = (
-            float(interaction_wald(table.shape, estimate, covariance)),
-            (cells.shape[0] - 1) * (cells.shape[1] - 1),
-        )
+        statistic, df = _independence(table)
         mi = _mutual_information(nearest_proper(table.estimate.ravel()).reshape(table.shape))
         slope, held = interaction_derivative(product), product.ravel() > 0
         noise = (np.diagonal(slope @ covariance @ slope.T)[held] / product.ravel()[held]).sum() / 2
@@ -190,6 +190,18 @@ def _explained(graph: Graph[str]) -> list[tuple[str, str]]:
             shared(one, other) < min(shared(one, via), shared(other, via)) for via in {*graph[one]} & {*graph[other]}
         )
     ]
+
+
+def _independence(table: Table) -> tuple[float, int]:
+    """Return the statistic of the test of independence, and its degrees of freedom."""
+    model, evidence = ProductOfConditionals.independent(table.shape), evidence_of(table)
+    statistic: Statistic = (
+        WaldStatistic(model, evidence)
+        if isinstance(evidence, BlockEvidence)
+        else ScoreStatistic(model, evidence, table.domain.size())
+    )
+    refuse_untold(table, statistic.df)
+    return float(statistic(evidence).statistic[0]), statistic.df
 
 
 def _linear(table: Table) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:

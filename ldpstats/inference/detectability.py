@@ -11,9 +11,8 @@ import numpy as np
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.evidence import Evidence
-from ldpstats.inference.families import LogLinear, ProductOfConditionals
+from ldpstats.inference.families import LogLinear
 from ldpstats.inference.null_model import NullModel, on_simplex
-from ldpstats.inference.statistics import interaction_derivative
 from ldpstats.noise import AdditiveNoise, Information, MultinomialNoise, NoiseModel, SupportNoise, TruthOrFake
 
 _DIRECTIONS = 256
@@ -167,13 +166,6 @@ def degrees_of_freedom(noise: NoiseModel, shape: Sequence[int]) -> int:
     directions, tangents = departures(proper)
     everything, free = (information.between(one)[0] for one in (np.hstack([directions, tangents]), tangents))
     return _rank(everything) - _rank(free)
-
-
-def covariance_information(model: ProductOfConditionals, covariance: FloatArray, null: FloatArray) -> FloatArray:
-    """Return the information about dependence of two attributes in an estimate with this covariance."""
-    directions = deviations(model, model.nearest(null))
-    derivative = interaction_derivative(null.reshape(model.shape))
-    return directions.T @ np.linalg.pinv(derivative @ covariance @ derivative.T, hermitian=True) @ directions
 
 
 def product_of(margins: Sequence[FloatArray]) -> FloatArray:

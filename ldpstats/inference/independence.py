@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.inference.detectability import covariance_information, information_beyond, power_of
+from ldpstats.inference.block_evidence import BlockEvidence
+from ldpstats.inference.detectability import information_beyond, power_of
 from ldpstats.inference.effects import association
 from ldpstats.inference.families import ProductOfConditionals
 from ldpstats.inference.hypotheses import SIZES, mutual_independence, power_against, result_of
-from ldpstats.inference.monte_carlo import MonteCarlo
 from ldpstats.inference.procedure import (
-    ASYMPTOTIC,
     WORDS,
     Method,
     Outcome,
@@ -17,10 +16,9 @@ from ldpstats.inference.procedure import (
     evidence_of,
     fitted_and_tested,
     measured,
-    tail,
 )
 from ldpstats.inference.result import HypothesisResult
-from ldpstats.inference.statistics import WaldStatistic, interaction_wald
+from ldpstats.inference.statistics import WaldStatistic
 from ldpstats.tables import Table, checked_table
 
 REFERENCE_V = SIZES[0]
@@ -65,14 +63,11 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
     if len(checked_table(table).shape) < 2:
         raise LdpstatsError(f"a table of {table.attributes!r} alone", "a table of at least two attributes")
     model = ProductOfConditionals.independent(table.shape)
-    if table.figures and not table.blocks:
-        return _result_of_derived(table, model, method, pvalue)
     outcome = (
         _wald(table, model, pvalue) if method == "wald" else fitted_and_tested(table, model, method, pvalue, ("wald",))
     )
     if len(table.shape) > 2:
         return result_of(table, mutual_independence(table.attributes), outcome, power_against(model, outcome))
-    assert outcome.evidence is not None
     information = information_beyond(model, outcome.evidence, outcome.null)
     power = {v: power_of(information, outcome.df, v, min(table.shape)) for v in SIZES}
     return result_of(table, mutual_independence(table.attributes), outcome, power, association(table))
@@ -80,23 +75,10 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
 
 def _wald(table: Table, model: ProductOfConditionals, pvalue: PValue) -> Outcome:
     evidence = evidence_of(table)
-    return measured(table, WaldStatistic(model, evidence), model, evidence, WORDS["wald"], pvalue)
-
-
-def _result_of_derived(table: Table, model: ProductOfConditionals, method: Method, pvalue: PValue) -> HypothesisResult:
-    """Test a derived table, which has an estimate and a covariance but no reports of its own."""
-    if method not in ("auto", "wald") or isinstance(pvalue, MonteCarlo) or len(table.shape) > 2:
+    if not isinstance(evidence, BlockEvidence):
         raise LdpstatsError(
-            f"method = {method!r}, pvalue = {pvalue!r} for a derived table of {len(table.shape)} attributes, which has "
-            "no reports of its own",
-            "method 'auto' or 'wald' with pvalue 'auto' or 'asymptotic', for two attributes",
-            "Test the collected table instead, if there is one.",
+            "method = 'wald' for sums of cells whose covariance under independence is not known",
+            "'auto' or 'gls'",
+            "They take the covariance at the estimate.",
         )
-    cells = table.cells
-    observed = float(interaction_wald(table.shape, cells.estimate, cells.covariance))
-    rows, columns = table.shape
-    null, df = model.frequencies(model.nearest(cells.estimate)), (rows - 1) * (columns - 1)
-    outcome = Outcome(observed, tail(df, observed), ASYMPTOTIC, df, WORDS["derived"], null)
-    information = covariance_information(model, cells.covariance, null)
-    power = {v: power_of(information, df, v, min(table.shape)) for v in SIZES}
-    return result_of(table, mutual_independence(table.attributes), outcome, power, association(table))
+    return measured(table, WaldStatistic(model, evidence), model, evidence, WORDS["wald"], pvalue)

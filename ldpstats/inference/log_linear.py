@@ -21,7 +21,6 @@ from ldpstats.inference.null_model import NullFit, NullModel
 from ldpstats.inference.procedure import Method, PValue, chosen_method, evidence_of, fitted_and_tested, measured
 from ldpstats.inference.result import Hypothesis, HypothesisResult
 from ldpstats.inference.statistics import Fits, likelihood_gain
-from ldpstats.noise import solve_or_shortest
 from ldpstats.tables import Table, checked_table
 
 
@@ -84,7 +83,7 @@ class LogLinearFit:
 
     @property
     def _evidence(self) -> Evidence:
-        return replace(evidence_of(self.table), possible=self._cells)
+        return evidence_of(self.table).among(self._cells)
 
     @property
     def _cells(self) -> NDArray[np.intp] | None:
@@ -130,13 +129,13 @@ class LogLinearFit:
                 "Only nested models can be compared by a test.",
             )
         evidence = self._evidence
-        chosen, why = chosen_method(method, evidence.blocks, ("score", "gls", "lr"))
+        chosen, words = chosen_method(method, evidence, ("score", "gls", "lr"))
         if method == "auto" and chosen == "score":
             chosen = "lr"
         statistic = NestedStatistic(self.model, larger.model, evidence, likelihood=chosen == "lr")
-        words = {"lr": "difference of deviances", "score": "score of the further terms"}
-        text = words.get(chosen, "generalized least squares score of the further terms")
-        outcome = measured(self.table, statistic, self.model, evidence, f"{text}{why}", pvalue)
+        named = {"lr": "difference of deviances", "score": "score of the further terms"}
+        text = named.get(chosen, f"score of the further terms: {words}")
+        outcome = measured(self.table, statistic, self.model, evidence, text, pvalue)
         about = Hypothesis(
             "nested log-linear models",
             f"{self.formula} holds, if {larger.formula} does",
@@ -178,7 +177,7 @@ class NestedStatistic:
         score, information = evidence.score(small.frequencies)
         tangents = self._larger.tangents(small.frequencies)
         gradient = np.swapaxes(tangents, -1, -2) @ score[..., None]
-        norm: FloatArray = (gradient * solve_or_shortest(information.between(tangents), gradient)).sum(axis=(-1, -2))
+        norm: FloatArray = (gradient * self._fit.solve(information.between(tangents), gradient)).sum(axis=(-1, -2))
         return norm
 
     def _rank(self, model: NullModel, evidence: Evidence) -> int:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import refuse_empty
 from ldpstats.inference.averaged import averaged
+from ldpstats.inference.block_evidence import BlockEvidence
+from ldpstats.inference.estimate_evidence import EstimateEvidence
 from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.null_model import NullFit, NullModel, absorbed
 from ldpstats.inference.statistics import LikelihoodRatio, ScoreStatistic, Statistic
-from ldpstats.tables import Table, checked_table
+from ldpstats.tables import Reconstructed, Table, checked_table
 
 Method: TypeAlias = Literal["auto", "score", "gls", "lr", "wald"]
 PValue: TypeAlias = Literal["auto", "asymptotic"] | MonteCarlo | AmongMany
@@ -35,10 +38,9 @@ _NEVER = 1e-3
 _NO_SHARE = 1e-9
 WORDS = {
     "score": "Rao score test through the channel",
-    "gls": "generalized least squares on the counts",
+    "gls": "generalized least squares",
     "lr": "likelihood ratio test through the channel",
     "wald": "Wald test with the covariance under independence",
-    "derived": "Wald test with the covariance of a derived table",
 }
 
 
@@ -54,8 +56,8 @@ class Outcome:
         In words; the method says why it was chosen, if it was not asked for.
     null : array, shape (cells,)
         The fitted frequencies.
-    evidence : Evidence, optional
-        What was tested; None for a derived table.
+    evidence : Evidence
+        What was tested.
     """
 
     statistic: float
@@ -64,22 +66,19 @@ class Outcome:
     df: int
     method: str
     null: FloatArray
-    evidence: Evidence | None = None
+    evidence: Evidence
     converged: bool = True
     seed: int | None = None
 
 
 def evidence_of(table: Table) -> Evidence:
-    """Return the reports of a table, or say that there are none."""
-    if checked_table(table).figures and not table.blocks:
-        raise LdpstatsError(
-            f"a derived table of {' and '.join(table.attributes)}, which has no reports of its own",
-            "a table that still has its reports",
-            "Test the collected table; independence of two attributes can be tested on a derived one, too.",
-        )
-    blocks = tuple(block for block in table.blocks if block.n > 0)
-    refuse_empty(len(blocks), f"the table of {' and '.join(table.attributes)}")
-    return Evidence.observed(blocks)
+    """Return what the reports tell about a table: its blocks, or the sums that were estimated of others.
+
+    Of a reconstructed table that is what was asked, and nothing of what was assumed to fill in the rest.
+    """
+    refuse_empty(checked_table(table).n, f"the table of {' and '.join(table.attributes)}")
+    blocks = [block for block in table.blocks if block.n > 0]
+    return BlockEvidence.observed(blocks) if blocks else EstimateEvidence.of(table.measured)
 
 
 def fitted_and_tested(
@@ -91,15 +90,15 @@ def fitted_and_tested(
     possible: NDArray[np.intp] | None = None,
 ) -> Outcome:
     """Test a null model by the score, least squares or the likelihood ratio; `others` are methods of the caller's."""
-    evidence = replace(evidence_of(table), possible=possible)
-    chosen, why = chosen_method(method, evidence.blocks, ("score", "gls", "lr", *others))
+    evidence = evidence_of(table).among(possible)
+    chosen, words = chosen_method(method, evidence, ("score", "gls", "lr", *others))
     kind = LikelihoodRatio if chosen == "lr" else ScoreStatistic
     return measured(
         table,
         kind(model, evidence, table.domain.size() if possible is None else possible.size),
         model,
         evidence,
-        f"{WORDS[chosen]}{why}",
+        words,
         pvalue,
     )
 
@@ -108,6 +107,7 @@ def measured(
     table: Table, statistic: Statistic, model: NullModel, evidence: Evidence, words: str, pvalue: PValue
 ) -> Outcome:
     """Measure the evidence by a statistic, and compare it with what the hypothesis would bring."""
+    refuse_untold(table, statistic.df)
     fit = statistic(evidence)
     null = fit.frequencies[0]
     rarest = evidence.rarest_expected_report(model.frequencies(model.nearest(null)))
@@ -134,20 +134,60 @@ def measured(
     )
 
 
-def chosen_method(method: Method, blocks: tuple[Block, ...], allowed: tuple[str, ...]) -> tuple[str, str]:
-    """Return the statistic to use, and why if it was not asked for by name."""
-    likelihood = all(block.noise.has_likelihood for block in blocks)
+def refuse_untold(table: Table, df: int) -> None:
+    """Refuse a hypothesis about which nothing was asked: what is shown of it is the work of an assumption."""
+    if df > 0:
+        return
+    apart = " nor ".join(listed_in_words(names) for names in never_together(table))
+    if not apart:
+        raise NotIdentifiedError(
+            "reports that tell nothing about the hypothesis",
+            "reports that identify more contrasts than the hypothesis leaves free",
+            "Ask for the cells themselves, or for functions of them that the hypothesis is about.",
+        )
+    raise NotIdentifiedError(
+        f"a hypothesis that the reports tell nothing about: nobody was asked about {apart} together, and what the "
+        "table shows of it follows from an assumption",
+        "a hypothesis about what was asked together",
+        f"Ask the group {never_together(table)[0]!r}; bounds() of the table says what is known without an assumption.",
+    )
+
+
+def never_together(table: Table) -> list[tuple[str, ...]]:
+    """Return the smallest sets of a table's attributes that nobody was asked about together."""
+    provenance, names = table.provenance, table.attributes
+    groups = [set(group) for group in provenance.groups] if isinstance(provenance, Reconstructed) else []
+    sizes = range(2, len(names) + 1)
+    apart = (
+        [chosen for chosen in combinations(names, size) if not any(set(chosen) <= group for group in groups)]
+        for size in sizes
+    )
+    return next((found for found in apart if found), []) if groups else []
+
+
+def listed_in_words(names: Sequence[str]) -> str:
+    """Put names into words."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def chosen_method(method: Method, evidence: Evidence, allowed: tuple[str, ...]) -> tuple[str, str]:
+    """Return the statistic to use, and it in words."""
     if method == "auto":
-        return ("score", "") if likelihood else ("gls", ", as only their moments are known")
-    if method not in allowed:
+        method = "score" if evidence.has_likelihood else "gls"
+    elif method not in allowed:
         raise LdpstatsError(f"method = {method!r}", f"'auto', {', '.join(map(repr, allowed))}")
-    if method in ("score", "lr") and not likelihood:
+    if method in ("score", "lr") and not evidence.has_likelihood:
         raise LdpstatsError(
             f"method = {method!r} for counts whose likelihood is not available",
             " or ".join(repr(one) for one in allowed if one not in ("score", "lr")),
             "'auto' takes 'gls' here.",
         )
-    return method, ""
+    return method, in_words(method, evidence)
+
+
+def in_words(method: str, evidence: Evidence) -> str:
+    """Say what a statistic is, and of what."""
+    return f"{WORDS[method]} {evidence.words}" if method == "gls" else WORDS[method]
 
 
 def tail(df: int, statistic: float) -> float:
@@ -188,8 +228,8 @@ def _asked_monte_carlo(pvalue: PValue) -> MonteCarlo | None:
 
 
 def _own_monte_carlo(evidence: Evidence, pvalue: PValue) -> MonteCarlo:
-    """Return a Monte Carlo nobody asked for; its seed is taken from the counts, so that a table has one p-value."""
-    seed = zlib.crc32(b"".join(counts.tobytes() for counts in evidence.counts))
+    """Return a Monte Carlo nobody asked for; its seed is taken from what was seen, so that a table has one p-value."""
+    seed = zlib.crc32(evidence.fingerprint)
     return MonteCarlo(rng=seed, enough=_ENOUGH, at_most=pvalue.draws if isinstance(pvalue, AmongMany) else None)
 
 

@@ -14,11 +14,11 @@ import numpy as np
 from ldpstats.arrays import FloatArray, at_least, significance
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words
-from ldpstats.inference.evidence import Evidence
+from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words, refuse_empty
+from ldpstats.inference.block_evidence import BlockEvidence
 from ldpstats.inference.hypotheses import mutual_independence
 from ldpstats.inference.monte_carlo import MonteCarlo, reaches
-from ldpstats.inference.procedure import evidence_of, tail
+from ldpstats.inference.procedure import tail
 from ldpstats.inference.two_steps import (
     RULES,
     NoisyEstimate,
@@ -206,8 +206,8 @@ def two_step_test(
     if rule not in RULES:
         raise LdpstatsError(f"rule = {rule!r}", one_line(list(RULES)))
     shape, drawn = _several_ways(table), MonteCarlo(n_resamples, rng).seeded()
-    noisy = noisy_table(evidence_of(table).blocks, estimate)
-    observed = two_steps(noisy.counts_of(Evidence.observed(noisy.blocks), table.n), table.n, shape, gamma)
+    noisy = noisy_table(_reports(table), estimate)
+    observed = two_steps(noisy.counts_of(BlockEvidence.observed(noisy.blocks), table.n), table.n, shape, gamma)
     null = observed.expected[0]
     statistics, small = redrawn(noisy, null, table.n, shape, gamma, drawn)
     statistic, threshold = float(observed.statistic[0]), float(np.sort(statistics)[position - 1])
@@ -267,7 +267,7 @@ def naive_test(table: Table, on: Seen = "reports", alpha: float = 0.05) -> Publi
     shape = _several_ways(table)
     if on not in _SEEN:
         raise LdpstatsError(f"on = {on!r}", one_line(list(_SEEN)))
-    counts = _SEEN[on](table, evidence_of(table).blocks)
+    counts = _SEEN[on](table, _reports(table))
     steps = chi_square(np.maximum(counts, 0)[None], shape)
     statistic, df = float(steps.statistic[0]), math.prod(shape) - 1 - sum(size - 1 for size in shape)
     threshold = _critical(df, significance(alpha))
@@ -316,6 +316,19 @@ def _several_ways(table: Table) -> tuple[int, ...]:
             f"a table of {table.attributes!r} alone", "a Table of at least two attributes, such as tables['age', 'sex']"
         )
     return table.shape
+
+
+def _reports(table: Table) -> tuple[Block, ...]:
+    """Return the reports of a table that is estimated from its own."""
+    if table.figures:
+        raise LdpstatsError(
+            f"a table of {' and '.join(table.attributes)} that is not estimated from reports of its own",
+            "a table that still has its reports",
+            "Published tests take counts; independence_test takes such tables, too.",
+        )
+    blocks = tuple(block for block in table.blocks if block.n > 0)
+    refuse_empty(len(blocks), f"the table of {' and '.join(table.attributes)}")
+    return blocks
 
 
 def _name(noisy: NoisyTable) -> str:

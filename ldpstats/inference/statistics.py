@@ -11,8 +11,8 @@ from typing import Protocol
 import numpy as np
 
 from ldpstats.arrays import BoolArray, FloatArray
-from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import LinearPooling
+from ldpstats.inference.block_evidence import BlockEvidence
 from ldpstats.inference.evidence import Evidence, identified_contrasts
 from ldpstats.inference.families import LinearSubspace, ProductOfConditionals
 from ldpstats.inference.null_model import (
@@ -25,13 +25,16 @@ from ldpstats.inference.null_model import (
     irregular,
     remaining,
 )
-from ldpstats.noise import Information, solve_or_shortest
+from ldpstats.noise import Information, shortest, solve_or_shortest
 
 
 class Statistic(Protocol):
     """A test statistic with its reference degrees of freedom."""
 
-    df: int
+    @property
+    def df(self) -> int:
+        """The degrees of freedom; none if the evidence tells nothing about the hypothesis."""
+        ...
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits.
@@ -47,10 +50,9 @@ class Fits:
 
     def __init__(self, evidence: Evidence, cells: int) -> None:
         self._uniform = np.full(cells, 1 / cells)
-        try:
-            self._pooling: LinearPooling | None = LinearPooling(evidence.blocks)
-        except NotIdentifiedError:
-            self._pooling = None
+        self._estimated = evidence.estimator()
+        # where contrasts are open, so may be some of a model's parameters
+        self.solve = solve_or_shortest if self._estimated else shortest
 
     def __call__(
         self,
@@ -61,16 +63,17 @@ class Fits:
     ) -> NullFit:
         """Fit a model; precisely, or if the tables are drawn `near` frequencies, as far as ranking them needs."""
         start = (self._uniform if near is None else near)[None, :]
-        if self._pooling is not None:
-            start = evidence.own(self._pooling.estimate(evidence.counts))
-        return fit_null(model, evidence, model.nearest(start), PRECISE if near is None else RANKING, measure)
+        if self._estimated is not None:
+            start = self._estimated(evidence)
+        effort = PRECISE if near is None else RANKING
+        return fit_null(model, evidence, model.nearest(start), effort, measure, self.solve)
 
 
 class ScoreStatistic:
     """The Rao score statistic, and its generalized-least-squares form where only moments are known.
 
     With u the score at the fitted null, J the information and K the null model's tangents it is
-    uᵀ J⁻ u − (Kᵀu)ᵀ (KᵀJK)⁻ (Kᵀu) over the contrasts that the blocks identify. For one block of randomized
+    uᵀ J⁻ u − (Kᵀu)ᵀ (KᵀJK)⁻ (Kᵀu) over the contrasts that the evidence identifies. For one block of randomized
     response this is Pearson's statistic of the reports; for other counts it is the smallest weighted
     distance to the null minus the smallest to any table, with the covariance taken at the null. The
     subtracted term vanishes at convergence; it makes a fit that stopped early harmless.
@@ -82,12 +85,6 @@ class ScoreStatistic:
         self._uniform = np.full(cells, 1 / cells)
         self.contrasts = identified_contrasts(evidence, self._uniform)
         self.df = self.contrasts.shape[1] - seen_directions(model, evidence, cells)
-        if self.df <= 0:
-            raise NotIdentifiedError(
-                "reports that tell nothing about the hypothesis",
-                "blocks that identify more contrasts than the hypothesis leaves free",
-                "Add a block that asks for the cells themselves.",
-            )
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits."""
@@ -108,7 +105,7 @@ class ScoreStatistic:
 
 
 def seen_directions(model: NullModel, evidence: Evidence, cells: int) -> int:
-    """Return how many directions of a model the blocks can see, where no symmetry hides any."""
+    """Return how many directions of a model the evidence can see, where no symmetry hides any."""
     parameters = model.nearest(irregular(cells))
     if not parameters.size:
         return 0
@@ -146,21 +143,22 @@ def likelihood_gain(evidence: Evidence, small: NullFit, large: NullFit) -> NullF
 class WaldStatistic:
     """The estimated interaction, measured by its covariance at the product of the estimated margins."""
 
-    def __init__(self, model: ProductOfConditionals, evidence: Evidence) -> None:
+    def __init__(self, model: ProductOfConditionals, evidence: BlockEvidence) -> None:
         self._model = model
         self._pooling = LinearPooling(evidence.blocks)
         self.df = int(np.count_nonzero(_telling(model.shape)))
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
         """Take each table's estimated margins, cut just above zero, and measure the interaction there."""
+        assert isinstance(evidence, BlockEvidence)  # of the same blocks
         estimate = self._pooling.estimate(evidence.counts)
         parameters = self._model.nearest(estimate)
         frequencies = self._model.frequencies(parameters)
-        statistic = interaction_wald(self._model.shape, estimate, self._pooling.covariance(frequencies))
+        statistic = _interaction_wald(self._model.shape, estimate, self._pooling.covariance(frequencies))
         return NullFit(parameters, frequencies, statistic, np.ones(len(evidence), dtype=np.bool_))
 
 
-def interaction_wald(shape: tuple[int, ...], estimate: FloatArray, covariance: FloatArray) -> FloatArray:
+def _interaction_wald(shape: tuple[int, ...], estimate: FloatArray, covariance: FloatArray) -> FloatArray:
     """Return gᵀ V⁻¹ g for the interactions g of estimated tables and their covariance V.
 
     Interactions have margins of zero, so that some of them say it all.

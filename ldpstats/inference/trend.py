@@ -13,7 +13,7 @@ from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.families import ProductOfConditionals
 from ldpstats.inference.hypotheses import SIZES, result_of
 from ldpstats.inference.null_model import NullFit
-from ldpstats.inference.procedure import WORDS, PValue, chosen_method, evidence_of, measured
+from ldpstats.inference.procedure import PValue, chosen_method, evidence_of, measured
 from ldpstats.inference.result import Hypothesis, HypothesisResult
 from ldpstats.inference.statistics import ScoreStatistic
 from ldpstats.noise import solve_or_shortest
@@ -58,8 +58,8 @@ def trend_test(
     evidence = evidence_of(table)
     model = ProductOfConditionals.independent((rows, columns))
     statistic = TrendStatistic(model, evidence, *scores)
-    chosen, why = chosen_method("auto", evidence.blocks, ())
-    words = f"{WORDS[chosen]}, in the direction of the trend{why}"
+    _, words = chosen_method("auto", evidence, ())
+    words = f"{words}, in the direction of the trend"
     outcome = measured(table, statistic, model, evidence, words, pvalue)
     direction, information = statistic.signed(evidence, outcome.null)
     rises = "rises" if direction > 0 else "falls"

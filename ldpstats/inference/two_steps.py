@@ -15,7 +15,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import LinearPooling, NoiseVariance, last_two
 from ldpstats.estimation.fakes import is_faked
 from ldpstats.estimation.postprocessing import norm_sub
-from ldpstats.inference.evidence import Evidence
+from ldpstats.inference.block_evidence import BlockEvidence
 from ldpstats.inference.monte_carlo import MonteCarlo
 from ldpstats.noise import MultinomialNoise, TruthOrFake
 from ldpstats.randomness import generator
@@ -121,7 +121,7 @@ class NoisyTable:
     words: str
     forgets: bool
 
-    def counts_of(self, evidence: Evidence, n: int) -> FloatArray:
+    def counts_of(self, evidence: BlockEvidence, n: int) -> FloatArray:
         """Return the estimated tables in respondents, of n each."""
         return n * self.estimate(evidence.counts)
 
@@ -180,7 +180,7 @@ def redrawn(
 ) -> tuple[FloatArray, BoolArray]:
     """Return the statistics of tables drawn under the fitted hypothesis, and whether each has a small cell."""
     numbers, left = generator(drawn.rng), drawn.n_resamples
-    whole = Evidence.observed(noisy.blocks)
+    whole = BlockEvidence.observed(noisy.blocks)
     entries = sum(block.noise.outputs for block in noisy.blocks)
     statistics, small = [], []
     while left:

@@ -10,7 +10,7 @@ from ldpstats.noise.additive import AdditiveNoise
 from ldpstats.noise.channels import DenseChannel, TruthOrFake
 from ldpstats.noise.cohorts import CohortChannel
 from ldpstats.noise.hadamard import HadamardCoefficients, HadamardResponse
-from ldpstats.noise.information import Information, solve_or_shortest
+from ldpstats.noise.information import Information, shortest, solve_or_shortest
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.multinomial import MultinomialNoise
 from ldpstats.noise.noisy_counts import DiscreteLaplace, NoisyCounts, RoundedGaussian
@@ -43,6 +43,7 @@ __all__ = [
     "TruthOrFake",
     "in_brackets",
     "noise_from_dict",
+    "shortest",
     "simulation",
     "solve_or_shortest",
 ]

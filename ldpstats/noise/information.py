@@ -8,6 +8,9 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
 
+# of the largest eigenvalue, once the diagonal is one
+_SINGULAR = 1e-9
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Information:
@@ -89,6 +92,19 @@ def solve_or_shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
         return np.linalg.solve(matrix, columns)
     except np.linalg.LinAlgError:
         return np.linalg.pinv(matrix, rcond=1e-10) @ columns
+
+
+def shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
+    """Solve for each table where a positive semidefinite matrix may be singular, whatever the units of its rows.
+
+    Directions that are seen less than rounding would be are left alone: the solution is the shortest in units in which
+    the diagonal is one.
+    """
+    diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
+    unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))[..., None]
+    even = unit * matrix * np.swapaxes(unit, -1, -2)
+    solved: FloatArray = unit * (np.linalg.pinv(even, rcond=_SINGULAR, hermitian=True) @ (unit * columns))
+    return solved
 
 
 def information_of(matrix: FloatArray) -> Information:
