@@ -17,6 +17,7 @@ from scipy.stats import norm as normal
 import ldpstats as ldp
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
+from ldpstats.estimation import Measured
 from ldpstats.estimation.rare import OwnReports
 from ldpstats.inference import comparisons as fits
 from ldpstats.inference.confidence import Quotient
@@ -242,7 +243,11 @@ class TestLimits:
 
     def test_a_table_without_reports_of_its_own_is_never_certain(self) -> None:
         table = table_of(block_of(ldp.GRR(4, 30.0).noise, [10, 0, 0, 10]))
-        derived = replace(table, blocks=(), figures=Figures(table.cells))
+        derived = replace(
+            table,
+            blocks=(),
+            figures=Figures(table.cells, Measured.of_cells(table.cells.estimate, table.cells.covariance, table.n)),
+        )
         assert np.all(np.diagonal(never_certain(derived, derived.cells)) >= 1 / 400)
         found = ldp.odds_ratio(derived, rows=("r0", "r1"), columns=("c0", "c1"))
         assert isinstance(found.inversion, Quotient)

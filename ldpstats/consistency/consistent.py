@@ -15,7 +15,7 @@ from ldpstats.consistency.programs import nearest_agreeing
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.violation import GAMMA, Violation, absolute_share
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.estimation import Estimate, Measured
+from ldpstats.estimation import Estimate
 from ldpstats.tables import Consistent, Figures, Table, TableSet
 
 _WORDS = (
@@ -126,10 +126,10 @@ def _derived(table: Table, estimate: FloatArray, covariance: FloatArray, method:
     simulated = -(-table.n * tables.simulated // tables.n)
     fitted = Estimate(estimate, covariance, table.n, table.privacy, simulated)
     provenance = Consistent(method, _WORDS.format(method), tuple(one.attributes for one in tables))
+    # tests and effects take what the table's own reports say: what is fitted is biased near zero
     return replace(
         table,
-        blocks=(),
-        figures=Figures(fitted, Measured.of_cells(estimate, covariance, table.n)),
+        figures=Figures(fitted, table.figures.measured if table.figures else None),
         method=f"consistent ({method})",
         provenance=provenance,
         sources=(table,),

@@ -18,7 +18,8 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import LinearPooling
 from ldpstats.inference.block_evidence import BlockEvidence
 from ldpstats.inference.families import ProductOfConditionals
-from ldpstats.inference.procedure import evidence_of, refuse_untold, tail
+from ldpstats.inference.procedure import evidence_of, tail
+from ldpstats.inference.scope import refuse_untold
 from ldpstats.inference.statistics import ScoreStatistic, Statistic, WaldStatistic, interaction_derivative
 from ldpstats.tables import Table, TableSet, checked_table
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ldpstats.arrays import FloatArray, significance
+from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import ASSUMED, ChannelFit, Estimate, LinearPooling
 from ldpstats.inference.confidence import Inversion
@@ -86,7 +87,7 @@ class Effect:
     ) -> Self:
         """Return an effect of a table; `more` are the fields of a derived class."""
         return cls(
-            name=name,
+            name=f"{name}{assuming(table)}",
             estimate=estimate,
             why_not=why_not,
             n=table.n,
@@ -121,10 +122,17 @@ class Effect:
     def covers(self) -> str:
         """What the intervals hold, and what they allow for."""
         kept = "among the categories that are kept, as if these reports had not decided which; " if self.without else ""
+        assumption, bound = self.table.assumption, bound_of(self.table)
+        if_it_holds = (
+            f" if this holds: {assumption}; if not, any other: bounds() of the table says what is known without it"
+            if assumption
+            else ""
+        )
         return (
-            f"the population's value, pointwise (this effect by itself); {kept}"
+            f"the population's value{if_it_holds}; pointwise (this effect by itself); {kept}"
             "about as often as the level says, more often where noise is larger than the cells; "
             "the noise of the randomization and the sampling of the respondents are both allowed for"
+            f"{f'; with an upper bound of their covariance ({bound}): more often' if bound else ''}"
         )
 
     def __str__(self) -> str:
@@ -143,6 +151,7 @@ class Effect:
             "intervals": [[_finite(low), _finite(high)] for low, high in self.conf_set(alpha)],
             "interval_from": self.inversion.words,
             "covers": self.covers,
+            "provenance": self.table.provenance.to_dict(),
             "n": self.n,
             "privacy": self.privacy.to_dict(),
             "simulated": self.simulated,
@@ -168,7 +177,7 @@ class Effect:
         summary = Summary()
         title = "Effect size from privatized answers"
         summary.tables.append(SimpleTable(rows, title=title, txt_fmt={"data_aligns": "ll"}))
-        summary.add_extra_txt([ASSUMED, *self.fit.warning])
+        summary.add_extra_txt([*provenance_in_words(self.table), ASSUMED, *self.fit.warning])
         return summary
 
     def _interval_in_words(self, alpha: float) -> str:
@@ -177,15 +186,39 @@ class Effect:
 
 
 def unbiased_cells(table: Table) -> Estimate | str:
-    """Return the table's linear, unbiased estimate (a derived table has no other than its own), or why there is none.
+    """Return the table's linear, unbiased estimate, or why there is none.
 
-    Effects start from it whatever the table's method, since what they take for noise is that of such an estimate.
+    Effects start from it whatever the table's method, since what they take for noise is that of such an estimate. Where
+    reports leave cells open it is the estimate under the table's assumption, if that is one that could be true.
     """
+    if table.provenance.refused:
+        return table.provenance.refused
     try:
-        cells = table.cells if table.figures else table.unbiased
+        cells = table.cells if table.assumption else table.unbiased
     except NotIdentifiedError as error:
         return error.came
     return cells if table.n > 1 else "a single report does not show how much reports vary"
+
+
+def own_reports(table: Table) -> tuple[Block, ...]:
+    """Return the reports that the unbiased estimate is made of; none where it rests on an assumption, or on sums."""
+    return () if table.assumption else tuple(block for block in table.blocks if block.n)
+
+
+def assuming(table: Table) -> str:
+    """Say what a table assumes in a few words, to be said after what was made of it."""
+    return f", assuming {table.assumption.split(':')[0]}" if table.assumption else ""
+
+
+def bound_of(table: Table) -> str:
+    """Say why the covariance of a table without reports is an upper bound, if it is one."""
+    return table.measured.bound if table.figures and not own_reports(table) and not table.assumption else ""
+
+
+def provenance_in_words(table: Table) -> list[str]:
+    """Say where a table comes from, and what it assumes, if it was not simply collected."""
+    words, assumption = table.provenance.words, table.assumption
+    return [*([words] if words else []), *([f"Assumes: {assumption}."] if assumption else [])]
 
 
 def is_sparse(table: Table) -> bool:
@@ -194,7 +227,7 @@ def is_sparse(table: Table) -> bool:
     A normal law with the variance that was estimated does not describe such a count.
     """
     counted: dict[object, FloatArray] = {}
-    for block in (one.by_value for one in table.blocks):
+    for block in (one.by_value for one in own_reports(table)):
         alike = (block.question, block.noise.outputs)
         counted[alike] = counted.get(alike, np.zeros(block.noise.outputs)) + block.tally.counts
     return any(bool(counts.min() < _FEW) for counts in counted.values())
@@ -205,7 +238,7 @@ def never_certain(table: Table, cells: Estimate) -> FloatArray:
 
     For a table without reports of its own, whose estimated covariance may vanish where a cell seems empty.
     """
-    if table.blocks:
+    if own_reports(table):
         return cells.covariance
     missing = np.maximum(1 / cells.n**2 - np.diagonal(cells.covariance), 0)
     return cells.covariance + np.diag(missing)
@@ -218,7 +251,7 @@ def steadied(table: Table, cells: Estimate) -> Estimate:
     """
     proper = np.maximum(cells.estimate, 0)
     shares = (cells.n * proper / proper.sum() + 0.5) / (cells.n + proper.size / 2)
-    spread = LinearPooling([block for block in table.blocks if block.n]).covariance(shares)
+    spread = LinearPooling(own_reports(table)).covariance(shares)
     return replace(cells, estimate=shares, spread=spread, bounds=None, own=None)
 
 

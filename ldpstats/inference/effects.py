@@ -11,7 +11,7 @@ from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import Estimate
 from ldpstats.inference.confidence import Hull, Inversion, NoisySquare, WholeRange
-from ldpstats.inference.effect_size import Effect, is_sparse, never_certain, steadied, unbiased_cells
+from ldpstats.inference.effect_size import Effect, assuming, is_sparse, never_certain, steadied, unbiased_cells
 from ldpstats.inference.statistics import interaction, interaction_derivative
 from ldpstats.tables import Table, checked_table
 
@@ -45,7 +45,7 @@ class Association(Effect):
         if self.why_not:
             return f"Cramér's V is not estimable: {self.why_not}"
         corrected = f"(corrected for noise, which alone would show about {self.noise:.3f})"
-        return f"Cramér's V{self.without} = {self.cramers_v:.3f} {corrected}"
+        return f"Cramér's V{self.without}{assuming(self.table)} = {self.cramers_v:.3f} {corrected}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,7 +152,8 @@ def association(table: Table, alpha: float = 0.05) -> Association:
     φ² = Σ g²/E − Σ V_vv/E, and Cramér's V is the root of max(φ², 0) / (min(r, c) − 1), at most 1. Where noise
     alone would show a V of .3 or more, V is called not estimable, and the interval is all from 0 to 1. It always
     starts from the table's "unbiased" estimate, whatever its method: what is taken off is the excess of a linear,
-    unbiased estimate (a derived table has no other than its own).
+    unbiased estimate. Of a reconstructed table whose reports leave cells open it is V under the table's assumption,
+    which it names; where what fills them in is no model that could be true, V is not estimable.
 
     Categories whose estimated share is not above zero are left out, and named: V is that of the others. If noise still
     drowns it, so are those that hold no more than a tenth together and are not clearly above zero, by two standard

@@ -16,6 +16,7 @@ from ldpstats.inference.families import LinearSubspace, LogLinear, ProductOfCond
 from ldpstats.inference.null_model import NullModel
 from ldpstats.inference.procedure import Method, Outcome, PValue, fitted_and_tested
 from ldpstats.inference.result import Hypothesis, HypothesisResult
+from ldpstats.inference.scope import said
 from ldpstats.tables import Table, checked_table
 
 SIZES = (0.1, 0.3)
@@ -48,7 +49,7 @@ def goodness_of_fit_test(
     model = LinearSubspace(expected, np.zeros((cells, 0)))
     about = Hypothesis(
         "goodness of fit",
-        f"{_said(table.attributes)} {_have(table.attributes)} the frequencies that were given",
+        f"{said(table.attributes)} {_have(table.attributes)} the frequencies that were given",
         "the frequencies are others",
     )
     return _tested(table, model, about, method, pvalue)
@@ -71,8 +72,8 @@ def joint_independence_test(
     model = ProductOfConditionals.independent(table.shape, [_axes(table, first), _axes(table, second)])
     about = Hypothesis(
         "joint independence",
-        f"{_said(first)} {'together ' if len(first) > 1 else ''}and {_said(second)} are independent",
-        f"{_said(first)} {'depend' if len(first) > 1 else 'depends'} on {_said(second)}",
+        f"{said(first)} {'together ' if len(first) > 1 else ''}and {said(second)} are independent",
+        f"{said(first)} {'depend' if len(first) > 1 else 'depends'} on {said(second)}",
         ("dependent", "no dependence shown"),
     )
     return _tested(table, model, about, method, pvalue)
@@ -110,8 +111,8 @@ def conditional_independence_test(
     factors = ((within, ()), (_axes(table, first), within), (_axes(table, second), within))
     about = Hypothesis(
         "conditional independence",
-        f"{_said(first)} and {_said(second)} are independent given {_said(known)}",
-        f"{_said(first)} and {_said(second)} are dependent where {_said(known)} {_have(known, 'is', 'are')} the same",
+        f"{said(first)} and {said(second)} are independent given {said(known)}",
+        f"{said(first)} and {said(second)} are dependent where {said(known)} {_have(known, 'is', 'are')} the same",
         ("dependent", "no dependence shown"),
     )
     return _tested(table, ProductOfConditionals(table.shape, factors), about, method, pvalue)
@@ -189,7 +190,7 @@ def marginal_homogeneity_test(table: Table, method: Method = "auto", pvalue: PVa
 
 def mutual_independence(attributes: Sequence[str]) -> Hypothesis:
     """Put into words that some attributes are independent: of more than two, each of all the others."""
-    named, mutually = _said(attributes), "mutually " if len(attributes) > 2 else ""
+    named, mutually = said(attributes), "mutually " if len(attributes) > 2 else ""
     return Hypothesis(
         f"{'mutual ' if mutually else ''}independence",
         f"{named} are {mutually}independent",
@@ -281,10 +282,6 @@ def _difference(side: int, plus: tuple[int, int], minus: tuple[int, int]) -> Flo
 def _uniform_under(constraints: FloatArray) -> LinearSubspace:
     cells = constraints.shape[1]
     return LinearSubspace.constrained(np.full(cells, 1 / cells), constraints)
-
-
-def _said(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _have(names: Sequence[str], one: str = "has", more: str = "have") -> str:

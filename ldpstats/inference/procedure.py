@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -20,8 +18,9 @@ from ldpstats.inference.estimate_evidence import EstimateEvidence
 from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.null_model import NullFit, NullModel, absorbed
+from ldpstats.inference.scope import refuse_untold
 from ldpstats.inference.statistics import LikelihoodRatio, ScoreStatistic, Statistic
-from ldpstats.tables import Reconstructed, Table, checked_table
+from ldpstats.tables import Table, checked_table
 
 Method: TypeAlias = Literal["auto", "score", "gls", "lr", "wald"]
 PValue: TypeAlias = Literal["auto", "asymptotic"] | MonteCarlo | AmongMany
@@ -132,42 +131,6 @@ def measured(
         converged=bool(fit.converged[0]),
         seed=drawn.seed if drawn else None,
     )
-
-
-def refuse_untold(table: Table, df: int) -> None:
-    """Refuse a hypothesis about which nothing was asked: what is shown of it is the work of an assumption."""
-    if df > 0:
-        return
-    apart = " nor ".join(listed_in_words(names) for names in never_together(table))
-    if not apart:
-        raise NotIdentifiedError(
-            "reports that tell nothing about the hypothesis",
-            "reports that identify more contrasts than the hypothesis leaves free",
-            "Ask for the cells themselves, or for functions of them that the hypothesis is about.",
-        )
-    raise NotIdentifiedError(
-        f"a hypothesis that the reports tell nothing about: nobody was asked about {apart} together, and what the "
-        "table shows of it follows from an assumption",
-        "a hypothesis about what was asked together",
-        f"Ask the group {never_together(table)[0]!r}; bounds() of the table says what is known without an assumption.",
-    )
-
-
-def never_together(table: Table) -> list[tuple[str, ...]]:
-    """Return the smallest sets of a table's attributes that nobody was asked about together."""
-    provenance, names = table.provenance, table.attributes
-    groups = [set(group) for group in provenance.groups] if isinstance(provenance, Reconstructed) else []
-    sizes = range(2, len(names) + 1)
-    apart = (
-        [chosen for chosen in combinations(names, size) if not any(set(chosen) <= group for group in groups)]
-        for size in sizes
-    )
-    return next((found for found in apart if found), []) if groups else []
-
-
-def listed_in_words(names: Sequence[str]) -> str:
-    """Put names into words."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def chosen_method(method: Method, evidence: Evidence, allowed: tuple[str, ...]) -> tuple[str, str]:

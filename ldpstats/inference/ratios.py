@@ -24,7 +24,7 @@ from ldpstats.inference.comparisons import (
     risk_ratio_of,
 )
 from ldpstats.inference.confidence import Inversion, Quotient, WholeRange
-from ldpstats.inference.effect_size import Effect, is_sparse, never_certain, unbiased_cells
+from ldpstats.inference.effect_size import Effect, is_sparse, never_certain, own_reports, unbiased_cells
 from ldpstats.inference.effects import two_way_shape
 from ldpstats.inference.inversion import Reports, ScoreInversion, counted_by_part
 from ldpstats.tables import Table, checked_table
@@ -230,7 +230,7 @@ def _inversion(table: Table, quotient: Quotient, comparison: Comparison) -> Inve
     """Return the score test's sets where some report is rare, and the reports are there to be counted (see there)."""
     if not is_sparse(table):
         return quotient
-    blocks, compared = counted_by_part(table.blocks, comparison)
+    blocks, compared = counted_by_part(own_reports(table), comparison)
     reports = Reports.of(blocks)
     return quotient if reports is None else ScoreInversion(reports, compared)
 

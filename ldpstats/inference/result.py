@@ -11,7 +11,9 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, significance
 from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words
+from ldpstats.inference.effect_size import provenance_in_words
 from ldpstats.inference.effects import Association
+from ldpstats.inference.scope import scope_in_words
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
@@ -132,6 +134,8 @@ class HypothesisResult:
             "converged": self.converged,
             "n": self.n,
             **effect,
+            "scope": scope_in_words(self.table) or None,
+            "provenance": self.table.provenance.to_dict(),
             "power": {f"{self.about.scale} = {size:g}": value for size, value in self.power.items()},
             "privacy": self.privacy.to_dict(),
             "simulated": self.simulated,
@@ -156,7 +160,14 @@ class HypothesisResult:
         summary = Summary()
         title = f"Test of {self.about.name} on privatized answers"
         summary.tables.append(SimpleTable(rows, title=title, txt_fmt={"data_aligns": "ll"}))
-        summary.add_extra_txt([*self._sentences(alpha), ASSUMED, *self.fit.warning])
+        scope = scope_in_words(self.table)
+        apart = "Tests take what reports tell; what the table assumes beside that plays no part."
+        told = [
+            *([scope] if scope else []),
+            *provenance_in_words(self.table),
+            *([apart] if self.table.assumption else []),
+        ]
+        summary.add_extra_txt([*self._sentences(alpha), *told, ASSUMED, *self.fit.warning])
         return summary
 
     def _effect_rows(self, alpha: float) -> list[list[str]]:
@@ -175,11 +186,12 @@ class HypothesisResult:
         scale = self.about.scale
         power = " and ".join(f"{value:.2f} against {scale} = {size:g}" for size, value in self.power.items())
         most = "" if self.converged else "; at most, as the noise drowns the margins"
+        directions = "the directions that were asked about" if scope_in_words(self.table) else "directions"
         return (
             [f"At level {alpha:g} the hypothesis is rejected: {self.about.otherwise}."]
             if self.pvalue <= significance(alpha)
             else [
                 f"At level {alpha:g} the hypothesis is not rejected, which does not show that it holds:",
-                f"at level 0.05 the test had power {power} (averaged over directions{most}).",
+                f"at level 0.05 the test had power {power} (averaged over {directions}{most}).",
             ]
         )

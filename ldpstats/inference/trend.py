@@ -76,11 +76,10 @@ def trend_test(
 class TrendStatistic:
     """The score in the direction π₀ (u − ū)(v − v̄), beyond what the margins explain, over its information."""
 
-    df = 1
-
     def __init__(self, model: ProductOfConditionals, evidence: Evidence, rows: FloatArray, columns: FloatArray) -> None:
         self._model, self._rows, self._columns = model, rows, columns
         self._independence = ScoreStatistic(model, evidence, rows.size * columns.size)
+        self.df = min(self._independence.df, 1)
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit independence to every table, and measure the trend there."""
