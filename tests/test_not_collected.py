@@ -78,7 +78,7 @@ def test_bounds_hold_where_the_assumption_is_false(mechanism: str) -> None:
     people = both_causes()
     made = reconstruct(asked(people, mechanism=mechanism), ["a", "c"])
     truth = people.sum(axis=1) / people.sum()
-    limits = made.bounds()
+    limits = made.bounds(simultaneous=True)
     assert np.all((limits.lower <= truth) & (truth <= limits.upper))
     low, high, _ = limits.cramers_v()
     assert low == 0

@@ -16,7 +16,8 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, Measured, pvalue_in_words
 from ldpstats.identification.association import cramers_v_limits
 from ldpstats.identification.identified import Identified, radius
-from ldpstats.identification.programmes import PossibleTables, confidence_set, nearest_table, same_sums
+from ldpstats.identification.pointwise import Pointwise
+from ldpstats.identification.programmes import Nearest, PossibleTables, confidence_set, nearest_table, same_sums
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.privacy import PrivacyStatement
@@ -41,10 +42,14 @@ class Target:
     Parameters
     ----------
     tables : PossibleTables
+        All that are possible, together.
+    single : PossibleTables or Pointwise
+        Where the extremes of single values are found.
     cells : array, shape (cells of the table, cells of the joint table)
     """
 
     tables: PossibleTables
+    single: PossibleTables | Pointwise
     cells: FloatArray
 
     def limits(self, inner: FloatArray | None = None) -> FloatArray:
@@ -54,9 +59,9 @@ class Target:
         """
         lower = np.zeros(len(self.cells))
         above = np.flatnonzero(inner[0] > 0) if inner is not None else np.arange(lower.size)
-        lower[above] = self.tables.least(self.cells[above])
+        lower[above] = self.single.least(self.cells[above])
         lower[lower < _ZERO] = 0.0
-        limits: FloatArray = np.clip([lower, -self.tables.least(-self.cells)], 0.0, 1.0)
+        limits: FloatArray = np.clip([lower, -self.single.least(-self.cells)], 0.0, 1.0)
         return limits
 
     def quotients(self, domain: Domain, given: tuple[str, ...], names: tuple[str, ...]) -> FloatArray:
@@ -65,7 +70,7 @@ class Target:
         joint = np.zeros((kept.size(), self.cells.shape[1]))
         np.add.at(joint, places_onto(domain.shape, [domain.names.index(name) for name in kept.names]), self.cells)
         parts = joint.reshape(domain.size(given), -1, joint.shape[1])
-        limits = [(self.tables.least(part, part.sum(0)), -self.tables.least(-part, part.sum(0))) for part in parts]
+        limits = [(self.single.least(part, part.sum(0)), -self.single.least(-part, part.sum(0))) for part in parts]
         within: FloatArray = np.clip(np.concatenate(limits, axis=1), 0.0, 1.0)
         return within
 
@@ -77,7 +82,7 @@ class AssociationBounds:
     Parameters
     ----------
     low, high : float
-        With confidence: V is between them wherever the limits of the cells hold.
+        With confidence: V is between them where the contrasts are in their joint confidence set.
     point_low, point_high : float
         If what the reports identify were known exactly, to be as estimated.
     words : str
@@ -103,12 +108,13 @@ class Bounds:
     domain : Domain
         What the table is about.
     lower, upper : array, shape of the domain
-        With confidence: the whole identified set of every cell lies between them. nan if the reports contradict each
-        other.
+        With confidence; see `covers`. nan if the reports contradict each other.
     point_lower, point_upper : array, shape of the domain
         The identified set as estimated: what each cell could be if that which the reports identify were known exactly.
     alpha : float
         One minus the confidence.
+    simultaneous : bool
+        Whether that is confidence in all cells at once, or in each by itself.
     df : int
         The contrasts that the reports identify.
     n : int
@@ -131,6 +137,7 @@ class Bounds:
     point_lower: FloatArray
     point_upper: FloatArray
     alpha: float
+    simultaneous: bool
     df: int
     n: int
     pvalue: float
@@ -143,23 +150,31 @@ class Bounds:
     @property
     def words(self) -> str:
         """How the limits were found."""
-        contrasts = f"{self.df} identified contrast{'' if self.df == 1 else 's'}"
+        within = (
+            f"in their joint {_percent(self.alpha)} confidence set ({radius(self.df, self.alpha):.2f} standard errors)"
+            if self.simultaneous
+            else "no farther away than χ² allows with the degrees of freedom that a limit holds fast (Cox & Shi 2023)"
+        )
         return (
             "least and largest values over all proper joint tables: for the identified set, over those with the most "
-            f"likely values of what the reports identify; with confidence, over those with the {contrasts} in their "
-            f"joint {_percent(self.alpha)} confidence set (χ²; {radius(self.df, self.alpha):.2f} standard errors wide)"
+            f"likely values of what the reports identify ({self.df} contrasts); with confidence, over those {within}"
         )
 
     @property
     def covers(self) -> str:
         """What the limits hold, and how often."""
+        held = (
+            "the limits of all cells at once hold all values that the population leaves possible, hence the true ones "
+            "(simultaneous, so that any one cell is covered more often)"
+            if self.simultaneous
+            else "the limits hold the population's value, pointwise (each cell by itself), wherever it is among those "
+            "that remain possible"
+        )
         spread = f"; the covariance is an upper bound, as {self.bound}" if self.bound else ""
         return (
-            f"with confidence of at least {_percent(self.alpha)} (as far as estimates from so many reports are normal) "
-            "the limits of all cells at once hold all values that the population leaves possible, hence the true ones; "
-            "nothing is assumed about what the reports do not identify; the limits are simultaneous, hence "
-            "conservative: any one cell is covered more often; more reports take off what sampling and randomization "
-            f"add, never the width of the identified set itself{spread}"
+            f"with confidence of at least {_percent(self.alpha)}, as far as estimates from so many reports are normal, "
+            f"{held}; nothing is assumed about what the reports do not identify; more reports take off what sampling "
+            f"and randomization add, never the width of the identified set itself{spread}"
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -196,7 +211,7 @@ class Bounds:
         return pd.DataFrame(limits.T, index=both.index(), columns=["lower", "upper", "point_lower", "point_upper"])
 
     def cramers_v(self) -> AssociationBounds:
-        """Return limits of Cramér's V of a two-way table; they hold wherever the limits of the cells do."""
+        """Return limits of Cramér's V of a two-way table, over the joint confidence set and the identified set."""
         if len(self.domain) != 2:
             raise LdpstatsError(
                 f"bounds of a table of {one_line(self.domain.names)}", "two attributes", "Ask for the bounds of a pair."
@@ -210,8 +225,8 @@ class Bounds:
         )
         words = (
             "identified set, where it settles the margins: from below the least possible V, by a quadratic programme, "
-            f"from above {upper}; where margins are uncertain, as with confidence, both are outer bounds: the "
-            "denominators are taken anywhere between the limits of the margins"
+            f"from above {upper}; where margins are uncertain, as with confidence, both are outer bounds: over all "
+            "tables in the joint confidence set, with denominators anywhere between the limits of the margins"
         )
         return AssociationBounds(*within[0], *within[1], words)
 
@@ -224,6 +239,7 @@ class Bounds:
             "categories": self.domain.to_dict(),
             **{name: None if none else getattr(self, name).tolist() for name in limits},
             "level": 1 - self.alpha,
+            "simultaneous": self.simultaneous,
             "df": self.df,
             "pvalue": self.pvalue,
             "why_not": self.why_not,
@@ -275,6 +291,7 @@ def bounds_of(
     target: Sequence[str],
     alpha: float = 0.05,
     *,
+    simultaneous: bool = False,
     privacy: PrivacyStatement | None = None,
     simulated: int = 0,
 ) -> Bounds:
@@ -283,9 +300,14 @@ def bounds_of(
     What is measured identifies some contrasts of the joint table; the others are free (Manski 2003). Every proper
     joint table with the identified contrasts is possible, and a cell of the target lies between its least and its
     largest value among them: for two margins these are Fréchet's (1951) bounds. The contrasts are estimated with noise.
-    With confidence, all tables count as possible whose contrasts lie in the joint confidence set of the estimated ones,
-    so that the limits hold the whole identified sets of all cells at once (Horowitz & Manski 2000). Confidence
-    intervals for the true value alone (Imbens & Manski 2004) would be shorter.
+    With confidence,
+
+    - pointwise, a value of a cell lies between the limits unless the test rejects that some possible table has it, at
+      any value of the contrasts: the interval covers the true value, wherever in its identified set that is (Imbens &
+      Manski 2004, Stoye 2009), by the conditional test of Cox & Shi (2023), see `Pointwise`;
+    - simultaneously, all tables count as possible whose contrasts lie in the joint confidence set of the estimated
+      ones: the limits hold the whole identified sets of all cells at once (Horowitz & Manski 2000). So they always do
+      where the covariance is an upper bound, under which the conditional test is not known to have its level.
 
     Where the reports contradict each other there are no bounds, and `why_not` says so: sums that must agree differ by
     more than one in a thousand times by chance, or no proper table lies in the confidence set.
@@ -300,6 +322,8 @@ def bounds_of(
     target : sequence of str
         Attributes of the joint table.
     alpha : float
+    simultaneous : bool
+        Whether the confidence is in all cells at once.
     privacy : PrivacyStatement, optional
     simulated : int
 
@@ -314,35 +338,29 @@ def bounds_of(
     >>> bounds_of(domain, margins, ["sex", "car"]).to_frame().round(3)
              lower  upper  point_lower  point_upper
     sex car
-    F   yes  0.284  0.612          0.3          0.6
-        no   0.000  0.311          0.0          0.3
-    M   yes  0.084  0.412          0.1          0.4
-        no   0.000  0.311          0.0          0.3
+    F   yes  0.287  0.610          0.3          0.6
+        no   0.000  0.309          0.0          0.3
+    M   yes  0.087  0.410          0.1          0.4
+        no   0.000  0.309          0.0          0.3
     """
     significance(alpha)
     table = joint.project(target)
     _refuse_too_many(joint, table)
-    if np.ndim(measured.sums) != 2 or np.shape(measured.sums)[1] != joint.size():
-        raise LdpstatsError(
-            f"sums of shape {np.shape(measured.sums)} about a joint table of {joint.size()} cells",
-            "a column for every cell of the joint table",
-        )
-    cells = np.zeros((table.size(), joint.size()))
-    cells[places_onto(joint.shape, [joint.names.index(name) for name in table.names]), np.arange(joint.size())] = 1.0
-    identified = Identified.of(measured)
-    nearest, distance = nearest_table(identified)
-    why_not = _contradiction(identified, distance, alpha)
+    identified = _identified(joint, measured)
+    nearest = nearest_table(identified)
+    simultaneous = simultaneous or bool(measured.bound) or identified.df == 0
+    why_not = _contradiction(identified, nearest, alpha)
     possible: tuple[Target, ...] = ()
     limits = np.full((4, table.size()), np.nan)
     if not why_not:
-        possible = (
-            Target(confidence_set(identified, alpha), cells),
-            Target(same_sums(identified, nearest), cells),
-        )
+        cells = _cells(joint, table)
+        within, known = confidence_set(identified, alpha), same_sums(identified, nearest.table)
+        single = within if simultaneous else Pointwise(identified, alpha, nearest.distance)
+        possible = (Target(within, single, cells), Target(known, known, cells))
         inner = possible[1].limits()
         outer = possible[0].limits(inner)
         limits = np.vstack([np.minimum(outer[0], inner[0]), np.maximum(outer[1], inner[1]), inner])
-    lower, upper, point_lower, point_upper = (one.reshape(table.shape) for one in limits)
+    lower, upper, point_lower, point_upper = limits.reshape(4, *table.shape)
     return Bounds(
         table,
         lower,
@@ -350,9 +368,10 @@ def bounds_of(
         point_lower,
         point_upper,
         alpha=alpha,
+        simultaneous=simultaneous,
         df=identified.df,
         n=measured.n,
-        pvalue=min(1.0, 2 * min(identified.pvalue, _properness(identified, distance))),
+        pvalue=min(1.0, 2 * min(identified.pvalue, _properness(identified, nearest))),
         why_not=why_not,
         bound=measured.bound,
         privacy=privacy,
@@ -361,28 +380,45 @@ def bounds_of(
     )
 
 
+def _identified(joint: Domain, measured: Measured) -> Identified:
+    """Return what is identified, after a check that it is about the joint table."""
+    if np.ndim(measured.sums) != 2 or np.shape(measured.sums)[1] != joint.size():
+        raise LdpstatsError(
+            f"sums of shape {np.shape(measured.sums)} about a joint table of {joint.size()} cells",
+            "a column for every cell of the joint table",
+        )
+    return Identified.of(measured)
+
+
+def _cells(joint: Domain, table: Domain) -> FloatArray:
+    """Return the cells of a table as sums of those of a joint table."""
+    places = places_onto(joint.shape, [joint.names.index(name) for name in table.names])
+    cells: FloatArray = np.eye(table.size())[:, places]
+    return cells
+
+
 def _percent(alpha: float) -> str:
     return f"{100 * (1 - alpha):g} %"
 
 
-def _properness(identified: Identified, distance: float) -> float:
+def _properness(identified: Identified, nearest: Nearest) -> float:
     """Return the p-value of the hypothesis that the identified contrasts are those of a proper table."""
     from scipy.stats import chi2
 
-    return float(chi2.sf(distance, identified.df)) if identified.df else 1.0
+    return float(chi2.sf(nearest.distance, identified.df)) if identified.df else 1.0
 
 
-def _contradiction(identified: Identified, distance: float, alpha: float) -> str:
+def _contradiction(identified: Identified, nearest: Nearest, alpha: float) -> str:
     """Say how the reports contradict each other, if they do."""
     if identified.pvalue < LEVEL:
         return (
             "the reports contradict each other: sums that must agree differ beyond chance "
             f"(p = {pvalue_in_words(identified.pvalue)})"
         )
-    if _properness(identified, distance) < alpha:
+    if _properness(identified, nearest) < alpha:
         return (
             "the reports contradict each other: no table without negative cells is near all that was measured "
-            f"(p = {pvalue_in_words(_properness(identified, distance))}, less than {alpha:g})"
+            f"(p = {pvalue_in_words(_properness(identified, nearest))}, less than {alpha:g})"
         )
     return ""
 

@@ -20,6 +20,8 @@ MOST_CONTRASTS = 512
 _FLAT = 1e-10
 # the share of the mean variance below which a sum is known for sure
 _SURE = 1e-9
+# the variance of a count of zero: the 95 % interval then reaches three respondents (Hanley & Lippman-Hand 1983)
+_EMPTY = (3 / 1.96) ** 2
 # how far sums that are known for sure may be apart by rounding, in proportions
 _ROUNDED = 1e-6
 
@@ -66,9 +68,9 @@ class Identified:
         Of the directions in the space of sums, those in which tables do not differ are fixed: totals, and the
         differences of sums that several collections share. What was measured there is noise. It tells whether the
         sums agree, and, as far as it is correlated with the noise elsewhere, what to take off there (generalized
-        least squares). In the other directions tables differ. There no variance is taken to be below that of a single
-        respondent, 1/n², or of half a respondent, as far as the mean variance tells: that cells which nobody reported
-        seem exact does not make them known.
+        least squares). In the other directions tables differ. There no variance is taken to be less than that of an
+        empty cell by the rule of three, as n, or as the mean variance tells the number of reports: that nobody reported
+        a cell does not make it known.
         """
         sums, estimate, covariance = _checked(measured)
         centre = sums.mean(axis=1)
@@ -137,7 +139,7 @@ def _independent_rows(moves: FloatArray) -> Any:
 def _floored_root(spread: FloatArray, rows: FloatArray, total: float, n: int) -> FloatArray:
     """Return the triangular root of the covariance of some sums, from that of the directions that they combine."""
     variances, directions = np.linalg.eigh(spread)
-    least = max(1 / n**2, float(total) / max(2 * n, len(spread), 1))
+    least = max(_EMPTY / n**2, float(total) / max(n / _EMPTY, len(spread), 1))
     scaled = rows @ directions * np.sqrt(np.maximum(variances, least))
     upper: FloatArray = np.linalg.qr(scaled.T)[1]
     return upper.T

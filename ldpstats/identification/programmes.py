@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
-from ldpstats.identification.conic import Constraints
+from ldpstats.arrays import BoolArray, FloatArray, IntArray
+from ldpstats.identification.conic import Constraints, Solution
 from ldpstats.identification.identified import Identified, radius
 
+# below this share a cell counts as empty: far more than the solver misses
+_EMPTY = 1e-7
+# below this eigenvalue of the products of rows of length one, these depend on each other
+_DEPENDENT = 1e-9
 # below this share of the table a condition may be impossible, and nothing is known of what is given it
 _VANISHING = 1e-6
 
@@ -77,19 +82,36 @@ class PossibleTables:
         given : array, shape (cells,), optional
             d, of zeros and ones. Where it may vanish no quotient is bounded: that is minus infinity.
         """
+        return np.array([value for value, _ in self._solved(objectives, given)])
+
+    def least_and_held(self, objectives: FloatArray, given: FloatArray | None = None) -> tuple[FloatArray, IntArray]:
+        """Return what `least` does, and how many contrasts are held fast where each value is attained.
+
+        The sums A p of all tables with c·p = β, or c·p = β d·p, are a polytope: this is the number of its independent
+        inequalities that hold with equality at the sums in question. All contrasts are held fast but those in which
+        tables with the same empty cells differ.
+        """
+        values, held = np.zeros(len(objectives)), np.zeros(len(objectives), dtype=np.int64)
+        normal, whole = np.zeros(self.cells) if given is None else given, np.ones(self.cells)
+        for place, (value, solution) in enumerate(self._solved(objectives, given)):
+            values[place] = value
+            if solution is not None:
+                fixed = np.vstack([whole, objectives[place] - value * normal])
+                held[place] = _held_fast(self.sums, fixed, _there(solution, 2 + self.values.size, self.cells))
+        return values, held
+
+    def _solved(self, objectives: FloatArray, given: FloatArray | None) -> Iterator[tuple[float, Solution | None]]:
+        """Yield a bound for every objective, and where the programme came to rest if there is one."""
         smallest = 1.0 if given is None else float(self.least(given[None])[0])
         if smallest <= _VANISHING:
-            return np.full(len(objectives), -np.inf)
+            yield from ((-np.inf, None) for _ in objectives)
+            return
         constraints = self.constraints(given)
         costs = np.zeros((len(objectives), constraints.matrix.shape[1]))
         costs[:, : self.cells] = objectives
-        rows = slice(2, 2 + self.values.size)
-        return np.array(
-            [
-                self._certified(cost[: self.cells], solution.multipliers[rows], given, smallest)
-                for cost, solution in zip(costs, constraints.minimized(costs), strict=True)
-            ]
-        )
+        for objective, solution in zip(objectives, constraints.minimized(costs), strict=True):
+            multipliers = solution.multipliers[2 : 2 + self.values.size]
+            yield self._certified(objective, multipliers, given, smallest), solution
 
     def _certified(
         self, objective: FloatArray, multipliers: FloatArray, given: FloatArray | None, smallest: float
@@ -107,39 +129,82 @@ class PossibleTables:
         return float(reduced[given == 1].min()) - missed * (1 / smallest - 1)
 
 
-def confidence_set(identified: Identified, alpha: float) -> PossibleTables:
-    """Return the proper tables whose contrasts lie in the joint confidence set of those that reports identify."""
-    root = radius(identified.df, alpha) * identified.root if identified.df else None
-    return PossibleTables(identified.sums, identified.values, root)
+class Nearest(NamedTuple):
+    """A proper table that is nearest to what reports identify.
+
+    Parameters
+    ----------
+    table : array, shape (cells,)
+    distance : float
+        The squared distance of its contrasts, in standard errors.
+    held : int
+        In how many contrasts tables with the same empty cells cannot differ from it.
+    """
+
+    table: FloatArray
+    distance: float
+    held: int
 
 
-def nearest_table(identified: Identified) -> tuple[FloatArray, float]:
-    """Return a proper table with the most likely contrasts, and their squared distance, in standard errors.
+def confidence_set(identified: Identified, alpha: float, df: int | None = None) -> PossibleTables:
+    """Return the proper tables whose contrasts lie in the joint confidence set of those that reports identify.
+
+    Its radius is that of all contrasts together; with fewer degrees of freedom it is for parts of them only.
+    """
+    reach = radius(identified.df if df is None else df, alpha)
+    return PossibleTables(identified.sums, identified.values, reach * identified.root if identified.df else None)
+
+
+def nearest_table(identified: Identified) -> Nearest:
+    """Return a proper table with the most likely contrasts.
 
     Of all proper tables these have the contrasts that are nearest to the estimated ones, in the metric of their
     covariance (Silvapulle & Sen 2005); where the estimated ones are those of a proper table, the distance is zero.
     """
     from scipy.sparse import eye_array
 
+    cells = identified.sums.shape[1]
     if identified.df == 0:
-        cells = identified.sums.shape[1]
-        return np.full(cells, 1 / cells), 0.0
+        return Nearest(np.full(cells, 1 / cells), 0.0, 0)
     around = PossibleTables(identified.sums, identified.values, identified.root)
-    equations = _equations(around, np.ones(around.cells))
-    variables = equations.shape[1]
+    equations = _equations(around, np.ones(cells))
+    first, variables = equations.shape
     constraints = Constraints.of(
-        ("zero", equations, np.r_[1.0, np.zeros(equations.shape[0] - 1)]),
-        ("nonnegative", -eye_array(around.cells, variables), np.zeros(around.cells)),
+        ("zero", equations, np.r_[1.0, np.zeros(first - 1)]),
+        ("nonnegative", -eye_array(cells, variables), np.zeros(cells)),
     )
-    moved = np.r_[np.zeros(around.cells + 1), np.ones(identified.df)]
+    moved = np.r_[np.zeros(cells + 1), np.ones(identified.df)]
     solution = next(constraints.minimized([np.zeros(variables)], moved))
-    table = np.maximum(solution.point[: around.cells], 0.0)
-    return table / table.sum(), max(2 * solution.bound, 0.0)
+    table = np.maximum(solution.point[:cells], 0.0)
+    held = _held_fast(identified.sums, np.ones((1, cells)), _there(solution, first, cells))
+    return Nearest(table / table.sum(), max(2 * solution.bound, 0.0), held)
 
 
 def same_sums(identified: Identified, table: FloatArray) -> PossibleTables:
     """Return the proper tables that have the same contrasts, of those that reports identify, as this one."""
     return PossibleTables(identified.sums, identified.sums @ table)
+
+
+def _there(solution: Solution, first: int, cells: int) -> BoolArray:
+    """Return which cells are not empty: those that the solver leaves with more than their multiplier."""
+    there: BoolArray = solution.point[:cells] > np.maximum(solution.multipliers[first : first + cells], _EMPTY)
+    return there
+
+
+def _held_fast(sums: Any, fixed: FloatArray, there: BoolArray) -> int:
+    """Return in how many sums tables cannot differ, if only these cells may, and none of what is fixed."""
+    from scipy.sparse import csc_array, vstack
+
+    rows = vstack([csc_array(fixed), sums], format="csc")[:, np.flatnonzero(there)]
+    products = (rows @ rows.T).toarray()
+    return int(sums.shape[0] - _rank(products) + _rank(products[: len(fixed), : len(fixed)]))
+
+
+def _rank(products: FloatArray) -> int:
+    """Return how many rows are linearly independent, from all their products."""
+    lengths = np.sqrt(np.diagonal(products))
+    unit = np.where(lengths > 0, lengths, 1.0)
+    return int(np.count_nonzero(np.linalg.eigvalsh(products / np.outer(unit, unit)) > _DEPENDENT))
 
 
 def _equations(tables: PossibleTables, normal: FloatArray) -> Any:

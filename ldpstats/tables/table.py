@@ -221,7 +221,7 @@ class Table:
         """
         return self._fit
 
-    def bounds(self, alpha: float = 0.05) -> Bounds:
+    def bounds(self, alpha: float = 0.05, simultaneous: bool = False) -> Bounds:
         """Return what the reports say about the cells without an assumption: partial identification.
 
         Of a reconstructed table the reports of all tables enter that join its attributes. Where they identify a cell
@@ -231,7 +231,10 @@ class Table:
         Parameters
         ----------
         alpha : float
-            One minus the confidence, which is simultaneous for all cells.
+            One minus the confidence.
+        simultaneous : bool
+            Whether that is confidence in all cells at once, or in each by itself. Where a covariance is an upper
+            bound, it is in all cells at once anyway.
 
         Examples
         --------
@@ -248,7 +251,15 @@ class Table:
         wider = self.figures and self.figures.wider
         domain, measured = (wider.domain, wider.measured()) if wider else (self.domain, self._measured_cells())
         assert measured is not None  # only tables made by hand have figures alone
-        return bounds_of(domain, measured, self.attributes, alpha, privacy=self.privacy, simulated=self.simulated)
+        return bounds_of(
+            domain,
+            measured,
+            self.attributes,
+            alpha,
+            simultaneous=simultaneous,
+            privacy=self.privacy,
+            simulated=self.simulated,
+        )
 
     def estimated_by(self, method: str) -> Table:
         """Return the same table, estimated otherwise.
