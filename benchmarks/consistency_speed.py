@@ -16,7 +16,7 @@ from timing import best_time
 from ldpstats import SampledGroups
 from ldpstats.arrays import FloatArray
 from ldpstats.consistency.consistent import make_consistent
-from ldpstats.consistency.marginals import Attributes, marginals_of
+from ldpstats.consistency.marginals import Attributes, Marginal
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.datasets import network
 from ldpstats.estimation.postprocessing import NoiseVariance, norm_sub
@@ -105,8 +105,8 @@ def _peak_memory() -> float:
 
 
 def disagreement(tables: TableSet) -> float:
-    """Return how far apart the tables' versions of any shared marginal are."""
-    marginals = marginals_of(tables)
+    """Return how far apart the tables' versions of any shared marginal are, as they are shown."""
+    marginals = [Marginal(one.attributes, one.shape, one.cells.estimate, np.empty((0, 0)), one.n) for one in tables]
     largest = 0.0
     for overlap, places in shared_attributes([one.attributes for one in marginals]).items():
         versions = [marginals[place].summed(overlap) for place in places]

@@ -83,6 +83,25 @@ class Parts:
             return cls(rows)
         return cls(np.column_stack([rows[begins, :4], rows[ends, 4]]))
 
+    @classmethod
+    def either(cls, parts: Iterable[Parts]) -> Parts:
+        """Return the respondents of any of the parts, which may share some.
+
+        Examples
+        --------
+        >>> first, second = (Parts.from_list([["0123456789abcdef" * 2, 3, *ends]]) for ends in ((0, 500), (400, 700)))
+        >>> Parts.either([first, second]).to_list()
+        [['0123456789abcdef0123456789abcdef', 3, 0, 700]]
+        """
+        rows = _sorted(np.concatenate([cls.none().intervals, *(one.intervals for one in parts)]))
+        joined: list[NDArray[np.uint64]] = []
+        for row, same in zip(rows, np.append(False, _same_collection(rows)), strict=False):
+            if same and row[3] <= joined[-1][4]:
+                joined[-1][4] = max(joined[-1][4], row[4])
+            else:
+                joined.append(row.copy())
+        return cls(np.array(joined, dtype=np.uint64).reshape(len(joined), 5))
+
     def overlap(self, other: Parts) -> bool:
         """Say whether some respondent is in both.
 
@@ -92,8 +111,23 @@ class Parts:
         >>> one.overlap(one), one.overlap(other)
         (True, False)
         """
-        rows = _sorted(np.concatenate([self.intervals, other.intervals]))
-        return bool(np.any(_same_collection(rows) & (rows[1:, 3] < rows[:-1, 4])))
+        return self.common(other) > 0
+
+    def common(self, other: Parts) -> int:
+        """Return how many respondents are in both.
+
+        Examples
+        --------
+        >>> first, second = (Parts.from_list([["0123456789abcdef" * 2, 3, *ends]]) for ends in ((0, 500), (400, 700)))
+        >>> first.common(second), Parts.different([first, second])
+        (100, 700)
+        """
+        return self.n if self == other else _covered([self, other], 2)
+
+    @classmethod
+    def different(cls, parts: Iterable[Parts]) -> int:
+        """Return how many different respondents there are in all these parts."""
+        return _covered(list(parts), 1)
 
     @property
     def n(self) -> int:
@@ -185,3 +219,14 @@ def _same_collection(rows: NDArray[np.uint64]) -> BoolArray:
     """Say for each row but the first whether it is of the same unit of the same collection as the row before."""
     same: BoolArray = np.all(rows[1:, :3] == rows[:-1, :3], axis=1)
     return same
+
+
+def _covered(parts: Sequence[Parts], times: int) -> int:
+    """Return how many respondents are in so many of the parts, or in more."""
+    rows = _sorted(np.concatenate([Parts.none().intervals, *(one.intervals for one in parts)]))
+    unit = np.append(0, np.cumsum(~_same_collection(rows)))[: len(rows)]
+    units, places = np.tile(unit, 2), np.concatenate([rows[:, 3], rows[:, 4]])
+    change = np.repeat([1, -1], len(rows))
+    order = np.lexsort((places, units))
+    within = np.cumsum(change[order])[:-1] >= times
+    return int(np.diff(places[order])[within].sum())

@@ -250,7 +250,7 @@ def test_bad_patterns_are_refused_by_row(domain: Domain, people: pd.DataFrame, m
     with pytest.raises(ReportError, match=r"in row 17\. Allowed: "):
         protocol.tables(rows)
     rows.loc[17, "report"] = "[7, 3, 3]"
-    assert protocol.tables(rows).n == 60
+    assert protocol.tables(rows).n == 20
 
 
 def test_names_of_unary_encodings_are_taken_for_crossed_answers(domain: Domain) -> None:

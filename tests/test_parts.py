@@ -208,7 +208,7 @@ BAD: tuple[Any, ...] = (
 def test_files_whose_parts_cannot_be_are_refused(people: pd.DataFrame, part: Any) -> None:
     body = json.loads(PROTOCOLS["product domain"].collect(people).to_json())["body"]
     with pytest.raises(LdpstatsError, match="not a saved table set"):
-        ldp.TableSet.from_json(sealed("table set", 3, body | {"parts": [[part]]}))
+        ldp.TableSet.from_json(sealed("table set", 4, body | {"parts": [[part]]}))
 
 
 def test_files_that_contradict_themselves_are_refused(people: pd.DataFrame) -> None:
@@ -216,7 +216,7 @@ def test_files_that_contradict_themselves_are_refused(people: pd.DataFrame) -> N
     few = [[[ONE, 0, 0, 120]]]
     for change in ({"parts": few}, {"parts": []}, {"parts": [[[ONE, 0, 0, 200], [ONE, 0, 100, 300]]]}):
         with pytest.raises(LdpstatsError, match="not a saved table set"):
-            ldp.TableSet.from_json(sealed("table set", 3, body | change))
+            ldp.TableSet.from_json(sealed("table set", 4, body | change))
 
 
 def test_secure_identities_differ_and_simulated_ones_follow_from_the_generator() -> None:

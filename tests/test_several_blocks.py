@@ -460,10 +460,10 @@ def test_files_with_another_method_or_none_are_refused() -> None:
     for wrong in ("magic", None, [], 3):
         body["tables"][0]["method"] = wrong
         with pytest.raises(LdpstatsError, match="not a saved table set"):
-            TableSet.from_json(sealed("table set", 3, body))
+            TableSet.from_json(sealed("table set", 4, body))
     del body["tables"][0]["method"]
     with pytest.raises(LdpstatsError, match="no 'method'"):
-        TableSet.from_json(sealed("table set", 3, body))
+        TableSet.from_json(sealed("table set", 4, body))
 
 
 def test_tables_merge_where_their_methods_agree() -> None:

@@ -161,6 +161,8 @@ WRONG: dict[str, list[Any]] = {
     "attributes": [["age"], ["sex", "age"], ["age", "age"], [1, 2], None],
     "shape": [[2, 3], [6], [3, 2, 1], [3.0, 2.0], [10**30, 1], ["a", "b"], None],
     "classes": [[0, 1], [0] * 6, [0, 1, 2, 3, 4, 7], "012345", 3],
+    "tally": [-1, 99, None, "0", True],
+    "answers": [None, 3],
     "noise": [{}, None, [], {"kind": "magic"}, {"kind": "channel", "rows": []}, {"kind": "support", "cells": 6}],
 }
 
@@ -169,9 +171,11 @@ WRONG: dict[str, list[Any]] = {
 def test_damaged_blocks_are_refused(saved: str, key: str) -> None:
     for value in WRONG[key]:
         body = json.loads(saved)["body"]
-        body["tables"][0]["blocks"][0][key] = value
+        block = body["tables"][0]["blocks"][0]
+        holder = block if key in block else body["tallies"][block["tally"]]
+        holder[key] = value
         with pytest.raises(LdpstatsError, match="not a saved table set"):
-            TableSet.from_json(sealed("table set", 3, body))
-    del body["tables"][0]["blocks"][0][key]
+            TableSet.from_json(sealed("table set", 4, body))
+    del holder[key]
     with pytest.raises(LdpstatsError, match=key):
-        TableSet.from_json(sealed("table set", 3, body))
+        TableSet.from_json(sealed("table set", 4, body))

@@ -188,7 +188,7 @@ def test_a_statement_that_promises_more_than_the_reports_keep_is_refused(
         with pytest.raises(LdpstatsError, match=r"for 1\.0|for 1, |for 0\.9|covers every report|in a statement of"):
             Table(honest.domain, honest.blocks, replace(honest.privacy, epsilon=epsilon))
         with pytest.raises(LdpstatsError, match=r"for 1\.0|for 1, |for 0\.9|covers every report|in a statement of"):
-            TableSet.from_json(sealed("table set", 3, saved))
+            TableSet.from_json(sealed("table set", 4, saved))
 
 
 @pytest.mark.parametrize("mechanism", ["grr", "oue", "ss"])

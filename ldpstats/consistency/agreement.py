@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
-from ldpstats.consistency.marginals import Attributes, Marginal
+from ldpstats.consistency.marginals import Attributes, Marginal, stacked
+from ldpstats.tables.shared import Cluster, Part, Stacked, shares, sum_at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,22 +90,62 @@ class AgreeingFit:
         moves = [pooled[own.places] - quantities for own, quantities in zip(self._held, told, strict=True)]
         return [one + gain @ move for one, gain, move in zip(estimates, self._gains, moves, strict=True)]
 
-    def covariances(self) -> list[FloatArray]:
-        """Return each table's covariance after the fit, the tables before it being independent of each other.
+    @property
+    def bound(self) -> str:
+        """Why the covariances are upper bounds, in words; empty where they are known."""
+        return self._stacked.bound
 
-        A table hears itself directly and through the pooled quantities, and the others through these only.
-        """
-        parts = list(zip(self._marginals, self._held, self._information, self._gains, strict=True))
-        heard = [told @ own.sums @ one.covariance @ own.sums.T @ told for one, own, told, _ in parts]
-        pooled = self._inverse @ self._together(heard) @ self._inverse
+    def covariances(self) -> list[FloatArray]:
+        """Return each table's covariance after the fit: it hears itself directly, and all through what is pooled."""
+        size = len(self._inverse)
+        parts = [
+            one.part(own.places, told @ own.sums)
+            for one, own, told in zip(self._marginals, self._held, self._information, strict=True)
+        ]
+        heard = self._stacked.with_sum(parts, size)
+        pooled = self._inverse @ sum_at(parts, heard, size) @ self._inverse
         found = []
-        for (one, own, told, gain), noise in zip(parts, heard, strict=True):
-            block = np.ix_(own.places, own.places)
-            back = self._inverse[block]
-            direct = np.eye(one.estimate.size) - gain @ (own.sums - back @ told @ own.sums)
-            covariance = direct @ one.covariance @ direct.T + gain @ (pooled[block] - back @ noise @ back) @ gain.T
+        for place, (own, gain, told) in enumerate(zip(self._held, self._gains, heard, strict=True)):
+            block, direct = np.ix_(own.places, own.places), np.eye(len(gain)) - gain @ own.sums
+            direct = direct @ self._marginals[place].sums
+            across = direct @ told @ self._inverse[:, own.places] @ gain.T
+            covariance = (
+                direct @ self._stacked.covariance(place) @ direct.T + across + across.T + gain @ pooled[block] @ gain.T
+            )
             found.append((covariance + covariance.T) / 2)
+        for cluster in self._stacked.clusters:
+            self._add_slack(cluster, parts, found)
         return found
+
+    @cached_property
+    def _stacked(self) -> Stacked:
+        return stacked(self._marginals)
+
+    def _add_slack(self, cluster: Cluster, parts: Sequence[Part], covariances: list[FloatArray]) -> None:
+        """Add what tables of a cluster may have in common beyond independence, at most, to the covariance of each.
+
+        What a table hears of the others in its cluster, and what it says itself, are two errors that may go together.
+        """
+        size = len(self._inverse)
+        heard = {one: self._inverse[:, parts[one].places] @ parts[one].matrix for one, _ in cluster}
+        spreads = {one: heard[one] @ spread @ heard[one].T for one, spread in cluster}
+        weights = dict(zip(spreads, shares([float(np.trace(one)) for one in spreads.values()]), strict=True))
+        most = {one: spread / weights[one] if weights[one] > 0 else spread for one, spread in spreads.items()}
+        all_most, all_alone = (sum(those.values(), np.zeros((size, size))) for those in (most, spreads))
+        members = dict(cluster)
+        for place, (own, gain) in enumerate(zip(self._held, self._gains, strict=True)):
+            block = np.ix_(own.places, own.places)
+            if place not in members:
+                covariances[place] += gain @ (all_most - all_alone)[block] @ gain.T
+                continue
+            direct = (np.eye(len(gain)) - gain @ own.sums) @ self._marginals[place].sums
+            direct = direct + gain @ heard[place][own.places]
+            said = direct @ members[place] @ direct.T
+            others = gain @ (all_most - most[place])[block] @ gain.T
+            weight = shares([float(np.trace(said)), float(np.trace(others))])
+            alone = said + gain @ (all_alone - spreads[place])[block] @ gain.T
+            both = [one / share for one, share in zip((said, others), weight, strict=True) if share > 0]
+            covariances[place] += sum(both, np.zeros_like(said)) - alone
 
     def _together(self, matrices: Sequence[FloatArray]) -> FloatArray:
         """Add up the tables' matrices at the places of their quantities."""

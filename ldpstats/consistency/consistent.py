@@ -3,25 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import compress
+from typing import ClassVar
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.consistency.agreement import AgreeingFit, Held, held_in_common
 from ldpstats.consistency.marginals import Marginal, marginals_of
 from ldpstats.consistency.programs import nearest_agreeing
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.violation import GAMMA, Violation, absolute_share
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.estimation import Estimate
+from ldpstats.estimation import Estimate, Measured
 from ldpstats.tables import Consistent, Figures, Table, TableSet
 
 _WORDS = (
-    "Made consistent with the other tables of its set ({}): proper proportions. Near zero they are biased, and their "
-    "intervals are rough: they are those of weighted least squares without the bound at zero."
+    "Made consistent with the other tables of its set ({}): proper proportions, which are biased near zero. Standard "
+    "errors and intervals are those of the fit before the bound at zero, which is linear and unbiased."
 )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LimitsOfTheFit:
+    """Intervals of the agreeing tables before the bound at zero.
+
+    Parameters
+    ----------
+    cells : Estimate
+        The linear fit, which is unbiased and may be negative.
+    """
+
+    cells: Estimate
+    kind: ClassVar[str] = "normal, of the unbiased fit before the bound at zero"
+
+    def limits(self, alpha: float) -> FloatArray:
+        """Return pointwise intervals."""
+        return self.cells.conf_int(alpha)
+
+    def summed(self, of_cell: IntArray, size: int) -> LimitsOfTheFit:
+        """Return those of sums of cells."""
+        return LimitsOfTheFit(self.cells.summed(of_cell, size))
 
 
 def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float = GAMMA) -> TableSet:
@@ -42,19 +65,19 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     The others are one linear or quadratic programme; what comes out agrees to rounding, but cells at zero may be tiny
     positive numbers.
 
-    The fitted cells are biased where the bound at zero is felt. The covariance is that of weighted least squares with
-    the same weights and equalities but without this bound. It is what "l2" has where all cells are well above zero;
-    elsewhere, and for the other methods, it is an approximation. The tables are taken as independent of each other.
-    They are where every respondent answers about one of them (`SampledGroups`, `RRBA` with a group each, `PerAttribute`
-    where sampled). They are not where a respondent stands behind several (`WholeView`, `RRBA` with a view each).
-    Where the same randomized answers do (`PerAttribute` with crossed groups), the standard errors of what tables
-    share come out too small.
+    The fitted cells are biased where the bound at zero is felt. Standard errors and intervals, and whatever is tested,
+    are those of weighted least squares with the same weights and equalities but without this bound, which is linear
+    and unbiased; for "l1" and "elastic-net", too. Where the same reports stand behind several tables
+    (`HadamardCoefficients`, `PerAttribute` with crossed groups) their covariances are allowed for. Where a respondent
+    stands behind several tables with different reports (`WholeView`, `RRBA` with a view each, a trusted curator), what
+    the sampling of respondents does to all of them cannot be known, and the covariance is an upper bound; the summary
+    says so.
 
     Parameters
     ----------
     tables : TableSet
-        Their unbiased estimates are used, each with its variances; at least two reports behind each. Of derived
-        tables the estimate that they bring is used.
+        Their unbiased estimates are used, each with its variances; at least two reports behind each. Of consistent
+        tables those of the reports are used again; reconstructed ones are refused.
     method : {"l2", "l1", "elastic-net"}
     gamma : float
         From 0 ("l2") to 1 ("l1"), for "elastic-net" only.
@@ -77,13 +100,16 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     _refuse_unusable(tables)
     marginals = marginals_of(tables)
     held = held_in_common(marginals)
-    covariances = AgreeingFit(marginals, held).covariances()
-    fitted = zip(tables, _nearest(marginals, held, share), covariances, strict=True)
-    return TableSet(
-        tables.domain,
-        [_derived(table, estimate, covariance, method, tables) for table, estimate, covariance in fitted],
-        tables.privacy,
-    )
+    fit = AgreeingFit(marginals, held)
+    linear = fit.tables([one.estimate for one in marginals])
+    words = " ".join([_WORDS.format(method), *([f"There, {fit.bound}."] if fit.bound else [])])
+    provenance = Consistent(method, words, tuple(one.attributes for one in marginals))
+    fitted = zip(tables, marginals, _nearest(marginals, held, share), linear, fit.covariances(), strict=True)
+    made = [
+        _derived(table, one.table, shown, Measured.of_cells(before, covariance, table.n, fit.bound), provenance, tables)
+        for table, one, shown, before, covariance in fitted
+    ]
+    return TableSet(tables.domain, made, tables.privacy)
 
 
 def _refuse_unusable(tables: object) -> None:
@@ -121,16 +147,18 @@ def _nearest(marginals: Sequence[Marginal], held: Sequence[Held], gamma: float) 
     ]
 
 
-def _derived(table: Table, estimate: FloatArray, covariance: FloatArray, method: str, tables: TableSet) -> Table:
+def _derived(
+    table: Table, source: Table | None, shown: FloatArray, measured: Measured, provenance: Consistent, tables: TableSet
+) -> Table:
     # every table has moved toward all others, so that their share of simulated reports is in each of them
     simulated = -(-table.n * tables.simulated // tables.n)
-    fitted = Estimate(estimate, covariance, table.n, table.privacy, simulated)
-    provenance = Consistent(method, _WORDS.format(method), tuple(one.attributes for one in tables))
-    # tests and effects take what the table's own reports say: what is fitted is biased near zero
+    linear = Estimate(measured.estimate, measured.covariance, table.n, table.privacy, simulated)
+    fitted = replace(linear, estimate=shown, limits=LimitsOfTheFit(linear))
     return replace(
         table,
-        figures=Figures(fitted, table.figures.measured if table.figures else None),
-        method=f"consistent ({method})",
+        blocks=(),
+        figures=Figures(fitted, measured),
+        method=f"consistent ({provenance.method})",
         provenance=provenance,
-        sources=(table,),
+        sources=(source or table,),
     )

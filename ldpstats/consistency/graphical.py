@@ -15,9 +15,10 @@ from ldpstats.arrays import FloatArray
 from ldpstats.columns import listed
 from ldpstats.consistency.joint import within
 from ldpstats.consistency.junction_tree import Beliefs, JunctionTree, Terms, cells_from_means
-from ldpstats.consistency.marginals import Attributes, Marginal, refuse_untold
+from ldpstats.consistency.marginals import Attributes, Marginal, refuse_untold, stacked
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.noise import solve_or_shortest
+from ldpstats.tables.shared import Part, Stacked
 
 MOST_CELLS = 2**20
 """So many cells may the tables of all cliques have: every step of a fit goes through them."""
@@ -116,13 +117,13 @@ class MaximumEntropy:
     def covariance(self, attributes: Iterable[str]) -> FloatArray:
         """Return the covariance of `marginal(attributes)`, by the delta method.
 
-        The marginals count as independent of each other. A cell that is fitted as zero, because the estimates ask for
+        What the tables behind the marginals have in common is allowed for; where it is not known the covariance is an
+        upper bound, as `known.bound` says. A cell that is fitted as zero, because the estimates ask for
         less than that, is zero in the linear approximation too: near such cells the covariance is too small.
         """
         slope = self.terms.covariance_with(listed(attributes), self.point.beliefs)
         response = solve_or_shortest(self.point.curvature(self.known), slope.T)
-        covariance: FloatArray = response.T @ self.known.covariance @ response
-        return covariance
+        return self.known.covariance_of(response.T)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,29 +138,51 @@ class Known:
         The curvature of the misfit.
     inverse : array, shape (terms, terms)
         Its inverse.
-    covariance : array, shape (terms, terms)
-        The covariance of the estimates, with that of the cells within a marginal.
+    told : tuple of Part
+        What every marginal adds to the equations, precision · means.
+    errors : Stacked
+        What the marginals' errors have to do with each other.
     """
 
     means: FloatArray
     precision: FloatArray
     inverse: FloatArray
-    covariance: FloatArray
+    told: tuple[Part, ...]
+    errors: Stacked
 
     @classmethod
     def pooled(cls, terms: Terms, marginals: Iterable[Marginal]) -> Known:
         """Pool marginals of the groups of the terms."""
-        many = len(terms.levels)
-        precision, noise, seen = np.zeros((many, many)), np.zeros((many, many)), np.zeros(many)
-        for one in marginals:
+        many, given, told = len(terms.levels), list(marginals), []
+        precision, seen = np.zeros((many, many)), np.zeros(many)
+        for one in given:
             places, (constant, slopes) = terms.places(one.attributes), cells_from_means(one.shape)
             weighted = one.precision[:, np.newaxis] * slopes
             block = np.ix_(places, places)
             precision[block] += slopes.T @ weighted
-            noise[block] += weighted.T @ one.covariance @ weighted
+            told.append(one.part(places, weighted.T))
             seen[places] += weighted.T @ (one.estimate - constant)
         inverse = np.linalg.inv(precision)
-        return cls(inverse @ seen, precision, inverse, inverse @ noise @ inverse)
+        return cls(inverse @ seen, precision, inverse, tuple(told), stacked(given))
+
+    @property
+    def bound(self) -> str:
+        """Why covariances are upper bounds, in words; empty where they are known."""
+        return self.errors.bound
+
+    @property
+    def covariance(self) -> FloatArray:
+        """The covariance of the estimates, with that of the cells within a marginal."""
+        return self.covariance_of(np.eye(len(self.means)))
+
+    def covariance_of(self, sums: FloatArray) -> FloatArray:
+        """Return the covariance of sums of the estimates, shape (sums, terms)."""
+        weights, many = sums @ self.inverse, len(self.means)
+        if not self.errors.clusters:
+            return weights @ self.errors.covariance_of(self.told, many) @ weights.T
+        rows = np.arange(len(sums))
+        parts = [Part(rows, weights[:, places] @ matrix) for places, matrix in self.told]
+        return self.errors.covariance_of(parts, len(sums))
 
     def length(self, difference: FloatArray) -> float:
         """Return the length of a difference of means in standard errors."""

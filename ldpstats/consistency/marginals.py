@@ -11,6 +11,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, IntArray, places_onto
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.tables import Consistent, Reconstructed, Table, checked_table
+from ldpstats.tables.shared import Part, Stacked, as_reported, linear_estimate
 
 Attributes = tuple[str, ...]
 _LEAST = 1e-12
@@ -29,6 +30,9 @@ class Marginal:
     covariance : array, shape (cells, cells)
     n : int
         The reports behind it.
+    table : Table, optional
+        The table that it is of, or that it was added up from; it knows who is behind it. Without one it counts as
+        independent of all others.
     """
 
     attributes: Attributes
@@ -36,22 +40,23 @@ class Marginal:
     estimate: FloatArray
     covariance: FloatArray
     n: int
+    table: Table | None = None
 
     @classmethod
     def of(cls, table: Table) -> Marginal:
-        """Read a table's linear, unbiased estimate; a derived table has no other than its own."""
-        cells = table.cells if table.figures else table.unbiased
-        if not np.all(np.isfinite(cells.covariance)):
+        """Read a table's linear, unbiased estimate: that of the reports, whatever was made of it since.
+
+        Of a consistent table it is that of the table that was made consistent, lest its reports count twice.
+        """
+        table = as_reported(table)
+        estimate, covariance = linear_estimate(table)
+        if not np.all(np.isfinite(covariance)):
             raise LdpstatsError(
                 f"a table of {' and '.join(table.attributes)} from a single report, which shows no spread",
                 "tables of at least two reports",
                 "Leave the table out.",
             )
-        covariance = cells.covariance
-        if not table.figures:
-            # where all reports fell in one cell there would be no variance at all: none is known better than to one
-            covariance = covariance + np.diag(np.maximum(1 / cells.n**2 - np.diagonal(covariance), 0))
-        return cls(table.attributes, table.shape, cells.estimate, covariance, cells.n)
+        return cls(table.attributes, table.shape, estimate, covariance, table.n, table)
 
     @property
     def precision(self) -> FloatArray:
@@ -71,7 +76,20 @@ class Marginal:
         """Return the marginal of some of the attributes, with its covariance."""
         shape = tuple(self.shape[self.attributes.index(name)] for name in attributes)
         sums = np.eye(math.prod(shape))[self.onto(attributes)]
-        return Marginal(attributes, shape, self.summed(attributes), sums.T @ self.covariance @ sums, self.n)
+        covariance = sums.T @ self.covariance @ sums
+        return Marginal(attributes, shape, self.summed(attributes), covariance, self.n, self.table)
+
+    @property
+    def sums(self) -> FloatArray:
+        """Which cells of its table each cell adds up; without a table, itself."""
+        cells = np.eye(self.estimate.size)
+        if self.table is None or self.table.attributes == self.attributes:
+            return cells
+        return cells[:, places(self.table.attributes, self.table.shape, self.attributes)]
+
+    def part(self, rows: IntArray, matrix: FloatArray) -> Part:
+        """Return what a sum of tables takes from this one's table, if it takes these multiples of its own cells."""
+        return Part(rows, matrix @ self.sums)
 
 
 def marginals_of(tables: Iterable[Table]) -> list[Marginal]:
@@ -98,6 +116,14 @@ def as_collected(tables: Iterable[Table]) -> list[Table]:
         made = isinstance(table.provenance, Consistent)
         found += [source for source in (table.sources if made else (table,)) if source.n > 0]
     return list(dict.fromkeys(found))
+
+
+def stacked(marginals: Sequence[Marginal]) -> Stacked:
+    """Find out what the tables behind marginals have in common; marginals without one count as independent."""
+    tables = [one.table for one in marginals if one.table is not None]
+    if len(tables) < len(marginals):
+        return Stacked.independent([one.covariance for one in marginals])
+    return Stacked.of(tables)
 
 
 def places(names: Attributes, shape: Sequence[int], attributes: Attributes) -> IntArray:

@@ -31,6 +31,7 @@ from ldpstats.estimation.several import (
     maximum_likelihood,
     two_blocks,
     unbiased,
+    unbiased_weights,
 )
 
 __all__ = [
@@ -70,4 +71,5 @@ __all__ = [
     "tally_fit",
     "two_blocks",
     "unbiased",
+    "unbiased_weights",
 ]

@@ -44,6 +44,33 @@ def unbiased(blocks: Sequence[AskedBlock]) -> Estimate:
     return Estimate(estimate, over_degrees_of_freedom(n * pooling.covariance(estimate), n), n)
 
 
+def unbiased_weights(blocks: Sequence[AskedBlock]) -> list[FloatArray]:
+    """Return what the `unbiased` estimate multiplies the proportions of every block by, shape (cells, outputs).
+
+    Examples
+    --------
+    >>> from ldpstats.blocks import Block
+    >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
+    >>> from ldpstats.questions import Question
+    >>> asked, noise = Question(("letter",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
+    >>> unbiased_weights([Block(asked, Tally(noise, [3, 1], 4))])
+    [array([[2., 0.],
+           [0., 2.]])]
+    """
+    if not all(block.question.is_bijection for block in blocks):
+        return LinearPooling(blocks).operators
+    cells = [np.asarray(block.question.classes) for block in blocks]
+    if len(blocks) == 1:
+        noise = blocks[0].tally.noise
+        return [(noise.debias(np.eye(noise.outputs)) - noise.debias(np.zeros(noise.outputs))).T[cells[0]]]
+    if all(map(is_faked, blocks)):
+        stack = FakedAnswers.of(blocks)
+        told = stack.truth * stack.n
+        shares = (told / (told * stack.truth).sum()).ravel()
+        return [share * np.eye(own.size)[own] for share, own in zip(shares, cells, strict=True)]
+    return LinearPooling(blocks).operators
+
+
 def generalized_least_squares(blocks: Sequence[AskedBlock]) -> Estimate:
     """Weigh every block by the inverse covariance of its reports, as estimated; frequencies sum to one.
 

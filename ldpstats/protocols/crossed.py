@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from math import prod
 from typing import Any
 
@@ -12,18 +11,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray
-from ldpstats.blocks import Block
+from ldpstats.arrays import BoolArray
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism, ReportFormat
-from ldpstats.noise import DenseChannel, MultinomialNoise, PatternChannel, PatternNoise, SupportNoise, Tally
+from ldpstats.noise import MultinomialNoise, PatternChannel, PatternNoise, SupportNoise
 from ldpstats.noise.channels import proper
+from ldpstats.parts import Parts
 from ldpstats.protocols.groups import Group
-from ldpstats.questions import Question
+from ldpstats.tables.rows import LARGEST_CROSSED, CrossedRows
 
 _VALUES, _BITS = ("grr", "rr"), ("sue", "oue")
-_LARGEST_CROSSED = 1 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +82,9 @@ class CrossedAnswers:
             codes, copies = counted.index.to_frame().to_numpy(), counted.to_numpy()
         return codes, copies
 
-    def block(self, group: Group, answers: NDArray[Any], copies: NDArray[Any], simulated: int) -> Block:
-        """Count the answers to some of the attributes together; a row of them stands for so many respondents."""
-        axes = [self.domain.names.index(name) for name in group]
-        noises = [_noise(self.mechanisms[axis]) for axis in axes]
-        outputs = [one.outputs for one in noises]
-        sent = np.ravel_multi_index(tuple(answers[:, axes].T), outputs)
-        counts = np.bincount(sent, weights=copies, minlength=prod(outputs))
-        noise = _of_matrix(reduce(np.kron, [one.channel.matrix() for one in noises]))
-        return Block(Question.of(self.domain, group), Tally(noise, counts, int(copies.sum()), simulated))
+    def rows(self, answers: NDArray[Any], copies: NDArray[Any], parts: Parts, simulated: int) -> CrossedRows:
+        """Keep rows of answers, each of which so many respondents sent."""
+        return CrossedRows.counted(self.domain, [*map(_noise, self.mechanisms)], answers, copies, parts, simulated)
 
 
 def refuse_uncrossable(mechanisms: Sequence[Mechanism], domain: Domain, groups: Sequence[Group]) -> None:
@@ -107,11 +99,11 @@ def refuse_uncrossable(mechanisms: Sequence[Mechanism], domain: Domain, groups: 
     of_name = dict(zip(domain.names, map(_outputs, mechanisms), strict=True))
     group = max(groups, key=lambda one: prod(of_name[name] for name in one))
     answers = prod(of_name[name] for name in group)
-    if answers > _LARGEST_CROSSED:
+    if answers > LARGEST_CROSSED:
         grr = " Or take mechanism = 'grr', whose answers are only as many as the cells." if used in _BITS else ""
         raise LdpstatsError(
             f"a group with {domain.size(group):,} cells and {answers:,} different answers: {' and '.join(group)}",
-            f"at most {_LARGEST_CROSSED:,} different answers",
+            f"at most {LARGEST_CROSSED:,} different answers",
             f"Form tables of fewer attributes.{grr}",
         )
 
@@ -133,7 +125,3 @@ def _noise(mechanism: Mechanism) -> MultinomialNoise:
         return noise
     assert isinstance(noise, SupportNoise)  # bits
     return PatternNoise(PatternChannel(noise))
-
-
-def _of_matrix(matrix: FloatArray) -> MultinomialNoise:
-    return MultinomialNoise(DenseChannel(tuple(map(tuple, matrix.tolist()))))

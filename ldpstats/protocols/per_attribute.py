@@ -35,9 +35,10 @@ class PerAttribute(AssignedQuestions):
 
     What one respondent answers on a split budget tells about several attributes together, too: for groups of
     more than one (`k` or `groups`) a table counts her randomized answers jointly, and its channel is the Kronecker
-    product of the attributes' channels. Every table then rests on all respondents. But the tables of one
-    collection are not independent of each other, since the same randomized answers stand behind all of them;
-    and the noise grows with every attribute that shares the budget. The level of a respondent is the sum over
+    product of the attributes' channels. Every table then rests on all respondents. The tables of one collection
+    are not independent of each other, since the same randomized answers stand behind all of them: the rows of
+    answers are kept, and tell how the errors of tables hang together. The noise grows with every attribute that
+    shares the budget. The level of a respondent is the sum over
     all attributes, the level of a group's table the sum over its own.
 
     The answers may also be bits, as RAPPOR collects them: with "sue" or "oue" what is crossed are patterns of bits,
@@ -213,14 +214,15 @@ class PerAttribute(AssignedQuestions):
         return rows, asked.identity, 0 if rng is None else len(rows)
 
     def _crossed_tables(self, answers: NDArray[Any], copies: NDArray[Any], simulated: int, parts: Parts) -> TableSet:
-        """Count rows of randomized answers, each so many times."""
-        privacy, sent = self.privacy(), self._sent
+        """Count rows of randomized answers, each so many times; they are kept, for what they tell together."""
+        privacy, rows = self.privacy(), self._sent.rows(answers, copies, parts, simulated)
         tables = [
             Table(
                 self.domain.project(group),
-                (sent.block(group, answers, copies, simulated),),
+                (rows.block(group),),
                 privacy.for_group(label(group)),
                 parts=parts,
+                rows=(rows,),
             )
             for group in self.groups
         ]

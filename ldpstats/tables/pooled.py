@@ -2,66 +2,226 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import IntArray, places_onto
+from ldpstats.arrays import FloatArray, IntArray, places_onto
 from ldpstats.blocks import Block
 from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError, one_line
-from ldpstats.estimation import Measured
+from ldpstats.estimation import Estimate, Measured
+from ldpstats.parts import Parts
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.tables.figures import Figures
+from ldpstats.tables.provenance import Summed
+from ldpstats.tables.rows import LARGEST_CROSSED, CrossedRows
+from ldpstats.tables.shared import (
+    REPORTS,
+    Common,
+    Part,
+    Stacked,
+    as_reported,
+    common_to,
+    linear_estimate,
+    overlapping,
+    reports_once,
+)
 from ldpstats.tables.table import Table
+
+# singular values below this share of the largest are rounding
+_SAME = 1e-9
+
+Placed: TypeAlias = tuple[int | None, Block]
+"""A block, and the number of the table that it is of; None, if rows of several tables were counted anew."""
+
+
+def pooled_table(tables: Sequence[Table], target: Domain, privacy: PrivacyStatement) -> Table:
+    """Return the table of all that reports tell about a target; refused where they leave cells open."""
+    about = [table for table, _, _ in onto(tables, target)]
+    blocks, parts = pooled_blocks(about, target), Parts.either(table.parts for table in about)
+    groups = tuple(table.attributes for table in about)
+    try:
+        if blocks is not None:
+            made = Table(
+                target, blocks, privacy, parts=parts, provenance=Summed(target.names, groups), rows=_rows(about)
+            )
+            assert made.unbiased.n
+            return made
+        measured = solved(pooled_measured(about, target))
+    except NotIdentifiedError as error:
+        raise NotIdentifiedError(
+            f"reports about {one_line(groups)} that leave cells of {' and '.join(target.names)} open",
+            "reports that together identify every cell",
+            "Collect these attributes together; reconstruct() fills in what a model says, and its bounds() say what is "
+            "known without one.",
+        ) from error
+    simulated = reports_once(about)[1]
+    shown = Estimate(measured.estimate, measured.covariance, measured.n, privacy, simulated)
+    provenance = Summed(target.names, groups, measured.bound)
+    figures = Figures(shown, measured)
+    return Table(
+        target, (), privacy, parts=parts, provenance=provenance, figures=figures, sources=tuple(about), method="pooled"
+    )
 
 
 def pooled_blocks(tables: Sequence[Table], target: Domain) -> tuple[Block, ...] | None:
-    """Return the reports of tables as reports about a target; None where some cannot be added up to it.
+    """Return the reports of tables as reports about a target; None where that cannot be done.
 
-    Those that tell nothing about it are left out.
+    Those that tell nothing about it are left out. Reports that several tables count are there once, and rows of answers
+    are counted together as far as they are about the target. None where some reports cannot be added up, and where
+    respondents stand behind several blocks whose answers were not counted together.
     """
-    found = []
-    for table, kept, of_cell in _onto(tables, target):
-        telling = [block for block in table.blocks if block.n and block.tells(of_cell, kept.size())]
-        added = [block.onto(kept, of_cell) for block in telling]
-        if not table.blocks or any(block is None for block in added):
-            return None
-        found += [(table, block.widened(target)) for block in added if block is not None]
-    once = [
-        block
-        for place, (table, block) in enumerate(found)
-        if not any(_same_reports(one, (table, block)) for one in found[:place])
-    ]
-    return tuple(once)
+    about = [table for table, _, _ in onto(tables, target)]
+    if not all(table.blocks for table in about):
+        return None
+    common = common_to(about)
+    together = _counted_together(about, target)
+    found: list[Placed] = [(None, rows.block(_asked(rows, target)).widened(target)) for rows in together]
+    for place, (table, kept, of_cell) in enumerate(onto(tables, target)):
+        for block in table.blocks:
+            if block.n and block.tells(of_cell, kept.size()) and not _among(block, table, together):
+                added = block.onto(kept, of_cell)
+                if added is None:
+                    return None
+                found.append((place, added.widened(target)))
+    once = _each_once(found, common)
+    return tuple(block for _, block in once) if _are_alone(once, common, together) else None
 
 
 def pooled_measured(tables: Sequence[Table], target: Domain) -> Measured:
-    """Return the sums of a target's cells that tables tell, as they were estimated without bias."""
+    """Return the sums of a target's cells that tables tell, as they were estimated without bias.
+
+    What the tables have in common is in the covariance; where that is not known, it is a bound.
+    """
+    telling = list(onto(tables, target))
+    about = [table for table, _, _ in telling]
+    n = reports_once(about)[0]
+    try:
+        stacked = Stacked.of(about)
+    except NotIdentifiedError:
+        return _measured_apart(telling, target, n)
+    sizes = [kept.size() for _, kept, _ in telling]
+    ends = np.cumsum([0, *sizes])
+    parts = [
+        Part(np.arange(start, start + size), np.eye(size)[:, of_cell])
+        for start, size, (_, _, of_cell) in zip(ends, sizes, telling, strict=False)
+    ]
+    estimates = [matrix @ linear_estimate(table)[0] for (_, matrix), table in zip(parts, about, strict=True)]
+    sums = [np.eye(kept.size())[:, _places(kept, target)] for _, kept, _ in telling]
+    covariance = stacked.covariance_of(parts, int(ends[-1]))
+    return Measured(np.vstack(sums), np.concatenate(estimates), covariance, n, stacked.bound)
+
+
+def solved(measured: Measured) -> Measured:
+    """Return the cells of a table, by least squares with the sums' variances, where sums and total identify them."""
+    cells = measured.sums.shape[1]
+    variances = np.diagonal(measured.covariance)
+    weights = 1 / np.sqrt(np.maximum(variances, variances.mean() / max(measured.n, 1)))
+    contrasts = _contrasts(cells)
+    rows = weights[:, None] * (measured.sums @ contrasts)
+    if np.linalg.matrix_rank(rows, tol=_SAME * np.abs(rows).max(initial=1.0)) < cells - 1:
+        raise NotIdentifiedError(f"sums that identify only some contrasts of {cells} cells", "sums that identify all")
+    told = contrasts @ np.linalg.pinv(rows) * weights
+    even = np.full(cells, 1 / cells)
+    estimate = even + told @ (measured.estimate - measured.sums @ even)
+    return Measured.of_cells(estimate, told @ measured.covariance @ told.T, measured.n, measured.bound)
+
+
+def _contrasts(cells: int) -> FloatArray:
+    """Return an orthonormal basis of the vectors that sum to zero."""
+    from scipy.linalg import helmert
+
+    return np.asarray(helmert(cells).T)
+
+
+def _measured_apart(telling: Sequence[tuple[Table, Domain, IntArray]], target: Domain, n: int) -> Measured:
+    """Return what tables measure of which some leave cells open; as a bound, where anybody is behind two of them."""
     from scipy.linalg import block_diag
 
-    sums, estimates, spreads, n = [], [], [], 0
-    for table, kept, of_cell in _onto(tables, target):
-        own = table.measured.onto(of_cell, kept.size())
-        axes = [target.names.index(name) for name in kept.names]
-        sums.append(own.sums[:, places_onto(target.shape, axes)])
-        estimates.append(own.estimate)
-        spreads.append(own.covariance)
-        n += own.n
-    return Measured(np.vstack(sums), np.concatenate(estimates), block_diag(*spreads), n)
+    found = [table.measured.onto(of_cell, kept.size()) for table, kept, of_cell in telling]
+    sums = [own.sums[:, _places(kept, target)] for own, (_, kept, _) in zip(found, telling, strict=True)]
+    shared = bool(overlapping([table for table, _, _ in telling]))
+    spread = block_diag(*(own.covariance for own in found)) * (len(found) if shared else 1)
+    bounds = [own.bound for own in found if own.bound]
+    bound = REPORTS if shared else next(iter(bounds), "")
+    return Measured(np.vstack(sums), np.concatenate([own.estimate for own in found]), spread, n, bound)
 
 
-def _onto(tables: Sequence[Table], target: Domain) -> Iterator[tuple[Table, Domain, IntArray]]:
+def onto(tables: Sequence[Table], target: Domain) -> Iterator[tuple[Table, Domain, IntArray]]:
     """Yield the tables that bear upon a target, what they have in common with it, and the sum of each cell there."""
     telling = [table for table in tables if table.n and not set(table.attributes).isdisjoint(target.names)]
     if not telling:
         raise NotIdentifiedError(
             f"no reports about {one_line(target.names)}", f"tables about {one_line(target.names)}, or some of them"
         )
-    for table in telling:
+    for table in map(as_reported, telling):
         kept = target.project([name for name in target.names if name in table.attributes])
         yield table, kept, places_onto(table.shape, [table.attributes.index(name) for name in kept.names])
 
 
-def _same_reports(one: tuple[Table, Block], other: tuple[Table, Block]) -> bool:
-    """Say whether two tables count the same answers of the same respondents."""
-    (first, block), (second, again) = one, other
-    return first is not second and block.answers == again.answers and first.parts.overlap(second.parts)
+def _places(kept: Domain, target: Domain) -> IntArray:
+    """Return the cell of a smaller table that every cell of a target belongs to."""
+    return places_onto(target.shape, [target.names.index(name) for name in kept.names])
+
+
+def _asked(rows: CrossedRows, target: Domain) -> tuple[str, ...]:
+    """Return the attributes of a target that rows hold an answer to."""
+    return tuple(name for name in target.names if name in rows.domain.categories)
+
+
+def _counted_together(tables: Sequence[Table], target: Domain) -> list[CrossedRows]:
+    """Return the rows whose answers about a target can be counted together, those with most respondents first."""
+    kept: list[CrossedRows] = []
+    for rows in sorted({id(one): one for table in tables for one in table.rows}.values(), key=lambda one: -one.n):
+        names = _asked(rows, target)
+        same = rows.domain.project(names) == target.project(names)
+        affordable = same and rows.n and rows.outputs_to(names) <= LARGEST_CROSSED
+        if affordable and not any(rows.parts.overlap(one.parts) for one in kept):
+            kept.append(rows)
+    return kept
+
+
+def _among(block: Block, table: Table, together: Sequence[CrossedRows]) -> bool:
+    """Say whether a block counts rows that are counted together, or some of them."""
+    return any(rows.are_behind(block) and _within(rows, together) for rows in table.rows)
+
+
+def _within(rows: CrossedRows, together: Sequence[CrossedRows]) -> bool:
+    """Say whether the respondents of rows are among those of others."""
+    return any(rows is one or rows.parts.common(one.parts) == rows.n for one in together)
+
+
+def _each_once(found: Sequence[Placed], common: Mapping[tuple[int, int], Common]) -> list[Placed]:
+    """Leave out blocks of answers that a block of another table counts, too: the one with more reports stays."""
+    once: list[Placed] = []
+    for place, block in sorted(found, key=lambda one: (-one[1].n, -one[1].question.answers)):
+        again = (
+            block.answers == other.answers and place is not None and known is not None and _pair(place, known) in common
+            for known, other in once
+        )
+        if not any(again):
+            once.append((place, block))
+    # in the order in which they came
+    return [one for one in found if any(one[1] is block for _, block in once)]
+
+
+def _are_alone(
+    blocks: Sequence[Placed], common: Mapping[tuple[int, int], Common], together: Sequence[CrossedRows]
+) -> bool:
+    """Say whether no respondent is behind two blocks."""
+    places = sorted({place for place, _ in blocks if place is not None})
+    pairs = [common[pair] for pair in combinations(places, 2) if pair in common]
+    return all(
+        not found.unknown and all(any(rows is one for one in together) for _, _, rows in found.rows) for found in pairs
+    )
+
+
+def _pair(one: int, other: int) -> tuple[int, int]:
+    return min(one, other), max(one, other)
+
+
+def _rows(tables: Sequence[Table]) -> tuple[CrossedRows, ...]:
+    return tuple({id(one): one for table in tables for one in table.rows}.values())

@@ -34,10 +34,16 @@ COLLECTED = Collected()
 class Summed:
     """Cells of a collected table, added up: over attributes that are left out, or categories put together.
 
+    A view that pools what several tables tell about the same attributes is a sum of their cells, too.
+
     Parameters
     ----------
     of : tuple of str
-        The attributes of that table.
+        The attributes of that table; of a pooled view, its own.
+    pooled : tuple of tuples of str
+        The attributes of the tables that were pooled.
+    bound : str
+        Why the covariance of what was pooled is an upper bound, in words.
     """
 
     kind: ClassVar[str] = "summed"
@@ -46,11 +52,17 @@ class Summed:
     refused: ClassVar[str] = ""
 
     of: tuple[str, ...]
+    pooled: Groups = ()
+    bound: str = ""
 
     @property
     def words(self) -> str:
         """What was added up."""
-        return f"Added up from the table of {' and '.join(self.of)}."
+        if not self.pooled:
+            return f"Added up from the table of {' and '.join(self.of)}."
+        tables = "; ".join(" and ".join(group) for group in self.pooled)
+        why = f" In them, {self.bound}." if self.bound else ""
+        return f"All that reports tell about {' and '.join(self.of)}, each counted once: pooled from {tables}.{why}"
 
     def summed(self, of: tuple[str, ...]) -> Summed:  # noqa: ARG002  # sums of sums are sums of the first table
         """Return the provenance of sums of the cells of such a table."""
@@ -58,7 +70,8 @@ class Summed:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {"kind": self.kind, "of": list(self.of), "assumption": None}
+        pooled = {"pooled": [list(group) for group in self.pooled]} if self.pooled else {}
+        return {"kind": self.kind, "of": list(self.of), **pooled, "assumption": None}
 
 
 @dataclass(frozen=True, slots=True)

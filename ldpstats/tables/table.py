@@ -31,6 +31,7 @@ from ldpstats.parts import Parts, new_identity
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.figures import Figures, FromReports
 from ldpstats.tables.provenance import COLLECTED, Provenance, Reconstructed
+from ldpstats.tables.rows import CrossedRows
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -65,6 +66,9 @@ class Table:
         What is shown instead of an estimate from the blocks.
     sources : tuple of Table
         The tables that one with figures was made of.
+    rows : tuple of CrossedRows
+        What the respondents answered to further attributes, too, where that was kept: it tells how the errors of tables
+        hang together whose blocks count answers of the same rows.
     """
 
     domain: Domain
@@ -75,6 +79,7 @@ class Table:
     provenance: Provenance = COLLECTED
     figures: Figures | None = None
     sources: tuple[Table, ...] = ()
+    rows: tuple[CrossedRows, ...] = ()
 
     def __post_init__(self) -> None:
         if self.parts is _OWN and self.blocks and not self.figures:
@@ -88,7 +93,9 @@ class Table:
                     f"a block about {question.attributes} of shape {question.shape}",
                     f"blocks about {self.attributes} of shape {self.shape}",
                 )
-        promised = min([self.privacy.epsilon, *self.privacy.per_group.values()])
+        # the levels of several groups are those of their own tables: all of a respondent's answers may cost more
+        alone = self.privacy.per_group.values() if len(self.privacy.per_group) == 1 else ()
+        promised = min([self.privacy.epsilon, *alone])
         for spent in (min(block.noise.epsilon, _RESOLVED) for block in self.blocks):
             refuse_less(promised, spent, "every report behind the table")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,12 +18,16 @@ from ldpstats.domain import Classes, Domain
 from ldpstats.envelope import opened, sealed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED, ChannelFit
-from ldpstats.noise import in_brackets, simulation
+from ldpstats.noise import Tally, in_brackets, simulation
 from ldpstats.parts import Parts
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.tables.pooled import pooled_table
+from ldpstats.tables.rows import CrossedRows, merged_rows
+from ldpstats.tables.shared import reports_once, sharing_in_words
 from ldpstats.tables.table import Table, fit_of, refuse_less
 
-_SAVED = ("table set", 3)
+_SAVED = ("table set", 4)
+T = TypeVar("T")
 
 
 class TableSet:
@@ -72,6 +77,26 @@ class TableSet:
         """Return the same tables, all estimated by this method; see `Table.estimated_by`."""
         return TableSet(self.domain, [table.estimated_by(method) for table in self], self.privacy)
 
+    def pooled(self, attributes: str | Sequence[str]) -> Table:
+        """Return a table of all that the reports tell about some attributes, each report counted once.
+
+        A table of a set rests on the reports that were asked exactly that; here those about other attributes join
+        them, with their margins. Crossed answers are counted together about any attributes, as far as they have no
+        more than 1,024 different answers. Where a respondent stands behind several tables, and her answers were not
+        counted together, the covariance is an upper bound, and the summary says so. Where reports leave cells open it
+        is refused.
+
+        Examples
+        --------
+        >>> from ldpstats import Domain, SampledGroups
+        >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "old"]})
+        >>> tables = SampledGroups(domain, epsilon=1.0).simulate(np.full(8, 1000), rng=1)
+        >>> one, all_of_them = tables["sex", "car"].marginal("sex"), tables.pooled("sex")
+        >>> (one.n, one.std_err.round(4)), (all_of_them.n, all_of_them.std_err.round(4))
+        ((2666, array([0.0322, 0.0322])), (5333, array([0.0228, 0.0228])))
+        """
+        return pooled_table(list(self), self.domain.project(attributes), self.privacy)
+
     def collapse(self, classes: Classes) -> TableSet:
         """Put categories together in all tables that have them; see `Table.collapse`."""
         domain, _ = self.domain.collapsed(classes)
@@ -81,15 +106,19 @@ class TableSet:
             tables.append(table.collapse(own) if own else table)
         return TableSet(domain, tables, self.privacy)
 
+    @cached_property
+    def _counted(self) -> tuple[int, int]:
+        return reports_once(list(self))
+
     @property
     def n(self) -> int:
-        """The number of reports behind all tables; one that stands behind several counts in each of them."""
-        return sum(table.n for table in self)
+        """The number of reports behind all tables, each counted once, however many tables it stands behind."""
+        return self._counted[0]
 
     @property
     def simulated(self) -> int:
         """How many of these reports came from a simulation."""
-        return sum(table.simulated for table in self)
+        return self._counted[1]
 
     @property
     def collections(self) -> tuple[str, ...]:
@@ -103,8 +132,8 @@ class TableSet:
             raise LdpstatsError(f"table sets over {self.domain!r} and {other.domain!r}", "table sets over one domain")
         privacy = self.privacy.joined(other.privacy)
         _refuse_same_reports(self, other)
-        groups = dict.fromkeys([*self._tables, *other._tables])
-        merged = [_merged_tables(self._tables.get(group), other._tables.get(group)) for group in groups]
+        groups, rows = dict.fromkeys([*self._tables, *other._tables]), _MergedRows()
+        merged = [_merged_tables(self._tables.get(group), other._tables.get(group), rows) for group in groups]
         return TableSet(self.domain, merged, privacy)
 
     def __radd__(self, other: object) -> TableSet:
@@ -137,6 +166,7 @@ class TableSet:
             f"{len(self)} tables over {len(self.domain)} attributes from {self.n:,} reports{kind}",
             *(f"privacy: {line}" for line in self.privacy.lines()),
             self.to_frame().to_string(index=False),
+            *sharing_in_words(list(self)),
             ASSUMED,
             *self.channel_fit().warning,
         ]
@@ -153,15 +183,20 @@ class TableSet:
                 "tables that still have their reports",
                 "Save the collected set instead.",
             )
-        # tables of the same respondents share what says who they are
-        places = {parts: place for place, parts in enumerate(dict.fromkeys(table.parts for table in self))}
+        # tables of the same respondents share what says who they are, and tables of the same reports these
+        rows = list({id(one): one for table in self for one in table.rows}.values())
+        everybody = [*(table.parts for table in self), *(one.parts for one in rows)]
+        places = {parts: place for place, parts in enumerate(dict.fromkeys(everybody))}
+        tallies = {_content(block): block for table in self for block in table.blocks}
+        numbers = {content: place for place, content in enumerate(tallies)}
         tables = [
             {
                 "privacy": table.privacy.to_dict(),
                 "attributes": list(table.attributes),
-                "blocks": [b.to_dict() for b in table.blocks],
+                "blocks": [_asked(block) | {"tally": numbers[_content(block)]} for block in table.blocks],
                 "method": table.method,
                 "parts": places[table.parts],
+                "rows": [next(place for place, one in enumerate(rows) if one is own) for own in table.rows],
             }
             for table in self
         ]
@@ -169,6 +204,8 @@ class TableSet:
             "domain": self.domain.to_dict(),
             "privacy": self.privacy.to_dict(),
             "parts": [parts.to_list() for parts in places],
+            "rows": [one.to_dict() | {"parts": places[one.parts]} for one in rows],
+            "tallies": [_answered(block) for block in tallies.values()],
             "tables": tables,
         }
         return sealed(*_SAVED, body)
@@ -181,18 +218,54 @@ class TableSet:
     @classmethod
     def _read(cls, body: Mapping[str, Any]) -> TableSet:
         domain = Domain(body["domain"])
-        parts = [Parts.from_list(plain) for plain in body["parts"]]
-        tables = [_table_from_dict(domain, parts, table) for table in body["tables"]]
+        reading = _Reading(domain, body)
+        tables = [reading.table(plain) for plain in body["tables"]]
         return cls(domain, tables, PrivacyStatement(**body["privacy"]))
 
 
-def _table_from_dict(domain: Domain, parts: Sequence[Parts], plain: Mapping[str, Any]) -> Table:
-    blocks = tuple(Block.from_dict(block) for block in plain["blocks"])
-    privacy, own = PrivacyStatement(**plain["privacy"]), parts[at_least(plain["parts"], 0, "the place of parts")]
-    table = Table(domain.project(plain["attributes"]), blocks, privacy, method=plain["method"], parts=own)
-    if table.n > own.n:
-        raise LdpstatsError(f"{table.n:,} reports of {own.n:,} respondents", "one report of a respondent")
-    return table
+class _Reading:
+    """What tables of a saved set refer to: it is read once, and shared by them."""
+
+    def __init__(self, domain: Domain, body: Mapping[str, Any]) -> None:
+        self._domain, self._tallies = domain, body["tallies"]
+        self._parts = [Parts.from_list(plain) for plain in body["parts"]]
+        self._rows = [CrossedRows.from_dict(plain, domain, _at(self._parts, plain["parts"])) for plain in body["rows"]]
+        self._read: dict[int, Tally] = {}
+
+    def table(self, plain: Mapping[str, Any]) -> Table:
+        """Read a table."""
+        blocks = tuple(map(self._block, plain["blocks"]))
+        privacy, own = PrivacyStatement(**plain["privacy"]), _at(self._parts, plain["parts"])
+        rows = tuple(_at(self._rows, place) for place in plain["rows"])
+        domain = self._domain.project(plain["attributes"])
+        table = Table(domain, blocks, privacy, method=plain["method"], parts=own, rows=rows)
+        if table.n > own.n:
+            raise LdpstatsError(f"{table.n:,} reports of {own.n:,} respondents", "one report of a respondent")
+        return table
+
+    def _block(self, plain: Mapping[str, Any]) -> Block:
+        place = at_least(plain["tally"], 0, "the place of a tally")
+        block = Block.from_dict({**plain, **self._tallies[place]})
+        return replace(block, tally=self._read.setdefault(place, block.tally))
+
+
+def _at(shared: Sequence[T], place: object) -> T:
+    return shared[at_least(place, 0, "the place of what tables share")]
+
+
+def _asked(block: Block) -> dict[str, Any]:
+    plain = block.to_dict()
+    return {name: plain[name] for name in ("attributes", "shape", "classes", "answers")}
+
+
+def _answered(block: Block) -> dict[str, Any]:
+    plain = block.to_dict()
+    return {name: plain[name] for name in ("noise", "counts", "n", "simulated")}
+
+
+def _content(block: Block) -> Hashable:
+    """Return all that a tally says."""
+    return block.noise, block.tally.counts.tobytes(), block.n, block.tally.simulated
 
 
 def _refuse_same_reports(ours: TableSet, theirs: TableSet) -> None:
@@ -220,7 +293,21 @@ def _by_unit(tables: TableSet) -> dict[tuple[int, ...], dict[Parts, list[frozens
     return found
 
 
-def _merged_tables(one: Table | None, other: Table | None) -> Table:
+class _MergedRows:
+    """Rows of two sets, added up once for all tables that they are behind."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], tuple[CrossedRows, ...]] = {}
+
+    def of(self, one: Table, other: Table) -> tuple[CrossedRows, ...]:
+        """Return the rows behind the sum of two tables."""
+        both = tuple(map(id, (*one.rows, *other.rows)))
+        if both not in self._known:
+            self._known[both] = merged_rows(one.rows, other.rows)
+        return self._known[both]
+
+
+def _merged_tables(one: Table | None, other: Table | None, rows: _MergedRows) -> Table:
     if one is None or other is None:
         found = one or other
         assert found is not None  # the group came from one of the two sets
@@ -242,6 +329,7 @@ def _merged_tables(one: Table | None, other: Table | None) -> Table:
         blocks=blocks,
         privacy=one.privacy.joined(other.privacy),
         parts=Parts.together([one.parts, other.parts]),
+        rows=rows.of(one, other),
     )
 
 
@@ -250,9 +338,9 @@ def _merged_blocks(known: tuple[Block, ...], added: tuple[Block, ...]) -> tuple[
     blocks = list(known)
     places: dict[Hashable, int] = {}
     for place, block in enumerate(known):
-        places.setdefault(block.asked, place)
+        places.setdefault((block.asked, block.answers), place)
     for block in added:
-        place = places.setdefault(block.asked, len(blocks))
+        place = places.setdefault((block.asked, block.answers), len(blocks))
         if place == len(blocks):
             blocks.append(block)
         else:

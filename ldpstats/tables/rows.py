@@ -1,0 +1,185 @@
+"""Rows: the randomized answers of respondents to several attributes, kept so that any can be counted together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import IntArray, at_least, counts_array
+from ldpstats.blocks import Block
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError
+from ldpstats.noise import DenseChannel, MultinomialNoise, Tally, noise_from_dict
+from ldpstats.parts import Parts
+from ldpstats.questions import Question
+
+LARGEST_CROSSED = 1 << 10
+"""The most outputs that the answers to several attributes may have together to be counted as one."""
+_PACKED = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossedRows:
+    """What respondents answered to every attribute, each answer randomized by itself: different rows, and how often.
+
+    Parameters
+    ----------
+    domain : Domain
+        The attributes that they were asked for.
+    noises : tuple of MultinomialNoise
+        What each answer was seen through.
+    answers : array of int, shape (rows, attributes)
+        Different rows of outputs, in lexical order.
+    copies : array of int, shape (rows,)
+        How many respondents sent each of them.
+    parts : Parts
+        Who these respondents are.
+    simulated : int
+        How many of them came from a simulation.
+    """
+
+    domain: Domain
+    noises: tuple[MultinomialNoise, ...]
+    answers: IntArray
+    copies: IntArray
+    parts: Parts
+    simulated: int = 0
+
+    def __post_init__(self) -> None:
+        proper = self.answers.shape == (self.copies.size, len(self.noises)) and len(self.noises) == len(self.domain)
+        if not proper or np.any((self.answers < 0) | (self.answers >= np.array(self.outputs))):
+            raise LdpstatsError(
+                f"{self.copies.size} rows of shape {self.answers.shape} for {len(self.domain)} attributes",
+                f"a row for each number of copies, of answers below {self.outputs}",
+            )
+
+    @classmethod
+    def counted(
+        cls,
+        domain: Domain,
+        noises: Sequence[MultinomialNoise],
+        answers: NDArray[Any],
+        copies: NDArray[Any],
+        parts: Parts,
+        simulated: int = 0,
+    ) -> CrossedRows:
+        """Count rows that may come several times."""
+        outputs = [noise.outputs for noise in noises]
+        rows, places = _different(answers.astype(np.int64), outputs)
+        often = np.bincount(places, weights=copies, minlength=len(rows)).astype(np.int64)
+        return cls(domain, tuple(noises), rows, often, parts, simulated)
+
+    @property
+    def n(self) -> int:
+        """How many respondents there are."""
+        return int(self.copies.sum())
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """How many different answers there are to every attribute."""
+        return tuple(noise.outputs for noise in self.noises)
+
+    def sent(self, attributes: Iterable[str]) -> IntArray:
+        """Return every row's answers to some attributes as one number, that of the last one varying fastest."""
+        axes = [self.domain.names.index(name) for name in attributes]
+        numbers = np.ravel_multi_index(tuple(self.answers[:, axes].T), [self.outputs[axis] for axis in axes])
+        return np.asarray(numbers, dtype=np.int64)
+
+    def counts(self, attributes: Sequence[str]) -> NDArray[np.int64]:
+        """Return how often every answer to some attributes was given."""
+        sent = self.sent(attributes)
+        return np.bincount(sent, weights=self.copies, minlength=self.outputs_to(attributes)).astype(np.int64)
+
+    def outputs_to(self, attributes: Iterable[str]) -> int:
+        """Return how many different answers there are to some attributes together."""
+        return prod(self.outputs[self.domain.names.index(name)] for name in attributes)
+
+    def block(self, attributes: Sequence[str]) -> Block:
+        """Count the answers to some attributes together: their channel is the Kronecker product of the attributes'."""
+        matrices = [self.noises[self.domain.names.index(name)].channel.matrix() for name in attributes]
+        channel = DenseChannel(tuple(map(tuple, reduce(np.kron, matrices).tolist())))
+        tally = Tally(MultinomialNoise(channel), self.counts(attributes), self.n, self.simulated)
+        return Block(Question.of(self.domain, attributes), tally, tuple(attributes))
+
+    def are_behind(self, block: Block) -> bool:
+        """Say whether a block counts these rows' answers to its attributes and nothing else."""
+        names = self.numbering(block)
+        if block.n != self.n or not set(names) <= set(self.domain.names):
+            return False
+        plain = Question.of(self.domain, names).reordered(block.question.attributes)
+        if plain != block.question or block.noise.outputs != self.outputs_to(names):
+            return False
+        return np.array_equal(block.tally.counts, self.counts(names))
+
+    @staticmethod
+    def numbering(block: Block) -> tuple[str, ...]:
+        """Return the attributes of a block in the order in which its outputs are numbered, the last one fastest."""
+        asked = block.question.attributes
+        return block.answers if set(block.answers) == set(asked) else asked
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """What was asked, and through which noise; rows that agree in it may be added."""
+        return self.domain.names, self.domain.shape, self.noises
+
+    def __add__(self, other: CrossedRows) -> CrossedRows:
+        if not isinstance(other, CrossedRows):
+            return NotImplemented
+        if self.asked != other.asked:
+            raise LdpstatsError("rows of answers to other questions", "rows that were asked the same")
+        return CrossedRows.counted(
+            self.domain,
+            self.noises,
+            np.concatenate([self.answers, other.answers]),
+            np.concatenate([self.copies, other.copies]),
+            Parts.together([self.parts, other.parts]),
+            self.simulated + other.simulated,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows as plain values, but for who sent them."""
+        return {
+            "attributes": list(self.domain.names),
+            "noises": [noise.to_dict() for noise in self.noises],
+            "answers": self.answers.T.tolist(),
+            "copies": self.copies.tolist(),
+            "simulated": self.simulated,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any], domain: Domain, parts: Parts) -> CrossedRows:
+        """Read what `to_dict` wrote, given the set's domain and who sent them."""
+        noises = tuple(noise_from_dict(one) for one in plain["noises"])
+        asked = domain.project(plain["attributes"])
+        if not all(isinstance(one, MultinomialNoise) for one in noises) or len(plain["answers"]) != len(asked):
+            raise LdpstatsError(f"rows of {len(plain['answers'])} answers", f"an answer to each of {asked.names}")
+        copies = counts_array(np.asarray(plain["copies"]), len(plain["copies"]), "copies of rows")
+        answers = np.array(plain["answers"], dtype=np.int64).T.reshape(copies.size, len(asked))
+        simulated = at_least(plain["simulated"], 0, "simulated", most=int(copies.sum()))
+        if copies.sum() != parts.n:
+            raise LdpstatsError(f"{copies.sum():,} rows of {parts.n:,} respondents", "one row of a respondent")
+        return cls(asked, noises, answers, copies, parts, simulated)  # type: ignore[arg-type]  # all are multinomial
+
+
+def merged_rows(known: tuple[CrossedRows, ...], added: tuple[CrossedRows, ...]) -> tuple[CrossedRows, ...]:
+    """Add rows of other respondents to the first ones that were asked the same, or append them."""
+    rows = list(known)
+    for one in added:
+        place = next((place for place, other in enumerate(rows) if other.asked == one.asked), len(rows))
+        rows[place:] = [rows[place] + one, *rows[place + 1 :]] if place < len(rows) else [one]
+    return tuple(rows)
+
+
+def _different(answers: IntArray, outputs: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """Return the different rows in lexical order, and the place of every row among them."""
+    if prod(outputs) < _PACKED:
+        packed, places = np.unique(np.ravel_multi_index(tuple(answers.T), outputs), return_inverse=True)
+        return np.column_stack(np.unravel_index(packed, outputs)).astype(np.int64), places.ravel()
+    rows, places = np.unique(answers, axis=0, return_inverse=True)
+    return rows, places.ravel()
