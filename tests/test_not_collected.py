@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import product
 from typing import Any
 
@@ -108,6 +109,13 @@ def test_bounds_follow_the_axes_the_margins_and_the_classes() -> None:
     together = made.collapse(classes).bounds()
     assert together.upper[0, 0] >= limits.upper[:2, :2].max() - 1e-5
     assert together.point_upper[1, 1] == pytest.approx(limits.point_upper[2, 2], abs=0.01)
+
+
+def test_a_table_that_was_not_collected_travels_to_another_process() -> None:
+    made = reconstruct(asked(both_causes()), ["a", "c"]).collapse({"a": {"x or y": ["x", "y"]}})
+    sent = pickle.loads(pickle.dumps(made))  # noqa: S301  # written one line before
+    assert np.array_equal(sent.estimate, made.estimate)
+    assert np.array_equal(sent.bounds().point_upper, made.bounds().point_upper)
 
 
 def test_consistent_tables_are_not_counted_again() -> None:

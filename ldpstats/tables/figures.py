@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.domain import Classes, Domain
@@ -51,7 +52,11 @@ class Wider:
     def collapsed(self, classes: Classes) -> Wider:
         """Put categories of its attributes together."""
         domain, of_cell = self.domain.collapsed_cells(classes)
-        return Wider(domain, lambda: self.measured().onto(of_cell, domain.size()))
+        return Wider(domain, partial(_summed, self.measured, of_cell, domain.size()))
+
+
+def _summed(measured: Callable[[], Measured], of_cell: IntArray, size: int) -> Measured:
+    return measured().onto(of_cell, size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
