@@ -18,7 +18,7 @@ from ldpstats.estimation.likelihood import (
     mixture_em,
     most_likely,
 )
-from ldpstats.estimation.measured import Measured, measured_by
+from ldpstats.estimation.measured import Measured, measured_by, steadied
 from ldpstats.estimation.methods import METHODS, ProcessedEstimate, known_method, processed
 from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance
@@ -68,6 +68,7 @@ __all__ = [
     "refuse_empty",
     "repeated_functions",
     "report_sizes",
+    "steadied",
     "tally_fit",
     "two_blocks",
     "unbiased",

@@ -13,6 +13,7 @@ from ldpstats.arrays import FloatArray, significance
 from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import ASSUMED, ChannelFit, Estimate, LinearPooling
+from ldpstats.estimation import steadied as shares_of
 from ldpstats.inference.confidence import Inversion
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.privacy import PrivacyStatement
@@ -249,8 +250,7 @@ def steadied(table: Table, cells: Estimate) -> Estimate:
 
     The covariance at a nearly empty cell vanishes; here it does not.
     """
-    proper = np.maximum(cells.estimate, 0)
-    shares = (cells.n * proper / proper.sum() + 0.5) / (cells.n + proper.size / 2)
+    shares = shares_of(cells)
     spread = LinearPooling(own_reports(table)).covariance(shares)
     return replace(cells, estimate=shares, spread=spread, bounds=None, own=None)
 

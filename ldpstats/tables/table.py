@@ -20,10 +20,12 @@ from ldpstats.estimation import (
     TABLE_METHODS,
     ChannelFit,
     Estimate,
+    LinearPooling,
     Measured,
     channel_fit,
     measured_by,
     refuse_empty,
+    steadied,
 )
 from ldpstats.identification import Bounds, bounds_of
 from ldpstats.noise import in_brackets, simulation
@@ -371,8 +373,12 @@ class Table:
         """Return what is measured; of a collected table its pooled cells."""
         if self.figures:
             return self.measured if self.blocks else self.figures.measured
+        blocks = [block for block in self.blocks if block.n]
+        if len(blocks) == 1 and blocks[0].question.is_bijection:
+            own = measured_by(blocks)
+            return Measured.of_cells(own.sums.T @ own.estimate, own.sums.T @ own.covariance @ own.sums, own.n)
         found = self.unbiased
-        return Measured.of_cells(found.estimate, found.covariance, found.n)
+        return Measured.of_cells(found.estimate, LinearPooling(blocks).covariance(steadied(found)), found.n)
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return a row per cell, labelled by category: estimate, std_err and pointwise interval.
