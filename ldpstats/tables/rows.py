@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from math import prod
 from typing import Any
 
@@ -24,7 +24,7 @@ LARGEST_CROSSED = 1 << 10
 _PACKED = 1 << 62
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CrossedRows:
     """What respondents answered to every attribute, each answer randomized by itself: different rows, and how often.
 
@@ -75,7 +75,7 @@ class CrossedRows:
         often = np.bincount(places, weights=copies, minlength=len(rows)).astype(np.int64)
         return cls(domain, tuple(noises), rows, often, parts, simulated)
 
-    @property
+    @cached_property
     def n(self) -> int:
         """How many respondents there are."""
         return int(self.copies.sum())

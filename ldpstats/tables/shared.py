@@ -108,17 +108,21 @@ class Counted:
 
     def with_sum(self, parts: Sequence[Part], size: int) -> dict[int, FloatArray]:
         """Return the covariance of each table's estimate with a sum of all tables, both as far as rows are behind."""
+        from scipy.sparse import csr_array
+
         many, n = self.rows.copies.size, self.rows.n
         step = max(1, _AT_ONCE // max(size, 1))
         sums = {one: np.zeros((weights.shape[1], size)) for one, weights in self.weights.items()}
         for first in range(0, many, step):
             chunk = slice(first, first + step)
-            copies = self.rows.copies[chunk, None]
+            copies = self.rows.copies[chunk]
             told = np.zeros((copies.size, size))
             for one, weights in self.weights.items():
                 told[:, parts[one].places] += (parts[one].matrix @ weights)[:, self.sent[one][chunk]].T
-            for one, total in sums.items():
-                np.add.at(total, self.sent[one][chunk], copies * told)
+            for one, sent in self.sent.items():
+                shape = (len(sums[one]), copies.size)
+                by_output = csr_array((copies, (sent[chunk], np.arange(copies.size))), shape)
+                sums[one] = sums[one] + np.asarray(by_output @ told)
         found = {}
         for one, total in sums.items():
             outputs = total / n - np.outer(self.counts(one) / n, total.sum(axis=0) / n)
@@ -272,12 +276,14 @@ def overlapping(tables: Sequence[Table]) -> dict[tuple[int, int], int]:
         for unit in table.parts.asked:
             asked[unit].append(place)
     pairs = sorted({pair for places in asked.values() for pair in combinations(places, 2)})
-    known: dict[tuple[Parts, Parts], int] = {}
+    numbers: dict[Parts, int] = {}
+    number = [numbers.setdefault(table.parts, len(numbers)) for table in tables]
+    known: dict[tuple[int, int], int] = {}
     found = {}
     for one, other in pairs:
-        both = (tables[one].parts, tables[other].parts)
+        both = number[one], number[other]
         if both not in known:
-            known[both] = both[0].common(both[1])
+            known[both] = tables[one].parts.common(tables[other].parts)
         if known[both]:
             found[one, other] = known[both]
     return found
