@@ -264,8 +264,8 @@ def _answered(block: Block) -> dict[str, Any]:
 
 
 def _content(block: Block) -> Hashable:
-    """Return all that a tally says."""
-    return block.noise, block.tally.counts.tobytes(), block.n, block.tally.simulated
+    """Return all that a tally says, and of which answers."""
+    return block.answers, block.noise, block.tally.counts.tobytes(), block.n, block.tally.simulated
 
 
 def _refuse_same_reports(ours: TableSet, theirs: TableSet) -> None:
