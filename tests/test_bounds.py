@@ -107,7 +107,7 @@ def test_identified_sets_are_those_of_linear_programmes(groups: list[tuple[str, 
 def test_limits_with_confidence_are_those_of_cone_programmes(seed: int) -> None:
     """The oracle takes one sum less of every margin, so that its covariance has an inverse."""
     joint = some_joint(ABC, seed)
-    every = measured(ABC, [("a", "b"), ("c",)], joint, seed=seed)
+    every = replace(measured(ABC, [("a", "b"), ("c",)], joint, seed=seed), n=MANY)
     kept = [0, 1, 2, 3, 4, 6]
     some = replace(
         every, sums=every.sums[kept], estimate=every.estimate[kept], covariance=every.covariance[np.ix_(kept, kept)]
@@ -125,11 +125,11 @@ def test_several_measurements_of_one_sum_are_pooled_by_precision() -> None:
     """Twice the same margin, from 1,000 and from 3,000 respondents, is the margin of 4,000."""
     estimates, sizes = np.array([0.30, 0.34]), np.array([1000, 3000])
     row = sums_of(ABC, ("a",))[:1]
-    one = Measured(np.vstack([row, row]), estimates, np.diag(0.2 / sizes), 4000)
+    one = Measured(np.vstack([row, row]), estimates, np.diag(0.2 / sizes), MANY)
     found = Identified.of(one)
     assert (found.df, found.spare) == (1, 1)
     np.testing.assert_allclose(found.values, [0.33], atol=1e-12)
-    np.testing.assert_allclose(found.root**2, [[0.2 / 4000]], rtol=1e-9)
+    np.testing.assert_allclose(found.root**2, [[0.2 / 4000]], rtol=1e-6)
     assert found.disagreement == pytest.approx(0.04**2 / (0.2 / 1000 + 0.2 / 3000))
     assert found.pvalue == pytest.approx(chi2.sf(found.disagreement, 1))
 
@@ -143,8 +143,8 @@ def test_sums_that_agree_by_design_and_known_totals_count_once() -> None:
     margins = np.vstack([sums_of(ABC, ("a",)), sums_of(ABC, ("b",)), np.ones(12)])
     merge = margins @ np.linalg.pinv(cells)
     every = np.vstack([np.eye(6), merge])
-    one = Measured(np.vstack([cells, margins]), every @ own, every @ covariance @ every.T, n)
-    found, alone = bounds_of(ABC, one, ["a", "c"]), bounds_of(ABC, Measured(cells, own, covariance, n), ["a", "c"])
+    one = Measured(np.vstack([cells, margins]), every @ own, every @ covariance @ every.T, MANY)
+    found, alone = bounds_of(ABC, one, ["a", "c"]), bounds_of(ABC, Measured(cells, own, covariance, MANY), ["a", "c"])
     assert found.df == alone.df == 5
     assert found.pvalue == 1
     np.testing.assert_allclose(found.to_frame(), alone.to_frame(), atol=1e-6)
@@ -162,7 +162,7 @@ def test_known_margins_give_frechets_bounds_up_to_a_respondent() -> None:
 
 
 def test_cells_that_nobody_reported_are_not_known_to_be_empty() -> None:
-    """Twenty respondents without noise, none of them in two cells: by the covariance these are zero for certain."""
+    """Twenty respondents without noise, none of them in one cell: by the covariance it is empty for certain."""
     shares = np.array([[0.5, 0.3], [0.2, 0.0]]).ravel()
     one = Measured(np.eye(4), shares, (np.diag(shares) - np.outer(shares, shares)) / 20, 20)
     found = bounds_of(Domain({"a": [0, 1], "b": [0, 1]}), one, ["a", "b"])
@@ -364,7 +364,7 @@ def test_pointwise_limits_have_the_degrees_of_freedom_of_what_they_rest_on() -> 
 
 def test_pointwise_limits_of_identified_cells_are_their_normal_intervals() -> None:
     joint = some_joint(ABC, 5, 20.0)
-    one = measured(ABC, [("a", "b", "c")], joint, 5000)
+    one = replace(measured(ABC, [("a", "b", "c")], joint, 5000), n=MANY)
     found = bounds_of(ABC, one, ["a", "b"], 0.1)
     cells = sums_of(ABC, ("a", "b"))
     std_err = np.sqrt(np.diagonal(cells @ one.covariance @ cells.T))
@@ -429,8 +429,11 @@ def test_order_of_cells_sums_and_attributes_changes_nothing() -> None:
 
 
 def test_combined_sums_tell_the_same() -> None:
-    """Any invertible mixture of the sums, shifted by multiples of the known total, is the same measurement."""
-    one = measured(ABC, CHAIN, some_joint(ABC, 8), 3000, seed=2)
+    """Any invertible mixture of the sums, shifted by multiples of the known total, is the same measurement.
+
+    But for what is added for rare cells, which depends on the sums as they are given, and vanishes with many reports.
+    """
+    one = replace(measured(ABC, CHAIN, some_joint(ABC, 8), 3000, seed=2), n=MANY)
     rng = np.random.default_rng(3)
     mix, shift = rng.standard_normal((len(one.estimate),) * 2), rng.standard_normal(len(one.estimate))
     mixed = Measured(mix @ one.sums + shift[:, None], mix @ one.estimate + shift, mix @ one.covariance @ mix.T, one.n)

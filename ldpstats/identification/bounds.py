@@ -271,7 +271,7 @@ class Bounds:
             [
                 *(f"{line}." for line in ["; ".join([f"{self.n:,} reports", *privacy[:1]]), *privacy[1:]]),
                 *([f"No bounds: {self.why_not}."] if self.why_not else []),
-                *(f"{line}." for line in (self.words, *self.covers.split("; "))),
+                *(f"{line[0].upper()}{line[1:]}." for line in (self.words, *self.covers.split("; "))),
                 ASSUMED,
             ]
         )

@@ -20,7 +20,8 @@ MOST_CONTRASTS = 512
 _FLAT = 1e-10
 # the share of the mean variance below which a sum is known for sure
 _SURE = 1e-9
-# the variance of a count of zero: the 95 % interval then reaches three respondents (Hanley & Lippman-Hand 1983)
+# the variance of a count of zero: the 95 % interval then reaches three respondents (Hanley & Lippman-Hand 1983);
+# added to those of other rare counts, as by Agresti & Coull (1998), it makes their intervals hold, too
 _EMPTY = (3 / 1.96) ** 2
 # how far sums that are known for sure may be apart by rounding, in proportions
 _ROUNDED = 1e-6
@@ -68,9 +69,9 @@ class Identified:
         Of the directions in the space of sums, those in which tables do not differ are fixed: totals, and the
         differences of sums that several collections share. What was measured there is noise. It tells whether the
         sums agree, and, as far as it is correlated with the noise elsewhere, what to take off there (generalized
-        least squares). In the other directions tables differ. There no variance is taken to be less than that of an
-        empty cell by the rule of three, as n, or as the mean variance tells the number of reports: that nobody reported
-        a cell does not make it known.
+        least squares). In the other directions tables differ. There the variance of an empty cell is added, by the rule
+        of three, for as many reports as n, or the mean variance, says: that nobody reported a cell does not make it
+        known, and what is seen of rare cells makes their variance look too small when it makes them look too rare.
         """
         sums, estimate, covariance = _checked(measured)
         centre = sums.mean(axis=1)
@@ -83,7 +84,7 @@ class Identified:
         contrasts = moves.T @ error - across @ explained @ (fixed.T @ error)
         spread = moves.T @ covariance @ moves - across @ explained @ across.T
         rows = _independent_rows(moves)
-        root = _floored_root(spread, moves[rows], np.trace(covariance), measured.n)
+        root = _root_of(spread, moves[rows], np.trace(covariance), measured.n)
         values = centre[rows] + moves[rows] @ contrasts
         return cls(_sparse(sums[rows]), values, root, disagreement, spare)
 
@@ -136,11 +137,11 @@ def _independent_rows(moves: FloatArray) -> Any:
     return np.sort(qr(moves.T, mode="r", pivoting=True)[1][:many]) if many else np.zeros(0, dtype=np.int64)
 
 
-def _floored_root(spread: FloatArray, rows: FloatArray, total: float, n: int) -> FloatArray:
+def _root_of(spread: FloatArray, rows: FloatArray, total: float, n: int) -> FloatArray:
     """Return the triangular root of the covariance of some sums, from that of the directions that they combine."""
     variances, directions = np.linalg.eigh(spread)
     least = max(_EMPTY / n**2, float(total) / max(n / _EMPTY, len(spread), 1))
-    scaled = rows @ directions * np.sqrt(np.maximum(variances, least))
+    scaled = rows @ directions * np.sqrt(np.maximum(variances, 0) + least)
     upper: FloatArray = np.linalg.qr(scaled.T)[1]
     return upper.T
 
