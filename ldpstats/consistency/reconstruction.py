@@ -201,9 +201,10 @@ def _hanging_together(tables: Sequence[Table], target: Domain) -> Telling:
     return added_up, many if chosen.left_out else ""
 
 
-def _no_more_interactions(groups: Groups, _target: Attributes) -> str:
-    """Name the log-linear model whose generators were asked about."""
+def _no_more_interactions(groups: Groups, target: Attributes) -> str:
+    """Name the log-linear model whose generators were asked about, those with most of the target first."""
     largest = [group for group in dict.fromkeys(groups) if not any(set(group) < set(other) for other in groups)]
+    largest.sort(key=lambda group: -len(set(group).intersection(target)))
     generators = " ".join(f"[{' '.join(group)}]" for group in largest[:_MOST_NAMED])
     more = f" and {len(largest) - _MOST_NAMED} more" if len(largest) > _MOST_NAMED else ""
     return f"no interaction beyond the groups that were asked about: log-linear model {generators}{more}"
