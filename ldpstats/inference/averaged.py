@@ -11,7 +11,7 @@ from ldpstats.inference.evidence import Evidence
 from ldpstats.inference.families import ProductOfConditionals
 from ldpstats.inference.null_model import NullModel, null_score
 from ldpstats.inference.statistics import LikelihoodRatio, ScoreStatistic, Statistic
-from ldpstats.noise import solve_or_shortest
+from ldpstats.noise import shortest, solve_or_shortest
 
 _DRAWS = 1000
 # of the covariance: wider than what the reports say, so that no draw weighs much
@@ -48,7 +48,7 @@ class AveragedScore:
         None where less than 20 draws' worth of weight agrees with the reports: then these tell the parameters.
         """
         draws, weights = self._draws(evidence, fitted)
-        at = null_score(self.model, evidence, draws)
+        at = null_score(self.model, evidence, draws, self.statistic.fit.solve)
         distance = self.statistic.total(at.score, at.information)
         _, volume = np.linalg.slogdet(at.information.between(self.statistic.contrasts))
         logarithms = weights + (volume - distance) / 2
@@ -63,6 +63,9 @@ class AveragedScore:
         centre = self.model.nearest(fitted)
         _, information = evidence.score(self.model.frequencies(centre)[None, :])
         own = information.between(self.model.jacobian(centre))[0]
+        if self.statistic.fit.solve is shortest:
+            # of what the evidence leaves open is known that frequencies are between zero and one
+            own = own + np.eye(centre.size)
         covariance = _WIDER * solve_or_shortest(own, np.eye(centre.size))
         return self.model.scattered(fitted, covariance, _DRAWS, np.random.default_rng(0))
 
