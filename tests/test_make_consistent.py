@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -23,6 +24,7 @@ from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.estimation import Estimate
 from ldpstats.estimation.postprocessing import NoiseVariance, norm_sub
+from ldpstats.questions import Question
 from ldpstats.tables import Figures
 
 Array = np.ndarray[Any, Any]
@@ -290,6 +292,12 @@ def renamed(table: Table, orders: dict[str, Array], domain: Domain) -> Table:
     """Return a table with its categories in another order."""
     index = np.arange(table.domain.size()).reshape(table.shape)[np.ix_(*[orders[name] for name in table.attributes])]
     cells, places = table.cells, index.ravel()
+    if table.blocks:
+        asked = [
+            Question(table.attributes, index.shape, tuple(block.classes[places].tolist())) for block in table.blocks
+        ]
+        blocks = [replace(block, question=one) for block, one in zip(table.blocks, asked, strict=True)]
+        return Table(domain.project(table.attributes), tuple(blocks), PROMISE)
     moved = Estimate(cells.estimate[places], cells.covariance[np.ix_(places, places)], table.n, PROMISE)
     return Table(domain.project(table.attributes), (), PROMISE, figures=Figures(moved))
 
@@ -342,7 +350,7 @@ def test_the_linear_fit_is_the_projection_that_the_formula_gives(groups: str) ->
     fit = AgreeingFit(found, held_in_common(found))
     fitted = np.concatenate(fit.tables([one.estimate for one in found]))
     assert fitted == pytest.approx(projector @ estimate + gain @ values, abs=1e-9)
-    joint = projector @ block_diag(*(one.covariance for one in found)) @ projector.T
+    joint = projector @ block_diag(*(one.table.measured_cells.covariance for one in found)) @ projector.T
     start = 0
     for one, covariance in zip(found, fit.covariances(), strict=True):
         block = slice(start, start + one.estimate.size)

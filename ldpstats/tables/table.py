@@ -27,6 +27,7 @@ from ldpstats.estimation import (
     refuse_empty,
     steadied,
 )
+from ldpstats.estimation.fakes import is_faked
 from ldpstats.identification import Bounds, bounds_of
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.parts import Parts, new_identity
@@ -373,12 +374,18 @@ class Table:
         """Return what is measured; of a collected table its pooled cells."""
         if self.figures:
             return self.measured if self.blocks else self.figures.measured
-        blocks = [block for block in self.blocks if block.n]
+        return self.measured_cells
+
+    @cached_property
+    def measured_cells(self) -> Measured:
+        """The cells as its own reports tell them, without bias, with the covariance at shares that answers can have."""
+        found, blocks = self.unbiased, [block for block in self.blocks if block.n]
         if len(blocks) == 1 and blocks[0].question.is_bijection:
             own = measured_by(blocks)
-            return Measured.of_cells(own.sums.T @ own.estimate, own.sums.T @ own.covariance @ own.sums, own.n)
-        found = self.unbiased
-        return Measured.of_cells(found.estimate, LinearPooling(blocks).covariance(steadied(found)), found.n)
+            return Measured.of_cells(found.estimate, own.sums.T @ own.covariance @ own.sums, found.n)
+        faked = all(is_faked(block) and block.question.is_bijection for block in blocks)
+        covariance = found.covariance if faked else LinearPooling(blocks).covariance(steadied(found))
+        return Measured.of_cells(found.estimate, covariance, found.n)
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return a row per cell, labelled by category: estimate, std_err and pointwise interval.
