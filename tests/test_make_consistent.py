@@ -350,7 +350,7 @@ def test_the_linear_fit_is_the_projection_that_the_formula_gives(groups: str) ->
     fit = AgreeingFit(found, held_in_common(found))
     fitted = np.concatenate(fit.tables([one.estimate for one in found]))
     assert fitted == pytest.approx(projector @ estimate + gain @ values, abs=1e-9)
-    joint = projector @ block_diag(*(one.table.measured_cells.covariance for one in found)) @ projector.T
+    joint = projector @ block_diag(*(one.covariance for one in found)) @ projector.T
     start = 0
     for one, covariance in zip(found, fit.covariances(), strict=True):
         block = slice(start, start + one.estimate.size)

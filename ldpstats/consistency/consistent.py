@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
@@ -17,6 +18,7 @@ from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.violation import GAMMA, Violation, absolute_share
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import Estimate, Measured
+from ldpstats.questions import Question
 from ldpstats.tables import Consistent, Figures, Table, TableSet
 
 _WORDS = (
@@ -27,24 +29,30 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LimitsOfTheFit:
-    """Intervals of the agreeing tables before the bound at zero.
+    """Intervals of the agreeing tables before the bound at zero: Student's, lest few reports promise too much.
 
     Parameters
     ----------
     cells : Estimate
         The linear fit, which is unbiased and may be negative.
+    df : int
+        One less than the reports that answered the least answered question of the table.
     """
 
     cells: Estimate
-    kind: ClassVar[str] = "normal, of the unbiased fit before the bound at zero"
+    df: int
+    kind: ClassVar[str] = "Student's t, of the unbiased fit before the bound at zero"
 
     def limits(self, alpha: float) -> FloatArray:
         """Return pointwise intervals."""
-        return self.cells.conf_int(alpha)
+        from scipy.stats import t
+
+        margin = t.isf(alpha / 2, self.df) * self.cells.std_err
+        return np.stack([self.cells.estimate - margin, self.cells.estimate + margin], axis=-1)
 
     def summed(self, of_cell: IntArray, size: int) -> LimitsOfTheFit:
         """Return those of sums of cells."""
-        return LimitsOfTheFit(self.cells.summed(of_cell, size))
+        return replace(self, cells=self.cells.summed(of_cell, size))
 
 
 def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float = GAMMA) -> TableSet:
@@ -153,7 +161,11 @@ def _derived(
     # every table has moved toward all others, so that their share of simulated reports is in each of them
     simulated = -(-table.n * tables.simulated // tables.n)
     linear = Estimate(measured.estimate, measured.covariance, table.n, table.privacy, simulated)
-    fitted = replace(linear, estimate=shown, limits=LimitsOfTheFit(linear))
+    asked = Counter[Question]()
+    for block in source.blocks if source else ():
+        asked[block.question] += block.n
+    df = max(1, min((n for n in asked.values() if n), default=table.n) - 1)
+    fitted = replace(linear, estimate=shown, limits=LimitsOfTheFit(linear, df))
     return replace(
         table,
         blocks=(),

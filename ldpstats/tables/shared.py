@@ -24,7 +24,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
-from ldpstats.estimation import over_degrees_of_freedom, unbiased_weights
+from ldpstats.estimation import Estimate, LinearPooling, over_degrees_of_freedom, steadied, unbiased_weights
 from ldpstats.estimation.fakes import FakedAnswers, is_faked
 from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.channels import multinomial_covariance
@@ -185,11 +185,7 @@ class Stacked:
         """Find out what tables have in common."""
         behind = list(map(Evidence, tables))
         common = {pair: Common.of(behind[pair[0]], behind[pair[1]], n) for pair, n in overlapping(tables).items()}
-        sharing = {place for pair in common for place in pair}
-        own = [
-            linear_estimate(table)[1] if place in sharing or table.figures or table.n == 1 else _settled(table)
-            for place, table in enumerate(tables)
-        ]
+        own = [linear_estimate(table)[1] for table in tables]
         if not common:
             return cls.independent(own)
         clusters, known, bound = _clusters(tables, own, common)
@@ -197,7 +193,9 @@ class Stacked:
         for group in counted:
             for place in group.weights:
                 only = len(behind[place].blocks) == 1
-                own[place] = np.zeros_like(own[place]) if only else own[place] - group.own(place)
+                # no cell is known better than to one report, where all rows are alike
+                floor = np.diag(np.maximum(1 / group.rows.n**2 - np.diagonal(group.own(place)), 0))
+                own[place] = floor if only else own[place] - group.own(place)
         pairs = {
             (one, other): found.covariance(behind[one], behind[other])
             for (one, other), found in known.items()
@@ -259,26 +257,34 @@ def sum_at(parts: Sequence[Part], covariances: Sequence[FloatArray], size: int) 
 
 
 def linear_estimate(table: Table) -> tuple[FloatArray, FloatArray]:
-    """Return a table's linear, unbiased estimate and its covariance; no cell is known better than to one report.
+    """Return a table's linear, unbiased estimate and its covariance, at the nearest shares that answers can have.
 
-    A table that brings figures along, and nothing about where they are from, is taken at its word.
+    So no cell is known without error, as where all reports name another one. A table that brings figures along, and
+    nothing about where they are from, is taken at its word.
     """
     if table.figures and not table.figures.measured and not table.blocks:
         return table.cells.estimate, table.covariance
     cells = table.unbiased
-    if table.figures:
+    if not table.blocks or table.figures:
         return cells.estimate, cells.covariance
-    # where all reports fell in one cell there would be no variance at all
-    floor = np.maximum(1 / cells.n**2 - np.diagonal(cells.covariance), 0)
-    return cells.estimate, cells.covariance + np.diag(floor)
+    return cells.estimate, _steady_covariance([block for block in table.blocks if block.n], cells)
 
 
-def _settled(table: Table) -> FloatArray:
-    """Return the covariance of a collected table's estimate, at shares that answers can have.
-
-    At the estimate itself, tests of consistent tables exceed their level where cells are rare (.10 instead of .03).
-    """
-    return table.measured_cells.covariance
+def _steady_covariance(blocks: Sequence[Block], found: Estimate) -> FloatArray:
+    """Return the covariance of an unbiased estimate at the nearest shares that answers can have, with n - 1 for n."""
+    shares_at = steadied(found)
+    if len(blocks) == 1 and blocks[0].question.is_bijection:
+        answers = blocks[0].question.answer_frequencies(shares_at)
+        spread = blocks[0].noise.covariance(answers)
+        cells = blocks[0].classes
+        return over_degrees_of_freedom(spread[np.ix_(cells, cells)], found.n)
+    if all(is_faked(block) and block.question.is_bijection for block in blocks):
+        stack = FakedAnswers.of(blocks)
+        told, mean = float((stack.n * stack.truth**2).sum()), stack.mean(shares_at)
+        often = stack.truth**2 * stack.n
+        spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
+        return over_degrees_of_freedom(found.n * spread / told**2, found.n)
+    return over_degrees_of_freedom(found.n * LinearPooling(blocks).covariance(shares_at), found.n)
 
 
 def overlapping(tables: Sequence[Table]) -> dict[tuple[int, int], int]:
