@@ -20,7 +20,8 @@ from ldpstats.consistency.graphical import fit_maximum_entropy
 from ldpstats.consistency.marginals import Marginal, marginals_of
 from ldpstats.noise import Tally
 from ldpstats.parts import Parts
-from ldpstats.tables.shared import REPORTS, SAMPLING, Cluster, Part, Stacked, linear_estimate
+from ldpstats.tables.shared import REPORTS, SAMPLING
+from ldpstats.tables.stacked import Cluster, Part, Stacked, linear_estimate
 
 Array = np.ndarray[Any, Any]
 THREE = Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]})

@@ -12,7 +12,7 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.consistency.marginals import Attributes, Marginal, stacked
-from ldpstats.tables.shared import Cluster, Part, Stacked, shares, sum_at
+from ldpstats.tables.stacked import Cluster, Part, Stacked, shares, sum_at
 
 
 @dataclass(frozen=True, slots=True, eq=False)

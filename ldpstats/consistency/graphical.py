@@ -18,7 +18,7 @@ from ldpstats.consistency.junction_tree import Beliefs, JunctionTree, Terms, cel
 from ldpstats.consistency.marginals import Attributes, Marginal, refuse_untold, stacked
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.noise import solve_or_shortest
-from ldpstats.tables.shared import Part, Stacked
+from ldpstats.tables.stacked import Part, Stacked
 
 MOST_CELLS = 2**20
 """So many cells may the tables of all cliques have: every step of a fit goes through them."""

@@ -11,7 +11,8 @@ import numpy as np
 from ldpstats.arrays import FloatArray, IntArray, places_onto
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.tables import Consistent, Reconstructed, Table, checked_table
-from ldpstats.tables.shared import Part, Stacked, as_reported, linear_estimate
+from ldpstats.tables.shared import as_reported
+from ldpstats.tables.stacked import Part, Stacked, linear_estimate
 
 Attributes = tuple[str, ...]
 _LEAST = 1e-12

@@ -18,17 +18,8 @@ from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.figures import Figures
 from ldpstats.tables.provenance import Summed
 from ldpstats.tables.rows import LARGEST_CROSSED, CrossedRows
-from ldpstats.tables.shared import (
-    REPORTS,
-    Common,
-    Part,
-    Stacked,
-    as_reported,
-    common_to,
-    linear_estimate,
-    overlapping,
-    reports_once,
-)
+from ldpstats.tables.shared import REPORTS, Common, as_reported, common_to, overlapping, reports_once
+from ldpstats.tables.stacked import Part, Stacked, linear_estimate
 from ldpstats.tables.table import Table
 
 # singular values below this share of the largest are rounding

@@ -1,0 +1,334 @@
+"""Stacked estimates: the joint covariance of several tables, exact where it was counted, else a bound.
+
+Tables of which nobody is behind two are independent. Where the same reports enter two tables, their covariance follows
+from those reports; where a respondent's answers were counted together (rows), from the rows. Different reports of one
+respondent are independent given the truth: what their errors have in common is the sampling of the respondents, whose
+covariance S_ij needs a joint table that nobody may have counted. But whatever it is (Cauchy & Schwarz),
+
+    Σ_ij L_i S_ij L_jᵀ  ≤  Σ_i L_i S_i L_iᵀ / w_i    for all positive weights w_i with the sum one,
+
+and weights proportional to the standard deviations √tr(L_i S_i L_iᵀ) make the trace of the bound the least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.blocks import Block
+from ldpstats.estimation import Estimate, LinearPooling, over_degrees_of_freedom, steadied, unbiased_weights
+from ldpstats.estimation.fakes import FakedAnswers, is_faked
+from ldpstats.noise import MultinomialNoise
+from ldpstats.noise.channels import multinomial_covariance
+from ldpstats.tables.rows import CrossedRows
+from ldpstats.tables.shared import REPORTS, SAMPLING, Common, Evidence, overlapping
+from ldpstats.tables.table import Table
+
+# so many numbers of the contributions of rows are handled at once
+_AT_ONCE = 1 << 22
+
+
+class Part(NamedTuple):
+    """What a sum of tables takes from one of them: a matrix of its cells, and the places of the result it adds to."""
+
+    places: IntArray
+    matrix: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cluster:
+    """Tables whose errors have something in common that is not known.
+
+    Parameters
+    ----------
+    members : tuple of int
+        The places of the tables.
+    spreads : tuple of arrays
+        The part of each table's covariance that may have to do with that of the others.
+    """
+
+    members: tuple[int, ...]
+    spreads: tuple[FloatArray, ...]
+
+    def slack(self, parts: Sequence[Part], size: int) -> FloatArray:
+        """Return by how much the covariance of a sum may exceed that of independent errors, at most."""
+        added = [parts[one].matrix @ spread @ parts[one].matrix.T for one, spread in self]
+        weights = shares([float(np.trace(one)) for one in added])
+        total = np.zeros((size, size))
+        for (one, _), own, weight in zip(self, added, weights, strict=True):
+            if weight > 0:
+                total[np.ix_(parts[one].places, parts[one].places)] += (1 / weight - 1) * own
+        return total
+
+    def __iter__(self) -> Iterator[tuple[int, FloatArray]]:
+        return zip(self.members, self.spreads, strict=True)
+
+
+def shares(variances: Sequence[float]) -> FloatArray:
+    """Return weights with the sum one, proportional to standard deviations; zeros, if there is no variance at all."""
+    deviations = np.sqrt(np.maximum(variances, 0))
+    total = deviations.sum()
+    return np.asarray(deviations / total if total > 0 else deviations)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """Tables whose blocks count the answers of the same rows.
+
+    Parameters
+    ----------
+    rows : CrossedRows
+    weights : mapping
+        By the place of a table: what its estimate multiplies the shares of its outputs by, shape (cells, outputs).
+    sent : mapping
+        By the place of a table: the output of every row.
+    """
+
+    rows: CrossedRows
+    weights: Mapping[int, FloatArray]
+    sent: Mapping[int, IntArray]
+
+    def with_sum(self, parts: Sequence[Part], size: int) -> dict[int, FloatArray]:
+        """Return the covariance of each table's estimate with a sum of all tables, both as far as rows are behind."""
+        from scipy.sparse import csr_array
+
+        many, n = self.rows.copies.size, self.rows.n
+        step = max(1, _AT_ONCE // max(size, 1))
+        sums = {one: np.zeros((weights.shape[1], size)) for one, weights in self.weights.items()}
+        for first in range(0, many, step):
+            chunk = slice(first, first + step)
+            copies = self.rows.copies[chunk]
+            told = np.zeros((copies.size, size))
+            for one, weights in self.weights.items():
+                told[:, parts[one].places] += (parts[one].matrix @ weights)[:, self.sent[one][chunk]].T
+            for one, sent in self.sent.items():
+                shape = (len(sums[one]), copies.size)
+                by_output = csr_array((copies, (sent[chunk], np.arange(copies.size))), shape)
+                sums[one] = sums[one] + np.asarray(by_output @ told)
+        found = {}
+        for one, total in sums.items():
+            outputs = total / n - np.outer(self.counts(one) / n, total.sum(axis=0) / n)
+            found[one] = over_degrees_of_freedom(self.weights[one] @ outputs, n)
+        return found
+
+    def counts(self, one: int) -> FloatArray:
+        """Return how often each output of a table was sent."""
+        many = self.weights[one].shape[1]
+        return np.bincount(self.sent[one], weights=self.rows.copies, minlength=many).astype(float)
+
+    def own(self, one: int) -> FloatArray:
+        """Return the covariance of one table's estimate, as far as the rows are behind it."""
+        weights = self.weights[one]
+        spread = multinomial_covariance(self.counts(one) / self.rows.n)
+        return over_degrees_of_freedom(weights @ spread @ weights.T, self.rows.n)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stacked:
+    """The unbiased linear estimates of several tables, one below the other, and the covariance of sums of them.
+
+    Parameters
+    ----------
+    own : tuple of arrays
+        The covariance of every table, but for what rows tell of it.
+    pairs : mapping
+        By the places of two tables, the first before the second: the covariance of the one with the other.
+    counted : tuple of Counted
+    clusters : tuple of Cluster
+    bound : str
+        Why covariances are upper bounds, in words; empty where they are known.
+
+    Examples
+    --------
+    Two tables with the same answers behind them, and what the sum of their first cells varies by:
+
+    >>> from ldpstats import Domain, PerAttribute
+    >>> domain = Domain({name: ["yes", "no"] for name in "abc"})
+    >>> tables = PerAttribute(domain, epsilon=3.0, k=2).simulate(np.full(8, 100), rng=1)
+    >>> first, both = Part(np.array([0]), np.eye(1, 4)), list(tables)[:2]
+    >>> found = Stacked.of(both).covariance_of([first, first], 1)
+    >>> [round(1e3 * float(value), 3) for value in (found.item(), sum(table.covariance[0, 0] for table in both))]
+    [5.675, 4.906]
+    """
+
+    own: tuple[FloatArray, ...]
+    pairs: Mapping[tuple[int, int], FloatArray]
+    counted: tuple[Counted, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
+    bound: str = ""
+
+    @classmethod
+    def independent(cls, covariances: Sequence[FloatArray]) -> Stacked:
+        """Return tables that have nothing in common, given the covariance of each."""
+        return cls(tuple(covariances), {})
+
+    @classmethod
+    def of(cls, tables: Sequence[Table]) -> Stacked:
+        """Find out what tables have in common."""
+        behind = list(map(Evidence, tables))
+        common = {pair: Common.of(behind[pair[0]], behind[pair[1]], n) for pair, n in overlapping(tables).items()}
+        own = [linear_estimate(table)[1] for table in tables]
+        if not common:
+            return cls.independent(own)
+        clusters, known, bound = _clusters(tables, own, common)
+        counted = _counted(behind, known)
+        for group in counted:
+            for place in group.weights:
+                only = len(behind[place].blocks) == 1
+                # no cell is known better than to one report, where all rows are alike
+                floor = np.diag(np.maximum(1 / group.rows.n**2 - np.diagonal(group.own(place)), 0))
+                own[place] = floor if only else own[place] - group.own(place)
+        pairs = {
+            (one, other): _covariance_of_pair(found, behind[one], behind[other])
+            for (one, other), found in known.items()
+            if not any({one, other} <= group.weights.keys() for group in counted)
+        }
+        return cls(tuple(own), pairs, counted, clusters, bound)
+
+    def with_sum(self, parts: Sequence[Part], size: int) -> list[FloatArray]:
+        """Return the covariance of every table's cells with a sum of all tables, but for what clusters may add."""
+        found: list[FloatArray] = [np.zeros((len(own), size)) for own in self.own]
+        for total, own, (places, matrix) in zip(found, self.own, parts, strict=True):
+            total[:, places] += own @ matrix.T
+        for (one, other), covariance in self.pairs.items():
+            found[one][:, parts[other].places] += covariance @ parts[other].matrix.T
+            found[other][:, parts[one].places] += covariance.T @ parts[one].matrix.T
+        for group in self.counted:
+            for one, more in group.with_sum(parts, size).items():
+                found[one] += more
+        return found
+
+    def covariance(self, place: int) -> FloatArray:
+        """Return the covariance of one table by itself."""
+        return sum((group.own(place) for group in self.counted if place in group.weights), self.own[place])
+
+    def covariance_of(self, parts: Sequence[Part], size: int) -> FloatArray:
+        """Return the covariance of a sum of all tables, shape (size, size); an upper bound, where `bound` says so."""
+        total = sum_at(parts, self.with_sum(parts, size), size)
+        for cluster in self.clusters:
+            total += cluster.slack(parts, size)
+        return (total + total.T) / 2
+
+
+def sum_at(parts: Sequence[Part], covariances: Sequence[FloatArray], size: int) -> FloatArray:
+    """Return the covariance of a sum of tables, given that of each table with this sum."""
+    total = np.zeros((size, size))
+    for (places, matrix), with_sum in zip(parts, covariances, strict=True):
+        np.add.at(total, places, matrix @ with_sum)
+    return total
+
+
+def linear_estimate(table: Table) -> tuple[FloatArray, FloatArray]:
+    """Return a table's linear, unbiased estimate and its covariance, at the nearest shares that answers can have.
+
+    So no cell is known without error, as where all reports name another one. A table that brings figures along, and
+    nothing about where they are from, is taken at its word.
+    """
+    if table.figures and not table.figures.measured and not table.blocks:
+        return table.cells.estimate, table.covariance
+    cells = table.unbiased
+    if not table.blocks or table.figures:
+        return cells.estimate, cells.covariance
+    return cells.estimate, _steady_covariance([block for block in table.blocks if block.n], cells)
+
+
+def _steady_covariance(blocks: Sequence[Block], found: Estimate) -> FloatArray:
+    """Return the covariance of an unbiased estimate at the nearest shares that answers can have, with n - 1 for n."""
+    shares_at = steadied(found)
+    if len(blocks) == 1 and blocks[0].question.is_bijection:
+        answers = blocks[0].question.answer_frequencies(shares_at)
+        spread = blocks[0].noise.covariance(answers)
+        cells = blocks[0].classes
+        return over_degrees_of_freedom(spread[np.ix_(cells, cells)], found.n)
+    if all(is_faked(block) and block.question.is_bijection for block in blocks):
+        stack = FakedAnswers.of(blocks)
+        told, mean = float((stack.n * stack.truth**2).sum()), stack.mean(shares_at)
+        often = stack.truth**2 * stack.n
+        spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
+        return over_degrees_of_freedom(found.n * spread / told**2, found.n)
+    return over_degrees_of_freedom(found.n * LinearPooling(blocks).covariance(shares_at), found.n)
+
+
+def _covariance_of_pair(common: Common, one: Evidence, other: Evidence) -> FloatArray:
+    """Return the covariance of one table's estimate with another's."""
+    total = np.zeros((one.table.domain.size(), other.table.domain.size()))
+    for i, j, n in common.blocks:
+        block, again = one.blocks[i], other.blocks[j]
+        spread = over_degrees_of_freedom(block.n * _report_covariance(block), block.n)
+        total += n / (block.n * again.n) * (one.weights[i] @ spread @ other.weights[j].T)
+    for i, j, rows in common.rows:
+        pair = Counted(rows, {0: one.weights[i], 1: other.weights[j]}, {0: one.sent(i, rows), 1: other.sent(j, rows)})
+        size = total.shape[1]
+        second = [Part(np.arange(0), np.zeros((0, len(total)))), Part(np.arange(size), np.eye(size))]
+        told = rows.n**2 / (one.blocks[i].n * other.blocks[j].n)
+        total += told * pair.with_sum(second, size)[0]
+    return total
+
+
+def _report_covariance(block: Block) -> FloatArray:
+    """Return the covariance of one report, at what the tally shows by itself."""
+    if isinstance(block.noise, MultinomialNoise):
+        return multinomial_covariance(block.tally.proportions)
+    return block.noise.report_covariance(_proper(block.noise.debias(block.tally.proportions)))
+
+
+def _clusters(
+    tables: Sequence[Table], own: Sequence[FloatArray], common: Mapping[tuple[int, int], Common]
+) -> tuple[tuple[Cluster, ...], dict[tuple[int, int], Common], str]:
+    """Return tables that hang together in unknown ways, the pairs whose covariance is known, and why others are not."""
+    import networkx as nx
+
+    graph: nx.Graph[int] = nx.Graph(pair for pair, found in common.items() if found.unknown)
+    clusters, covered, worst = [], set(), ""
+    for component in nx.connected_components(graph):
+        members = tuple(sorted(component))
+        inside = [found for pair, found in common.items() if component.issuperset(pair)]
+        dependent = any(found.unknown == REPORTS for found in inside)
+        spreads = [own[one] if dependent else _sampling(tables[one]) for one in members]
+        clusters.append(Cluster(members, tuple(spreads)))
+        covered |= component if dependent else set()
+        worst = REPORTS if dependent else worst or SAMPLING
+    known = {pair: found for pair, found in common.items() if not found.unknown and not covered.issuperset(pair)}
+    return tuple(clusters), known, worst
+
+
+def _counted(behind: Sequence[Evidence], known: Mapping[tuple[int, int], Common]) -> tuple[Counted, ...]:
+    """Put the tables together that count answers of the same rows, and have nothing else in common."""
+    groups: dict[int, tuple[CrossedRows, dict[int, int]]] = {}
+    for (one, other), found in known.items():
+        for i, j, rows in found.rows if len(found.rows) == 1 else ():
+            if (i, rows) in behind[one].rows and (j, rows) in behind[other].rows:
+                groups.setdefault(id(rows), (rows, {}))[1].update({one: i, other: j})
+    return tuple(
+        Counted(
+            rows,
+            {one: behind[one].weights[number] for one, number in numbers.items()},
+            {one: behind[one].sent(number, rows) for one, number in numbers.items()},
+        )
+        for rows, numbers in groups.values()
+        if all(pair in known for pair in combinations(sorted(numbers), 2))
+    )
+
+
+def _sampling(table: Table) -> FloatArray:
+    """Return the part of the covariance of a table's estimate that is due to the sampling of its respondents."""
+    spread = multinomial_covariance(_proper(linear_estimate(table)[0]))
+    blocks = [block for block in table.blocks if block.n]
+    if not blocks or (len(blocks) == 1 and blocks[0].question.is_bijection):
+        return over_degrees_of_freedom(spread, table.n)
+    if all(is_faked(block) and block.question.is_bijection for block in blocks):
+        stack = FakedAnswers.of(blocks)
+        told = stack.n * stack.truth**2
+        return np.asarray(spread * (told**2 / stack.n).sum() / told.sum() ** 2)
+    moved = [weight @ block.design()[0] for weight, block in zip(unbiased_weights(blocks), blocks, strict=True)]
+    return np.asarray(sum(one @ spread @ one.T / block.n for one, block in zip(moved, blocks, strict=True)))
+
+
+def _proper(frequencies: FloatArray) -> FloatArray:
+    positive = np.maximum(frequencies, np.finfo(float).tiny)  # not zero: if all are cut, they are equal
+    return np.asarray(positive / positive.sum())
