@@ -43,6 +43,11 @@ class LimitsOfTheFit:
     df: int
     kind: ClassVar[str] = "Student's t, of the unbiased fit before the bound at zero"
 
+    @property
+    def std_err(self) -> FloatArray:
+        """The standard errors of the linear fit."""
+        return self.cells.std_err
+
     def limits(self, alpha: float) -> FloatArray:
         """Return pointwise intervals."""
         from scipy.stats import t

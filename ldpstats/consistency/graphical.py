@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import NamedTuple
 
@@ -74,6 +74,31 @@ def fit_maximum_entropy(marginals: Iterable[Marginal]) -> MaximumEntropy:
     known = Known.pooled(terms, given)
     point, converged = _limit(terms, known)
     return MaximumEntropy(terms, known, point, _misfit(terms, given, point.means), converged)
+
+
+def weighed_together(marginals: Iterable[Marginal]) -> list[Marginal]:
+    """Return the marginals, their cells weighed by the variances that they have at what all of them say together.
+
+    Weighed by its own estimate, a cell that was counted too seldom counts for more than one counted too often.
+
+    Examples
+    --------
+    Two tables of 100 people each who answered the truth:
+
+    >>> cells = [np.array([0.96, 0.04]), np.array([0.92, 0.08])]
+    >>> told = [Marginal(("a",), (2,), one, (np.diag(one) - np.outer(one, one)) / 100, 100) for one in cells]
+    >>> [fit_maximum_entropy(some).marginal("a").round(3) for some in (told, weighed_together(told))]
+    [array([0.946, 0.054]), array([0.94, 0.06])]
+    """
+    given = list(marginals)
+    groups = [one.attributes for one in given]
+    terms = Terms.of(JunctionTree.of(groups, _sizes(given)), groups)
+    means = np.linalg.solve(*_equations(terms, given))
+    weighed = []
+    for one in given:
+        constant, slopes = cells_from_means(one.shape)
+        weighed.append(replace(one, expected=constant + slopes @ means[terms.places(one.attributes)]))
+    return weighed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,16 +178,13 @@ class Known:
     @classmethod
     def pooled(cls, terms: Terms, marginals: Iterable[Marginal]) -> Known:
         """Pool marginals of the groups of the terms."""
-        many, given, told = len(terms.levels), list(marginals), []
-        precision, seen = np.zeros((many, many)), np.zeros(many)
-        for one in given:
-            places, (constant, slopes) = terms.places(one.attributes), cells_from_means(one.shape)
-            weighted = one.precision[:, np.newaxis] * slopes
-            block = np.ix_(places, places)
-            precision[block] += slopes.T @ weighted
-            told.append(one.part(places, weighted.T))
-            seen[places] += weighted.T @ (one.estimate - constant)
+        given = list(marginals)
+        precision, seen = _equations(terms, given)
         inverse = np.linalg.inv(precision)
+        told = []
+        for one in given:
+            weighted = one.precision[:, np.newaxis] * cells_from_means(one.shape)[1]
+            told.append(one.part(terms.places(one.attributes), weighted.T))
         return cls(inverse @ seen, precision, inverse, tuple(told), stacked(given))
 
     @property
@@ -192,6 +214,18 @@ class Known:
         """Say whether such a difference from some means does not matter."""
         far = max(1.0, self.length(means - self.means))
         return self.length(difference) <= _STANDARD_ERRORS * far and bool(np.all(np.abs(difference) <= _PROBABILITY))
+
+
+def _equations(terms: Terms, marginals: Iterable[Marginal]) -> tuple[FloatArray, FloatArray]:
+    """Return the normal equations for the means of the terms: precision · means = what was seen."""
+    many = len(terms.levels)
+    precision, seen = np.zeros((many, many)), np.zeros(many)
+    for one in marginals:
+        places, (constant, slopes) = terms.places(one.attributes), cells_from_means(one.shape)
+        weighted = one.precision[:, np.newaxis] * slopes
+        precision[np.ix_(places, places)] += slopes.T @ weighted
+        seen[places] += weighted.T @ (one.estimate - constant)
+    return precision, seen
 
 
 class Point(NamedTuple):
@@ -233,12 +267,31 @@ class Point(NamedTuple):
         return -solve_or_shortest(self.curvature(known), self.gradient(known))
 
 
-def _limit(terms: Terms, known: Known) -> tuple[Point, bool]:
-    """Follow the minimum of the dual problem as τ goes to zero; say whether it came to rest."""
+def with_entropy(terms: Terms, known: Known, least: float, start: Point | None = None) -> list[Point]:
+    """Return the minima of the dual problem as τ goes down by tenths to a least value, or as far as it gets.
+
+    If a start is given, the least value of τ is tried at once.
+    """
+    begin = _uniform(terms, known) if start is None else start._replace(tau=least)
+    point, found = _minimum(begin, terms, known)
+    points = [point]
+    while found and points[-1].tau > least:
+        point, found = _minimum(points[-1]._replace(tau=max(points[-1].tau / 10, least)), terms, known)
+        points += [point] if found else []
+    return points
+
+
+def _uniform(terms: Terms, known: Known) -> Point:
+    """Return the uniform distribution, with a τ to begin with."""
     uniform = Point.at(np.zeros(len(terms.levels)), 1.0, terms)
     # at a minimum the weights are the precision times what the means lack, over τ: none above one to begin with
     most = float(np.abs(known.precision @ (known.means - uniform.means)).max(initial=0.0))
-    last, found = _minimum(uniform._replace(tau=most or 1.0), terms, known)
+    return uniform._replace(tau=most or 1.0)
+
+
+def _limit(terms: Terms, known: Known) -> tuple[Point, bool]:
+    """Follow the minimum of the dual problem as τ goes to zero; say whether it came to rest."""
+    last, found = _minimum(_uniform(terms, known), terms, known)
     for _ in range(_DECADES):
         if not found:
             break

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.columns import listed
 from ldpstats.consistency.marginals import Attributes
 from ldpstats.errors import LdpstatsError, one_line
@@ -294,19 +294,80 @@ class Terms:
 
     def covariance_with(self, wanted: Attributes, beliefs: Beliefs) -> FloatArray:
         """Return the covariance of each cell (rows) of the table of some attributes with each term."""
-        names = list(self.tree.sizes)
-        cells = _grid(wanted, tuple(names), self.tree.sizes)[:, np.newaxis]
+        return CellsAndTerms.of(self, wanted).covariance(beliefs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellsAndTerms:
+    """The cells of one table beside all terms: what is looked up once for any number of distributions.
+
+    Parameters
+    ----------
+    wanted : tuple of str
+        The attributes of the table.
+    many : int
+        How many terms there are.
+    together : tuple of Together
+        The terms, by the attributes that they ask for beside those of the table.
+    """
+
+    wanted: Attributes
+    many: int
+    together: tuple[Together, ...]
+
+    @classmethod
+    def of(cls, terms: Terms, wanted: Attributes) -> CellsAndTerms:
+        """Look up the cells of the table of some attributes."""
+        names, sizes = list(terms.tree.sizes), terms.tree.sizes
+        cells = _grid(wanted, tuple(names), sizes)[:, np.newaxis]
         elsewhere = np.array([name not in wanted for name in names])
-        products = np.empty((len(cells), len(self.levels)))
-        for group in self.groups:
-            others, places = tuple(name for name in group if name not in wanted), self.places(group)
-            table = beliefs.marginal((*wanted, *others)).reshape(len(cells), *self.tree.shape(others))
-            asked = self.levels[places]
+        waiting, found = np.ones(len(terms.levels), dtype=bool), []
+        for group in terms.groups:
+            others, places = tuple(name for name in group if name not in wanted), terms.places(group)
+            places = places[waiting[places]]
+            waiting[places] = False
+            asked = terms.levels[places]
             possible = (elsewhere | (asked == 0) | (asked == cells)).all(axis=2)
-            with_others: tuple[Any, ...] = (slice(None), *(asked[:, names.index(name)] for name in others))
-            sums = _along(table, _add_up, first=1)[with_others]
-            products[:, places] = np.where(possible, sums.reshape(len(cells), -1), 0)
-        return products - np.outer(beliefs.marginal(wanted), products.sum(axis=0))
+            columns = np.zeros(len(places), dtype=np.int64)
+            for name in others:
+                columns = columns * sizes[name] + asked[:, names.index(name)]
+            found.append(Together(others, terms.tree.shape(others), places, columns, possible))
+        return cls(wanted, len(terms.levels), tuple(found))
+
+    def covariance(self, beliefs: Beliefs) -> FloatArray:
+        """Return the covariance of each cell (rows) with each term."""
+        cells = beliefs.marginal(self.wanted)
+        products = np.empty((cells.size, self.many))
+        sums: dict[Attributes, FloatArray] = {(): cells.reshape(-1, 1)}
+        for one in self.together:
+            if one.others not in sums:
+                table = beliefs.marginal((*self.wanted, *one.others)).reshape(cells.size, *one.shape)
+                sums[one.others] = _along(table, _add_up, first=1).reshape(cells.size, -1)
+            products[:, one.places] = np.where(one.possible, sums[one.others][:, one.columns], 0)
+        return products - np.outer(cells, products.sum(axis=0))
+
+
+class Together(NamedTuple):
+    """Terms that ask for categories of the same attributes beside those of a table.
+
+    Parameters
+    ----------
+    others : tuple of str
+        These attributes.
+    shape : tuple of int
+    places : array, shape (terms,)
+        Where they stand among all terms.
+    columns : array, shape (terms,)
+        The cells of the table of the others that they ask for.
+    possible : array, shape (cells, terms)
+        Whether a cell of the table has what they ask for.
+    """
+
+    others: Attributes
+    shape: tuple[int, ...]
+    places: IntArray
+    columns: IntArray
+    possible: BoolArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

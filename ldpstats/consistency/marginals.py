@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray, places_onto
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.noise import NoiseModel
 from ldpstats.tables import Consistent, Reconstructed, Table, checked_table
 from ldpstats.tables.shared import as_reported
 from ldpstats.tables.stacked import Part, Stacked, linear_estimate
@@ -34,6 +35,8 @@ class Marginal:
     table : Table, optional
         The table that it is of, or that it was added up from; it knows who is behind it. Without one it counts as
         independent of all others.
+    expected : array, shape (cells,), optional
+        Better known frequencies of the cells, by which they are weighed.
     """
 
     attributes: Attributes
@@ -42,6 +45,7 @@ class Marginal:
     covariance: FloatArray
     n: int
     table: Table | None = None
+    expected: FloatArray | None = None
 
     @classmethod
     def of(cls, table: Table) -> Marginal:
@@ -61,9 +65,27 @@ class Marginal:
 
     @property
     def precision(self) -> FloatArray:
-        """One over the variance of every cell, evened out between cells that noise makes look exact."""
-        variance = np.maximum(np.diagonal(self.covariance), 0)
+        """One over the variance of every cell, evened out between cells that noise makes look exact.
+
+        The variance is that at the expected frequencies, where there are any. An estimate's own variance is the less,
+        the less was counted by chance, and weighed by it the frequencies of frequent cells are too large.
+        """
+        variance = np.diagonal(self.covariance)
+        if self.expected is not None:
+            variance = variance + self.more_variance(np.maximum(self.expected, 0))
+        variance = np.maximum(variance, 0)
         return 1 / np.maximum(variance, max(_LEAST, variance.mean() / self.n))
+
+    @property
+    def rise(self) -> float:
+        """How steeply the variance of a rare cell rises with its frequency: no less than that of a proportion does."""
+        rises = [block.n * rise_of_variance(block.noise) for block in (self.table.blocks if self.table else ())]
+        return max(1.0, sum(rises) / self.n) / self.n
+
+    def more_variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return by how much the variances of the cells were larger, were these their frequencies."""
+        more: FloatArray = self.rise * (frequencies - self.estimate) - (frequencies**2 - self.estimate**2) / self.n
+        return more
 
     def onto(self, attributes: Attributes) -> IntArray:
         """Return each cell's place in the table of some of the attributes."""
@@ -78,7 +100,9 @@ class Marginal:
         shape = tuple(self.shape[self.attributes.index(name)] for name in attributes)
         sums = np.eye(math.prod(shape))[self.onto(attributes)]
         covariance = sums.T @ self.covariance @ sums
-        return Marginal(attributes, shape, self.summed(attributes), covariance, self.n, self.table)
+        return replace(
+            self, attributes=attributes, shape=shape, estimate=self.summed(attributes), covariance=covariance
+        )
 
     @property
     def sums(self) -> FloatArray:
@@ -91,6 +115,23 @@ class Marginal:
     def part(self, rows: IntArray, matrix: FloatArray) -> Part:
         """Return what a sum of tables takes from this one's table, if it takes these multiples of its own cells."""
         return Part(rows, matrix @ self.sums)
+
+
+def rise_of_variance(noise: NoiseModel) -> float:
+    """Return how steeply the variance of a frequency, estimated from one report, rises with it, where it is rare.
+
+    It is read off the variances under an even and an uneven table: they are linear but for the square of a mean.
+
+    Examples
+    --------
+    >>> from ldpstats import GRR, OUE
+    >>> [round(rise_of_variance(mechanism(4, 8.0).noise), 3) for mechanism in (GRR, OUE)]
+    [1.001, 2.0]
+    """
+    even, uneven = np.full(noise.cells, 1 / noise.cells), np.arange(1.0, noise.cells + 1)
+    uneven /= uneven.sum()
+    rises = noise.variance(uneven) + uneven**2 - noise.variance(even) - even**2
+    return float(rises @ (uneven - even)) / float((uneven - even) @ (uneven - even)) if noise.cells > 1 else 1.0
 
 
 def marginals_of(tables: Iterable[Table]) -> list[Marginal]:

@@ -13,16 +13,17 @@ import numpy as np
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.blocks import Block
 from ldpstats.consistency.channels_em import joint_blocks, most_likely_joint
-from ldpstats.consistency.graphical import fit_maximum_entropy, joining, relevant
+from ldpstats.consistency.graphical import fit_maximum_entropy, joining, relevant, weighed_together
 from ldpstats.consistency.joint import fitted_joint, within
 from ldpstats.consistency.marginals import Attributes, Marginal, as_collected, places
+from ldpstats.consistency.profile import ProfileLimits
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.refits import least_violating_refits, shortest_refits
 from ldpstats.consistency.shrinkage import shrunken_joint, shrunken_refits
 from ldpstats.consistency.violation import GAMMA, absolute_share
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.estimation import Estimate, LinearPooling, refuse_empty
+from ldpstats.estimation import Estimate, Limits, LinearPooling, refuse_empty
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import Tally
@@ -34,10 +35,9 @@ from ldpstats.tables.provenance import Groups
 Method: TypeAlias = Literal["auto", "max-entropy", "em", "shrinkage", "l2", "l1", "elastic-net"]
 
 
-# a cell of so small a share of the mean cell is at the boundary
-_NEARLY_NONE = 1e-2
 # generators that are written out
 _MOST_NAMED = 12
+_DELTA_METHOD = "Its covariance is that of the delta method; near zero, standard errors are half as long as intervals."
 _WHY = ", by the method that needs no joint table and has a covariance of its own"
 
 
@@ -61,8 +61,8 @@ def reconstruct(
         "auto" takes the first, whose covariance is the most to be trusted. Where noise is large "shrinkage" has errors
         up to 40 % smaller (benchmarks/consistency.py), but what it takes for independence may only be hidden.
     n_resamples : int
-        How many sets of tables to draw for the covariance, where the method has none of its own ("max-entropy" has,
-        unless a cell comes out as zero). Every table is drawn at its own estimate, made proper.
+        How many sets of tables to draw for the covariance, where the method has none of its own ("max-entropy" has).
+        Every table is drawn at its own estimate, made proper.
     rng : seed or numpy Generator, optional
         For these draws. By default the seed is taken from the estimates, so that a table has one covariance.
 
@@ -101,7 +101,7 @@ def reconstruct(
         f"Reconstructed from {len(telling)} tables that bear upon it{why}: {way.words}{left_out}{found.note} {spread}"
     )
     n, simulated = (sum(getattr(table, name) for table in telling) for name in ("n", "simulated"))
-    cells = Estimate(found.proportions, covariance, n, tables.privacy, simulated)
+    cells = Estimate(found.proportions, covariance, n, tables.privacy, simulated, limits=found.limits)
     assumption = way.assumption(tuple(table.attributes for table in telling), found.joint or target.names)
     provenance = Reconstructed(chosen, words, tuple(table.attributes for table in telling), assumption, way.refused)
     return _made(target, provenance, cells, tables.privacy, collected)
@@ -129,7 +129,7 @@ def _made(
 
 
 class Found(NamedTuple):
-    """Reconstructed proportions, their covariance where it can be had and trusted, and what else is to be said.
+    """Reconstructed proportions, their covariance and intervals where there are any, and what else is to be said.
 
     `joint` are the attributes of the joint table that was fitted, if they are not those of the target.
     """
@@ -138,6 +138,7 @@ class Found(NamedTuple):
     covariance: Callable[[], FloatArray] | None = None
     note: str = ""
     joint: Attributes = ()
+    limits: Limits | None = None
 
 
 Telling: TypeAlias = tuple[list[Table], str]
@@ -178,13 +179,13 @@ class Way:
 
 
 def _of_maximum_entropy(tables: Sequence[Table], target: Domain) -> Found:
-    """Fit the graphical model; where a cell comes out as zero, the delta method would call that certain."""
+    """Fit the graphical model."""
     chosen = relevant([Marginal.of(table) for table in tables], target.names)
-    model = fit_maximum_entropy(chosen.marginals)
-    proportions = model.marginal(target.names)
-    far = proportions.min() * proportions.size > _NEARLY_NONE
+    marginals = weighed_together(chosen.marginals)
+    model = fit_maximum_entropy(marginals)
+    limits = ProfileLimits.of(model, marginals, target.names)
     note = "" if model.converged else " The fit did not come to rest."
-    return Found(proportions, partial(model.covariance, target.names) if far else None, note)
+    return Found(model.marginal(target.names), lambda: limits.profile.covariance, note, limits=limits)
 
 
 def _hanging_together(tables: Sequence[Table], target: Domain) -> Telling:
@@ -307,7 +308,7 @@ def _with_covariance(
     from tqdm.auto import tqdm
 
     if found.covariance is not None:
-        return found.covariance(), "Its covariance is that of the delta method."
+        return found.covariance(), _DELTA_METHOD
     seed = zlib.crc32(b"".join(table.cells.estimate.tobytes() for table in tables))
     numbers = generator(seed if rng is None else rng)
     if way.again is not None:

@@ -75,6 +75,11 @@ class Limits(Protocol):
         """How they are found, in a few words."""
         ...
 
+    @property
+    def std_err(self) -> FloatArray:
+        """The standard error of every cell, of the same kind."""
+        ...
+
     def limits(self, alpha: float) -> FloatArray:
         """Return pointwise intervals, shape (cells, 2)."""
         ...
@@ -122,7 +127,12 @@ class Estimate:
 
     @property
     def std_err(self) -> FloatArray:
-        """The standard error of every frequency; 0 where no report, or every one, supports the cell."""
+        """The standard error of every frequency; 0 where no report, or every one, supports the cell.
+
+        Where intervals come from elsewhere it is of their kind, and need not be the root of a variance.
+        """
+        if self.limits is not None:
+            return self.limits.std_err
         if isinstance(self.spread, TallySpread):
             variances = self.spread.variances
         else:

@@ -76,6 +76,11 @@ class FromReports:
         """Those of the reports."""
         return f"{self.unbiased.kind_of_intervals}, of the unbiased estimate"
 
+    @property
+    def std_err(self) -> FloatArray:
+        """The standard errors of the unbiased estimate."""
+        return self.unbiased.std_err
+
     def limits(self, alpha: float) -> FloatArray:
         """Return the intervals of the unbiased estimate."""
         return self.unbiased.conf_int(alpha)

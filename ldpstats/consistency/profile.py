@@ -1,0 +1,449 @@
+"""Profile limits: intervals for cells of a graphical model that hold where cells are nearly empty, too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from ldpstats.arrays import BoolArray, FloatArray, IntArray
+from ldpstats.consistency.graphical import MaximumEntropy, Point, with_entropy
+from ldpstats.consistency.junction_tree import CellsAndTerms, Terms, cells_from_means
+from ldpstats.consistency.marginals import Attributes, Marginal
+from ldpstats.noise import solve_or_shortest
+
+FAR = 5
+"""A cell so many standard errors away from zero and from one gets normal limits."""
+
+_USUAL = 0.05
+# what entropy counts for beside the misfit: as much as the reports of so few respondents, which keeps cells positive
+_ENTROPY = 0.05
+# so many standard errors of measured cells: what all cells are lifted by to be well above zero, and what a cell is
+# lifted by where the search for its upper limit begins
+_SMOOTH = 0.5
+_OUTSIDE = 4.0
+_NEWTON_STEPS = 60
+_LONGEST_STEP = 20.0
+_HALVINGS = 30
+_SETTLED = 0.03
+_ROUNDS = 14
+_ADAPTED = 2
+_NEAR = 0.06
+_NOTHING = 1e-6
+_RIDGE = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProfileLimits:
+    """Intervals for cells of a model, or for sums of them: the values that the estimates do not contradict.
+
+    A distribution's misfit is the squared distance of the means of its terms from their unbiased estimates, in the
+    covariance of these. The interval of a cell holds its probabilities in all distributions of the model whose misfit
+    exceeds the least one by no more than the squared normal quantile: it inverts the likelihood-ratio test of normal
+    estimates. No cell of these distributions is negative, so that the limits of a cell that is estimated as zero allow
+    for all that the estimates of other cells leave for it, and no more.
+
+    Where hardly any report came from a cell its estimated variance is too small. For upper limits the variances of all
+    measured cells are therefore those that they had at the limit, as in Wilson's interval (1927).
+
+    A cell that is five standard errors away from zero and from one gets normal limits, by the delta method.
+
+    Parameters
+    ----------
+    profile : Profile
+        What the limits follow from.
+    of_cell : array, shape (cells,)
+        The sum that each cell of the profile's table belongs to.
+    size : int
+        The number of sums.
+
+    Examples
+    --------
+    >>> from ldpstats.consistency.graphical import fit_maximum_entropy
+    >>> noise = (np.eye(4) - 1 / 4) / 10000
+    >>> ab = Marginal(("a", "b"), (2, 2), np.array([0.5, -0.01, 0.2, 0.31]), noise, 10000)
+    >>> found = ProfileLimits.of(fit_maximum_entropy([ab]), [ab], ("a", "b"))
+    >>> found.limits(0.05).round(3)
+    array([[0.48 , 0.514],
+           [0.   , 0.01 ],
+           [0.18 , 0.214],
+           [0.29 , 0.324]])
+    """
+
+    profile: Profile
+    of_cell: IntArray
+    size: int
+
+    @classmethod
+    def of(cls, model: MaximumEntropy, marginals: Sequence[Marginal], attributes: Attributes) -> ProfileLimits:
+        """Return those of the cells of a table of some attributes of a model that was fitted to marginals."""
+        cells = math.prod(model.terms.tree.shape(attributes))
+        return cls(Profile(model, tuple(marginals), attributes), np.arange(cells), cells)
+
+    @property
+    def kind(self) -> str:
+        """Which cells have which limits."""
+        if not self.profile.is_settled:
+            return "none, as the fit did not come to rest"
+        far = _far(self._found(), self._delta())
+        if far.all():
+            return "normal, by the delta method"
+        mixed = f"; normal, by the delta method, {FAR} standard errors away from 0 and 1" if far.any() else ""
+        return f"profile likelihood{mixed}"
+
+    def limits(self, alpha: float) -> FloatArray:
+        """Return pointwise intervals, shape (cells, 2), which contain what the model says."""
+        if not self.profile.is_settled:
+            return np.tile([0.0, 1.0], (self.size, 1))
+        z = _quantile(alpha)
+        found, errors = self._found(), self._delta()
+        limits = np.stack([found - z * errors, found + z * errors], axis=-1)
+        for cell in np.flatnonzero(~_far(found, errors)):
+            low, high = self.profile.interval(self.of_cell == cell, z)
+            limits[cell] = min(low, found[cell]), max(high, found[cell])
+        return limits
+
+    @property
+    def std_err(self) -> FloatArray:
+        """The standard errors with which normal intervals of .95 would just contain these, whose longer side they have.
+
+        A cell that is estimated as zero has no other: by the delta method zero would be certain.
+        """
+        reach: FloatArray = np.abs(self.limits(_USUAL) - self._found()[:, np.newaxis]).max(axis=1)
+        return reach / _quantile(_USUAL)
+
+    def summed(self, of_cell: IntArray, size: int) -> ProfileLimits:
+        """Return those of sums, `of_cell` being the place of the sum that every one of these belongs to."""
+        return replace(self, of_cell=np.asarray(of_cell)[self.of_cell], size=size)
+
+    def _members(self) -> FloatArray:
+        return np.eye(self.size)[:, self.of_cell]
+
+    def _found(self) -> FloatArray:
+        return self._members() @ self.profile.model.marginal(self.profile.attributes)
+
+    def _delta(self) -> FloatArray:
+        return self.profile.std_err(self._members())
+
+
+def _quantile(alpha: float) -> float:
+    return -NormalDist().inv_cdf(alpha / 2)
+
+
+def _far(found: FloatArray, errors: FloatArray) -> BoolArray:
+    """Say which are so far from zero and from one that normal limits do."""
+    far: BoolArray = np.minimum(found, 1 - found) >= FAR * errors
+    return far
+
+
+class Metric(NamedTuple):
+    """How far means are from their estimates.
+
+    Parameters
+    ----------
+    means : array, shape (terms,)
+        The estimates.
+    covariance, precision : array, shape (terms, terms)
+        Their covariance and its inverse.
+    least : float
+        The least squared distance of any distribution.
+    """
+
+    means: FloatArray
+    covariance: FloatArray
+    precision: FloatArray
+    least: float = 0.0
+
+    @classmethod
+    def of(cls, means: FloatArray, covariance: FloatArray, nearest: FloatArray) -> Metric:
+        """Measure distances in a covariance; `nearest` are the means of the distribution that is nearest to them."""
+        scale = np.sqrt(np.diagonal(covariance))
+        correlation = covariance / np.outer(scale, scale) + _RIDGE * np.eye(scale.size)
+        metric = cls(means, covariance, np.linalg.inv(correlation) / np.outer(scale, scale))
+        return metric._replace(least=metric.squared(nearest))
+
+    def squared(self, means: FloatArray) -> float:
+        """Return the squared distance of means."""
+        return float((means - self.means) @ self.precision @ (means - self.means))
+
+    def excess(self, means: FloatArray) -> float:
+        """Return the distance that, squared, is what the squared distance exceeds the least one by."""
+        return math.sqrt(max(self.squared(means) - self.least, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """The least misfit of the distributions in which a cell, or a sum of cells, has some probability.
+
+    It is followed from the outside: where the logarithm of the probability is worth κ times as much as the misfit,
+    the distribution that is best for both is one of the least misfit for its probability. Newton's method finds it,
+    for ever better κ. Logarithms keep all positive that the cell is made of.
+
+    Parameters
+    ----------
+    model : MaximumEntropy
+    marginals : tuple of Marginal
+    attributes : tuple of str
+    """
+
+    model: MaximumEntropy
+    marginals: tuple[Marginal, ...]
+    attributes: Attributes
+    _limits: dict[tuple[bytes, float], tuple[float, float]] = field(default_factory=dict, repr=False)
+
+    def interval(self, members: BoolArray, z: float) -> tuple[float, float]:
+        """Return the interval of a sum of cells."""
+        if members.all() or not members.any():
+            return float(members.all()), float(members.all())
+        key = members.tobytes(), z
+        if key not in self._limits:
+            low, high = self._limit(members * 1.0, z, up=False), self._limit(members * 1.0, z, up=True)
+            self._limits[key] = low, high
+        return self._limits[key]
+
+    def std_err(self, members: FloatArray) -> FloatArray:
+        """Return the standard errors of sums of cells, in `covariance`."""
+        errors: FloatArray = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", members, self.covariance, members), 0))
+        return errors
+
+    @property
+    def terms(self) -> Terms:
+        """The terms of the model."""
+        return self.model.terms
+
+    @cached_property
+    def is_settled(self) -> bool:
+        """Whether the fit and the distribution nearest to the estimates were found."""
+        return self.model.converged and self._nearest[0].tau <= _ENTROPY
+
+    @cached_property
+    def cells(self) -> CellsAndTerms:
+        """The cells of the table beside the terms."""
+        return CellsAndTerms.of(self.terms, self.attributes)
+
+    @cached_property
+    def _nearest(self) -> tuple[Point, Point]:
+        """Find the distribution nearest to the estimates, and one near to it whose cells are all well above zero.
+
+        That is the nearest one mixed with the uniform one, as far as it has the means of a distribution of the model.
+        """
+        plain = self._plain
+        known = replace(self.model.known, precision=plain.precision, inverse=plain.covariance)
+        nearest = with_entropy(self.terms, known, _ENTROPY)[-1]
+        uniform = Point.at(np.zeros(len(nearest.means)), _ENTROPY, self.terms)
+        errors = [np.sqrt(np.maximum(np.diagonal(one.covariance), 0)).sum() for one in self.marginals]
+        share = min(_SMOOTH * max(errors), 0.5)
+        mixed = replace(known, means=(1 - share) * nearest.means + share * uniform.means)
+        return nearest, with_entropy(self.terms, mixed, _ENTROPY)[-1]
+
+    @cached_property
+    def _plain(self) -> Metric:
+        known = self.model.known
+        return Metric.of(known.means, known.covariance, known.means)
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """The covariance of the cells by the delta method.
+
+        It is that at the fitted distribution only where no measured cell is near zero: there it would call zero
+        certain. Else it is that at a distribution near by whose cells are all above zero.
+        """
+        if all(self._is_inside(one) for one in self.marginals):
+            return self.model.covariance(self.attributes)
+        smooth = self._nearest[1]
+        slope = self.cells.covariance(smooth.beliefs)
+        response = solve_or_shortest(smooth.spread + _ENTROPY * self._plain.covariance, slope.T)
+        return self.model.known.covariance_of(response.T)
+
+    def _is_inside(self, marginal: Marginal) -> bool:
+        errors = np.sqrt(np.maximum(np.diagonal(marginal.covariance), 0))
+        return bool(np.all(_far(self.model.marginal(marginal.attributes), errors)))
+
+    @cached_property
+    def _operators(self) -> tuple[FloatArray, ...]:
+        """What deviations of each marginal's cells, weighed, change in the estimated means."""
+        return tuple(
+            self.model.known.inverse[:, self.terms.places(one.attributes)]
+            @ (one.precision[:, np.newaxis] * cells_from_means(one.shape)[1]).T
+            for one in self.marginals
+        )
+
+    def metric(self, means: FloatArray | None = None) -> Metric:
+        """Return the metric; if means are given, with variances no smaller than measured cells had under these."""
+        plain, nearest = self._plain, self._nearest[0].means
+        if means is None:
+            return plain._replace(least=plain.squared(nearest))
+        covariance = plain.covariance
+        for one, operator in zip(self.marginals, self._operators, strict=True):
+            constant, slopes = cells_from_means(one.shape)
+            more = one.more_variance(constant + slopes @ means[self.terms.places(one.attributes)])
+            covariance = covariance + (operator * np.maximum(more, 0)) @ operator.T
+        return Metric.of(plain.means, covariance, nearest)
+
+    def _limit(self, members: FloatArray, z: float, up: bool) -> float:
+        """Search for the push at which the best distribution exceeds the least misfit by as much as is allowed.
+
+        Small probabilities may drop to zero at once as the push grows, and the excess with them: then the limit is on
+        the safe side of the drop.
+        """
+        metric, error = self.metric(), float(self.std_err(members[np.newaxis])[0])
+        start, push = self._begin(members, z, up, metric, error)
+        tried: list[Tried] = []
+        for round_ in range(_ROUNDS):
+            climb = Climb(self, members, up, push, metric)
+            point = climb.settled(climb.revived(climb.settled(start)))
+            if up and round_ < _ADAPTED:
+                metric = self.metric(point.means)
+            last = Tried(push, climb.frequency(point), metric.excess(point.means))
+            if not up and last.frequency <= _NOTHING * error and last.excess <= z:
+                return 0.0
+            if abs(last.excess - z) <= _NEAR * z and (round_ or not up):
+                return last.corrected(z, up)
+            tried.append(last)
+            push = _next(tried, z)
+            start = point if up or last.excess <= z else start
+        beyond = min((one for one in tried if one.excess >= z), key=lambda one: one.excess, default=None)
+        return float(up) if beyond is None else beyond.frequency
+
+    def _begin(self, members: FloatArray, z: float, up: bool, metric: Metric, error: float) -> tuple[Point, float]:
+        """Return a distribution to begin with and a push that might do.
+
+        Upward it is one in which everything that the cell is made of is frequent, lest the search end too early.
+        """
+        nearest, smooth = self._nearest
+        if not up:
+            return nearest, z / error
+        height, usual = (float(members @ one.beliefs.marginal(self.attributes).ravel()) for one in (nearest, smooth))
+        inside = smooth.means + members @ self.cells.covariance(smooth.beliefs) / usual
+        share = min(_OUTSIDE * self._usual_error, 0.5)
+        means = (1 - share) * smooth.means + share * inside
+        mixed = replace(self.model.known, means=means, precision=metric.precision, inverse=metric.covariance)
+        return with_entropy(self.terms, mixed, _ENTROPY, smooth)[-1], z * (z + height / error)
+
+    @cached_property
+    def _usual_error(self) -> float:
+        errors = [np.sqrt(np.maximum(np.diagonal(one.covariance), 0)) for one in self.marginals]
+        return float(np.median(np.concatenate(errors)))
+
+
+class Tried(NamedTuple):
+    """What a push has led to."""
+
+    push: float
+    frequency: float
+    excess: float
+
+    def corrected(self, z: float, up: bool) -> float:
+        """Return the frequency at the excess that is allowed, which is near.
+
+        On the way there what is gained, times the push, is what half the squared distance grows by.
+        """
+        gain = self.excess * (z - self.excess) / self.push
+        return min(self.frequency * math.exp(gain), 1.0) if up else max(self.frequency - gain, 0.0)
+
+
+def _next(tried: Sequence[Tried], z: float) -> float:
+    """Return where the line through the last two tried, in logarithms, reaches z, within what is known of it."""
+    at = [(math.log(one.push), math.log(max(one.excess, _NOTHING))) for one in tried]
+    (push, excess), slope = at[-1], 0.7
+    if len(at) > 1 and push != at[-2][0]:
+        slope = min(max((excess - at[-2][1]) / (push - at[-2][0]), 0.3), 3.0)
+    found = push + (math.log(z) - excess) / slope
+    low = max((one for one, value in at if value < math.log(z)), default=-math.inf)
+    high = min((one for one, value in at if value >= math.log(z)), default=math.inf)
+    return math.exp(found if low < found < high or not math.isfinite(low + high) else (low + high) / 2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Climb:
+    """The distribution with the best balance of a probability, large or small, and of the misfit.
+
+    Parameters
+    ----------
+    profile : Profile
+    members : array, shape (cells,)
+        Which cells are added up.
+    up : bool
+        Whether the logarithm of their sum is to be large, or the sum to be small.
+    push : float
+        What that is worth, compared with half the squared distance.
+    metric : Metric
+    """
+
+    profile: Profile
+    members: FloatArray
+    up: bool
+    push: float
+    metric: Metric
+
+    def frequency(self, point: Point) -> float:
+        """Return the probability of the sum."""
+        return float(self.members @ point.beliefs.marginal(self.profile.attributes).ravel())
+
+    def cost(self, point: Point) -> float:
+        """Return what is to be minimised."""
+        terms, frequency = self.profile.terms, self.frequency(point)
+        if frequency <= 0 and self.up:
+            return math.inf
+        height = math.log(frequency) if self.up else -frequency
+        entropy = terms.tree.log_total(terms.potentials(point.weights)) - float(point.weights @ point.means)
+        return self.metric.squared(point.means) / 2 - _ENTROPY * entropy - self.push * height
+
+    def settled(self, point: Point) -> Point:
+        """Minimise it from some point on, with Newton's steps (Gauss's and Newton's for the misfit)."""
+        cost = self.cost(point)
+        for _ in range(_NEWTON_STEPS):
+            step, slope = self._step(point)
+            if -slope <= _SETTLED**2:
+                break
+            length = 1.0
+            for _ in range(_HALVINGS):
+                tried = Point.at(point.weights + length * step, _ENTROPY, self.profile.terms)
+                value = self.cost(tried)
+                if value <= cost + 1e-4 * length * slope:
+                    break
+                length /= 2
+            else:
+                break
+            point, cost = tried, value
+        return point
+
+    def revived(self, point: Point) -> Point:
+        """Return a better distribution, if there is one with cells that Newton's steps have brought to nothing.
+
+        They cannot bring them back, as nothing changes there any more. The dual problem can, in which the logarithm of
+        the probability is taken for a quadratic function of the means.
+        """
+        metric, push = self.metric, self.push
+        bend = push if self.up else 0.0
+        pull = solve_or_shortest(point.spread + _ENTROPY * metric.covariance, self._rate(point))
+        reach = metric.covariance @ pull
+        precision = metric.precision + bend * np.outer(pull, pull)
+        covariance = metric.covariance - bend / (1 + bend * float(pull @ reach)) * np.outer(reach, reach)
+        seen = metric.precision @ metric.means + (push + bend * float(pull @ point.means)) * pull
+        known = replace(self.profile.model.known, means=covariance @ seen, precision=precision, inverse=covariance)
+        found = with_entropy(self.profile.terms, known, _ENTROPY, point)[-1]
+        return found if self.cost(found) < self.cost(point) else point
+
+    def _rate(self, point: Point) -> FloatArray:
+        """Return the derivative of what is pushed."""
+        slope = self.members @ self.profile.cells.covariance(point.beliefs)
+        rate: FloatArray = slope / self.frequency(point) if self.up else -slope
+        return rate
+
+    def _step(self, point: Point) -> tuple[FloatArray, float]:
+        weighted = point.spread @ self.metric.precision
+        gradient = weighted @ (point.means - self.metric.means) + _ENTROPY * (point.spread @ point.weights)
+        gradient = gradient - self.push * self._rate(point)
+        bend = _ENTROPY + self.push * (1.0 if self.up else self.frequency(point))
+        curvature = weighted @ point.spread + bend * point.spread
+        scale = np.sqrt(np.maximum(np.diagonal(curvature), np.finfo(float).tiny))
+        scaled = curvature / np.outer(scale, scale) + _RIDGE * np.eye(scale.size)
+        step = -solve_or_shortest(scaled, gradient / scale) / scale
+        step *= min(1.0, _LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
+        return step, float(gradient @ step)
