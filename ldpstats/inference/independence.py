@@ -30,13 +30,15 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
     Parameters
     ----------
     table : Table
-        A table of at least two attributes. A wider one has `marginal`.
+        A table of at least two attributes. A wider one has `marginal`. Of a reconstructed table what was asked is
+        tested, and nothing of what it assumes; where nobody was asked about the attributes together, that is refused.
     method : {"auto", "score", "gls", "lr", "wald"}
         "score" is the Rao score test for reports that are one draw of a channel; "gls" its
         generalized-least-squares counterpart where only moments are known (supports, bits, sums), identical to it
-        for randomized response; "lr" is the likelihood ratio through the channel; "wald" measures the estimated
-        interaction by its covariance under independence (with rare categories in long tables it may exceed its
-        level). "auto" takes the score where it exists, else least squares.
+        for randomized response; where there are only estimated sums of cells (Hadamard marginals, consistent tables) it
+        takes their covariance as estimated; "lr" is the likelihood ratio through the channel; "wald" measures the
+        estimated interaction by its covariance under independence (with rare categories in long tables it may exceed
+        its level). "auto" takes the score where it exists, else least squares.
     pvalue : {"auto", "asymptotic"}, MonteCarlo or AmongMany
         The χ² approximation, or tables drawn under the fitted hypothesis. "auto" is the approximation, unless
         some report is expected fewer than 5 times under independence (or the noise of a count is as far from normal),
