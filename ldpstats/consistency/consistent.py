@@ -11,13 +11,15 @@ from typing import ClassVar
 import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.blocks import Block
 from ldpstats.consistency.agreement import AgreeingFit, Held, held_in_common
 from ldpstats.consistency.marginals import Marginal, marginals_of
 from ldpstats.consistency.programs import nearest_agreeing
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.violation import GAMMA, Violation, absolute_share
+from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.estimation import Estimate, Measured
+from ldpstats.estimation import Estimate, Measured, unbiased
 from ldpstats.questions import Question
 from ldpstats.tables import Consistent, Figures, Table, TableSet
 
@@ -37,11 +39,14 @@ class LimitsOfTheFit:
         The linear fit, which is unbiased and may be negative.
     df : int
         One less than the reports that answered the least answered question of the table.
+    blocks : tuple of Block
+        The table's own reports: of cells that few of them name, what their number tells holds where nothing else does.
     """
 
     cells: Estimate
     df: int
-    kind: ClassVar[str] = "Student's t, of the unbiased fit before the bound at zero"
+    blocks: tuple[Block, ...] = ()
+    kind: ClassVar[str] = "Student's t, of the unbiased fit before the bound at zero; mid-p where own reports are few"
 
     @property
     def std_err(self) -> FloatArray:
@@ -53,11 +58,20 @@ class LimitsOfTheFit:
         from scipy.stats import t
 
         margin = t.isf(alpha / 2, self.df) * self.cells.std_err
-        return np.stack([self.cells.estimate - margin, self.cells.estimate + margin], axis=-1)
+        found = np.stack([self.cells.estimate - margin, self.cells.estimate + margin], axis=-1)
+        own = unbiased(self.blocks) if self.blocks else self.cells
+        if own.rare.any():
+            found[own.rare] = own.conf_int(alpha)[own.rare]
+        return found
 
     def summed(self, of_cell: IntArray, size: int) -> LimitsOfTheFit:
         """Return those of sums of cells."""
-        return replace(self, cells=self.cells.summed(of_cell, size))
+        cells = self.cells.summed(of_cell, size)
+        telling = [block for block in self.blocks if block.tells(of_cell, size)]
+        sums = Domain({"sums": list(range(size))}) if telling else None
+        added = [block.onto(sums, of_cell) for block in telling if sums]
+        blocks = tuple(block for block in added if block is not None)
+        return replace(self, cells=cells, blocks=blocks if len(blocks) == len(added) else ())
 
 
 def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float = GAMMA) -> TableSet:
@@ -166,11 +180,12 @@ def _derived(
     # every table has moved toward all others, so that their share of simulated reports is in each of them
     simulated = -(-table.n * tables.simulated // tables.n)
     linear = Estimate(measured.estimate, measured.covariance, table.n, table.privacy, simulated)
+    blocks = tuple(block for block in source.blocks if block.n) if source else ()
     asked = Counter[Question]()
-    for block in source.blocks if source else ():
+    for block in blocks:
         asked[block.question] += block.n
-    df = max(1, min((n for n in asked.values() if n), default=table.n) - 1)
-    fitted = replace(linear, estimate=shown, limits=LimitsOfTheFit(linear, df))
+    df = max(1, min(asked.values(), default=table.n) - 1)
+    fitted = replace(linear, estimate=shown, limits=LimitsOfTheFit(linear, df, blocks))
     return replace(
         table,
         blocks=(),

@@ -10,7 +10,7 @@ from typing import Protocol, Self
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, IntArray, significance
+from ldpstats.arrays import BoolArray, FloatArray, IntArray, significance
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.rare import OwnReports
 from ldpstats.noise import NoiseModel, Tally
@@ -191,6 +191,12 @@ class Estimate:
         own = self._own_reports()
         kind = "normal" if self.bounds is None else "Wilson"
         return f"{kind}; mid-p where reports are few" if own is not None and own.few.any() else kind
+
+    @property
+    def rare(self) -> BoolArray:
+        """Which cells were reported, or not reported, so few times that `conf_int` goes by the tails of that number."""
+        own = self._own_reports()
+        return np.zeros(self.estimate.size, dtype=np.bool_) if own is None else own.few
 
     def _own_reports(self) -> OwnReports | None:
         """Return the reports behind each cell, of all tables in one row, where there are any of its own."""
