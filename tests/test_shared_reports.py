@@ -418,3 +418,59 @@ def test_tests_and_intervals_of_consistent_tables_are_those_of_the_linear_fit() 
         limits = table.conf_int().reshape(-1, 2)
         assert np.all((limits[:, 0] < expected_cells) & (expected_cells < limits[:, 1]))
     assert min(one.min() for one in linear) < 0
+
+
+@pytest.mark.parametrize(
+    "protocol", [ldp.PerAttribute(THREE, epsilon=4.0, k=2), ldp.HadamardCoefficients(THREE, epsilon=2.0)]
+)
+def test_reconstructed_tables_say_how_many_reports_they_are_made_of_each_counted_once(protocol: Any) -> None:
+    tables = protocol.simulate(np.rint(3000 * TRUTH).astype(int), rng=1)
+    for method in ("max-entropy", "shrinkage"):
+        made = ldp.reconstruct(tables, list("abc"), method, n_resamples=2)
+        assert made.n == made.simulated == tables.n
+        assert made.parts.n == tables.n
+        assert TableSet(THREE, [*tables, made], tables.privacy).n == tables.n
+
+
+def test_a_reconstructed_table_has_the_respondents_of_those_that_it_was_made_of() -> None:
+    joint = np.rint(3000 * TRUTH).astype(int)
+    protocol = ldp.WholeView(THREE, epsilon=4.0, views=[[("a", "b"), ("c",)], [("a", "c"), ("b",)]])
+    tables, others = (protocol.simulate(joint, rng=seed) for seed in (1, 2))
+    made, other = (ldp.reconstruct(one, list("abc")) for one in (tables, others))
+    alone = TableSet(THREE, [made], tables.privacy)
+    assert TableSet(THREE, [*tables, made, tables.pooled("a")], tables.privacy).n == tables.n == 2 * made.parts.n
+    assert (alone + others).n == tables.n + others.n
+    with pytest.raises(LdpstatsError, match="same respondents twice"):
+        alone + tables
+    with pytest.raises(LdpstatsError, match="same respondents twice"):
+        ldp.homogeneity_test([made, ldp.reconstruct(tables, list("abc"), "l1", n_resamples=2)])
+    assert ldp.homogeneity_test([made, other]).pvalue > 1e-6
+    both = [TableSet(THREE, [one.pooled("a")], one.privacy) for one in (tables, others)]
+    assert (both[0] + both[1]).n == sum(one["a", "b"].n + one["a", "c"].n for one in (tables, others))
+
+
+def test_classes_of_crossed_answers_are_not_counted_beside_their_rows() -> None:
+    tables = ldp.PerAttribute(THREE, epsilon=4.0, k=2).simulate(np.rint(3000 * TRUTH).astype(int), rng=1)
+    classes = {"b": {"one": [0, 1], "other": [2]}}
+    plain, collapsed = tables.pooled("a"), tables.collapse(classes).pooled("a")
+    assert collapsed.n == plain.n == tables.n
+    assert np.all(collapsed.std_err > 0.999 * plain.std_err)
+
+
+def test_what_several_tables_count_alike_has_no_variance_between_them() -> None:
+    tables = ldp.HadamardCoefficients(THREE, epsilon=3.0).simulate(np.rint(2000 * TRUTH).astype(int), rng=1)
+    stacked = Stacked.of(list(tables))
+    ends = np.cumsum([0, *(table.domain.size() for table in tables)])
+    parts = [Part(np.arange(*pair), np.eye(pair[1] - pair[0])) for pair in pairwise(ends)]
+    spread = np.linalg.eigvalsh(stacked.covariance_of(parts, int(ends[-1])))
+    assert spread[0] > -1e-12 * spread[-1]
+    classes = {"b": {"one": [0, 1], "other": [2]}}
+    limits = ldp.reconstruct(tables, list("abc")).collapse(classes).bounds()
+    assert np.all(limits.lower <= limits.point_lower)
+
+
+def test_consistent_tables_of_other_classes_are_not_reconstructed_from() -> None:
+    tables = ldp.SampledGroups(THREE, epsilon=2.0).simulate(np.rint(3000 * TRUTH).astype(int), rng=1)
+    collapsed = ldp.make_consistent(tables).collapse({"b": {"one": [0, 1], "other": [2]}})
+    with pytest.raises(LdpstatsError, match="whose categories were put together since"):
+        ldp.reconstruct(collapsed, list("abc"))

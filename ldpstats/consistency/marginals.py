@@ -155,9 +155,12 @@ def as_collected(tables: Iterable[Table]) -> list[Table]:
                 "tables that were collected, or made consistent",
                 "It was made of reports that stand in other tables, and would count them again.",
             )
-        made = isinstance(table.provenance, Consistent)
-        found += [source for source in (table.sources if made else (table,)) if source.n > 0]
-    return list(dict.fromkeys(found))
+        if isinstance(table.provenance, Consistent):
+            as_reported(table)  # refuses classes that these did not have
+            found += table.sources
+        else:
+            found.append(table)
+    return [table for table in dict.fromkeys(found) if table.n > 0]
 
 
 def stacked(marginals: Sequence[Marginal]) -> Stacked:

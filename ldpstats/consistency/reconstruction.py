@@ -27,10 +27,12 @@ from ldpstats.estimation import Estimate, Limits, LinearPooling, refuse_empty
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import Tally
+from ldpstats.parts import Parts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator
 from ldpstats.tables import Figures, Reconstructed, Table, TableSet, Wider, pooled_blocks, pooled_measured
 from ldpstats.tables.provenance import Groups
+from ldpstats.tables.shared import reports_once
 
 Method: TypeAlias = Literal["auto", "max-entropy", "em", "shrinkage", "l2", "l1", "elastic-net"]
 
@@ -100,22 +102,32 @@ def reconstruct(
     words = (
         f"Reconstructed from {len(telling)} tables that bear upon it{why}: {way.words}{left_out}{found.note} {spread}"
     )
-    n, simulated = (sum(getattr(table, name) for table in telling) for name in ("n", "simulated"))
+    n, simulated = reports_once(telling)
     cells = Estimate(found.proportions, covariance, n, tables.privacy, simulated, limits=found.limits)
     assumption = way.assumption(tuple(table.attributes for table in telling), found.joint or target.names)
     provenance = Reconstructed(chosen, words, tuple(table.attributes for table in telling), assumption, way.refused)
-    return _made(target, provenance, cells, tables.privacy, collected)
+    heard = {name for table in telling for name in table.attributes}
+    return _made(target, provenance, cells, tables.privacy, collected, heard)
 
 
 def _made(
-    target: Domain, provenance: Reconstructed, cells: Estimate, privacy: PrivacyStatement, tables: Sequence[Table]
+    target: Domain,
+    provenance: Reconstructed,
+    cells: Estimate,
+    privacy: PrivacyStatement,
+    tables: Sequence[Table],
+    heard: set[str],
 ) -> Table:
-    """Return the table with what reports tell without an assumption; it assumes nothing if they tell all."""
+    """Return the table with what reports tell without an assumption; it assumes nothing if they tell all.
+
+    `heard` are the attributes of the tables that the proportions were made of.
+    """
     joint = joined(tables, target)
     near = [table for table in tables if not set(table.attributes).isdisjoint(joint.names)]
     about = [table for table in near if not set(table.attributes).isdisjoint(target.names)]
     blocks = pooled_blocks(about, target)
     measured = pooled_measured(about, target) if blocks is None and target.size() <= LARGEST_JOINT else None
+    behind = [table for table in tables if not heard.union(joint.names).isdisjoint(table.attributes)]
     made = Table(
         target,
         blocks or (),
@@ -123,7 +135,8 @@ def _made(
         method=f"reconstructed ({provenance.method})",
         provenance=provenance,
         figures=Figures(cells, measured, Wider(joint, partial(pooled_measured, near, joint))),
-        sources=tuple(near),
+        parts=Parts.either(table.parts for table in behind),
+        sources=tuple(behind),
     )
     return made.settled()
 

@@ -37,7 +37,13 @@ def pooled_table(tables: Sequence[Table], target: Domain, privacy: PrivacyStatem
     try:
         if blocks is not None:
             made = Table(
-                target, blocks, privacy, parts=parts, provenance=Summed(target.names, groups), rows=_rows(about)
+                target,
+                blocks,
+                privacy,
+                parts=parts,
+                provenance=Summed(target.names, groups),
+                sources=tuple(about),
+                rows=_rows(about),
             )
             assert made.unbiased.n
             return made
@@ -74,7 +80,7 @@ def pooled_blocks(tables: Sequence[Table], target: Domain) -> tuple[Block, ...] 
     for place, (table, kept, of_cell) in enumerate(onto(tables, target)):
         for block in table.blocks:
             if block.n and block.tells(of_cell, kept.size()) and not _among(block, table, together):
-                added = block.onto(kept, of_cell)
+                added = None if _may_be_among(block, table, together) else block.onto(kept, of_cell)
                 if added is None:
                     return None
                 found.append((place, added.widened(target)))
@@ -178,6 +184,12 @@ def _counted_together(tables: Sequence[Table], target: Domain) -> list[CrossedRo
 def _among(block: Block, table: Table, together: Sequence[CrossedRows]) -> bool:
     """Say whether a block counts rows that are counted together, or some of them."""
     return any(rows.are_behind(block) and _within(rows, together) for rows in table.rows)
+
+
+def _may_be_among(block: Block, table: Table, together: Sequence[CrossedRows]) -> bool:
+    """Say whether a block may count respondents whose rows are counted together, as one whose answers were merged."""
+    known = [rows.parts for rows in table.rows if rows.are_behind(block)] or [table.parts]
+    return any(rows.parts.overlap(parts) for rows in together for parts in known)
 
 
 def _within(rows: CrossedRows, together: Sequence[CrossedRows]) -> bool:

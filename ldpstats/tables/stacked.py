@@ -176,6 +176,8 @@ class Stacked:
         if not common:
             return cls.independent(own)
         clusters, known, bound = _clusters(tables, own, common)
+        for place in {place for pair, found in known.items() if found.blocks for place in pair}:
+            own[place] = _covariance_by_blocks(behind[place])
         counted = _counted(behind, known)
         for group in counted:
             for place in group.weights:
@@ -252,6 +254,17 @@ def _steady_covariance(blocks: Sequence[Block], found: Estimate) -> FloatArray:
         spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
         return over_degrees_of_freedom(found.n * spread / told**2, found.n)
     return over_degrees_of_freedom(found.n * LinearPooling(blocks).covariance(shares_at), found.n)
+
+
+def _covariance_by_blocks(one: Evidence) -> FloatArray:
+    """Return the covariance of a table's estimate, that of each block at its own tally, as in the covariance of a pair.
+
+    So what two tables take from the same blocks has no variance between them. No cell is known better than to one
+    report, where all reports are alike.
+    """
+    spreads = [over_degrees_of_freedom(_report_covariance(block), block.n) for block in one.blocks]
+    own = np.sum([weight @ spread @ weight.T for weight, spread in zip(one.weights, spreads, strict=True)], axis=0)
+    return np.asarray(own + np.diag(np.maximum(1 / one.table.n**2 - np.diagonal(own), 0)))
 
 
 def _covariance_of_pair(common: Common, one: Evidence, other: Evidence) -> FloatArray:

@@ -68,7 +68,7 @@ class Table:
     figures : Figures, optional
         What is shown instead of an estimate from the blocks.
     sources : tuple of Table
-        The tables that one with figures was made of.
+        The tables that one with figures, or a pooled one, was made of.
     rows : tuple of CrossedRows
         What the respondents answered to further attributes, too, where that was kept: it tells how the errors of tables
         hang together whose blocks count answers of the same rows.

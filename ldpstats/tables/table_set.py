@@ -329,6 +329,7 @@ def _merged_tables(one: Table | None, other: Table | None, rows: _MergedRows) ->
         blocks=blocks,
         privacy=one.privacy.joined(other.privacy),
         parts=Parts.together([one.parts, other.parts]),
+        sources=(*(one.sources or (one,)), *(other.sources or (other,))) if one.sources or other.sources else (),
         rows=rows.of(one, other),
     )
 
