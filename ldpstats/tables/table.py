@@ -201,7 +201,7 @@ class Table:
     def settled(self) -> Table:
         """Return the table without an assumption, if it makes one and the reports identify all cells nevertheless.
 
-        Its intervals are then those of the reports.
+        Its intervals are then those of the reports, if it has none that hold near zero.
         """
         provenance = self.provenance
         told = sum(block.question.answers - 1 for block in self.blocks) or self.domain.size()
@@ -209,7 +209,7 @@ class Table:
             return self
         if not self._measured_cells() or not self.measured.identifies_cells:
             return self
-        limits = FromReports(self.unbiased)
+        limits = self.figures.shown.limits or FromReports(self.unbiased)
         return replace(
             self,
             provenance=provenance.identified,
