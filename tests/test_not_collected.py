@@ -141,3 +141,18 @@ def test_a_table_knows_where_it_comes_from() -> None:
     assert kinds["summed"].provenance.of == ("a", "b")
     assert "Added up from the table of a and b" in str(kinds["summed"].summary())
     assert isinstance(kinds["made consistent"].provenance, Consistent)
+
+
+def test_methods_that_draw_tables_again_know_who_is_behind_several() -> None:
+    domain = Domain({name: ["x", "y"] for name in "abcd"})
+    people = np.random.default_rng(1).multinomial(20_000, np.full(16, 1 / 16))
+    views = ldp.WholeView(domain, epsilon=4.0, mechanism="grr").simulate(people, rng=1)
+    likely, least = (reconstruct(views, list("abcd"), method, n_resamples=3) for method in ("em", "l1"))
+    assert "respondents stand behind several tables" in str(likely.provenance.refused)
+    with pytest.raises(NotIdentifiedError, match="respondents stand behind several tables"):
+        likely.conf_int()
+    assert "an upper bound of their covariance" in least.provenance.words
+    crossed = ldp.PerAttribute(domain, epsilon=8.0, k=2).simulate(people, rng=1)
+    whole = reconstruct(crossed, list("abcd"), "l1", n_resamples=3)
+    assert "bound" not in whole.provenance.words
+    assert whole.n == 20_000

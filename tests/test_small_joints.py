@@ -16,7 +16,16 @@ from cvxpy.atoms.elementwise.kl_div import kl_div
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from ldpstats import Domain, LdpstatsError, NotIdentifiedError, PerAttribute, PrivacyStatement, SampledGroups, Table
+from ldpstats import (
+    Domain,
+    HadamardCoefficients,
+    LdpstatsError,
+    NotIdentifiedError,
+    PerAttribute,
+    PrivacyStatement,
+    SampledGroups,
+    Table,
+)
 from ldpstats.blocks import Block
 from ldpstats.consistency import channels_em, shrinkage
 from ldpstats.consistency.channels_em import joint_blocks, most_likely_joint, proportionally_fitted
@@ -341,15 +350,24 @@ def test_wider_tables_of_truth_or_fake_are_added_up() -> None:
 
 
 def test_tables_that_cannot_be_added_up_bring_their_attributes_along() -> None:
-    """Crossed answers: their channel is a matrix between the cells of all attributes of a table."""
+    """Hadamard response: its channel is a matrix between the cells of all attributes of a table."""
     people = np.random.default_rng(1).multinomial(3000, some_joint().ravel())
-    tables = list(PerAttribute(ABC, epsilon=6.0, k=2).simulate(people, rng=1))
+    tables = list(SampledGroups(ABC, epsilon=6.0, mechanism="hr").simulate(people, rng=1))
     common, blocks = joint_blocks(tables, ABC, ["b", "a"])
     assert common.names == ("b", "a", "c")
     assert len(blocks) == 3
     whole = most_likely_joint(tables, ABC, ABC.names).frequencies.reshape(ABC.shape)
     found = most_likely_joint(tables, ABC, ["b", "a"]).frequencies
     assert found == pytest.approx(whole.sum(axis=2).T.ravel(), abs=1e-6)
+
+
+def test_answers_that_stand_behind_several_tables_are_one_likelihood() -> None:
+    people = np.random.default_rng(1).multinomial(3000, some_joint().ravel())
+    tables = PerAttribute(ABC, epsilon=6.0, k=2).simulate(people, rng=1)
+    (block,) = joint_blocks(tables, ABC, ABC.names)[1]
+    assert (block.n, block.question.is_identity) == (3000, True)
+    coefficients = HadamardCoefficients(ABC, epsilon=6.0).simulate(people, rng=1)
+    assert sum(block.n for block in joint_blocks(coefficients, ABC, ABC.names)[1]) == 3000
 
 
 def test_among_equally_likely_tables_the_one_of_maximum_entropy_is_taken() -> None:
@@ -423,9 +441,9 @@ def test_joint_tables_that_are_too_large_are_refused() -> None:
     tables = SampledGroups(wide, k=1, mechanism="grr", epsilon=1.0).simulate(np.full(wide.size(), 1), rng=1)
     with pytest.raises(LdpstatsError, match="15,625 cells"):
         most_likely_joint(tables, wide, wide.names)
-    crossed = PerAttribute(wide, epsilon=6.0, k=2).simulate(np.full(wide.size(), 1), rng=1)
+    pairs = SampledGroups(wide, epsilon=6.0, mechanism="hr").simulate(np.full(wide.size(), 1), rng=1)
     with pytest.raises(LdpstatsError, match="cannot be added up"):
-        most_likely_joint(crossed, wide, ["a", "b"])
+        most_likely_joint(pairs, wide, ["a", "b"])
 
 
 def path_of(marginals: Any) -> _Paths:

@@ -18,7 +18,7 @@ from ldpstats.inference.block_evidence import BlockEvidence
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import MultinomialNoise
 from ldpstats.questions import Question
-from ldpstats.tables import Table
+from ldpstats.tables import Table, pooled_blocks
 
 
 def most_likely_joint(tables: Iterable[Table], domain: Domain, target: Iterable[str]) -> Fitted:
@@ -60,20 +60,25 @@ def most_likely_joint(tables: Iterable[Table], domain: Domain, target: Iterable[
     array([0.4, 0.1, 0.1, 0.4])
     """
     common, blocks = joint_blocks(tables, domain, target)
+    fitted = most_likely_even(blocks)
+    place = places(common.names, common.shape, domain.project(target).names)
+    return replace(fitted, frequencies=np.bincount(place, weights=fitted.frequencies).astype(float))
+
+
+def most_likely_even(blocks: Sequence[Block]) -> Fitted:
+    """Find the frequencies under which blocks of one table are most likely, of maximum entropy among all such."""
     fitted, n = most_likely(blocks), sum(block.n for block in blocks)
     if not fitted.converged:
         warnings.warn(
             f"after {fitted.iterations} iterations the log-likelihood may still rise by {n * fitted.gap:.2g}",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     questions = {block.question: block.classes for block in blocks}
     even = proportionally_fitted(fitted.frequencies, questions.values())
     likelihood = float(BlockEvidence.observed(blocks).log_likelihood(even[None, :])[0])
     gap = fitted.gap + (fitted.log_likelihood - likelihood) / n
-    place = places(common.names, common.shape, domain.project(target).names)
-    frequencies = np.bincount(place, weights=even).astype(float)
-    return replace(fitted, frequencies=frequencies, log_likelihood=likelihood, gap=gap)
+    return replace(fitted, frequencies=even, log_likelihood=likelihood, gap=gap)
 
 
 def joint_blocks(tables: Iterable[Table], domain: Domain, target: Iterable[str]) -> tuple[Domain, list[Block]]:
@@ -105,6 +110,10 @@ def joint_blocks(tables: Iterable[Table], domain: Domain, target: Iterable[str])
             f"at most {LARGEST_JOINT:,} cells",
             "Ask for fewer attributes together, or leave out tables with other attributes that cannot be added up.",
         )
+    once = pooled_blocks(telling, common)
+    if once is not None:
+        return common, list(once)
+    # different reports of the same respondents: a composite likelihood
     blocks = [block for table in telling for block in _added_up(table, common.names)]
     # RRBA has many blocks with few questions
     about = {question: _about(common, question) for question in {block.question for block in blocks}}

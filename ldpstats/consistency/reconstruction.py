@@ -9,10 +9,11 @@ from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.blocks import Block
-from ldpstats.consistency.channels_em import joint_blocks, most_likely_joint
+from ldpstats.consistency.channels_em import joint_blocks, most_likely_even
 from ldpstats.consistency.graphical import fit_maximum_entropy, joining, relevant, weighed_together
 from ldpstats.consistency.joint import fitted_joint, within
 from ldpstats.consistency.marginals import Attributes, Marginal, as_collected, places
@@ -32,7 +33,7 @@ from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator
 from ldpstats.tables import Figures, Reconstructed, Table, TableSet, Wider, pooled_blocks, pooled_measured
 from ldpstats.tables.provenance import Groups
-from ldpstats.tables.shared import reports_once
+from ldpstats.tables.shared import overlapping, reports_once
 
 Method: TypeAlias = Literal["auto", "max-entropy", "em", "shrinkage", "l2", "l1", "elastic-net"]
 
@@ -64,15 +65,16 @@ def reconstruct(
         up to 40 % smaller (benchmarks/consistency.py), but what it takes for independence may only be hidden.
     n_resamples : int
         How many sets of tables to draw for the covariance, where the method has none of its own ("max-entropy" has).
-        Every table is drawn at its own estimate, made proper.
+        "em" draws them from the table that it found, the others every table at its own estimate, made proper.
     rng : seed or numpy Generator, optional
         For these draws. By default the seed is taken from the estimates, so that a table has one covariance.
 
     Returns
     -------
     Table
-        A derived one: proper proportions, with a covariance. Where tables say nothing about an interaction, it is
-        what the method assumes, and no covariance allows for that. It can be tested like any derived table.
+        Proper proportions, with a covariance. Where reports say nothing about an interaction, it is what the method
+        assumes: `assumption` says so, and no covariance allows for that. `bounds()` says what is known without it, and
+        tests take what the reports tell about the table, no more.
 
     Examples
     --------
@@ -105,7 +107,8 @@ def reconstruct(
     n, simulated = reports_once(telling)
     cells = Estimate(found.proportions, covariance, n, tables.privacy, simulated, limits=found.limits)
     assumption = way.assumption(tuple(table.attributes for table in telling), found.joint or target.names)
-    provenance = Reconstructed(chosen, words, tuple(table.attributes for table in telling), assumption, way.refused)
+    groups, refused = tuple(table.attributes for table in telling), way.refused or found.refused
+    provenance = Reconstructed(chosen, words, groups, assumption, refused)
     heard = {name for table in telling for name in table.attributes}
     return _made(target, provenance, cells, tables.privacy, collected, heard)
 
@@ -144,7 +147,8 @@ def _made(
 class Found(NamedTuple):
     """Reconstructed proportions, their covariance and intervals where there are any, and what else is to be said.
 
-    `joint` are the attributes of the joint table that was fitted, if they are not those of the target.
+    `joint` are the attributes of the joint table that was fitted, if they are not those of the target; `again` draws
+    so many reconstructions of tables like this one; `refused` says why there are no intervals.
     """
 
     proportions: FloatArray
@@ -152,6 +156,8 @@ class Found(NamedTuple):
     note: str = ""
     joint: Attributes = ()
     limits: Limits | None = None
+    again: Callable[[int, np.random.Generator], FloatArray] | None = None
+    refused: str = ""
 
 
 Telling: TypeAlias = tuple[list[Table], str]
@@ -197,7 +203,8 @@ def _of_maximum_entropy(tables: Sequence[Table], target: Domain) -> Found:
     marginals = weighed_together(chosen.marginals)
     model = fit_maximum_entropy(marginals)
     limits = ProfileLimits.of(model, marginals, target.names)
-    note = "" if model.converged else " The fit did not come to rest."
+    note = "" if model.converged else " The fit did not converge."
+    note += f" Its covariance is an upper bound: {model.known.bound}." if model.known.bound else ""
     return Found(model.marginal(target.names), lambda: limits.profile.covariance, note, limits=limits)
 
 
@@ -271,8 +278,25 @@ def _shrunken(tables: Sequence[Table], target: Domain) -> Found:
 
 def _most_likely(tables: Sequence[Table], target: Domain) -> Found:
     domain = Domain({name: one.domain.categories[name] for one in tables for name in one.attributes})
-    common, _ = joint_blocks(tables, domain, target.names)
-    return Found(most_likely_joint(tables, domain, target.names).frequencies, joint=common.names)
+    common, blocks = joint_blocks(tables, domain, target.names)
+    cells = most_likely_even(blocks).frequencies
+    sums = np.eye(target.size())[places(common.names, common.shape, target.names)]
+
+    def again(size: int, rng: np.random.Generator) -> FloatArray:
+        from tqdm.auto import tqdm
+
+        drawn = [block.draw(cells, size, rng) for block in blocks]
+        fits = tqdm(zip(*drawn, strict=True), total=size, desc="fitting again", unit="set", leave=False, disable=None)
+        refits = [most_likely_even([_with_counts(*one) for one in zip(blocks, counts, strict=True)]) for counts in fits]
+        return np.array([one.frequencies for one in refits]) @ sums
+
+    several = "respondents stand behind several tables, whose reports the likelihood takes for those of different ones"
+    refused = several if pooled_blocks(tables, common) is None else ""
+    return Found(cells @ sums, joint=common.names, again=again, refused=refused)
+
+
+def _with_counts(block: Block, counts: NDArray[np.int64]) -> Block:
+    return replace(block, tally=Tally(block.noise, counts, block.n, block.n))
 
 
 WAYS: Mapping[str, Way] = {
@@ -317,50 +341,45 @@ WAYS: Mapping[str, Way] = {
 def _with_covariance(
     way: Way, tables: Sequence[Table], target: Domain, found: Found, n_resamples: int, rng: Rng
 ) -> tuple[FloatArray, str]:
-    """Return the covariance of what was found, its own or that of tables drawn as these were, and which it is."""
-    from tqdm.auto import tqdm
-
+    """Return the covariance of what was found, its own or that of tables drawn again, and which it is."""
     if found.covariance is not None:
         return found.covariance(), _DELTA_METHOD
     seed = zlib.crc32(b"".join(table.cells.estimate.tobytes() for table in tables))
-    numbers = generator(seed if rng is None else rng)
-    if way.again is not None:
-        marginals = within([Marginal.of(table) for table in tables], target.names)
-        estimates = [_estimated_again(table, target, n_resamples, numbers) for table in tables]
-        again = way.again(marginals, estimates, target, found.proportions)
+    numbers, drawn, bound = generator(seed if rng is None else rng), "each drawn at its own estimate", ""
+    if found.again is not None:
+        again, drawn = found.again(n_resamples, numbers), "drawn from this one"
     else:
-        again = np.array(
-            [
-                way.found([_redrawn(table, numbers) for table in tables], target).proportions
-                for _ in tqdm(range(n_resamples), desc="drawing tables again", unit="set", leave=False, disable=None)
-            ]
-        )
-    spread = f"Its covariance is that of {n_resamples} sets of tables, each drawn at its own estimate."
-    return np.cov(again, rowvar=False), spread
+        assert way.again is not None  # a way that draws nothing itself
+        marginals = within([Marginal.of(table) for table in tables], target.names)
+        estimates, bound = _estimated_again(tables, target, n_resamples, numbers)
+        again = way.again(marginals, estimates, target, found.proportions)
+    upper = f", with an upper bound of their covariance ({bound})" if bound else ""
+    return np.cov(again, rowvar=False), f"Its covariance is that of {n_resamples} sets of tables, {drawn}{upper}."
 
 
-def _estimated_again(table: Table, target: Domain, size: int, rng: np.random.Generator) -> FloatArray:
-    """Draw so many tables like this one, and add their estimates up to the attributes of the target."""
+def _estimated_again(
+    tables: Sequence[Table], target: Domain, size: int, rng: np.random.Generator
+) -> tuple[list[FloatArray], str]:
+    """Draw so many sets like these tables, and add their estimates up to the attributes of the target.
+
+    Tables that have respondents in common are drawn together, as normal estimates; said is why their covariance is an
+    upper bound, if it is one.
+    """
+    if not overlapping(tables):
+        return [_one_estimated_again(table, target, size, rng) for table in tables], ""
+    measured = pooled_measured(tables, target)
+    moved = rng.multivariate_normal(measured.estimate, measured.covariance, size=size, method="eigh")
+    ends = np.cumsum([target.size([name for name in target.names if name in one.attributes]) for one in tables])
+    return np.split(moved, ends[:-1], axis=1), measured.bound
+
+
+def _one_estimated_again(table: Table, target: Domain, size: int, rng: np.random.Generator) -> FloatArray:
     kept = tuple(name for name in target.names if name in table.attributes)
     sums = np.eye(target.size(kept))[places(table.attributes, table.shape, kept)]
     if table.figures:
         cells = table.figures.shown
         moved: FloatArray = rng.multivariate_normal(cells.estimate, cells.covariance, size=size, method="eigh") @ sums
         return moved
-    proper = nearest_proper(table.estimated_by("unbiased").cells.estimate)
+    proper = nearest_proper(table.unbiased.estimate)
     drawn = [block.draw(proper, size, rng) for block in table.blocks]
     return LinearPooling(table.blocks).estimate(drawn) @ sums
-
-
-def _redrawn(table: Table, rng: np.random.Generator) -> Table:
-    """Draw a table of as many reports, through the same noise, whose truth is its estimate, made proper."""
-    if table.figures:
-        cells = table.figures.shown
-        moved = rng.multivariate_normal(cells.estimate, cells.covariance, method="eigh")
-        return replace(table, figures=Figures(replace(cells, estimate=moved)))
-    proper = nearest_proper(table.estimated_by("unbiased").cells.estimate)
-    blocks = tuple(
-        Block(block.question, Tally(block.noise, block.draw(proper, 1, rng)[0], block.n, simulated=True))
-        for block in table.blocks
-    )
-    return replace(table, blocks=blocks)
