@@ -42,7 +42,8 @@ def test_the_smallest_norm_shows_proportions_and_claims_nothing_about_them() -> 
     made = reconstruct(asked(independent()), ["a", "c"], "l2", n_resamples=3)
     with pytest.raises(NotIdentifiedError, match=r"no model.*bounds\(\)"):
         made.conf_int()
-    assert made.to_dict()["intervals"] is None
+    assert made.to_dict()["intervals"] is made.to_dict()["std_err"] is None
+    assert TableSet(ABC, [made], made.privacy).to_frame()["mean std_err"].isna().all()
     assert made.to_frame()[["std_err", "lower", "upper"]].isna().all(axis=None)
     text = str(made.summary())
     assert "assuming what the reports leave open is filled in by the smallest norm" in text
@@ -54,6 +55,8 @@ def test_what_a_table_assumes_stands_in_its_title_its_summary_and_its_values() -
     title, *rest = str(made.summary()).splitlines()
     assert "assuming no interaction beyond the groups that were asked about" in title
     assert f"Assumes: {NAMES}." in rest
+    assert f"a × c assumes: {NAMES}." in TableSet(ABC, [made], made.privacy).summary().splitlines()
+    assert repr(made).startswith("<Reconstructed table a × c: (3, 3), n = 99999 ")
     assert made.assumption == made.to_dict()["provenance"]["assumption"] == NAMES
     assert isinstance(made.provenance, Reconstructed)
 
@@ -156,3 +159,13 @@ def test_methods_that_draw_tables_again_know_who_is_behind_several() -> None:
     whole = reconstruct(crossed, list("abcd"), "l1", n_resamples=3)
     assert "bound" not in whole.provenance.words
     assert whole.n == 20_000
+
+
+def test_bounds_take_tables_of_a_single_report() -> None:
+    people = np.zeros((3, 3, 3), dtype=int)
+    people[0, 1, 2] = 2
+    tables = asked(people)
+    assert [table.n for table in tables] == [1, 1]
+    limits = reconstruct(tables, ["a", "b", "c"], "em", n_resamples=2).bounds()
+    assert np.all(limits.lower == 0)
+    assert limits.n == 2

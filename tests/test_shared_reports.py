@@ -474,3 +474,29 @@ def test_consistent_tables_of_other_classes_are_not_reconstructed_from() -> None
     collapsed = ldp.make_consistent(tables).collapse({"b": {"one": [0, 1], "other": [2]}})
     with pytest.raises(LdpstatsError, match="whose categories were put together since"):
         ldp.reconstruct(collapsed, list("abc"))
+
+
+def test_a_block_of_more_reports_does_not_hide_one_that_tells_more_of_each() -> None:
+    joint = np.rint(3000 * TRUTH).astype(int)
+    first, second = (ldp.SampledGroups(THREE, epsilon=2.0).simulate(joint, rng=seed) for seed in (1, 2))
+    more = (first + second)["a", "b"].marginal("a")
+    both = TableSet(THREE, [first["a", "b"], more], first.privacy)
+    pooled = both.pooled(["a", "b"])
+    assert pooled.n == both.n == more.n
+    assert REPORTS in pooled.provenance.words
+    assert ldp.reconstruct(both, ["a", "b"]).assumption == ""
+
+
+def test_a_consistent_table_has_the_respondents_of_all_that_it_agrees_with() -> None:
+    protocol = ldp.SampledGroups(THREE, epsilon=2.0, groups=[("a", "b"), ("b", "c")])
+    tables, others = (protocol.simulate(np.rint(3000 * TRUTH).astype(int), rng=seed) for seed in (1, 2))
+    fitted = ldp.make_consistent(tables)
+    assert fitted.n == tables.n == fitted["a", "b"].parts.n
+    assert fitted["a", "b"].n == tables["a", "b"].n
+    assert "share" not in fitted.summary()
+    heard = fitted["a", "b"].marginal("b")
+    with pytest.raises(LdpstatsError, match="same respondents twice"):
+        ldp.homogeneity_test([heard, tables["b", "c"].marginal("b")])
+    assert ldp.homogeneity_test([heard, others["b", "c"].marginal("b")]).pvalue > 1e-6
+    apart = TableSet(THREE, [tables["a", "b"], others["b", "c"].marginal("c")], tables.privacy)
+    assert ldp.make_consistent(apart)["a", "b"].parts == tables["a", "b"].parts

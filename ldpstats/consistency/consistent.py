@@ -20,6 +20,7 @@ from ldpstats.consistency.violation import GAMMA, Violation, absolute_share
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import Estimate, Measured, unbiased
+from ldpstats.parts import Parts
 from ldpstats.questions import Question
 from ldpstats.tables import Consistent, Figures, Table, TableSet
 
@@ -112,7 +113,8 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     Returns
     -------
     TableSet
-        Derived tables, in the order of the given ones. The number of reports of each is its own.
+        Derived tables, in the order of the given ones. The number of reports of each is its own; its respondents are
+        those of all tables that were moved together.
 
     Examples
     --------
@@ -136,6 +138,8 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
         _derived(table, one.table, shown, Measured.of_cells(before, covariance, table.n, fit.bound), provenance, tables)
         for table, one, shown, before, covariance in fitted
     ]
+    heard = Parts.either(table.parts for table, own in zip(tables, held, strict=True) if _shares(own))
+    made = [replace(table, parts=heard) if _shares(own) else table for table, own in zip(made, held, strict=True)]
     return TableSet(tables.domain, made, tables.privacy)
 
 
@@ -165,13 +169,18 @@ def _has_covariance(derived: Estimate) -> bool:
 
 def _nearest(marginals: Sequence[Marginal], held: Sequence[Held], gamma: float) -> list[FloatArray]:
     """Solve the tables that share something together, and every other one by itself."""
-    shares = [own.places.size > 1 for own in held]
+    shares = list(map(_shares, held))
     together = list(compress(marginals, shares))
     agreeing = iter(nearest_agreeing(together, list(compress(held, shares)), gamma) if together else [])
     return [
         next(agreeing) if sharing else nearest_proper(one.estimate, one.precision, gamma)
         for one, sharing in zip(marginals, shares, strict=True)
     ]
+
+
+def _shares(own: Held) -> bool:
+    """Say whether a table has attributes in common with another, so that it hears the respondents of both."""
+    return own.places.size > 1
 
 
 def _derived(

@@ -24,6 +24,8 @@ from ldpstats.tables.table import Table
 
 # singular values below this share of the largest are rounding
 _SAME = 1e-9
+# so few reports show how far they scatter
+_TO_SPREAD = 2
 
 Placed: TypeAlias = tuple[int | None, Block]
 """A block, and the number of the table that it is of; None, if rows of several tables were counted anew."""
@@ -85,7 +87,9 @@ def pooled_blocks(tables: Sequence[Table], target: Domain) -> tuple[Block, ...] 
                     return None
                 found.append((place, added.widened(target)))
     once = _each_once(found, common)
-    return tuple(block for _, block in once) if _are_alone(once, common, together) else None
+    if once is None or not _are_alone(once, common, together):
+        return None
+    return tuple(block for _, block in once)
 
 
 def pooled_measured(tables: Sequence[Table], target: Domain) -> Measured:
@@ -96,6 +100,8 @@ def pooled_measured(tables: Sequence[Table], target: Domain) -> Measured:
     telling = list(onto(tables, target))
     about = [table for table, _, _ in telling]
     n = reports_once(about)[0]
+    if min(table.n for table in about) < _TO_SPREAD:
+        return _measured_apart(telling, target, n)
     try:
         stacked = Stacked.of(about)
     except NotIdentifiedError:
@@ -197,18 +203,31 @@ def _within(rows: CrossedRows, together: Sequence[CrossedRows]) -> bool:
     return any(rows is one or rows.parts.common(one.parts) == rows.n for one in together)
 
 
-def _each_once(found: Sequence[Placed], common: Mapping[tuple[int, int], Common]) -> list[Placed]:
-    """Leave out blocks of answers that a block of another table counts, too: the one with more reports stays."""
+def _each_once(found: Sequence[Placed], common: Mapping[tuple[int, int], Common]) -> list[Placed] | None:
+    """Leave out blocks of answers that a block of another table counts, too: the one with more reports stays.
+
+    None where that one tells less about each of them.
+    """
     once: list[Placed] = []
     for place, block in sorted(found, key=lambda one: (-one[1].n, -one[1].question.answers)):
-        again = (
-            block.answers == other.answers and place is not None and known is not None and _pair(place, known) in common
+        again = [
+            other
             for known, other in once
-        )
-        if not any(again):
+            if block.answers == other.answers and place is not None and known is not None
+            if _pair(place, known) in common
+        ]
+        if not again:
             once.append((place, block))
+        elif not any(_follows(block, other) for other in again):
+            return None
     # in the order in which they came
     return [one for one in found if any(one[1] is block for _, block in once)]
+
+
+def _follows(block: Block, other: Block) -> bool:
+    """Say whether the answer to one question about a table follows from that to the other."""
+    together = np.unique(np.column_stack([block.classes, other.classes]), axis=0)
+    return len(together) == other.question.answers
 
 
 def _are_alone(

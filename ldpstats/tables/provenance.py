@@ -14,6 +14,7 @@ class Collected:
 
     kind: ClassVar[str] = "collected"
     title: ClassVar[str] = "Estimated table"
+    called: ClassVar[str] = "Table"
     words: ClassVar[str] = ""
     assumption: ClassVar[str] = ""
     refused: ClassVar[str] = ""
@@ -48,6 +49,7 @@ class Summed:
 
     kind: ClassVar[str] = "summed"
     title: ClassVar[str] = "Estimated table"
+    called: ClassVar[str] = "Table"
     assumption: ClassVar[str] = ""
     refused: ClassVar[str] = ""
 
@@ -89,6 +91,7 @@ class Consistent:
 
     kind: ClassVar[str] = "made consistent"
     title: ClassVar[str] = "Consistent table"
+    called: ClassVar[str] = "Consistent table"
     assumption: ClassVar[str] = ""
     refused: ClassVar[str] = ""
 
@@ -128,17 +131,14 @@ class Reconstructed:
     """
 
     kind: ClassVar[str] = "reconstructed"
+    title: ClassVar[str] = "Reconstructed table"
+    called: ClassVar[str] = "Reconstructed table"
 
     method: str
     words: str
     groups: Groups
     assumption: str = ""
     refused: str = ""
-
-    @property
-    def title(self) -> str:
-        """What a summary calls it."""
-        return "Reconstructed table"
 
     def summed(self, of: tuple[str, ...]) -> Reconstructed:  # noqa: ARG002  # what it was made of stays the same
         """Return the provenance of sums of the cells of such a table."""

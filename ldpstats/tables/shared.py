@@ -120,7 +120,12 @@ def _simulated(tables: Sequence[Table], n: int) -> int:
 
 
 def sharing_in_words(tables: Sequence[Table]) -> list[str]:
-    """Say how many of the tables have reports, or respondents, in common; nothing where all are independent."""
+    """Say how many of the tables have reports, or respondents, in common; nothing where all are independent.
+
+    Of consistent tables it is said of those that they were made of; of reconstructed ones it is in their own words.
+    """
+    collected = [table for table in tables if not isinstance(table.provenance, Reconstructed)]
+    tables = [table.sources[0] if isinstance(table.provenance, Consistent) else table for table in collected]
     common = overlapping(tables)
     reports = {one for pair in common if _share_reports(tables[pair[0]], tables[pair[1]]) for one in pair}
     others = {one for pair in common for one in pair} - reports

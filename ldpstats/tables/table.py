@@ -460,7 +460,7 @@ class Table:
             "attributes": list(self.attributes),
             "categories": self.domain.to_dict(),
             "estimate": self.estimate.tolist(),
-            "std_err": self.std_err.tolist(),
+            "std_err": None if limits is None else self.std_err.tolist(),
             "level": 1 - alpha,
             "intervals": None if limits is None else limits.tolist(),
             "provenance": self.provenance.to_dict(),
@@ -472,7 +472,7 @@ class Table:
 
     def __repr__(self) -> str:
         kind = in_brackets(simulation(self.simulated, self.n))
-        return f"<Table {' × '.join(self.attributes)}: {self.shape}, n = {self.n}{kind}>"
+        return f"<{self.provenance.called} {' × '.join(self.attributes)}: {self.shape}, n = {self.n}{kind}>"
 
 
 def fit_of(tables: Iterable[Table]) -> ChannelFit:

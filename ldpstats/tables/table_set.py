@@ -167,6 +167,7 @@ class TableSet:
             *(f"privacy: {line}" for line in self.privacy.lines()),
             self.to_frame().to_string(index=False),
             *sharing_in_words(list(self)),
+            *(f"{' × '.join(one.attributes)} assumes: {one.assumption}." for one in self if one.assumption),
             ASSUMED,
             *self.channel_fit().warning,
         ]
@@ -350,6 +351,8 @@ def _merged_blocks(known: tuple[Block, ...], added: tuple[Block, ...]) -> tuple[
 
 
 def _mean_std_err(table: Table) -> float:
+    if table.provenance.refused:
+        return np.nan
     try:
         return float(table.std_err.mean())
     except NotIdentifiedError:
