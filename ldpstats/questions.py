@@ -79,6 +79,19 @@ class Question:
         """Whether the answer is the cell itself."""
         return self.classes == tuple(range(self.cells))
 
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The attributes that the answer depends on.
+
+        Examples
+        --------
+        >>> Question(("sex", "car"), (2, 2), (0, 1, 0, 1)).about
+        ('car',)
+        """
+        classes = np.asarray(self.classes).reshape(self.shape)
+        axes = enumerate(self.attributes)
+        return tuple(name for axis, name in axes if np.any(classes != classes.take([0], axis=axis)))
+
     def coarsened(self, classes: Iterable[int]) -> Question:
         """Ask only for a class of cells: `classes` gives the new answer of each old answer."""
         listed = as_array(list(classes) if isinstance(classes, Iterable) else classes, "classes")

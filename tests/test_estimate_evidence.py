@@ -291,7 +291,7 @@ class TestReconstructedTables:
         """Of seven contrasts of 2 by 2 by 2 pairs tell six, and the hypotheses leave three and five of them free."""
         result = test(ldp.reconstruct(asked((2, 2, 2), PAIRS, np.full((2, 2, 2), 1000), 3), list("abc")))
         assert result.df == df
-        words = "Of these attributes, only (a, b) or (a, c) or (b, c) were asked about together"
+        words = "Of these attributes, only (a, b) and (a, c) and (b, c) were asked about together"
         assert words in " ".join(str(result.summary()).split())
         assert result.to_dict()["scope"].startswith(words)
         assert "averaged over the directions that were asked about" in str(result.summary())

@@ -169,3 +169,21 @@ def test_bounds_take_tables_of_a_single_report() -> None:
     limits = reconstruct(tables, ["a", "b", "c"], "em", n_resamples=2).bounds()
     assert np.all(limits.lower == 0)
     assert limits.n == 2
+
+
+def test_what_a_model_shows_is_assumed_also_where_the_reports_would_tell_it() -> None:
+    """Everyone answered all three attributes; maximum entropy takes the pairs, EM the answers as they are."""
+    domain = Domain({name: ["x", "y"] for name in "abc"})
+    people = np.array([40, 10, 10, 40, 10, 40, 40, 10]) * 1000  # an interaction of all three
+    tables = ldp.PerAttribute(domain, epsilon=9.0, k=2).simulate(people, rng=1)
+    model, likely = (reconstruct(tables, list("abc"), method, n_resamples=3) for method in ("auto", "em"))
+    assert model.assumption.endswith("[a b] [a c] [b c]")
+    assert "pooled view of the set shows them without an assumption" in str(model.summary())
+    assert likely.assumption == ""
+    assert np.abs(model.estimate.ravel() - people / people.sum()).max() > 0.05
+    for table in (likely, tables.pooled(["a", "b", "c"])):
+        limits = table.conf_int(0.001)
+        assert np.all(
+            (limits[..., 0].ravel() < people / people.sum()) & (people / people.sum() < limits[..., 1].ravel())
+        )
+    assert ldp.no_three_way_interaction_test(model).pvalue < 1e-6

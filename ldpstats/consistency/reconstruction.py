@@ -41,6 +41,7 @@ Method: TypeAlias = Literal["auto", "max-entropy", "em", "shrinkage", "l2", "l1"
 # generators that are written out
 _MOST_NAMED = 12
 _DELTA_METHOD = "Its covariance is that of the delta method; near zero, standard errors are half as long as intervals."
+_POOLED = "The reports identify every cell: the pooled view of the set shows them without an assumption."
 _WHY = ", by the method that needs no joint table and has a covariance of its own"
 
 
@@ -106,9 +107,9 @@ def reconstruct(
     )
     n, simulated = reports_once(telling)
     cells = Estimate(found.proportions, covariance, n, tables.privacy, simulated, limits=found.limits)
-    assumption = way.assumption(tuple(table.attributes for table in telling), found.joint or target.names)
-    groups, refused = tuple(table.attributes for table in telling), way.refused or found.refused
-    provenance = Reconstructed(chosen, words, groups, assumption, refused)
+    groups = found.groups or tuple(table.attributes for table in telling)
+    assumption = way.assumption(groups, found.joint or target.names)
+    provenance = Reconstructed(chosen, words, groups, assumption, way.refused or found.refused)
     heard = {name for table in telling for name in table.attributes}
     return _made(target, provenance, cells, tables.privacy, collected, heard)
 
@@ -130,6 +131,8 @@ def _made(
     about = [table for table in near if not set(table.attributes).isdisjoint(target.names)]
     blocks = pooled_blocks(about, target)
     measured = pooled_measured(about, target) if blocks is None and target.size() <= LARGEST_JOINT else None
+    if provenance.assumption and any(set(target.names) <= set(block.question.about) for block in blocks or ()):
+        provenance = replace(provenance, words=f"{provenance.words} {_POOLED}")
     behind = [table for table in tables if not heard.union(joint.names).isdisjoint(table.attributes)]
     made = Table(
         target,
@@ -147,14 +150,16 @@ def _made(
 class Found(NamedTuple):
     """Reconstructed proportions, their covariance and intervals where there are any, and what else is to be said.
 
-    `joint` are the attributes of the joint table that was fitted, if they are not those of the target; `again` draws
-    so many reconstructions of tables like this one; `refused` says why there are no intervals.
+    `joint` are the attributes of the joint table that was fitted, if they are not those of the target; `groups` those
+    that reports behind it are about together, if they are not those of the tables. `again` draws so many reconstructions of
+    tables like this one; `refused` says why there are no intervals.
     """
 
     proportions: FloatArray
     covariance: Callable[[], FloatArray] | None = None
     note: str = ""
     joint: Attributes = ()
+    groups: Groups = ()
     limits: Limits | None = None
     again: Callable[[int, np.random.Generator], FloatArray] | None = None
     refused: str = ""
@@ -292,7 +297,8 @@ def _most_likely(tables: Sequence[Table], target: Domain) -> Found:
 
     several = "respondents stand behind several tables, whose reports the likelihood takes for those of different ones"
     refused = several if pooled_blocks(tables, common) is None else ""
-    return Found(cells @ sums, joint=common.names, again=again, refused=refused)
+    groups = tuple(dict.fromkeys(block.question.about for block in blocks))
+    return Found(cells @ sums, joint=common.names, groups=groups, again=again, refused=refused)
 
 
 def _with_counts(block: Block, counts: NDArray[np.int64]) -> Block:

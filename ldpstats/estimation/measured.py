@@ -67,12 +67,6 @@ class Measured:
         """Whether every cell is measured by itself."""
         return np.array_equal(self.sums, np.eye(self.sums.shape[1]))
 
-    @property
-    def identifies_cells(self) -> bool:
-        """Whether the sums, and the total, which is one, tell every cell."""
-        rows = np.vstack([self.sums, np.ones(self.sums.shape[1])])
-        return bool(np.linalg.matrix_rank(rows, tol=_SAME * np.abs(rows).max()) == rows.shape[1])
-
     def onto(self, of_cell: IntArray, size: int) -> Measured:
         """Return what they tell about the cells of a coarser table, `of_cell` being the new cell of every old one.
 
@@ -93,13 +87,14 @@ class Measured:
         if self.is_of_cells:
             return self.estimate, self.covariance
         cells = self.sums.shape[1]
-        if not self.identifies_cells:
+        rows = np.vstack([self.sums, np.ones(cells)])
+        if np.linalg.matrix_rank(rows, tol=_SAME * np.abs(rows).max()) < cells:
             raise NotIdentifiedError(
                 f"reports that identify only some contrasts of {cells} cells",
                 "reports that together identify every cell",
                 "Collect these attributes together, or see what can be said without an assumption: bounds().",
             )
-        inverse = np.linalg.pinv(np.vstack([self.sums, np.ones(cells)]))
+        inverse = np.linalg.pinv(rows)
         told = inverse[:, :-1]
         return told @ self.estimate + inverse[:, -1], told @ self.covariance @ told.T
 

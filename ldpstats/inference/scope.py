@@ -16,7 +16,9 @@ def asked_together(table: Table) -> list[Attributes]:
     provenance, names = table.provenance, table.attributes
     if not isinstance(provenance, Reconstructed):
         return [names]
-    within = dict.fromkeys(tuple(name for name in names if name in group) for group in provenance.groups)
+    # answers of one respondent that were counted together are about all their attributes
+    groups = [*provenance.groups, *(block.question.about for block in table.blocks)]
+    within = dict.fromkeys(tuple(name for name in names if name in group) for group in groups)
     return [one for one in within if one and not any(set(one) < set(other) for other in within)]
 
 
@@ -44,7 +46,7 @@ def scope_in_words(table: Table) -> str:
     """Say what a test of a table is about, where not all of its attributes were asked about together."""
     if not never_together(table):
         return ""
-    asked = " or ".join(f"({', '.join(group)})" for group in asked_together(table))
+    asked = " and ".join(f"({', '.join(group)})" for group in asked_together(table))
     return f"Of these attributes, only {asked} were asked about together: the test is of what they tell, no more."
 
 

@@ -123,9 +123,9 @@ class Reconstructed:
     words : str
         How it was made, in sentences.
     groups : tuple of tuples of str
-        The attributes of the tables that it was made of.
+        The attributes that what it was made of is about together.
     assumption : str
-        What must hold for it beside what the reports tell; empty where these identify every cell.
+        What must hold for it beside what these tell; empty where one of them has all its attributes.
     refused : str
         Why there are neither intervals nor effects: what fills in the rest is no model that could be true.
     """
@@ -143,6 +143,10 @@ class Reconstructed:
     def summed(self, of: tuple[str, ...]) -> Reconstructed:  # noqa: ARG002  # what it was made of stays the same
         """Return the provenance of sums of the cells of such a table."""
         return self
+
+    def holds(self, attributes: tuple[str, ...]) -> bool:
+        """Say whether some group has all these attributes, so that nothing about them is filled in."""
+        return any(set(attributes) <= set(group) for group in self.groups)
 
     @property
     def identified(self) -> Reconstructed:

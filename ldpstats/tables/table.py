@@ -199,22 +199,17 @@ class Table:
         return fit_of(self.sources) if self.sources else channel_fit(self.blocks)
 
     def settled(self) -> Table:
-        """Return the table without an assumption, if it makes one and the reports identify all cells nevertheless.
+        """Return the table without its assumption, where one of the groups that it was made of has all its attributes.
 
-        Its intervals are then those of the reports, if it has none that hold near zero.
+        Then nothing is filled in, and its intervals are those of the reports, if it has none that hold near zero.
         """
         provenance = self.provenance
-        told = sum(block.question.answers - 1 for block in self.blocks) or self.domain.size()
-        if not isinstance(provenance, Reconstructed) or not self.figures or told < self.domain.size() - 1:
+        if not isinstance(provenance, Reconstructed) or not provenance.holds(self.attributes) or not self.figures:
             return self
-        if not self._measured_cells() or not self.measured.identifies_cells:
-            return self
-        limits = self.figures.shown.limits or FromReports(self.unbiased)
-        return replace(
-            self,
-            provenance=provenance.identified,
-            figures=replace(self.figures, shown=replace(self.figures.shown, limits=limits)),
-        )
+        shown = self.figures.shown
+        if not shown.limits and self._measured_cells():
+            shown = replace(shown, limits=FromReports(self.unbiased))
+        return replace(self, provenance=provenance.identified, figures=replace(self.figures, shown=shown))
 
     def channel_fit(self) -> ChannelFit:
         """Test whether the reports can have come through their channels, whatever the answers are.
