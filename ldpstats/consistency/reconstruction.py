@@ -151,8 +151,8 @@ class Found(NamedTuple):
     """Reconstructed proportions, their covariance and intervals where there are any, and what else is to be said.
 
     `joint` are the attributes of the joint table that was fitted, if they are not those of the target; `groups` those
-    that reports behind it are about together, if they are not those of the tables. `again` draws so many reconstructions of
-    tables like this one; `refused` says why there are no intervals.
+    that reports behind it are about together, if they are not those of the tables. `again` draws so many
+    reconstructions of tables like this one; `refused` says why there are no intervals.
     """
 
     proportions: FloatArray
