@@ -77,7 +77,7 @@ def labels(table: Table) -> frozenset[str]:
 
 def common_to(tables: Sequence[Table]) -> dict[tuple[int, int], Common]:
     """Return what tables have in common, for every two with common respondents."""
-    behind = list(map(Evidence, tables))
+    behind = list(map(Behind, tables))
     return {pair: Common.of(behind[pair[0]], behind[pair[1]], n) for pair, n in overlapping(tables).items()}
 
 
@@ -145,7 +145,7 @@ def _share_reports(one: Table, other: Table) -> bool:
     return bool(rows) or not labels(one).isdisjoint(labels(other))
 
 
-class Evidence:
+class Behind:
     """What is behind one table: worked out once, and only if somebody else is behind it, too."""
 
     def __init__(self, table: Table) -> None:
@@ -196,7 +196,7 @@ class Common:
     unknown: str
 
     @classmethod
-    def of(cls, one: Evidence, other: Evidence, respondents: int) -> Common:
+    def of(cls, one: Behind, other: Behind, respondents: int) -> Common:
         """Compare the blocks of two tables that have so many respondents in common."""
         rows = tuple(_common_rows(one, other)) if one.table.rows and other.table.rows else ()
         alike = not rows and not one.labels.isdisjoint(other.labels)
@@ -208,7 +208,7 @@ class Common:
         return cls((), (), SAMPLING if told else REPORTS)
 
 
-def _common_rows(one: Evidence, other: Evidence) -> Iterator[tuple[int, int, CrossedRows]]:
+def _common_rows(one: Behind, other: Behind) -> Iterator[tuple[int, int, CrossedRows]]:
     """Yield blocks that count answers of the same rows, or of rows of which the one are among the other."""
     for (i, rows), (j, more) in product(one.rows, other.rows):
         common = rows.n if rows is more else rows.parts.common(more.parts)
@@ -216,7 +216,7 @@ def _common_rows(one: Evidence, other: Evidence) -> Iterator[tuple[int, int, Cro
             yield i, j, rows if common == rows.n else more
 
 
-def _common_blocks(one: Evidence, other: Evidence) -> Iterator[tuple[int, int, int]]:
+def _common_blocks(one: Behind, other: Behind) -> Iterator[tuple[int, int, int]]:
     """Yield blocks that count the same reports, and how many: those that the smaller one has."""
     for reports, i in one.reports.items():
         j = other.reports.get(reports)

@@ -26,7 +26,7 @@ from ldpstats.estimation.fakes import FakedAnswers, is_faked
 from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.channels import multinomial_covariance
 from ldpstats.tables.rows import CrossedRows
-from ldpstats.tables.shared import REPORTS, SAMPLING, Common, Evidence, overlapping
+from ldpstats.tables.shared import REPORTS, SAMPLING, Common, Behind, overlapping
 from ldpstats.tables.table import Table
 
 # so many numbers of the contributions of rows are handled at once
@@ -170,7 +170,7 @@ class Stacked:
     @classmethod
     def of(cls, tables: Sequence[Table]) -> Stacked:
         """Find out what tables have in common."""
-        behind = list(map(Evidence, tables))
+        behind = list(map(Behind, tables))
         common = {pair: Common.of(behind[pair[0]], behind[pair[1]], n) for pair, n in overlapping(tables).items()}
         own = [linear_estimate(table)[1] for table in tables]
         if not common:
@@ -256,7 +256,7 @@ def _steady_covariance(blocks: Sequence[Block], found: Estimate) -> FloatArray:
     return over_degrees_of_freedom(found.n * LinearPooling(blocks).covariance(shares_at), found.n)
 
 
-def _covariance_by_blocks(one: Evidence) -> FloatArray:
+def _covariance_by_blocks(one: Behind) -> FloatArray:
     """Return the covariance of a table's estimate, that of each block at its own tally, as in the covariance of a pair.
 
     So what two tables take from the same blocks has no variance between them. No cell is known better than to one
@@ -267,7 +267,7 @@ def _covariance_by_blocks(one: Evidence) -> FloatArray:
     return np.asarray(own + np.diag(np.maximum(1 / one.table.n**2 - np.diagonal(own), 0)))
 
 
-def _covariance_of_pair(common: Common, one: Evidence, other: Evidence) -> FloatArray:
+def _covariance_of_pair(common: Common, one: Behind, other: Behind) -> FloatArray:
     """Return the covariance of one table's estimate with another's."""
     total = np.zeros((one.table.domain.size(), other.table.domain.size()))
     for i, j, n in common.blocks:
@@ -310,7 +310,7 @@ def _clusters(
     return tuple(clusters), known, worst
 
 
-def _counted(behind: Sequence[Evidence], known: Mapping[tuple[int, int], Common]) -> tuple[Counted, ...]:
+def _counted(behind: Sequence[Behind], known: Mapping[tuple[int, int], Common]) -> tuple[Counted, ...]:
     """Put the tables together that count answers of the same rows, and have nothing else in common."""
     groups: dict[int, tuple[CrossedRows, dict[int, int]]] = {}
     for (one, other), found in known.items():
