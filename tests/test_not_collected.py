@@ -187,3 +187,14 @@ def test_what_a_model_shows_is_assumed_also_where_the_reports_would_tell_it() ->
             (limits[..., 0].ravel() < people / people.sum()) & (people / people.sum() < limits[..., 1].ravel())
         )
     assert ldp.no_three_way_interaction_test(model).pvalue < 1e-6
+
+
+def test_models_of_what_nobody_was_asked_together_are_not_fitted() -> None:
+    made = reconstruct(asked(both_causes()), ["a", "b", "c"])
+    for formula in ("a*c + b", "a*b*c"):
+        with pytest.raises(NotIdentifiedError, match="some of whose parameters the reports tell nothing"):
+            ldp.log_linear_model(made, formula).to_frame()
+    chain = ldp.log_linear_model(made, "a*b + b*c").to_frame()
+    assert chain["fitted"].to_numpy() == pytest.approx(chain["estimate"].to_numpy(), abs=2e-3)
+    shortest = reconstruct(asked(both_causes()), ["a", "c"], "l2", n_resamples=3)
+    assert ldp.log_linear_model(shortest, "a + c").to_frame()["std_err"].isna().all()

@@ -91,9 +91,23 @@ class LogLinearFit:
 
     @property
     def expected(self) -> FloatArray:
-        """The fitted frequencies, in the table's shape."""
+        """The fitted frequencies, in the table's shape; refused where reports leave parameters of the model open."""
+        if not self._is_identified:
+            raise NotIdentifiedError(
+                f"the model {self.formula}, about some of whose parameters the reports tell nothing",
+                "a model of what was asked together",
+                "Leave out interactions that nobody was asked about; bounds() of the table says what is known of its cells.",
+            )
         fitted: FloatArray = self._evidence.whole(self._outcome.frequencies[0]).reshape(self.table.shape)
         return fitted
+
+    @property
+    def _is_identified(self) -> bool:
+        # halfway to even frequencies: neither where cells are empty, nor where attributes are independent
+        between = self._outcome.frequencies + 1 / self._outcome.frequencies.size
+        near = self.model.frequencies(self.model.nearest(between / between.sum()))
+        seen = self._evidence.score(near)[1].between(self.model.tangents(near))[0]
+        return int(np.linalg.matrix_rank(seen, hermitian=True)) == len(seen)
 
     @property
     def converged(self) -> bool:
@@ -102,9 +116,9 @@ class LogLinearFit:
 
     def to_frame(self) -> pd.DataFrame:
         """Return the fitted frequencies beside those that no model constrains, a row per cell."""
-        estimate = self.table.estimate.ravel()
-        columns = {"fitted": self.expected.ravel(), "estimate": estimate, "std_err": self.table.std_err.ravel()}
-        return pd.DataFrame(columns, index=self.table.domain.index())
+        own = self.table.to_frame()
+        columns = {name: own[name].to_numpy() for name in ("estimate", "std_err")}
+        return pd.DataFrame({"fitted": self.expected.ravel(), **columns}, index=self.table.domain.index())
 
     def test(self, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
         """Test the model against everything else; "lr" gives the deviance."""
