@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -119,9 +120,27 @@ class TestNoisySquare:
         assert limits[0] == 0
         assert 0.01 < limits[1] < 0.5
 
+    @pytest.mark.parametrize("freedom", [1, 16, 1000])
+    def test_of_nothing_at_all_and_of_hardly_anything_limits_are_alike(self, freedom: float) -> None:
+        def highest(seen: float) -> float:
+            square = NoisySquare(np.array(seen), np.array(freedom), np.array(1.0), 1.0, 1.0, 99.0)
+            return float(square.limits(0.05)[0, 1])
+
+        # F(x; ν, λ) / F(x; ν) is exp(-λ / 2) at x = 0
+        assert highest(0.0) == pytest.approx(-2 * math.log(0.025))
+        assert highest(1e-3 * freedom) == pytest.approx(highest(0.0), rel=2e-3)
+        assert np.all(np.diff([highest(share * freedom) for share in np.linspace(0, 0.8, 100)]) > 0)
+
     def test_the_normal_limit_joins_the_tails(self) -> None:
         at = [NoisySquare(np.array(s), np.array(3e-6), np.array(1e-6), 1.0, 1.0, 9.0).limits(0.05) for s in (0.9999, 1)]
         assert np.allclose(at[0] + 1e-4, at[1], atol=2e-5)
+
+
+@pytest.mark.parametrize("effect", [association, mutual_information])
+def test_a_table_that_shows_independence_exactly_has_an_upper_limit(effect: Callable[[Table], Effect]) -> None:
+    exactly, nearly = (effect(table_of(np.array([[50, 50], [50, more]]))).conf_int() for more in (50, 51))
+    assert exactly[0] == 0
+    assert exactly[1] == pytest.approx(nearly[1], rel=0.05)
 
 
 class TestDependence:

@@ -6,6 +6,7 @@ lower and upper limits of the pieces that make up the set, nan for a piece that 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Protocol
@@ -15,6 +16,8 @@ import numpy as np
 from ldpstats.arrays import FloatArray
 
 _FAR = 1e6
+# probabilities below this one have lost digits, or are no doubles any more
+_LEAST = 1e-280
 
 
 class Inversion(Protocol):
@@ -198,7 +201,9 @@ class NoisySquare:
         short = chdtr(freedom, seen)
         # the inverse would not find a zero exactly
         low = np.where(short > 1 - alpha / 2, chndtrinc(seen, freedom, 1 - alpha / 2), 0.0)
-        high = chndtrinc(seen, freedom, alpha / 2 * short)
+        # F(x; ν + 2) is at most x / ν F(x; ν): a bound which the limit comes near to where hardly anything was seen
+        bound = -2 * math.log(alpha / 2) / np.maximum(1 - seen / freedom, _LEAST)
+        high = np.where(short > _LEAST, chndtrinc(seen, freedom, alpha / 2 * np.maximum(short, _LEAST)), bound)
         tails: FloatArray = stretch[..., None] * np.stack([low, high], axis=-1)
         return tails
 
