@@ -96,7 +96,7 @@ class LogLinearFit:
             raise NotIdentifiedError(
                 f"the model {self.formula}, about some of whose parameters the reports tell nothing",
                 "a model of what was asked together",
-                "Leave out interactions that nobody was asked about; bounds() of the table says what is known of its cells.",
+                "Leave out interactions that nobody was asked about; bounds() says what is known of the table's cells.",
             )
         fitted: FloatArray = self._evidence.whole(self._outcome.frequencies[0]).reshape(self.table.shape)
         return fitted

@@ -26,7 +26,7 @@ from ldpstats.estimation.fakes import FakedAnswers, is_faked
 from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.channels import multinomial_covariance
 from ldpstats.tables.rows import CrossedRows
-from ldpstats.tables.shared import REPORTS, SAMPLING, Common, Behind, overlapping
+from ldpstats.tables.shared import REPORTS, SAMPLING, Behind, Common, overlapping
 from ldpstats.tables.table import Table
 
 # so many numbers of the contributions of rows are handled at once
