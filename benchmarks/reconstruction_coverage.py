@@ -5,8 +5,9 @@
    respondents, p being its true frequency and se the standard deviation of its estimates over all runs: n p where there
    is nothing but sampling. Small cells are worth less than 20, the others are large. A point is one kind of table in
    one setting; it is asked for .9 where it has at least 400 cells in all runs.
-2. How standard errors compare with the scatter over runs, for cells worth 20 respondents or more. Where the noise of
-   tables of the same respondents is not known the table has to say so, and its errors must not be too small.
+2. How standard errors compare with the scatter over runs, where every cell of a table is large: elsewhere cells that
+   cannot be negative hold others, and scatter is no standard error. Where the noise of tables of the same respondents
+   is not known the table has to say so, and its errors must not be too small.
 3. How often `bounds()` holds cells, conditional proportions and Cramér's V where the assumption is false, and how wide
    it is beside the intervals under the assumption, which hold the truth as often as they do.
 4. How often true hypotheses about such tables are rejected at .05, or that the test is refused.
@@ -37,8 +38,12 @@ Row = dict[str, object]
 ALPHA = 0.05
 MEAN, ANYWHERE, NOT_ABOVE = 0.93, 0.90, 0.975
 LARGE = 20
+BOUND = 0.97
+"""Below it standard errors that are called a bound are too small: one, but for the scatter of this study."""
 LEAST_RUNS, LEAST_POINT = 2_000, 400
 PROCESSES = 2
+SLOW, QUICK = 20, 100
+MANY = 50_000
 
 
 MADE: Mapping[str, Callable[[Drawn, Group], ldp.Table]] = {
@@ -56,44 +61,61 @@ MADE: Mapping[str, Callable[[Drawn, Group], ldp.Table]] = {
 
 
 def targets(setting: Setting) -> dict[str, Group]:
-    """Return which attributes each kind of table is about in a setting."""
+    """Return which attributes each kind of table is about in a setting.
+
+    Four attributes whose table is nearly empty take long: only where there are many respondents, or few cells.
+    """
     names, asked, found = setting.truth.names, setting.asked, {}
+    even = setting.population.startswith(("even", "strong", "nearly"))
     if setting.collection != "triples":
-        found = {"pair, collected": asked[0], "pair, consistent": asked[0]}
-        found |= {"triple": names[:3], "triple of consistent": names[-3:]}
+        found = {"pair, collected": asked[0], "pair, consistent": asked[0], "triple": names[:3]}
+    if setting.collection != "triples" and even:
+        found["triple of consistent"] = names[-3:]
     found |= {"margin": names[1:2], "margin, consistent": names[1:2], "pair": asked[-1]}
     if ("a", "c") not in asked:
         found["pair not asked"] = ("a", "c")
-    return found if len(names) == 3 else {**found, "four": names[:4]}
+    if len(names) > 3 and (even or setting.n > MANY):
+        found["four"] = names[:4]
+    return found
 
 
-def settings(runs: int = 100) -> list[Setting]:
-    """Return where the assumption is true."""
-    where = [
+def settings() -> list[Setting]:
+    """Return where the assumption is true, with fewer runs where many cells are nearly empty."""
+    slow = [
         *((one, "groups", 2_000, 4.0) for one in ("even pairs", "skewed pairs", "nearly empty", "skewed five")),
-        *((one, "groups", 10_000, 1.0) for one in ("even pairs", "skewed pairs", "nearly empty")),
+        *((one, "groups", 10_000, 1.0) for one in ("skewed pairs", "nearly empty")),
         *((one, "groups", 10_000, 4.0) for one in ("skewed chain", "skewed pairs", "nearly empty", "skewed five")),
-        *((one, "groups", 100_000, 1.0) for one in ("even pairs", "skewed pairs", "nearly empty", "skewed five")),
+        *((one, "groups", 100_000, 1.0) for one in ("skewed pairs", "nearly empty", "skewed five")),
+        *((one, "groups, grr", 10_000, 2.0) for one in ("even chain", "skewed pairs", "nearly empty")),
+        ("skewed pairs", "groups, oue", 100_000, 2.0),
+        ("skewed pairs", "groups, hr", 100_000, 1.0),
+        *(("skewed chain", "chain", *size) for size in ((2_000, 2.0), (10_000, 2.0), (100_000, 4.0))),
+        ("even chain", "chain", 2_000, 2.0),
+        ("skewed pairs", "triples", 100_000, 2.0),
+        ("skewed pairs", "view", 10_000, 4.0),
+        *((one, "hadamard", 10_000, 2.0) for one in ("even chain", "nearly empty")),
+        ("skewed pairs", "hadamard", 100_000, 1.0),
+        *((one, "crossed", 10_000, 4.0) for one in ("even pairs", "nearly empty")),
+        ("skewed pairs", "crossed", 100_000, 4.0),
+        ("nearly empty", "merged", 10_000, 4.0),
+        ("skewed pairs", "merged", 100_000, 2.0),
+    ]
+    quick = [
         *((one, "groups", 100_000, 4.0) for one in ("even pairs", "skewed pairs", "nearly empty")),
         ("even triple", "groups", 100_000, 2.0),
-        *((one, "groups, grr", 10_000, 2.0) for one in ("even chain", "skewed pairs", "nearly empty")),
-        *((one, "groups, oue", 100_000, 2.0) for one in ("even pairs", "skewed pairs")),
-        *((one, "groups, hr", 100_000, 1.0) for one in ("even pairs", "skewed pairs")),
-        *((one, "chain", 2_000, 2.0) for one in ("even chain", "skewed chain")),
-        *((one, "chain", 10_000, 2.0) for one in ("even chain", "skewed chain")),
-        *((one, "chain", 100_000, 4.0) for one in ("even chain", "skewed chain")),
-        *((one, "triples", 100_000, 2.0) for one in ("even pairs", "skewed pairs")),
-        *((one, "view", 10_000, 4.0) for one in ("even pairs", "skewed pairs")),
-        *((one, "view", 100_000, 4.0) for one in ("even pairs", "skewed pairs")),
+        ("even pairs", "groups, oue", 100_000, 2.0),
+        ("even pairs", "groups, hr", 100_000, 4.0),
+        *(("even chain", "chain", *size) for size in ((10_000, 4.0), (100_000, 4.0))),
+        ("even pairs", "triples", 100_000, 2.0),
+        *(("even pairs", "view", *size) for size in ((10_000, 8.0), (100_000, 4.0))),
         *(("strong chain", "view, circle", *size) for size in ((10_000, 4.0), (10_000, 16.0), (100_000, 8.0))),
-        *((one, "hadamard", 10_000, 2.0) for one in ("even triple", "even chain", "nearly empty")),
-        *((one, "hadamard", 100_000, 1.0) for one in ("even triple", "even pairs", "skewed pairs")),
-        *((one, "crossed", 10_000, 4.0) for one in ("even triple", "even pairs", "nearly empty")),
-        *((one, "crossed", 100_000, 4.0) for one in ("even triple", "even pairs", "skewed pairs")),
-        *((one, "merged", 10_000, 4.0) for one in ("even pairs", "nearly empty")),
-        *((one, "merged", 100_000, 2.0) for one in ("even pairs", "skewed pairs")),
+        *(("even triple", "hadamard", *size) for size in ((10_000, 2.0), (100_000, 1.0))),
+        ("even pairs", "hadamard", 100_000, 2.0),
+        *(("even triple", "crossed", *size) for size in ((10_000, 4.0), (100_000, 4.0))),
+        ("even pairs", "crossed", 100_000, 4.0),
+        *(("even pairs", "merged", *size) for size in ((10_000, 4.0), (100_000, 2.0))),
     ]
-    return [Setting(*one, runs=runs) for one in where]
+    return [*(Setting(*one, runs=SLOW) for one in slow), *(Setting(*one, runs=QUICK) for one in quick)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,9 +179,8 @@ def measure(setting: Setting, kinds: Collection[str] = frozenset(MADE)) -> list[
 
 def _rows(setting: Setting, kind: str, cells: Cells) -> Iterator[Row]:
     of_all = {"bound": cells.bound, "every cell large": bool(cells.worth.min() >= LARGE)}
-    large = cells.worth >= LARGE
-    claimed = np.sqrt((cells.std_err[:, large] ** 2).mean(axis=0))
-    ratio = float((claimed / cells.scatter[large]).mean()) if large.any() else np.nan
+    # on the scale of variances, where few runs give no bias
+    squares = (cells.scatter**2 / np.maximum((cells.std_err**2).mean(axis=0), 1e-24)).sum()
     for stratum, chosen in cells.strata(setting.n).items():
         yield {
             "kind": kind,
@@ -168,8 +189,8 @@ def _rows(setting: Setting, kind: str, cells: Cells) -> Iterator[Row]:
             "stratum": stratum,
             "cells": int(chosen.sum()),
             "held": int((cells.inside & chosen).sum()),
-            "se ratio": ratio,
-            "se cells": int(large.sum()),
+            "scatter": float(squares),
+            "cells of a table": cells.truth.size,
         }
 
 
@@ -204,15 +225,14 @@ def not_too_wide(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def errors(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean ratio of claimed to true standard errors."""
-    once = frame[(frame["stratum"] == "large") & (frame["se cells"] > 0)]
-    weighted = once.assign(total=once["se ratio"] * once["se cells"])
-    found = weighted.groupby(["kind", "collection"], sort=False).agg(
-        settings=("n", "size"), cells=("se cells", "sum"), ratio=("total", "sum"), bound=("bound", "any")
+    """Return the ratio of claimed to true standard errors."""
+    once = frame[(frame["stratum"] == "large") & frame["every cell large"]]
+    found = once.groupby(["kind", "collection"], sort=False).agg(
+        settings=("n", "size"), cells=("cells of a table", "sum"), scatter=("scatter", "sum"), bound=("bound", "any")
     )
-    found["ratio"] /= found["cells"]
+    found["ratio"] = np.sqrt(found["cells"] / found.pop("scatter"))
     found["asked"] = [
-        "met" if ratio >= 0.9 and (ratio <= 1.1 or bound) else "missed"
+        "met" if (ratio >= BOUND if bound else abs(ratio - 1) <= 0.1) else "missed"
         for ratio, bound in zip(found["ratio"], found["bound"], strict=True)
     ]
     return found

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pandas as pd
 from reconstruction_populations import Drawn, Setting
+from scipy.stats import binom
 
 import ldpstats as ldp
 
@@ -78,9 +79,26 @@ def measure(setting: Setting) -> list[Row]:
 
 
 def report(rows: list[Row]) -> pd.DataFrame:
-    """Return the share of rejections of every hypothesis in every setting, or that it is refused."""
-    frame = pd.DataFrame(rows).set_index(["hypothesis", "population", "collection", "n", "epsilon"])
-    tested = frame["runs"] - frame["refused"]
-    frame["level"] = frame.pop("rejected") / tested.where(tested > 0)
-    within = frame["level"].between(*ALLOWED) & (tested == frame["runs"])
-    return frame.assign(asked=np.where(within | (tested == 0), "met", "missed"))
+    """Return the share of rejections of every hypothesis where it is tested, and where it is refused.
+
+    A single setting is off its level if so few, or so many, rejections came once in a thousand times at the limits.
+    """
+    frame = pd.DataFrame(rows)
+    tested, rejected = frame["runs"] - frame["refused"], frame["rejected"]
+    fewest, most = (binom.ppf(tail, tested, level) for tail, level in zip((0.001, 0.999), ALLOWED, strict=True))
+    settings = frame.assign(
+        at=rejected / tested.where(tested > 0),
+        outcome=np.where(tested > 0, "tested", "refused"),
+        off=((tested > 0) & (frame["refused"] > 0)) | (rejected < fewest) | (rejected > most),
+    )
+    found = settings.groupby(["hypothesis", "population", "outcome"], sort=False).agg(
+        collections=("collection", lambda names: ", ".join(dict.fromkeys(names))),
+        runs=("runs", "sum"),
+        level=("rejected", "sum"),
+        least=("at", "min"),
+        most=("at", "max"),
+        off=("off", "any"),
+    )
+    found["level"] = (found["level"] / found["runs"]).where(found["least"].notna())
+    within = found["least"].isna() | found["level"].between(*ALLOWED)
+    return found.assign(asked=np.where(within & ~found.pop("off"), "met", "missed"))

@@ -103,7 +103,7 @@ def _even(*sizes: int) -> Margins:
 
 
 # sex, race, marital status and income in the UCI Adult data, roughly
-_SEX, _RACE, _STATUS, _INCOME = (0.67, 0.33), (0.85, 0.10, 0.03, 0.02), (0.47, 0.33, 0.14, 0.06), (0.76, 0.24)
+_SEX, _RACE, _STATUS, _INCOME = (0.67, 0.33), (0.85, 0.12, 0.03), (0.47, 0.44, 0.09), (0.76, 0.24)
 _SKEWED = (_SEX, _RACE, _STATUS, _INCOME)
 _CHAIN = {"ab": 0.7, "bc": 0.6, "cd": 0.7}
 _PAIRS = {"ab": 0.4, "ac": -0.3, "ad": 0.3, "bc": 0.5, "bd": -0.3, "cd": 0.4}
