@@ -21,6 +21,7 @@ from ldpstats import (
 )
 from ldpstats.domain import Domain
 from ldpstats.envelope import sealed
+from ldpstats.tables import Collected, Summed
 
 ALL = ("age", "sex", "car")
 
@@ -179,3 +180,28 @@ def test_damaged_blocks_are_refused(saved: str, key: str) -> None:
     del holder[key]
     with pytest.raises(LdpstatsError, match=key):
         TableSet.from_json(sealed("table set", 4, body))
+
+
+def test_saved_and_merged_tables_say_what_was_added_up() -> None:
+    domain = Domain({name: ["x", "y"] for name in "abc"})
+    tables, others = (SampledGroups(domain, epsilon=1.0).simulate(np.full(8, 100), rng=seed) for seed in (1, 2))
+    added = [tables["a", "b"].marginal("a"), tables.pooled("b"), tables["a", "c"]]
+    kept = TableSet(domain, added, tables.privacy)
+    assert [one.provenance for one in TableSet.from_json(kept.to_json())] == [one.provenance for one in added]
+    with pytest.raises(LdpstatsError, match="a saved table that was 'reconstructed'"):
+        TableSet.from_json(damaged_provenance(kept, {"kind": "reconstructed"}))
+    with pytest.raises(LdpstatsError, match="the attributes 'ab'"):
+        TableSet.from_json(damaged_provenance(kept, {"kind": "summed", "of": "ab"}))
+    more = TableSet(
+        domain, [others["a", "c"].marginal("a"), others["a", "b"].marginal("b"), others["a", "c"]], kept.privacy
+    )
+    first, second, third = (one.provenance for one in kept + more)
+    assert first == Summed(("a",), (("a", "b"), ("a", "c")))
+    assert second.words == "What reports tell about b, each counted once: pooled from a and b; b and c."
+    assert third == Collected()
+
+
+def damaged_provenance(tables: TableSet, provenance: dict[str, object]) -> str:
+    body = json.loads(tables.to_json())["body"]
+    body["tables"][0]["provenance"] = provenance
+    return sealed("table set", 4, body)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
+
+from ldpstats.errors import LdpstatsError, shortened
 
 Groups: TypeAlias = tuple[tuple[str, ...], ...]
 
@@ -64,7 +67,7 @@ class Summed:
             return f"Added up from the table of {' and '.join(self.of)}."
         tables = "; ".join(" and ".join(group) for group in self.pooled)
         why = f" In them, {self.bound}." if self.bound else ""
-        return f"All that reports tell about {' and '.join(self.of)}, each counted once: pooled from {tables}.{why}"
+        return f"What reports tell about {' and '.join(self.of)}, each counted once: pooled from {tables}.{why}"
 
     def summed(self, of: tuple[str, ...]) -> Summed:  # noqa: ARG002  # sums of sums are sums of the first table
         """Return the provenance of sums of the cells of such a table."""
@@ -165,3 +168,33 @@ class Reconstructed:
 
 Provenance: TypeAlias = Collected | Summed | Consistent | Reconstructed
 """Where a table comes from: one of these, and nothing else."""
+
+
+def merged(one: Provenance, other: Provenance, attributes: tuple[str, ...]) -> Provenance:
+    """Return the provenance of two tables about the same attributes whose reports are put together."""
+    if one == other:
+        return one
+    return Summed(attributes, tuple(dict.fromkeys(_added(one, attributes) + _added(other, attributes))))
+
+
+def _added(one: Provenance, attributes: tuple[str, ...]) -> Groups:
+    """Return the attributes of the tables whose cells were added up."""
+    if isinstance(one, Summed):
+        return one.pooled or (one.of,)
+    return (attributes,)
+
+
+def saved(plain: Mapping[str, Any]) -> Provenance:
+    """Read what `to_dict` wrote of a table that has its reports."""
+    kind = plain["kind"]
+    if kind == Summed.kind:
+        return Summed(_names(plain["of"]), tuple(map(_names, plain.get("pooled", ()))))
+    if kind != Collected.kind:
+        raise LdpstatsError(f"a saved table that was {shortened(kind)}", "tables that were collected, or added up")
+    return COLLECTED
+
+
+def _names(plain: Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(plain, list) or not all(isinstance(name, str) for name in plain):
+        raise LdpstatsError(f"the attributes {shortened(plain)}", "a list of names")
+    return tuple(plain)

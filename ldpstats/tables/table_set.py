@@ -22,6 +22,7 @@ from ldpstats.noise import Tally, in_brackets, simulation
 from ldpstats.parts import Parts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.pooled import pooled_table
+from ldpstats.tables.provenance import merged, saved
 from ldpstats.tables.rows import CrossedRows, merged_rows
 from ldpstats.tables.shared import reports_once, sharing_in_words
 from ldpstats.tables.table import Table, fit_of, refuse_less
@@ -196,6 +197,7 @@ class TableSet:
                 "attributes": list(table.attributes),
                 "blocks": [_asked(block) | {"tally": numbers[_content(block)]} for block in table.blocks],
                 "method": table.method,
+                "provenance": table.provenance.to_dict(),
                 "parts": places[table.parts],
                 "rows": [next(place for place, one in enumerate(rows) if one is own) for own in table.rows],
             }
@@ -239,7 +241,8 @@ class _Reading:
         privacy, own = PrivacyStatement(**plain["privacy"]), _at(self._parts, plain["parts"])
         rows = tuple(_at(self._rows, place) for place in plain["rows"])
         domain = self._domain.project(plain["attributes"])
-        table = Table(domain, blocks, privacy, method=plain["method"], parts=own, rows=rows)
+        provenance = saved(plain["provenance"])
+        table = Table(domain, blocks, privacy, plain["method"], own, provenance, rows=rows)
         if table.n > own.n:
             raise LdpstatsError(f"{table.n:,} reports of {own.n:,} respondents", "one report of a respondent")
         return table
@@ -330,6 +333,7 @@ def _merged_tables(one: Table | None, other: Table | None, rows: _MergedRows) ->
         blocks=blocks,
         privacy=one.privacy.joined(other.privacy),
         parts=Parts.together([one.parts, other.parts]),
+        provenance=merged(one.provenance, other.provenance, one.attributes),
         sources=(*(one.sources or (one,)), *(other.sources or (other,))) if one.sources or other.sources else (),
         rows=rows.of(one, other),
     )
