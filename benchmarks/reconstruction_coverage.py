@@ -42,7 +42,7 @@ BOUND = 0.97
 """Below it standard errors that are called a bound are too small: one, but for the scatter of this study."""
 LEAST_RUNS, LEAST_POINT = 2_000, 400
 PROCESSES = 2
-SLOW, QUICK = 20, 100
+SLOW, QUICK = 20, 60
 MANY = 50_000
 
 
