@@ -198,3 +198,10 @@ def test_models_of_what_nobody_was_asked_together_are_not_fitted() -> None:
     assert chain["fitted"].to_numpy() == pytest.approx(chain["estimate"].to_numpy(), abs=2e-3)
     shortest = reconstruct(asked(both_causes()), ["a", "c"], "l2", n_resamples=3)
     assert ldp.log_linear_model(shortest, "a + c").to_frame()["std_err"].isna().all()
+
+
+def test_bounds_of_what_was_asked_together_leave_other_attributes_out() -> None:
+    pairs = SampledGroups(ABC, epsilon=3.0, mechanism="grr").simulate(both_causes(), rng=1)
+    made = reconstruct(pairs, ["a", "b", "c"])
+    assert made.marginal(["a", "c"]).bounds().df == 8
+    assert made.bounds().df == 18

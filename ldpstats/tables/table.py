@@ -229,9 +229,9 @@ class Table:
     def bounds(self, alpha: float = 0.05, simultaneous: bool = False) -> Bounds:
         """Return what the reports say about the cells without an assumption: partial identification.
 
-        Of a reconstructed table the reports of all tables enter that join its attributes. Where they identify a cell
-        the bounds differ by sampling and randomization alone; where they do not, by what they leave open, however
-        many there are.
+        Where a table rests on an assumption, the reports of all tables enter that join its attributes. Where they
+        identify a cell the bounds differ by sampling and randomization alone; where they do not, by what they leave
+        open, however many there are.
 
         Parameters
         ----------
@@ -253,8 +253,11 @@ class Table:
                [0.1, 0.2]]), array([[0.3, 0.4],
                [0.3, 0.4]]))
         """
+        domain, measured = self.domain, self._measured_cells()
         wider = self.figures and self.figures.wider
-        domain, measured = (wider.domain, wider.measured()) if wider else (self.domain, self._measured_cells())
+        # where this very table was asked for, others would add little, and make the programmes large
+        if wider and (self.assumption or measured is None):
+            domain, measured = wider.domain, wider.measured()
         assert measured is not None  # only tables made by hand have figures alone
         return bounds_of(
             domain,
