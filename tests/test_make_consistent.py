@@ -524,3 +524,15 @@ def test_a_solver_that_gives_up_is_heard(method: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(cvxpy.Problem, "solve", gives_up)
     with pytest.raises(LdpstatsError, match="no luck"):
         make_consistent(tables, method)
+
+
+def test_what_is_shown_is_in_its_interval() -> None:
+    domain = Domain({"a": ["x", "y", "z"], "b": ["u", "v"]})
+    protocol = SampledGroups(domain, epsilon=1.0, groups=[("a", "b"), ("b",)], mechanism="hr")
+    table = make_consistent(protocol.simulate(np.array([150, 50, 0, 0, 0, 100]), rng=6))["a", "b"]
+    limits = table.conf_int()
+    # the fit before the bound at zero is so far below it that its own interval ends there
+    assert table.figures is not None
+    assert table.figures.shown.limits is not None
+    assert np.any(table.figures.shown.limits.limits(0.05)[:, 1].reshape(table.shape) < table.estimate)
+    assert np.all((limits[..., 0] <= table.estimate) & (table.estimate <= limits[..., 1]))

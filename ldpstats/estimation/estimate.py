@@ -172,9 +172,13 @@ class Estimate:
         Other estimates from several blocks have no such tails: theirs cover rare cells less often (.82 for a cell of
         .005 in 600 reports at ε = 8 and 9, pooled by OUE). What the others cover is measured in
         benchmarks/interval_coverage.py.
+
+        Limits that come from elsewhere reach as far as the estimate.
         """
         if self.limits is not None:
-            return self.limits.limits(significance(alpha))
+            # those of an estimate that may be negative can lie below zero as a whole, which is not what is shown
+            found, shown = self.limits.limits(significance(alpha)), self.estimate
+            return np.stack([np.minimum(found[..., 0], shown), np.maximum(found[..., 1], shown)], axis=-1)
         z = -NormalDist().inv_cdf(significance(alpha) / 2)
         usual = self._normal(z) if self.bounds is None else self.wilson(z, self.bounds)
         own = self._own_reports()
