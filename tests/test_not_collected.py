@@ -205,3 +205,14 @@ def test_bounds_of_what_was_asked_together_leave_other_attributes_out() -> None:
     made = reconstruct(pairs, ["a", "b", "c"])
     assert made.marginal(["a", "c"]).bounds().df == 8
     assert made.bounds().df == 18
+
+
+def test_a_comparison_of_groups_says_what_any_of_them_assumes() -> None:
+    made = reconstruct(asked(both_causes()), ["a", "c"])
+    collected = SampledGroups(ABC, epsilon=3.0, groups=[("a", "c")]).simulate(both_causes(), rng=2)["a", "c"]
+    for groups in ([made, collected], [collected, made]):
+        result = ldp.homogeneity_test(groups)
+        assert f"Assumes: {NAMES}." in str(result.summary())
+        assert result.to_dict()["provenance"]["assumption"] == NAMES
+    with pytest.raises(ldp.LdpstatsError, match="a single table"):
+        ldp.homogeneity_test(made)  # type: ignore[arg-type]  # what is refused

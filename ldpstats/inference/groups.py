@@ -47,6 +47,8 @@ def homogeneity_test(tables: Sequence[Table] | Mapping[str, Table], pvalue: PVal
     >>> homogeneity_test({"north": north, "south": south}).df
     3
     """
+    if isinstance(tables, Table):
+        raise LdpstatsError("a single table", "a table for each group, such as [north, south]")
     named = tables if isinstance(tables, Mapping) else {f"group {place}": one for place, one in enumerate(tables, 1)}
     groups = _alike(named)
     Parts.together(table.parts for table in groups)  # refuses groups that share respondents
@@ -64,11 +66,16 @@ def homogeneity_test(tables: Sequence[Table] | Mapping[str, Table], pvalue: PVal
     )
     power = {size: power_of(information, outcome.df, size, 2) for size in SIZES}
     return replace(
-        result_of(groups[0], about, outcome, power),
+        result_of(_that_says_most(groups), about, outcome, power),
         n=sum(table.n for table in groups),
         privacy=reduce(PrivacyStatement.joined, (table.privacy for table in groups)),
         simulated=sum(table.simulated for table in groups),
     )
+
+
+def _that_says_most(groups: Sequence[Table]) -> Table:
+    """Return the group that rests on an assumption, if one does, else one that is derived: the result names it."""
+    return max(groups, key=lambda table: (bool(table.assumption), bool(table.provenance.words)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
