@@ -15,7 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.estimation import Estimate, LinearPooling, invert, refuse_empty
+from ldpstats.estimation import Estimate, LinearPooling, among_proportions, invert, refuse_empty
 from ldpstats.mechanisms import GRR, OUE, SS, Mechanism
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, Tally, TruthOrFake
 from ldpstats.questions import Question
@@ -216,3 +216,18 @@ def test_intervals_are_wilsons_rescaled(mechanism: Mechanism, alpha: float) -> N
     assert close(limits[frequent], wilson[frequent])
     assert frequent.any()
     assert np.all(limits[:, 0] < limits[:, 1]), "also where no report supports a value"
+
+
+def test_intervals_of_negative_estimates_hold_the_truth_as_often() -> None:
+    """By integration: of a normal estimate x < 0 of a proportion of one standard error, .84 are covered, and .95."""
+    x = np.linspace(-8, 0, 200_001)[:-1]
+    weight = np.exp(-((x - 1) ** 2) / 2)
+    usual = np.stack([x - 1.96, x + 1.96], axis=-1)
+    for limits, covered in ((usual, 0.843), (among_proportions(x, usual), 0.951)):
+        held = weight[(limits[:, 0] <= 1) & (limits[:, 1] >= 1)].sum() / weight.sum()
+        assert held == pytest.approx(covered, abs=0.001)
+    inside = np.array([0.0, 0.4, 1.0])
+    same = np.stack([inside - 0.2, inside + 0.2], axis=-1)
+    assert np.array_equal(among_proportions(inside, same), same)
+    above = among_proportions(np.array([1.3]), np.array([[0.9, 1.7]]))
+    assert above == pytest.approx(np.array([[0.8, 1.7]]))

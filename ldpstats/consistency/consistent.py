@@ -19,7 +19,7 @@ from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.violation import GAMMA, Violation, absolute_share
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.estimation import Estimate, Measured, unbiased
+from ldpstats.estimation import Estimate, Measured, among_proportions, unbiased
 from ldpstats.parts import Parts
 from ldpstats.questions import Question
 from ldpstats.tables import Consistent, Figures, Table, TableSet
@@ -63,7 +63,8 @@ class LimitsOfTheFit:
         own = unbiased(self.blocks) if self.blocks else self.cells
         if own.rare.any():
             found[own.rare] = own.conf_int(alpha)[own.rare]
-        return found
+        centre = np.where(own.rare, own.estimate, self.cells.estimate)
+        return among_proportions(centre, found)
 
     def summed(self, of_cell: IntArray, size: int) -> LimitsOfTheFit:
         """Return those of sums of cells."""

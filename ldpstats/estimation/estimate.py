@@ -261,6 +261,26 @@ def summed(values: FloatArray, covariance: FloatArray, of_cell: IntArray, size: 
     return sums, products
 
 
+def among_proportions(estimate: FloatArray, limits: FloatArray) -> FloatArray:
+    """Return intervals of estimates that may be improper, by the likelihood ratio among proper proportions.
+
+    An estimate x below zero is best explained by a proportion of zero. Compared with that, not with x itself, the
+    normal likelihood ratio leaves proportions up to x + √(x² + h²), where x + h was the upper limit; above one
+    likewise. This changes nothing else, and holds the truth as often where cells are estimated as zero.
+
+    Examples
+    --------
+    >>> among_proportions(np.array([-0.3, 0.1]), np.array([[-0.7, 0.1], [-0.3, 0.5]]))
+    array([[-0.7,  0.2],
+           [-0.3,  0.5]])
+    """
+    low, high = limits[..., 0], limits[..., 1]
+    below, above = np.minimum(estimate, 0), np.maximum(estimate - 1, 0)
+    raised = np.where(below < 0, estimate + np.hypot(below, high - estimate), high)
+    lowered = np.where(above > 0, estimate - np.hypot(above, estimate - low), low)
+    return np.stack([lowered, raised], axis=-1)
+
+
 def refuse_empty(n: int, whose: str = "this tally") -> None:
     """Refuse to estimate from nothing."""
     if n == 0:

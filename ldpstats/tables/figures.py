@@ -8,7 +8,7 @@ from functools import partial
 
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.domain import Classes, Domain
-from ldpstats.estimation import Estimate, Measured
+from ldpstats.estimation import Estimate, Measured, among_proportions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +83,7 @@ class FromReports:
 
     def limits(self, alpha: float) -> FloatArray:
         """Return the intervals of the unbiased estimate."""
-        return self.unbiased.conf_int(alpha)
+        return among_proportions(self.unbiased.estimate, self.unbiased.conf_int(alpha))
 
     def summed(self, of_cell: IntArray, size: int) -> FromReports:
         """Return those of sums of cells."""
