@@ -15,11 +15,12 @@ from consistency_speed import disagreement
 from scipy.linalg import block_diag, null_space
 from scipy.optimize import linprog
 from scipy.stats import chi2
+from scipy.stats import t as student
 
 from ldpstats import GRR, Domain, LdpstatsError, PrivacyStatement, SampledGroups, Table, TableSet
 from ldpstats.consistency import programs
 from ldpstats.consistency.agreement import AgreeingFit, held_in_common
-from ldpstats.consistency.consistent import make_consistent
+from ldpstats.consistency.consistent import LimitsOfTheFit, make_consistent
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.estimation import Estimate
@@ -534,3 +535,16 @@ def test_what_is_shown_is_in_its_interval() -> None:
     # the fit before the bound at zero is so far below it that its normal interval ends there
     assert np.any(table.unbiased.estimate + 2 * table.unbiased.std_err < 0)
     assert np.all((limits[..., 0] <= table.estimate) & (table.estimate <= limits[..., 1]))
+
+
+def test_intervals_of_few_reports_are_students_with_one_degree_of_freedom_less() -> None:
+    domain = Domain({"a": ["x", "y"], "b": ["u", "v"], "c": ["p", "q"]})
+    protocol = SampledGroups(domain, epsilon=6.0, groups=[("a", "b"), ("b", "c")], mechanism="hr")
+    for table in make_consistent(protocol.simulate(np.full(8, 10), rng=1)):
+        assert table.n == 40
+        assert table.figures is not None
+        fit = table.figures.shown.limits
+        assert isinstance(fit, LimitsOfTheFit)
+        limits = replace(fit, blocks=()).limits(0.05)
+        length = 2 * student.isf(0.025, table.n - 1) * table.std_err.ravel()
+        assert limits[:, 1] - limits[:, 0] == pytest.approx(length)

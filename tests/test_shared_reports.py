@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.linalg import block_diag
 from scipy.stats import chi2
 
 import ldpstats as ldp
@@ -20,6 +21,7 @@ from ldpstats.consistency.graphical import fit_maximum_entropy
 from ldpstats.consistency.marginals import Marginal, marginals_of
 from ldpstats.noise import Tally
 from ldpstats.parts import Parts
+from ldpstats.tables.pooled import pooled_measured
 from ldpstats.tables.shared import REPORTS, SAMPLING
 from ldpstats.tables.stacked import Cluster, Part, Stacked, linear_estimate
 
@@ -500,3 +502,19 @@ def test_a_consistent_table_has_the_respondents_of_all_that_it_agrees_with() -> 
     assert ldp.homogeneity_test([heard, others["b", "c"].marginal("b")]).pvalue > 1e-6
     apart = TableSet(THREE, [tables["a", "b"], others["b", "c"].marginal("c")], tables.privacy)
     assert ldp.make_consistent(apart)["a", "b"].parts == tables["a", "b"].parts
+
+
+def test_open_tables_of_common_respondents_count_as_dependent_as_can_be() -> None:
+    """A variance of a sum is at most as often the sum of the variances as there are summands."""
+    pair = THREE.project(["a", "b"])
+    tables = ldp.PerAttribute(THREE, epsilon=4.0).simulate(np.rint(1000 * TRUTH).astype(int), rng=1)
+    parts = [tables["a"].parts, Parts.whole(identity(9), 0, tables["b"].n)]
+    for second, bound, times in ((parts[0], REPORTS, 2), (parts[1], "", 1)):
+        given = [
+            Table(pair, (tables[name].blocks[0].widened(pair),), tables.privacy, parts=own)
+            for name, own in (("a", parts[0]), ("b", second))
+        ]
+        found = pooled_measured(given, pair)
+        assert found.bound == bound
+        alone = [pooled_measured([table], pair).covariance for table in given]
+        assert found.covariance == pytest.approx(times * block_diag(*alone))
