@@ -518,3 +518,14 @@ def test_open_tables_of_common_respondents_count_as_dependent_as_can_be() -> Non
         assert found.bound == bound
         alone = [pooled_measured([table], pair).covariance for table in given]
         assert found.covariance == pytest.approx(times * block_diag(*alone))
+
+
+def test_a_block_about_attributes_in_another_order_is_widened_by_their_names() -> None:
+    domain = Domain({"a": [0, 1], "b": [0, 1], "c": [0, 1]})
+    people = np.array([5, 20, 10, 1, 2, 9, 30, 4]) * 1000
+    tables = ldp.SampledGroups(domain, epsilon=4.0, groups=[("a", "b", "c")], mechanism="grr").simulate(people, rng=1)
+    (block,) = tables["a", "b", "c"].marginal(["c", "a"]).blocks
+    answers = block.classes.reshape(2, 2)
+    assert len(set(answers.ravel())) == 4
+    wider = block.widened(domain).classes.reshape(2, 2, 2)
+    assert all(wider[a, b, c] == answers[c, a] for a, b, c in np.ndindex(2, 2, 2))
