@@ -49,11 +49,6 @@ class Detectability:
         return cls(df, directions**2 @ _principal(information))
 
     @classmethod
-    def told(cls, information: FloatArray, df: int) -> Detectability:
-        """Average over those directions alone, as many as degrees of freedom, that the reports tell about."""
-        return cls.average(np.diag(_principal(information)[len(information) - df :]), df)
-
-    @classmethod
     def evenly(cls, information: float, shape: Sequence[int]) -> Detectability:
         """Return it where every departure is seen alike, with this information in equally frequent cells."""
         cells = math.prod(shape)
@@ -93,11 +88,10 @@ class Detectability:
 def power_of(information: FloatArray, df: int, cramers_v: float, smaller_side: int, alpha: float = 0.05) -> float:
     """Return the approximate power against a dependence with this Cramér's V, averaged over its directions.
 
-    These are the directions that the reports tell about: against any other the power is the level. `information` is
-    that of all reports together.
+    `information` is that of all reports together; in directions that they tell nothing about the power is the level.
     """
     size = cramers_v * np.sqrt(smaller_side - 1)
-    return float(Detectability.told(information, df).power(1, size, alpha))
+    return float(Detectability.average(information, df).power(1, size, alpha))
 
 
 def information_beyond(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:

@@ -186,7 +186,9 @@ class HypothesisResult:
         scale = self.about.scale
         power = " and ".join(f"{value:.2f} against {scale} = {size:g}" for size, value in self.power.items())
         most = "" if self.converged else "; at most, as the noise drowns the margins"
-        directions = "the directions that were asked about" if scope_in_words(self.table) else "directions"
+        directions = (
+            "directions, those that nobody was asked about included" if scope_in_words(self.table) else "directions"
+        )
         return (
             [f"At level {alpha:g} the hypothesis is rejected: {self.about.otherwise}."]
             if self.pvalue <= significance(alpha)
