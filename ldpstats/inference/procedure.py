@@ -21,6 +21,7 @@ from ldpstats.inference.null_model import NullFit, NullModel, absorbed
 from ldpstats.inference.scope import refuse_untold
 from ldpstats.inference.statistics import LikelihoodRatio, ScoreStatistic, Statistic
 from ldpstats.tables import Table, checked_table
+from ldpstats.tables.shared import source_of
 
 Method: TypeAlias = Literal["auto", "score", "gls", "lr", "wald"]
 PValue: TypeAlias = Literal["auto", "asymptotic"] | MonteCarlo | AmongMany
@@ -73,10 +74,12 @@ class Outcome:
 def evidence_of(table: Table) -> Evidence:
     """Return what the reports tell about a table: its blocks, or the sums that were estimated of others.
 
-    Of a reconstructed table that is what was asked, and nothing of what was assumed to fill in the rest.
+    Of a reconstructed table that is what was asked, and nothing of what was assumed to fill in the rest; of a
+    consistent one, its own reports: their law under the hypothesis is known, that of the fit only at its estimate.
     """
     refuse_empty(checked_table(table).n, f"the table of {' and '.join(table.attributes)}")
-    blocks = [block for block in table.blocks if block.n > 0]
+    reported = source_of(table) or table
+    blocks = [block for block in reported.blocks if block.n > 0]
     return BlockEvidence.observed(blocks) if blocks else EstimateEvidence.of(table.measured)
 
 

@@ -17,6 +17,7 @@ from ldpstats.inference.scope import scope_in_words
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
+from ldpstats.tables.shared import source_of
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -166,6 +167,7 @@ class HypothesisResult:
             *([scope] if scope else []),
             *provenance_in_words(self.table),
             *([apart] if self.table.assumption else []),
+            *(["Tests of a consistent table take its own reports."] if source_of(self.table) else []),
         ]
         summary.add_extra_txt([*self._sentences(alpha), *told, ASSUMED, *self.fit.warning])
         return summary

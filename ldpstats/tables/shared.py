@@ -39,14 +39,23 @@ def as_reported(table: Table) -> Table:
         )
     if not isinstance(table.provenance, Consistent):
         return table
-    (source,) = table.sources
-    if source.domain.project(table.attributes) != table.domain:
+    source = source_of(table)
+    if source is None:
         raise LdpstatsError(
             f"a consistent table of {' and '.join(table.attributes)} whose categories were put together since",
             "categories as they were when the tables were made consistent",
             "Collapse the collected tables first.",
         )
-    return source.marginal(table.attributes)
+    return source
+
+
+def source_of(table: Table) -> Table | None:
+    """Return the collected table, or its margin, that a consistent one was made of; None where classes differ."""
+    if not isinstance(table.provenance, Consistent):
+        return None
+    (source,) = table.sources
+    same = source.domain.project(table.attributes) == table.domain
+    return source.marginal(table.attributes) if same else None
 
 
 def overlapping(tables: Sequence[Table]) -> dict[tuple[int, int], int]:
