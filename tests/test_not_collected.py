@@ -216,3 +216,18 @@ def test_a_comparison_of_groups_says_what_any_of_them_assumes() -> None:
         assert result.to_dict()["provenance"]["assumption"] == NAMES
     with pytest.raises(ldp.LdpstatsError, match="a single table"):
         ldp.homogeneity_test(made)  # type: ignore[arg-type]  # what is refused
+
+
+def test_tables_that_contradict_each_other_are_said_to() -> None:
+    """Two collections of different populations; with one population it happens once in a thousand."""
+    other = np.roll(both_causes(), 1, axis=1)
+    groups = [("a", "b")], [("b", "c")]
+    mixed, alike = (
+        sum(
+            SampledGroups(ABC, epsilon=3.0, mechanism="grr", groups=group).simulate(people, rng=seed)
+            for group, people, seed in zip(groups, populations, (1, 2), strict=True)
+        )
+        for populations in ((both_causes(), other), (both_causes(), both_causes()))
+    )
+    assert "The tables contradict each other (p = " in str(reconstruct(mixed, ["a", "c"]).summary())
+    assert "contradict" not in str(reconstruct(alike, ["a", "c"]).summary())

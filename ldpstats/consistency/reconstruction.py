@@ -24,8 +24,10 @@ from ldpstats.consistency.shrinkage import shrunken_joint, shrunken_refits
 from ldpstats.consistency.violation import GAMMA, absolute_share
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.estimation import Estimate, Limits, LinearPooling, refuse_empty
+from ldpstats.estimation import Estimate, Limits, LinearPooling, pvalue_in_words, refuse_empty
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
+from ldpstats.identification.bounds import LEVEL
+from ldpstats.identification.identified import MOST_CONTRASTS, Identified
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import Tally
 from ldpstats.parts import Parts
@@ -131,6 +133,7 @@ def _made(
     about = [table for table in near if not set(table.attributes).isdisjoint(target.names)]
     blocks = pooled_blocks(about, target)
     measured = pooled_measured(about, target) if blocks is None and target.size() <= LARGEST_JOINT else None
+    provenance = replace(provenance, words=f"{provenance.words}{_contradiction(near, joint)}")
     if provenance.assumption and any(set(target.names) <= set(block.question.about) for block in blocks or ()):
         provenance = replace(provenance, words=f"{provenance.words} {_POOLED}")
     behind = [table for table in tables if not heard.union(joint.names).isdisjoint(table.attributes)]
@@ -145,6 +148,19 @@ def _made(
         sources=tuple(behind),
     )
     return made.settled()
+
+
+def _contradiction(tables: Sequence[Table], joint: Domain) -> str:
+    """Say that sums of a joint table which several tables tell differ by more than chance, if they do."""
+    if len(tables) < 2 or joint.size() > MOST_CONTRASTS:
+        return ""
+    pvalue = Identified.of(pooled_measured(tables, joint)).pvalue
+    if pvalue >= LEVEL:
+        return ""
+    return (
+        f" The tables contradict each other (p = {pvalue_in_words(pvalue, 2)}): they are not of one population, or "
+        "reports do not fit their channel, and neither proportions nor intervals can be trusted."
+    )
 
 
 class Found(NamedTuple):
