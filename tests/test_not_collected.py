@@ -11,7 +11,7 @@ import pytest
 
 import ldpstats as ldp
 from ldpstats import Domain, NotIdentifiedError, SampledGroups, TableSet, make_consistent, reconstruct
-from ldpstats.tables import Consistent, Reconstructed, Summed
+from ldpstats.tables import Consistent, Figures, Reconstructed, Summed
 
 Array = np.ndarray[Any, Any]
 
@@ -99,6 +99,15 @@ def test_bounds_of_a_collected_table_are_those_of_its_reports() -> None:
     assert np.allclose(limits.point_upper, table.estimate, atol=1e-5)
     assert np.all(limits.lower < table.estimate)
     assert np.all(limits.upper > table.estimate)
+
+
+def test_bounds_of_figures_without_a_source_are_refused() -> None:
+    table = asked(independent())["a", "b"]
+    by_hand = ldp.Table(table.domain, (), table.privacy, figures=Figures(table.cells))
+    with pytest.raises(NotIdentifiedError, match="made by hand, with figures alone"):
+        by_hand.bounds()
+    assert by_hand.holds_the_same(by_hand)
+    assert not by_hand.holds_the_same(table)
 
 
 def test_bounds_follow_the_axes_the_margins_and_the_classes() -> None:

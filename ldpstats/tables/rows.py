@@ -155,16 +155,17 @@ class CrossedRows:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any], domain: Domain, parts: Parts) -> CrossedRows:
         """Read what `to_dict` wrote, given the set's domain and who sent them."""
-        noises = tuple(noise_from_dict(one) for one in plain["noises"])
+        read = [noise_from_dict(one) for one in plain["noises"]]
+        noises = tuple(one for one in read if isinstance(one, MultinomialNoise))
         asked = domain.project(plain["attributes"])
-        if not all(isinstance(one, MultinomialNoise) for one in noises) or len(plain["answers"]) != len(asked):
+        if len(noises) < len(read) or len(plain["answers"]) != len(asked):
             raise LdpstatsError(f"rows of {len(plain['answers'])} answers", f"an answer to each of {asked.names}")
         copies = counts_array(np.asarray(plain["copies"]), len(plain["copies"]), "copies of rows")
         answers = np.array(plain["answers"], dtype=np.int64).T.reshape(copies.size, len(asked))
         simulated = at_least(plain["simulated"], 0, "simulated", most=int(copies.sum()))
         if copies.sum() != parts.n:
             raise LdpstatsError(f"{copies.sum():,} rows of {parts.n:,} respondents", "one row of a respondent")
-        return cls(asked, noises, answers, copies, parts, simulated)  # type: ignore[arg-type]  # all are multinomial
+        return cls(asked, noises, answers, copies, parts, simulated)
 
 
 def merged_rows(known: tuple[CrossedRows, ...], added: tuple[CrossedRows, ...]) -> tuple[CrossedRows, ...]:

@@ -174,14 +174,14 @@ class Table:
         if self.domain != other.domain or len(self.blocks) != len(other.blocks):
             return False
         if self.figures or other.figures:
-            pair = (self.figures, other.figures)
-            return all(pair) and all(
-                np.array_equal(getattr(pair[0].shown, name), getattr(pair[1].shown, name))  # type: ignore[union-attr]  # both are there
-                for name in ("estimate", "covariance", "n")
-            )
+            if not (self.figures and other.figures):
+                return False
+            one, two = self.figures.shown, other.figures.shown
+            same = np.array_equal(one.estimate, two.estimate) and np.array_equal(one.covariance, two.covariance)
+            return same and one.n == two.n
         return all(
-            one.asked == two.asked and one.n == two.n and np.array_equal(one.tally.counts, two.tally.counts)
-            for one, two in zip(self.blocks, other.blocks, strict=True)
+            ours.asked == theirs.asked and ours.n == theirs.n and np.array_equal(ours.tally.counts, theirs.tally.counts)
+            for ours, theirs in zip(self.blocks, other.blocks, strict=True)
         )
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
@@ -258,7 +258,12 @@ class Table:
         # where this very table was asked for, others would add little, and make the programmes large
         if wider and (self.assumption or measured is None):
             domain, measured = wider.domain, wider.measured()
-        assert measured is not None  # only tables made by hand have figures alone
+        if measured is None:
+            raise NotIdentifiedError(
+                f"a table of {' and '.join(self.attributes)} that was made by hand, with figures alone",
+                "a table that knows what its reports measured",
+                "Take the table of the set that the reports are in, or give its figures `measured`.",
+            )
         return bounds_of(
             domain,
             measured,
