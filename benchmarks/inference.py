@@ -31,11 +31,11 @@ from scipy.special import chdtrc
 import ldpstats as ldp
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
-from ldpstats.inference.block_evidence import BlockEvidence
-from ldpstats.inference.detectability import deviations
-from ldpstats.inference.families import ProductOfConditionals
-from ldpstats.inference.procedure import doubt
-from ldpstats.inference.statistics import LikelihoodRatio, ScoreStatistic, WaldStatistic
+from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.detectability import deviations
+from ldpstats.inference.engine.families import ProductOfConditionals
+from ldpstats.inference.engine.procedure import doubt
+from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, WaldStatistic
 from ldpstats.noise import Tally
 from ldpstats.protocols.rrba import RRBA
 from ldpstats.questions import Question

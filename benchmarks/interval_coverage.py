@@ -20,9 +20,9 @@ import pandas as pd
 
 import ldpstats as ldp
 from ldpstats.arrays import BoolArray, FloatArray
-from ldpstats.inference.confidence import Inversion, Quotient
-from ldpstats.inference.effects import Dependence
-from ldpstats.inference.ratios import odds_forms, risk_difference_forms, risk_ratio_forms
+from ldpstats.inference.effects.confidence import Inversion, Quotient
+from ldpstats.inference.effects.cramers_v import Dependence
+from ldpstats.inference.effects.ratios import odds_forms, risk_difference_forms, risk_ratio_forms
 
 SHAPES = ((2, 2), (3, 2), (4, 4))
 STRENGTHS = {"none": 0.0, "weak": 0.1, "strong": 0.5}

@@ -12,9 +12,9 @@ from timing import best_time
 
 import ldpstats as ldp
 from ldpstats.blocks import Block
-from ldpstats.inference.block_evidence import BlockEvidence
-from ldpstats.inference.families import ProductOfConditionals
-from ldpstats.inference.statistics import ScoreStatistic
+from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.families import ProductOfConditionals
+from ldpstats.inference.engine.statistics import ScoreStatistic
 from ldpstats.questions import Question
 
 TABLES = 10_000

@@ -21,10 +21,10 @@ import pandas as pd
 
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
-from ldpstats.inference.block_evidence import BlockEvidence
-from ldpstats.inference.design import Planned
-from ldpstats.inference.families import ProductOfConditionals
-from ldpstats.inference.statistics import ScoreStatistic
+from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.families import ProductOfConditionals
+from ldpstats.inference.engine.statistics import ScoreStatistic
+from ldpstats.inference.planning.design import Planned
 from ldpstats.mechanisms import mechanism
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SupportNoise, Tally
 from ldpstats.questions import Question

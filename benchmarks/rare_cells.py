@@ -29,9 +29,9 @@ import ldpstats as ldp
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.blocks import Block
 from ldpstats.estimation import Estimate, LinearPooling
-from ldpstats.inference.comparisons import Comparison, odds_ratio_of, risk_difference_of, risk_ratio_of
-from ldpstats.inference.confidence import Inversion
-from ldpstats.inference.inversion import Reports, counted_by_part, ends_of, least_tail
+from ldpstats.inference.effects.comparisons import Comparison, odds_ratio_of, risk_difference_of, risk_ratio_of
+from ldpstats.inference.effects.confidence import Inversion
+from ldpstats.inference.effects.inversion import Reports, counted_by_part, ends_of, least_tail
 from ldpstats.noise import NoiseModel, Tally
 from ldpstats.questions import Question
 

@@ -188,7 +188,7 @@ def plan(
     as_json: bool,
 ) -> None:
     """How many respondents, which level or what power: give two of the three."""
-    from ldpstats.inference.planning import plan as planned
+    from ldpstats.inference.planning.plans import plan as planned
 
     if (shape is None) == (domain is None):
         raise LdpstatsError("a shape and a domain" if shape else "neither a shape nor a domain", "one of the two")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, binomtest
-from shared import LastBitInClear, RoundedAgainstPrivacy, TruthComesLast
+from support.shared import LastBitInClear, RoundedAgainstPrivacy, TruthComesLast
 
 from ldpstats.auditing import audit, audits
 from ldpstats.conformance import events

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from ldpstats import Domain
 from ldpstats.cli import main
-from ldpstats.inference.planning import plan
+from ldpstats.inference.planning.plans import plan
 from ldpstats.mechanisms import GRR, REGISTRY
 
 

@@ -15,8 +15,13 @@ import ldpstats as ldp
 from ldpstats.arrays import as_array, at_least, positive_epsilon, real_array, significance
 from ldpstats.envelope import read_json
 from ldpstats.errors import LdpstatsError, shortened
-from ldpstats.inference.design import Planned, uniform_margins
-from ldpstats.inference.detectability import Detectability, degrees_of_freedom, even_information, report_information
+from ldpstats.inference.engine.detectability import (
+    Detectability,
+    degrees_of_freedom,
+    even_information,
+    report_information,
+)
+from ldpstats.inference.planning.design import Planned, uniform_margins
 from ldpstats.limits import LEAST_EPSILON, MOST_CELLS, refuse_too_large, refuse_too_many_cells
 from ldpstats.mechanisms import REGISTRY
 from ldpstats.mechanisms.base import Mechanism

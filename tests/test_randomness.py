@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import chdtrc
-from shared import Script
+from support.shared import Script
 
 from ldpstats import randomness
 from ldpstats.errors import LdpstatsError

@@ -14,7 +14,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import Fitted, most_likely
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
-from ldpstats.inference.block_evidence import BlockEvidence
+from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import MultinomialNoise
 from ldpstats.questions import Question

@@ -16,11 +16,11 @@ from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import LinearPooling
-from ldpstats.inference.block_evidence import BlockEvidence
-from ldpstats.inference.families import ProductOfConditionals
-from ldpstats.inference.procedure import evidence_of, tail
-from ldpstats.inference.scope import refuse_untold
-from ldpstats.inference.statistics import ScoreStatistic, Statistic, WaldStatistic, interaction_derivative
+from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.families import ProductOfConditionals
+from ldpstats.inference.engine.procedure import evidence_of, tail
+from ldpstats.inference.engine.scope import refuse_untold
+from ldpstats.inference.engine.statistics import ScoreStatistic, Statistic, WaldStatistic, interaction_derivative
 from ldpstats.tables import Table, TableSet, checked_table
 
 if TYPE_CHECKING:

@@ -1,9 +1,14 @@
 """Inference: hypotheses tested and effects measured through the noise, from counts alone."""
 
-from ldpstats.inference.effect_size import Effect
-from ldpstats.inference.effects import Association, association, mutual_information
-from ldpstats.inference.groups import homogeneity_test
-from ldpstats.inference.hypotheses import (
+from ldpstats.inference.effects.cramers_v import Association, association, mutual_information
+from ldpstats.inference.effects.effect_size import Effect
+from ldpstats.inference.effects.ratios import odds_ratio, proportion_difference, risk_difference, risk_ratio
+from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
+from ldpstats.inference.hypothesis_tests.all_pairs import independence_tests
+from ldpstats.inference.hypothesis_tests.homogeneity import homogeneity_test
+from ldpstats.inference.hypothesis_tests.independence import independence_test
+from ldpstats.inference.hypothesis_tests.log_linear import LogLinearFit, log_linear_model
+from ldpstats.inference.hypothesis_tests.named import (
     conditional_independence_test,
     goodness_of_fit_test,
     joint_independence_test,
@@ -11,16 +16,11 @@ from ldpstats.inference.hypotheses import (
     no_three_way_interaction_test,
     symmetry_test,
 )
-from ldpstats.inference.independence import independence_test
-from ldpstats.inference.log_linear import LogLinearFit, log_linear_model
-from ldpstats.inference.many import independence_tests
-from ldpstats.inference.monte_carlo import AmongMany, MonteCarlo
-from ldpstats.inference.planning import Plan, plan
-from ldpstats.inference.published import PublishedResult, naive_test, two_step_test
-from ldpstats.inference.ratios import odds_ratio, proportion_difference, risk_difference, risk_ratio
-from ldpstats.inference.result import Hypothesis, HypothesisResult
-from ldpstats.inference.sizing import PowerCurve, power, power_curve, sample_size
-from ldpstats.inference.trend import trend_test
+from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
+from ldpstats.inference.hypothesis_tests.trend import trend_test
+from ldpstats.inference.planning.plans import Plan, plan
+from ldpstats.inference.planning.sizing import PowerCurve, power, power_curve, sample_size
+from ldpstats.inference.published.catalogue import PublishedResult, naive_test, two_step_test
 
 __all__ = [
     "AmongMany",

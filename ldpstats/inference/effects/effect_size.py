@@ -1,0 +1,268 @@
+"""The one type of all effect sizes: an estimate, the values that the reports do not contradict, and what they cover."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray, significance
+from ldpstats.blocks import Block
+from ldpstats.errors import NotIdentifiedError
+from ldpstats.estimation import ASSUMED, ChannelFit, Estimate, LinearPooling
+from ldpstats.estimation import steadied as shares_of
+from ldpstats.inference.effects.confidence import Inversion
+from ldpstats.noise import in_brackets, simulation
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.tables import Table
+
+if TYPE_CHECKING:
+    from statsmodels.iolib.summary import Summary
+
+Interval = tuple[float, float]
+_FEW = 20
+_NO_INTERVAL = "none, as the reports do not fit their channel"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Effect:
+    """An effect size of a privatized table.
+
+    Parameters
+    ----------
+    name : str
+        Which effect of what, in words.
+    estimate : float
+        nan where it is not estimable.
+    why_not : str
+        The reason where it is not. The values that the reports do not contradict are told even then: where they
+        tell nothing, that is all that is possible.
+    n : int
+        The reports behind it.
+    privacy : PrivacyStatement
+        What the respondents were promised.
+    simulated : int
+        How many of the reports came from a simulation.
+    alpha : float
+        One minus the level of intervals that are asked for without one.
+    inversion : Inversion
+        Where the intervals come from.
+    table : Table
+        What was measured.
+    without : str
+        The categories that were left out, in words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups
+    >>> from ldpstats.inference.effects.ratios import odds_ratio
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 100, 100, 400]) * 100, rng=1)
+    >>> effect = odds_ratio(tables["sex", "car"], rows=("F", "M"), columns=("yes", "no"))
+    >>> low, high = effect.conf_int()
+    >>> low < 16 < high
+    True
+    """
+
+    name: str
+    estimate: float
+    why_not: str = ""
+    n: int
+    privacy: PrivacyStatement
+    simulated: int
+    alpha: float = 0.05
+    inversion: Inversion = field(repr=False)
+    table: Table = field(repr=False)
+    without: str = ""
+
+    def __post_init__(self) -> None:
+        significance(self.alpha)
+
+    @classmethod
+    def of(
+        cls, table: Table, name: str, estimate: float, inversion: Inversion, why_not: str, alpha: float, **more: Any
+    ) -> Self:
+        """Return an effect of a table; `more` are the fields of a derived class."""
+        return cls(
+            name=f"{name}{assuming(table)}",
+            estimate=estimate,
+            why_not=why_not,
+            n=table.n,
+            privacy=table.privacy,
+            simulated=table.simulated,
+            alpha=alpha,
+            inversion=inversion,
+            table=table,
+            **more,
+        )
+
+    def conf_set(self, alpha: float | None = None) -> tuple[Interval, ...]:
+        """Return all values that the reports do not contradict, as intervals in ascending order.
+
+        Mostly it is one. A quotient whose denominator is not clearly different from zero may have two, or one
+        without an end (infinite). None at all means that the estimated table is too far from any possible one.
+        """
+        pieces = self.inversion.limits(significance(self.alpha if alpha is None else alpha))
+        return tuple((float(low), float(high)) for low, high in pieces if not math.isnan(low))
+
+    def conf_int(self, alpha: float | None = None) -> Interval:
+        """Return the shortest interval that holds the whole `conf_set`; (nan, nan) if that is empty."""
+        pieces = self.conf_set(alpha)
+        return (pieces[0][0], pieces[-1][1]) if pieces else (math.nan, math.nan)
+
+    @property
+    def fit(self) -> ChannelFit:
+        """Whether the reports behind it can have come through their channel."""
+        return self.table.channel_fit()
+
+    @property
+    def covers(self) -> str:
+        """What the intervals hold, and what they allow for."""
+        kept = "among the categories that are kept, as if these reports had not decided which; " if self.without else ""
+        assumption, bound = self.table.assumption, bound_of(self.table)
+        if_it_holds = (
+            f" if this holds: {assumption}; if not, any other: bounds() of the table says what is known without it"
+            if assumption
+            else ""
+        )
+        return (
+            f"the population's value{if_it_holds}; pointwise (this effect by itself); {kept}"
+            "about as often as the level says, more often where noise is larger than the cells; "
+            "the noise of the randomization and the sampling of the respondents are both allowed for"
+            f"{f'; with an upper bound of their covariance ({bound}): more often' if bound else ''}"
+        )
+
+    def __str__(self) -> str:
+        found = f" is not estimable: {self.why_not}" if self.why_not else f" = {self.estimate:.4g}"
+        interval = self._interval_in_words(self.alpha) if self.fit.plausible else _NO_INTERVAL
+        return f"{self.name}{found}; {_level(self.alpha)} interval {interval}"
+
+    def to_dict(self, alpha: float | None = None) -> dict[str, Any]:
+        """Return the effect as plain values; None stands for an estimate or an end that is not there."""
+        alpha = self.alpha if alpha is None else alpha
+        return {
+            "name": self.name,
+            "estimate": _finite(self.estimate),
+            "why_not": self.why_not,
+            "level": 1 - alpha,
+            "intervals": [[_finite(low), _finite(high)] for low, high in self.conf_set(alpha)],
+            "interval_from": self.inversion.words,
+            "covers": self.covers,
+            "provenance": self.table.provenance.to_dict(),
+            "n": self.n,
+            "privacy": self.privacy.to_dict(),
+            "simulated": self.simulated,
+            "channel_fit": self.fit.to_dict(),
+        }
+
+    def summary(self, alpha: float | None = None) -> Summary:
+        """Return the effect as a table that can be read aloud."""
+        from statsmodels.iolib.summary import Summary
+        from statsmodels.iolib.table import SimpleTable
+
+        alpha = self.alpha if alpha is None else alpha
+        covered = self.covers.split("; ")
+        rows = [
+            ["Effect", self.name],
+            ["Estimate", f"not estimable: {self.why_not}" if self.why_not else f"{self.estimate:.4g}"],
+            [f"{_level(alpha)} interval", self._interval_in_words(alpha) if self.fit.plausible else _NO_INTERVAL],
+            ["It is from", self.inversion.words],
+            *([heading, line] for heading, line in zip_longest(["It covers"], covered, fillvalue="")),
+            ["Reports", f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}"],
+            *([heading, line] for heading, line in zip_longest(["Privacy"], self.privacy.lines(), fillvalue="")),
+        ]
+        summary = Summary()
+        title = "Effect size from privatized answers"
+        summary.tables.append(SimpleTable(rows, title=title, txt_fmt={"data_aligns": "ll"}))
+        summary.add_extra_txt([*provenance_in_words(self.table), ASSUMED, *self.fit.warning])
+        return summary
+
+    def _interval_in_words(self, alpha: float) -> str:
+        pieces = [_in_words(low, high) for low, high in self.conf_set(alpha)]
+        return ", or ".join(pieces) or "holds no possible value: the estimated table is too far from any possible one"
+
+
+def unbiased_cells(table: Table) -> Estimate | str:
+    """Return the table's linear, unbiased estimate, or why there is none.
+
+    Effects start from it whatever the table's method, since what they take for noise is that of such an estimate. Where
+    reports leave cells open it is the estimate under the table's assumption, if that is one that could be true.
+    """
+    if table.provenance.refused:
+        return table.provenance.refused
+    try:
+        cells = table.cells if table.assumption else table.unbiased
+    except NotIdentifiedError as error:
+        return error.came
+    return cells if table.n > 1 else "a single report does not show how much reports vary"
+
+
+def own_reports(table: Table) -> tuple[Block, ...]:
+    """Return the reports that the unbiased estimate is made of; none where it rests on an assumption, or on sums."""
+    return () if table.assumption else tuple(block for block in table.blocks if block.n)
+
+
+def assuming(table: Table) -> str:
+    """Say what a table assumes in a few words, to be said after what was made of it."""
+    return f", assuming {table.assumption.split(':')[0]}" if table.assumption else ""
+
+
+def bound_of(table: Table) -> str:
+    """Say why the covariance of a table without reports is an upper bound, if it is one."""
+    return table.measured.bound if table.figures and not own_reports(table) and not table.assumption else ""
+
+
+def provenance_in_words(table: Table) -> list[str]:
+    """Say where a table comes from, and what it assumes, if it was not simply collected."""
+    words, assumption = table.provenance.words, table.assumption
+    return [*([words] if words else []), *([f"Assumes: {assumption}."] if assumption else [])]
+
+
+def is_sparse(table: Table) -> bool:
+    """Say whether some report was counted fewer than 20 times, by all blocks that ask the same together.
+
+    A normal law with the variance that was estimated does not describe such a count.
+    """
+    counted: dict[object, FloatArray] = {}
+    for block in (one.by_value for one in own_reports(table)):
+        alike = (block.question, block.noise.outputs)
+        counted[alike] = counted.get(alike, np.zeros(block.noise.outputs)) + block.tally.counts
+    return any(bool(counts.min() < _FEW) for counts in counted.values())
+
+
+def never_certain(table: Table, cells: Estimate) -> FloatArray:
+    """Return the cells' covariance, where no cell is known better than one that a single respondent is in.
+
+    For a table without reports of its own, whose estimated covariance may vanish where a cell seems empty.
+    """
+    if own_reports(table):
+        return cells.covariance
+    missing = np.maximum(1 / cells.n**2 - np.diagonal(cells.covariance), 0)
+    return cells.covariance + np.diag(missing)
+
+
+def steadied(table: Table, cells: Estimate) -> Estimate:
+    """Return the estimate with half a respondent more in every cell, none below zero, and the covariance there.
+
+    The covariance at a nearly empty cell vanishes; here it does not.
+    """
+    shares = shares_of(cells)
+    spread = LinearPooling(own_reports(table)).covariance(shares)
+    return replace(cells, estimate=shares, spread=spread, bounds=None, own=None)
+
+
+def _in_words(low: float, high: float) -> str:
+    below = "without a lower end" if math.isinf(low) else f"from {low:.4g}"
+    return f"{below} {'up, without an upper end' if math.isinf(high) else f'to {high:.4g}'}"
+
+
+def _level(alpha: float) -> str:
+    return f"{100 * (1 - alpha):g} %"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,77 @@
+"""The score statistic averaged over the null models that the noise leaves possible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray
+from ldpstats.inference.engine.evidence import Evidence
+from ldpstats.inference.engine.families import ProductOfConditionals
+from ldpstats.inference.engine.null_model import NullModel, null_score
+from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, Statistic
+from ldpstats.noise import shortest, solve_or_shortest
+
+_DRAWS = 1000
+# of the covariance: wider than what the reports say, so that no draw weighs much
+_WIDER = 2.0
+_FEWEST_DRAWS = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AveragedScore:
+    """The mean of Neyman's C(α) statistic over the posterior distribution of the null's parameters.
+
+    At any parameters of the null, uᵀ J⁻ u − (Kᵀu)ᵀ (KᵀJK)⁻ (Kᵀu) leaves out what their tangents explain (Neyman 1959);
+    at the true ones it is χ², however wide the noise. Where noise is wider than the simplex is, a free fit of the null
+    bends with it and explains more than its tangents would; the proper distributions that the reports leave possible
+    hardly can. The statistic is averaged over these, as discrepancies are in Gelman, Meng & Stern (1996), with
+    Jeffreys' prior Dirichlet(½) for every row of every factor and the estimate's normal density with the covariance at
+    each. Draws are Dirichlet near the fit, with a fixed seed, and weighted.
+
+    How near χ² the mean is was measured, not proven (benchmarks/inference.py, "the conservative corner").
+
+    Parameters
+    ----------
+    statistic : ScoreStatistic
+    model : ProductOfConditionals
+        The null that it tests.
+    """
+
+    statistic: ScoreStatistic
+    model: ProductOfConditionals
+
+    def __call__(self, evidence: Evidence, fitted: FloatArray) -> float | None:
+        """Average the statistic of one table, beginning at `fitted` frequencies.
+
+        None where less than 20 draws' worth of weight agrees with the reports: then these tell the parameters.
+        """
+        draws, weights = self._draws(evidence, fitted)
+        at = null_score(self.model, evidence, draws, self.statistic.fit.solve)
+        distance = self.statistic.total(at.score, at.information)
+        _, volume = np.linalg.slogdet(at.information.between(self.statistic.contrasts))
+        logarithms = weights + (volume - distance) / 2
+        shares = np.exp(logarithms - logarithms.max())
+        shares = shares / shares.sum()
+        if _FEWEST_DRAWS * (shares @ shares) > 1:
+            return None
+        return float(shares @ np.maximum(distance - at.gain, 0))
+
+    def _draws(self, evidence: Evidence, fitted: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Draw possible parameters, with the logarithms of their weights under the prior."""
+        centre = self.model.nearest(fitted)
+        _, information = evidence.score(self.model.frequencies(centre)[None, :])
+        own = information.between(self.model.jacobian(centre))[0]
+        if self.statistic.fit.solve is shortest:
+            # of what the evidence leaves open is known that frequencies are between zero and one
+            own = own + np.eye(centre.size)
+        covariance = _WIDER * solve_or_shortest(own, np.eye(centre.size))
+        return self.model.scattered(fitted, covariance, _DRAWS, np.random.default_rng(0))
+
+
+def averaged(statistic: Statistic, model: NullModel) -> AveragedScore | None:
+    """Return the averaged form of a score statistic whose null is a product of distributions; None for any other."""
+    if not isinstance(statistic, ScoreStatistic) or isinstance(statistic, LikelihoodRatio):
+        return None
+    return AveragedScore(statistic, model) if isinstance(model, ProductOfConditionals) else None

@@ -1,0 +1,166 @@
+"""Evidence of blocks: the score and information that all blocks of a table give, through their channels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.blocks import Block
+from ldpstats.errors import NotIdentifiedError
+from ldpstats.estimation import LinearPooling
+from ldpstats.inference.engine.evidence import Evidence, own_cells, whole_cells
+from ldpstats.noise import Information, MultinomialNoise, NoiseModel, PatternNoise
+from ldpstats.questions import Question
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockEvidence:
+    """Tallies of the same blocks for one or many tables.
+
+    Parameters
+    ----------
+    blocks : tuple of Block
+        What was asked and how it was randomized; their own tallies are not used.
+    counts : tuple of array, shape (tables, outputs)
+        A stack of tallies for every block.
+    possible : array of int, optional
+        The cells that can have respondents; all frequencies, scores and draws are then of these alone.
+    """
+
+    blocks: tuple[Block, ...]
+    counts: tuple[NDArray[np.int64], ...]
+    possible: NDArray[np.intp] | None = None
+
+    @classmethod
+    def observed(cls, blocks: Sequence[Block]) -> BlockEvidence:
+        """Return the one table that was collected."""
+        return cls(tuple(blocks), tuple(block.tally.counts[None, :] for block in blocks))
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether every block has one."""
+        return all(block.noise.has_likelihood for block in self.blocks)
+
+    @property
+    def words(self) -> str:
+        """Counts, and why there are only moments if so."""
+        return f"on the counts{'' if self.has_likelihood else ', as only their moments are known'}"
+
+    @property
+    def fingerprint(self) -> bytes:
+        """The counts."""
+        return b"".join(counts.tobytes() for counts in self.counts)
+
+    def among(self, possible: NDArray[np.intp] | None) -> BlockEvidence:
+        """Return the same tallies of tables of which only some cells can have respondents."""
+        return replace(self, possible=possible)
+
+    def estimator(self) -> Callable[[Evidence], FloatArray] | None:
+        """Return linear pooling of the blocks, where together they identify the cells."""
+        try:
+            pooling = LinearPooling(self.blocks)
+        except NotIdentifiedError:
+            return None
+
+        def estimated(drawn: Evidence) -> FloatArray:
+            assert isinstance(drawn, BlockEvidence)  # of the same blocks
+            return own_cells(self.possible, pooling.estimate(drawn.counts))
+
+        return estimated
+
+    def replicates(self, frequencies: FloatArray, size: int, rng: np.random.Generator) -> BlockEvidence:
+        """Draw `size` tables of as many respondents whose cells have these frequencies."""
+        whole = self.whole(frequencies)
+        return replace(self, counts=tuple(block.draw(whole, size, rng) for block in self.blocks))
+
+    def subset(self, tables: NDArray[np.intp]) -> BlockEvidence:
+        """Return some of the tables."""
+        return replace(self, counts=tuple(counts[tables] for counts in self.counts))
+
+    def whole(self, frequencies: FloatArray) -> FloatArray:
+        """Return the frequencies of all cells of the table."""
+        return whole_cells(self.possible, frequencies, self.blocks[0].question.cells)
+
+    def __len__(self) -> int:
+        return len(self.counts[0])
+
+    def score(self, frequencies: FloatArray) -> tuple[FloatArray, Information]:
+        """Return the score of the cell frequencies (up to a multiple of ones) and its information."""
+        whole = self.whole(frequencies)
+        parts = [block.score(whole, counts) for block, counts in zip(self.blocks, self.counts, strict=True)]
+        score, information = parts[0]
+        for more, added in parts[1:]:
+            score, information = score + more, information + added
+        if self.possible is None:
+            return score, information
+        left = None if information.left is None else information.left[..., self.possible, :]
+        return score[..., self.possible], Information(information.diagonal[..., self.possible], left, information.core)
+
+    def log_likelihood(self, frequencies: FloatArray) -> FloatArray:
+        """Return each table's log-likelihood, for blocks that have one."""
+        total = np.zeros(len(self))
+        for block, counts in zip(self.blocks, self.counts, strict=True):
+            mean = block.noise.mean(block.question.answer_frequencies(self.whole(frequencies)))
+            total = total + (counts * np.log(np.where(counts > 0, mean, 1))).sum(axis=-1)
+        return total
+
+    def supports(self, frequencies: FloatArray) -> BoolArray:
+        """Say for which tables these frequencies give every block a proper law."""
+        proper: BoolArray = np.logical_and.reduce([block.supports(self.whole(frequencies)) for block in self.blocks])
+        return proper
+
+    def rarest_expected_report(self, frequencies: FloatArray) -> float:
+        """Return the smallest expected count of a report, or of its absence, if the cells have these frequencies.
+
+        Blocks that ask the same in the same alphabet count together. What they say of a cell is a sum of counts with
+        weights 1/μ, μ being how often the report occurs in each: as skewed as a Poisson count of (Σ n/μ)³ / (Σ n/μ²)²,
+        which is nμ for a single block.
+        """
+        sums: dict[tuple[Question, int], FloatArray] = {}
+        for block in self.blocks:
+            share = _rarer_share(block.noise, block.question.answer_frequencies(self.whole(frequencies)), block.n)
+            with np.errstate(divide="ignore"):  # a report that never comes is worth no count: infinite weights
+                added = np.stack([block.n / share, block.n / share**2])
+            alike = (block.question, share.size)
+            sums[alike] = sums[alike] + added if alike in sums else added
+        return min(float(_poisson(*added).min()) for added in sums.values())
+
+
+def _poisson(first: FloatArray, second: FloatArray) -> FloatArray:
+    counts: FloatArray = np.divide(first**3, second**2, out=np.zeros_like(first), where=np.isfinite(second))
+    return counts
+
+
+def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArray:
+    """Return how often reports, or their absence, occur; where counts have no bounds, what is as far from normal.
+
+    As far by its excess kurtosis: 1 / λ for a Poisson count, and at most 3 for unbounded noise, which is that of
+    Laplace noise. With the mean nf of a count and the variance s of its noise, λ = (nf + s)² / (nf + 3 s²).
+    """
+    if isinstance(noise, PatternNoise):
+        # rare sets are many, and the score adds them up: it is as normal as the counts by value
+        return _rarer_share(noise.by_value, frequencies, n)
+    bounds = noise.bounds()
+    if bounds is not None:
+        # every entry is a number of reports, or varies as one would
+        none, every = bounds
+        own = (frequencies - none) / (every - none)
+        return _nearer_end(own, 1)
+    mean = noise.mean(frequencies)
+    if isinstance(noise, MultinomialNoise):
+        mean = np.where(noise.channel.idle, 0.5, mean)  # what tells nothing may be as rare as it likes
+    if np.isfinite(noise.largest):
+        return _nearer_end(mean, noise.largest)
+    spread = n * (np.diagonal(noise.report_covariance(frequencies)) - mean * (1 - mean))
+    share: FloatArray = (n * mean + spread) ** 2 / (n * mean + 3 * spread**2) / n
+    return share
+
+
+def _nearer_end(mean: FloatArray, largest: float) -> FloatArray:
+    """Return how far means are from zero, or from the largest value, whichever is nearer."""
+    distance: FloatArray = np.maximum(np.minimum(mean, largest - mean), 0)
+    return distance

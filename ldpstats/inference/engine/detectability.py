@@ -1,0 +1,222 @@
+"""Detectability: the power that a test has against departures of stated size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.errors import LdpstatsError
+from ldpstats.inference.engine.evidence import Evidence
+from ldpstats.inference.engine.families import LogLinear
+from ldpstats.inference.engine.null_model import NullModel, on_simplex
+from ldpstats.noise import AdditiveNoise, Information, MultinomialNoise, NoiseModel, SupportNoise, TruthOrFake
+
+_DIRECTIONS = 256
+_MOST_RESPONDENTS = 10**15
+_EVEN = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Detectability:
+    """How fast the noncentrality of a test grows: per report, for a departure of unit size.
+
+    The size of a departure δ from the null frequencies π is the root of Σ δ²/π (Cohen's w). To second order in δ the
+    statistic is then noncentral χ², with a noncentrality of n δᵀ J δ, J being what a report tells about departures.
+
+    Parameters
+    ----------
+    df : int
+        The degrees of freedom.
+    seen : array
+        The noncentrality, for every direction of departure that the power is averaged over.
+    """
+
+    df: int
+    seen: FloatArray
+
+    @classmethod
+    def average(cls, information: FloatArray, df: int) -> Detectability:
+        """Average over a fixed set of directions, uniform among all departures.
+
+        They are taken in the principal axes of the information, so that the order of categories does not matter.
+        """
+        directions = np.random.default_rng(0).standard_normal((_DIRECTIONS, len(information)))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        return cls(df, directions**2 @ _principal(information))
+
+    @classmethod
+    def evenly(cls, information: float, shape: Sequence[int]) -> Detectability:
+        """Return it where every departure is seen alike, with this information in equally frequent cells."""
+        cells = math.prod(shape)
+        free = sum(side - 1 for side in shape) if len(shape) > 1 else 0
+        return cls(cells - 1 - free, np.array([information / cells]))
+
+    @classmethod
+    def least(cls, information: FloatArray, df: int) -> Detectability:
+        """Take the direction that is seen least."""
+        return cls(df, _principal(information)[:1])
+
+    def power(self, n: IntArray | int, size: FloatArray | float, alpha: float) -> FloatArray:
+        """Return the power at level `alpha` for so many reports and departures of this size; both broadcast."""
+        from scipy.special import chdtri, chndtr
+
+        growth = np.asarray(n * np.square(size))[..., None]
+        averaged: FloatArray = np.mean(1 - chndtr(chdtri(self.df, alpha), self.df, growth * self.seen), axis=-1)
+        return averaged
+
+    def respondents(self, power: float, size: float, alpha: float) -> int:
+        """Return the least number of reports with at least this power."""
+        if self.power(_MOST_RESPONDENTS, size, alpha) < power:
+            raise LdpstatsError(
+                f"a power of {power:g} against departures that the reports show too little of, or nothing",
+                "departures that fewer than 10^15 reports can show",
+                "Plan for a larger effect, or for another mechanism.",
+            )
+        below, enough = 0, 1
+        while self.power(enough, size, alpha) < power:
+            below, enough = enough, 2 * enough
+        while enough - below > 1:
+            middle = (below + enough) // 2
+            below, enough = (below, middle) if self.power(middle, size, alpha) >= power else (middle, enough)
+        return enough
+
+
+def power_of(information: FloatArray, df: int, cramers_v: float, smaller_side: int, alpha: float = 0.05) -> float:
+    """Return the approximate power against a dependence with this Cramér's V, averaged over its directions.
+
+    `information` is that of all reports together; in directions that they tell nothing about the power is the level.
+    """
+    size = cramers_v * np.sqrt(smaller_side - 1)
+    return float(Detectability.average(information, df).power(1, size, alpha))
+
+
+def information_beyond(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
+    """Return what all reports tell about deviations from a null model, its parameters being unknown."""
+    parameters = model.nearest(null)
+    # at the very frequencies that scale the deviations: reports cannot tell more than the cells themselves then
+    _, information = evidence.score(on_simplex(model.frequencies(parameters))[None, :])
+    return _efficient(information, deviations(model, parameters), model.jacobian(parameters))
+
+
+def information_added(smaller: LogLinear, larger: LogLinear, evidence: Evidence, null: FloatArray) -> FloatArray:
+    """Return what all reports tell about what a larger model adds to a smaller one, whose parameters are unknown.
+
+    What it adds are the columns δ with Σ δ²/π = 1 that the larger one reaches from the smaller one's frequencies π,
+    orthogonal to those that the smaller one reaches, and to each other in that sense.
+    """
+    frequencies = on_simplex(smaller.frequencies(smaller.nearest(null)))
+    root = np.sqrt(frequencies)[:, None]
+    own, further = (model.tangents(frequencies) / root for model in (smaller, larger))
+    known = np.linalg.qr(own).Q
+    left, sizes, _ = np.linalg.svd(further - known @ (known.T @ further), full_matrices=False)
+    rank = int(np.count_nonzero(sizes > sizes.max() * root.size * np.finfo(float).eps))
+    count = min(rank, larger.design.shape[1] - smaller.design.shape[1])
+    _, information = evidence.score(frequencies[None, :])
+    return _efficient(information, root * left[:, :count], smaller.tangents(frequencies))
+
+
+def deviations(model: NullModel, parameters: FloatArray) -> FloatArray:
+    """Return what a null model excludes, as columns δ with Σ δ²/π = 1, orthogonal to it and each other in that sense.
+
+    For independence they are the dependences that leave the margins alone. The length of a sum of them, √(Σ δ²/π), is
+    Cohen's w; for two attributes it is Cramér's V times √(min(r, c) − 1).
+    """
+    root = np.sqrt(on_simplex(model.frequencies(parameters)))
+    tangents = np.column_stack([root, model.jacobian(parameters) / root[:, None]])
+    left, sizes, _ = np.linalg.svd(tangents)
+    rank = int(np.count_nonzero(sizes > sizes.max() * root.size * np.finfo(float).eps))
+    found: FloatArray = root[:, None] * left[:, rank:]
+    return found
+
+
+def report_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> FloatArray:
+    """Return what one report tells about departures from the product of the margins, the margins being unknown."""
+    _, information = noise.score(product_of(margins)[None, :], np.zeros((1, noise.outputs)), 1)
+    return _efficient(information, *departures(margins))
+
+
+def even_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> float | None:
+    """Return what one report tells about any contrast of equally frequent cells, if it is the same for all of them.
+
+    It is for noise that treats all values alike and independently of each other: the information is a multiple of the
+    identity there, and what else it has is along the ones vector. No matrix between cells is needed then.
+    """
+    product = product_of(margins)
+    told = isinstance(noise, MultinomialNoise) and isinstance(noise.channel, TruthOrFake)
+    if np.ptp(product) > _EVEN * product.max() or not (told or isinstance(noise, (SupportNoise, AdditiveNoise))):
+        return None
+    _, information = noise.score(np.full((1, product.size), 1 / product.size), np.zeros((1, noise.outputs)), 1)
+    seen = information.diagonal[0]
+    return float(seen[0]) if np.ptp(seen) <= _EVEN * seen.max() else None
+
+
+def degrees_of_freedom(noise: NoiseModel, shape: Sequence[int]) -> int:
+    """Return how many departures from independence the reports identify, whatever the margins.
+
+    Counted where no symmetry hides anything: with equal margins, say, a parity of two answers tells nothing about
+    them, but it does with others.
+    """
+    margins = [1 + np.arange(side) * np.sqrt(2) % 1 for side in shape]
+    proper = [margin / margin.sum() for margin in margins]
+    _, information = noise.score(product_of(proper)[None, :], np.zeros((1, noise.outputs)), 1)
+    directions, tangents = departures(proper)
+    everything, free = (information.between(one)[0] for one in (np.hstack([directions, tangents]), tangents))
+    return _rank(everything) - _rank(free)
+
+
+def product_of(margins: Sequence[FloatArray]) -> FloatArray:
+    """Return the frequencies of all cells if the attributes are independent, the last one varying fastest."""
+    product: FloatArray = np.ones(1)
+    for margin in margins:
+        product = np.kron(product, margin)
+    return product
+
+
+def departures(margins: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Return what independence excludes and what it leaves free, as columns δ with Σ δ²/π = 1, all orthogonal so.
+
+    These are the `deviations` of independence in closed form, so that large tables can be planned for. Every attribute
+    has a basis that begins with its own margin. Of their tensor products those with one other factor
+    move a margin; those with several are dependences and leave all margins alone. The frequencies of a single
+    attribute are a hypothesis themselves: nothing is free then.
+    """
+    basis, moved = np.ones((1, 1)), np.zeros(1, dtype=np.int64)
+    for margin in margins:
+        root = np.sqrt(margin)
+        basis = np.kron(basis, root[:, None] * np.column_stack([root, orthogonal_to(root)]))
+        moved = np.add.outer(moved, np.minimum(np.arange(root.size), 1)).ravel()
+    free = 1 if len(margins) > 1 else 0
+    return basis[:, moved > free], basis[:, (moved > 0) & (moved <= free)]
+
+
+def _efficient(information: Information, directions: FloatArray, tangents: FloatArray) -> FloatArray:
+    if not tangents.shape[1]:
+        known: FloatArray = directions.T @ information.times(directions)[0]
+        return known
+    weighted = information.times(tangents)[0]
+    cross = directions.T @ weighted
+    remaining: FloatArray = (
+        directions.T @ information.times(directions)[0]
+        - cross @ np.linalg.pinv(tangents.T @ weighted, hermitian=True) @ cross.T
+    )
+    return remaining
+
+
+def _principal(information: FloatArray) -> FloatArray:
+    """Return the eigenvalues of an information, in rising order; rounding may make small ones negative."""
+    values: FloatArray = np.maximum(np.linalg.eigvalsh(information), 0)
+    return values
+
+
+def _rank(information: FloatArray) -> int:
+    return int(np.linalg.matrix_rank(information, hermitian=True)) if information.size else 0
+
+
+def orthogonal_to(unit: FloatArray) -> FloatArray:
+    """Return orthonormal columns that are orthogonal to a unit vector with positive entries."""
+    basis = np.linalg.qr(np.column_stack([unit, np.eye(unit.size)[:, 1:]])).Q
+    return basis[:, 1:]

@@ -1,0 +1,292 @@
+"""Families of null models: products of conditional tables, log-linear models and linear subspaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations
+from math import prod
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray, IntArray, places_onto
+from ldpstats.estimation.proportional_fitting import proportionally_fitted
+from ldpstats.inference.engine.null_model import SMALLEST, completed, on_simplex
+
+Axes: TypeAlias = tuple[int, ...]
+_ROUNDS = 50
+# singular values below this share of the largest are rounding
+_SAME = 1e-9
+# the exponent of Jeffreys' prior for the frequencies of categories
+_JEFFREYS = 0.5
+
+
+@dataclass(frozen=True)
+class ProductOfConditionals:
+    """Every cell is a product of conditional frequencies, as in a directed graph without cycles.
+
+    Mutual independence has a factor per attribute, joint independence one per set of attributes, and conditional
+    independence conditions some on others. The parameters are the factors' entries without the last of every
+    distribution; frequencies are linear in each, so that a fit may leave [0, 1] without meeting a boundary.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    factors : tuple of (children, parents)
+        Each factor is the joint distribution of its children's axes, given its parents'.
+
+    Examples
+    --------
+    >>> independent = ProductOfConditionals((2, 2), (((0,), ()), ((1,), ())))
+    >>> independent.frequencies(np.array([0.5, 0.25]))
+    array([0.125, 0.375, 0.125, 0.375])
+    """
+
+    bounded: ClassVar[bool] = False
+
+    shape: tuple[int, ...]
+    factors: tuple[tuple[Axes, Axes], ...]
+
+    @classmethod
+    def independent(cls, shape: tuple[int, ...], parts: Sequence[Axes] | None = None) -> ProductOfConditionals:
+        """Let sets of attributes be independent of each other; by default every attribute of all others."""
+        sets = [(axis,) for axis in range(len(shape))] if parts is None else parts
+        return cls(shape, tuple((part, ()) for part in sets))
+
+    @cached_property
+    def _tables(self) -> list[_Factor]:
+        return [_Factor.of(self.shape, children, parents) for children, parents in self.factors]
+
+    def distributions(self, parameters: FloatArray) -> list[FloatArray]:
+        """Return the factors: a row for every value of the parents, an entry for every value of the children."""
+        ends = np.cumsum([factor.rows * (factor.entries - 1) for factor in self._tables])
+        parts = np.split(parameters, ends[:-1], axis=-1)
+        pairs = zip(parts, self._tables, strict=True)
+        return [completed(part.reshape(*part.shape[:-1], factor.rows, factor.entries - 1)) for part, factor in pairs]
+
+    def frequencies(self, parameters: FloatArray) -> FloatArray:
+        """Return the cell frequencies."""
+        cells: FloatArray = np.prod(self._spread(parameters), axis=0)
+        return cells
+
+    def jacobian(self, parameters: FloatArray) -> FloatArray:
+        """Return how the cells move when one entry of a distribution grows at the cost of its last."""
+        spread = self._spread(parameters)
+        parts = []
+        for place, factor in enumerate(self._tables):
+            others = np.prod(np.delete(spread, place, axis=0), axis=0)
+            # the same as others[..., None] * moves, whose short inner loops are slow
+            moved = np.repeat(others, factor.moves.shape[1], axis=-1) * factor.moves.ravel()
+            parts.append(moved.reshape(*others.shape, -1))
+        return np.concatenate(parts, axis=-1)
+
+    def limited(self, step: FloatArray) -> FloatArray:
+        """Return the step: frequencies are linear in every factor."""
+        return step
+
+    def nearest(self, cells: FloatArray) -> FloatArray:
+        """Return the conditional frequencies of the cells, cut just above zero and rescaled."""
+        parts = []
+        for factor in self._tables:
+            sums = cells @ factor.membership
+            rows = on_simplex(sums.reshape(*sums.shape[:-1], factor.rows, factor.entries))
+            parts.append(rows[..., :-1].reshape(*sums.shape[:-1], -1))
+        return np.concatenate(parts, axis=-1)
+
+    def scattered(
+        self, cells: FloatArray, covariance: FloatArray, size: int, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Draw parameters of proper distributions, about as far from those of cells as a covariance of them says.
+
+        With the draws come the logarithms of their weights under the prior Dirichlet(½) for every row of every factor.
+        """
+        rows = [row for factor in self.distributions(self.nearest(cells)) for row in factor]
+        sums = [row for table in self._tables for row in (cells @ table.membership).reshape(table.rows, table.entries)]
+        ends = np.cumsum([row.size - 1 for row in rows])
+        parts: list[FloatArray] = [np.empty(0)] * len(rows)
+        weights = np.zeros(size)
+        # rows and entries in the order of what is in them: the order of attributes and categories changes no draw
+        for place in sorted(range(len(rows)), key=lambda one: [rows[one].size, *np.sort(sums[one])]):
+            free = slice(ends[place] - rows[place].size + 1, ends[place])
+            own, upwards = covariance[free, free], np.argsort(sums[place])
+            # entries sum to one: the variance of the last is that of the others' sum
+            drawn, added = _dirichlet_near(rows[place][upwards], float(np.trace(own) + own.sum()), size, rng)
+            parts[place] = drawn[:, np.argsort(upwards)[:-1]]
+            weights += added
+        return np.concatenate(parts, axis=1), weights
+
+    def _spread(self, parameters: FloatArray) -> FloatArray:
+        """Return what every factor contributes to each cell, a row per factor."""
+        pairs = zip(self.distributions(parameters), self._tables, strict=True)
+        return np.stack([values.reshape(*values.shape[:-2], -1)[..., factor.index] for values, factor in pairs])
+
+
+def _dirichlet_near(
+    centre: FloatArray, variance: float, size: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Draw distributions whose entries vary by `variance` in all, and return the logarithms of their weights.
+
+    They are Dirichlet(½ + c), so that the prior over their density is the product of their entries to the powers -c.
+    The centre is moved inwards by a standard error first: of an entry of nothing it is not known that it is nothing.
+    """
+    inside = centre + np.sqrt(variance / centre.size)
+    inside = inside / inside.sum()
+    concentration = max(float((inside * (1 - inside)).sum()) / variance - 1, 0.0) * inside
+    drawn = on_simplex(rng.dirichlet(_JEFFREYS + concentration, size))
+    return drawn, -np.log(drawn) @ concentration
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Factor:
+    """Where each cell finds its conditional frequency, and how it moves with the free entries."""
+
+    rows: int
+    entries: int
+    index: IntArray
+    membership: FloatArray
+    moves: FloatArray
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], children: Axes, parents: Axes) -> _Factor:
+        rows, entries = (prod(shape[axis] for axis in axes) for axes in (parents, children))
+        row, entry = (places_onto(shape, axes) for axes in (parents, children))
+        index = row * entries + entry
+        membership = np.eye(rows * entries)[index]
+        by_row = membership.reshape(-1, rows, entries)
+        moves = (by_row[..., :-1] - by_row[..., -1:]).reshape(len(index), -1)
+        return cls(rows, entries, index, membership, moves)
+
+
+@dataclass(frozen=True)
+class LogLinear:
+    """The hierarchical log-linear model with these generators: log frequencies add up from terms of them.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    generators : tuple of axes
+        Its largest terms; every subset of one is a term, too.
+    possible : tuple of int, optional
+        The cells that can have respondents: frequencies are of these alone, and terms they do not tell apart are one.
+
+    Examples
+    --------
+    >>> no_three_way = LogLinear((2, 2, 2), ((0, 1), (0, 2), (1, 2)))
+    >>> no_three_way.design.shape
+    (8, 6)
+    """
+
+    bounded: ClassVar[bool] = True
+
+    shape: tuple[int, ...]
+    generators: tuple[Axes, ...]
+    possible: tuple[int, ...] | None = None
+
+    @cached_property
+    def design(self) -> FloatArray:
+        """The columns of the terms, without the constant; all of them are contrasts."""
+        subsets = chain.from_iterable(
+            combinations(sorted(generator), size)
+            for generator in self.generators
+            for size in range(1, len(generator) + 1)
+        )
+        columns = [self._term(axes) for axes in dict.fromkeys(subsets)]
+        everything = np.concatenate(columns, axis=1) if columns else np.zeros((prod(self.shape), 0))
+        if self.possible is None or not columns:
+            return everything[list(self.possible or range(len(everything)))]
+        own = everything[list(self.possible)]
+        left, sizes, _ = np.linalg.svd(own - own.mean(axis=0), full_matrices=False)
+        independent: FloatArray = left[:, sizes > sizes.max() * _SAME]
+        return independent
+
+    def limited(self, step: FloatArray) -> FloatArray:
+        """Shorten steps that would change the odds of two cells by more than a factor e²: exponentials overshoot."""
+        change = np.abs(step @ self.design.T).max(axis=-1, keepdims=True)
+        shorter: FloatArray = step / np.maximum(change, 1)
+        return shorter
+
+    def frequencies(self, parameters: FloatArray) -> FloatArray:
+        """Return the cell frequencies."""
+        logarithms = parameters @ self.design.T
+        odds = np.exp(logarithms - logarithms.max(axis=-1, keepdims=True))
+        shares: FloatArray = odds / odds.sum(axis=-1, keepdims=True)
+        return shares
+
+    def jacobian(self, parameters: FloatArray) -> FloatArray:
+        """Return the derivative of the frequencies."""
+        return self.tangents(self.frequencies(parameters))
+
+    def tangents(self, frequencies: FloatArray) -> FloatArray:
+        """Return the directions in which the terms move these frequencies."""
+        centred = self.design - (frequencies @ self.design)[..., None, :]
+        derivative: FloatArray = frequencies[..., :, None] * centred
+        return derivative
+
+    def nearest(self, cells: FloatArray) -> FloatArray:
+        """Return the member with nearly the generators' margins of the cells, which are cut just above zero.
+
+        It is found by iterative proportional fitting, which never leaves the model.
+        """
+        known = slice(None) if self.possible is None else list(self.possible)
+        partitions = [places_onto(self.shape, axes)[known] for axes in self.generators]
+        fitted = proportionally_fitted(on_simplex(cells), partitions, _ROUNDS)
+        logarithms = np.log(np.maximum(fitted, SMALLEST))
+        centred = logarithms - logarithms.mean(axis=-1, keepdims=True)
+        parameters: FloatArray = centred @ np.linalg.pinv(self.design).T
+        return parameters
+
+    def _term(self, axes: Axes) -> FloatArray:
+        """Return the columns of one term: products of contrasts of its attributes."""
+        columns: FloatArray = np.ones((1, 1))
+        for axis, size in enumerate(self.shape):
+            own = (np.eye(size) - 1 / size)[:, :-1] if axis in axes else np.ones((size, 1))
+            columns = np.kron(columns, own)
+        return columns
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSubspace:
+    """Frequencies that differ from given ones by combinations of some contrasts; by nothing if there are none.
+
+    Parameters
+    ----------
+    centre : array, shape (cells,)
+        Proper frequencies.
+    basis : array, shape (cells, parameters)
+        Orthonormal contrasts.
+    """
+
+    bounded: ClassVar[bool] = False
+
+    centre: FloatArray
+    basis: FloatArray
+
+    @classmethod
+    def constrained(cls, centre: FloatArray, constraints: FloatArray) -> LinearSubspace:
+        """Return the frequencies with constraints @ frequencies = constraints @ centre."""
+        from scipy.linalg import null_space
+
+        return cls(centre, null_space(np.vstack([np.ones(centre.size), constraints])))
+
+    def frequencies(self, parameters: FloatArray) -> FloatArray:
+        """Return the cell frequencies."""
+        return self.centre + parameters @ self.basis.T
+
+    def jacobian(self, parameters: FloatArray) -> FloatArray:
+        """Return the contrasts."""
+        return np.broadcast_to(self.basis, (*parameters.shape[:-1], *self.basis.shape))
+
+    def limited(self, step: FloatArray) -> FloatArray:
+        """Return the step: frequencies are linear."""
+        return step
+
+    def nearest(self, cells: FloatArray) -> FloatArray:
+        """Return the member nearest to the cells, or as far on the way to it from the centre as is proper."""
+        parameters = (cells - self.centre) @ self.basis
+        moved = parameters @ self.basis.T
+        room = np.divide(SMALLEST - self.centre, moved, out=np.full(moved.shape, np.inf), where=moved < 0)
+        step = np.minimum(room.min(axis=-1, keepdims=True), 1.0)
+        nearest: FloatArray = step * parameters
+        return nearest

@@ -1,0 +1,235 @@
+"""The procedure of every test: a null model against everything else that the reports of a table could show."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.estimation import refuse_empty
+from ldpstats.inference.engine.averaged import averaged
+from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.estimate_evidence import EstimateEvidence
+from ldpstats.inference.engine.evidence import Evidence
+from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
+from ldpstats.inference.engine.null_model import NullFit, NullModel, absorbed
+from ldpstats.inference.engine.scope import refuse_untold
+from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, Statistic
+from ldpstats.tables import Table, checked_table
+from ldpstats.tables.shared import source_of
+
+Method: TypeAlias = Literal["auto", "score", "gls", "lr", "wald"]
+PValue: TypeAlias = Literal["auto", "asymptotic"] | MonteCarlo | AmongMany
+
+ASYMPTOTIC = "asymptotic χ²"
+_SMALL_COUNT = 5
+# Where a bent hypothesis absorbs more than the first share of the degrees of freedom, χ² at .05 rejects fewer than .04
+# of the true ones. Where more than the second, drawn tables depend too much on the fit: Monte Carlo rejects up to .095.
+_BENT, _TOO_BENT = 0.03, 0.1
+# There noise so wide drowns the skewness of rare reports, down to so few.
+_SMALL_COUNT_IN_NOISE = 1
+_ENOUGH = 100
+_NEVER = 1e-3
+_NO_SHARE = 1e-9
+WORDS = {
+    "score": "Rao score test through the channel",
+    "gls": "generalized least squares",
+    "lr": "likelihood ratio test through the channel",
+    "wald": "Wald test with the covariance under independence",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What a test found, before it is put into words.
+
+    Parameters
+    ----------
+    statistic, pvalue, df, seed, converged
+        As in the result.
+    pvalue_source, method : str
+        In words; the method says why it was chosen, if it was not asked for.
+    null : array, shape (cells,)
+        The fitted frequencies.
+    evidence : Evidence
+        What was tested.
+    """
+
+    statistic: float
+    pvalue: float
+    pvalue_source: str
+    df: int
+    method: str
+    null: FloatArray
+    evidence: Evidence
+    converged: bool = True
+    seed: int | None = None
+
+
+def evidence_of(table: Table) -> Evidence:
+    """Return what the reports tell about a table: its blocks, or the sums that were estimated of others.
+
+    Of a reconstructed table that is what was asked, and nothing of what was assumed to fill in the rest; of a
+    consistent one, its own reports: their law under the hypothesis is known, that of the fit only at its estimate.
+    """
+    refuse_empty(checked_table(table).n, f"the table of {' and '.join(table.attributes)}")
+    reported = source_of(table) or table
+    blocks = [block for block in reported.blocks if block.n > 0]
+    return BlockEvidence.observed(blocks) if blocks else EstimateEvidence.of(table.measured)
+
+
+def fitted_and_tested(
+    table: Table,
+    model: NullModel,
+    method: Method,
+    pvalue: PValue,
+    others: tuple[str, ...] = (),
+    possible: NDArray[np.intp] | None = None,
+) -> Outcome:
+    """Test a null model by the score, least squares or the likelihood ratio; `others` are methods of the caller's."""
+    evidence = evidence_of(table).among(possible)
+    chosen, words = chosen_method(method, evidence, ("score", "gls", "lr", *others))
+    kind = LikelihoodRatio if chosen == "lr" else ScoreStatistic
+    return measured(
+        table,
+        kind(model, evidence, table.domain.size() if possible is None else possible.size),
+        model,
+        evidence,
+        words,
+        pvalue,
+    )
+
+
+def measured(
+    table: Table, statistic: Statistic, model: NullModel, evidence: Evidence, words: str, pvalue: PValue
+) -> Outcome:
+    """Measure the evidence by a statistic, and compare it with what the hypothesis would bring."""
+    refuse_untold(table, statistic.df)
+    fit = statistic(evidence)
+    null = fit.frequencies[0]
+    rarest = evidence.rarest_expected_report(model.frequencies(model.nearest(null)))
+    if rarest < _NEVER and model.nearest(null).size:
+        _refuse_unseen_categories(table, evidence.whole(null))
+    observed = float(fit.statistic[0])
+    drawn, why = _asked_monte_carlo(pvalue), ""
+    if pvalue == "auto" or isinstance(pvalue, AmongMany):
+        found = doubt(model, evidence, fit, rarest, statistic)
+        why, drawn = found.why, _own_monte_carlo(evidence, pvalue) if found.draw else None
+        if found.average is not None:
+            observed, words = found.average, f"{words}, averaged over the margins that the reports leave possible"
+    p = drawn.pvalue(statistic, evidence, null) if drawn else tail(statistic.df, observed)
+    return Outcome(
+        statistic=observed,
+        pvalue=p,
+        pvalue_source=f"{drawn or ASYMPTOTIC}{why}",
+        df=statistic.df,
+        method=words,
+        null=null,
+        evidence=evidence,
+        converged=bool(fit.converged[0]),
+        seed=drawn.seed if drawn else None,
+    )
+
+
+def chosen_method(method: Method, evidence: Evidence, allowed: tuple[str, ...]) -> tuple[str, str]:
+    """Return the statistic to use, and it in words."""
+    if method == "auto":
+        method = "score" if evidence.has_likelihood else "gls"
+    elif method not in allowed:
+        raise LdpstatsError(f"method = {method!r}", f"'auto', {', '.join(map(repr, allowed))}")
+    if method in ("score", "lr") and not evidence.has_likelihood:
+        raise LdpstatsError(
+            f"method = {method!r} for counts whose likelihood is not available",
+            " or ".join(repr(one) for one in allowed if one not in ("score", "lr")),
+            "'auto' takes 'gls' here.",
+        )
+    return method, in_words(method, evidence)
+
+
+def in_words(method: str, evidence: Evidence) -> str:
+    """Say what a statistic is, and of what."""
+    return f"{WORDS[method]} {evidence.words}" if method == "gls" else WORDS[method]
+
+
+def tail(df: int, statistic: float) -> float:
+    """Return the probability that a χ² variable exceeds the statistic."""
+    from scipy.special import chdtrc
+
+    return float(chdtrc(df, statistic))
+
+
+def _refuse_unseen_categories(table: Table, null: FloatArray) -> None:
+    """Refuse categories that neither a respondent nor the noise ever shows: nothing can be said about them."""
+    cells = null.reshape(table.shape)
+    unseen = [
+        f"{category!r} of {name!r}"
+        for axis, name in enumerate(table.attributes)
+        for category, share in zip(
+            table.domain.categories[name],
+            cells.sum(axis=tuple(other for other in range(cells.ndim) if other != axis)),
+            strict=True,
+        )
+        if share < _NO_SHARE
+    ]
+    if unseen:
+        raise NotIdentifiedError(
+            f"a table in which nobody reported {', '.join(unseen)}",
+            "tables in which every category occurs",
+            "Leave the category out.",
+        )
+
+
+def _asked_monte_carlo(pvalue: PValue) -> MonteCarlo | None:
+    """Return the Monte Carlo that was asked for, if one was."""
+    if isinstance(pvalue, MonteCarlo):
+        return pvalue.seeded()
+    if pvalue not in ("auto", "asymptotic") and not isinstance(pvalue, AmongMany):
+        raise LdpstatsError(f"pvalue = {pvalue!r}", "'auto', 'asymptotic', a MonteCarlo or AmongMany tests")
+    return None
+
+
+def _own_monte_carlo(evidence: Evidence, pvalue: PValue) -> MonteCarlo:
+    """Return a Monte Carlo nobody asked for; its seed is taken from what was seen, so that a table has one p-value."""
+    seed = zlib.crc32(evidence.fingerprint)
+    return MonteCarlo(rng=seed, enough=_ENOUGH, at_most=pvalue.draws if isinstance(pvalue, AmongMany) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why the χ² of a fit is in doubt, and what is done: draw tables, or take the averaged statistic."""
+
+    why: str = ""
+    draw: bool = False
+    average: float | None = None
+
+
+def doubt(model: NullModel, evidence: Evidence, fit: NullFit, rarest: float, statistic: Statistic) -> Doubt:
+    """Say why the χ² of a table's fit is in doubt, if it is, and what to do where something is better."""
+    lost = Doubt(", because the fit did not converge: noise drives it to a boundary", draw=True)
+    if model.bounded and not fit.converged[0]:
+        return lost
+    few = Doubt(f", because the least count is worth only {rarest:.1f} expected reports", draw=True)
+    form = averaged(statistic, model)
+    if rarest < (_SMALL_COUNT if form is None else _SMALL_COUNT_IN_NOISE):
+        return few
+    share = absorbed(model, evidence, fit.frequencies[0]) / statistic.df
+    average = form(evidence, fit.frequencies[0]) if form is not None and share > _TOO_BENT else None
+    if average is not None:
+        return Doubt(", because the noise is so wide that a single fit would absorb much of it", average=average)
+    if not fit.converged[0]:
+        return lost
+    return few if rarest < _SMALL_COUNT else _bent(share)
+
+
+def _bent(share: float) -> Doubt:
+    """Say what to do where a single fit absorbs this share of the degrees of freedom."""
+    if share > _TOO_BENT:
+        return Doubt(", which is conservative here: the noise is so wide that the hypothesis absorbs much of it")
+    if share > _BENT:
+        return Doubt(", because the noise is wide enough for the hypothesis to absorb some of it", draw=True)
+    return Doubt()

@@ -1,0 +1,1 @@
+"""Hypothesis tests for contingency tables: independence, homogeneity, trend, symmetry, log-linear models."""

@@ -1,0 +1,240 @@
+"""Log-linear models of a table, written as generators, fitted and compared through the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray
+from ldpstats.columns import listed
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.inference.engine.detectability import information_added, power_of
+from ldpstats.inference.engine.evidence import Evidence
+from ldpstats.inference.engine.families import LogLinear
+from ldpstats.inference.engine.null_model import NullFit, NullModel
+from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, evidence_of, fitted_and_tested, measured
+from ldpstats.inference.engine.statistics import Fits, likelihood_gain
+from ldpstats.inference.hypothesis_tests.named import SIZES, power_against, result_of
+from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
+from ldpstats.tables import Table, checked_table
+
+
+def log_linear_model(
+    table: Table,
+    formula: str | Sequence[Sequence[str]],
+    structural_zeros: Iterable[Mapping[str, object]] = (),
+) -> LogLinearFit:
+    """Fit a hierarchical log-linear model to a table.
+
+    Parameters
+    ----------
+    table : Table
+        A table of any number of attributes.
+    formula : str or sequence of sequences of str
+        The generators, such as "age*sex + sex*transport" or [("age", "sex"), ("sex", "transport")]: attributes hang
+        together within a generator, in any way, and otherwise through it only. Every attribute stands in one at least.
+
+    structural_zeros : iterable of mappings
+        Combinations of categories that cannot occur, such as [{"class": "crew", "age": "child"}]: the model is then
+        one of the other cells ("quasi-independence", where the attributes stand alone).
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({name: ["no", "yes"] for name in "abc"})
+    >>> table = SampledGroups(domain, k=3, epsilon=3.0).simulate(np.full(8, 1000), rng=1)["a", "b", "c"]
+    >>> chain, all_pairs = log_linear_model(table, "a*b + b*c"), log_linear_model(table, "a*b + b*c + a*c")
+    >>> chain.test().df, chain.compared_with(all_pairs).df
+    (2, 1)
+    """
+    generators = _generators(checked_table(table), formula)
+    axes = tuple(tuple(table.attributes.index(name) for name in generator) for generator in generators)
+    return LogLinearFit(table, generators, LogLinear(table.shape, axes, _possible(table, structural_zeros)))
+
+
+@dataclass(frozen=True, eq=False)
+class LogLinearFit:
+    """A hierarchical log-linear model, fitted to the reports of a table.
+
+    Parameters
+    ----------
+    table : Table
+    generators : tuple of tuples of str
+    model : LogLinear
+    """
+
+    table: Table
+    generators: tuple[tuple[str, ...], ...]
+    model: LogLinear
+
+    @property
+    def formula(self) -> str:
+        """The generators as a formula."""
+        return " + ".join("*".join(generator) for generator in self.generators)
+
+    @cached_property
+    def _outcome(self) -> NullFit:
+        return Fits(self._evidence, len(self.model.design))(self.model, self._evidence)
+
+    @property
+    def _evidence(self) -> Evidence:
+        return evidence_of(self.table).among(self._cells)
+
+    @property
+    def _cells(self) -> NDArray[np.intp] | None:
+        return None if self.model.possible is None else np.array(self.model.possible)
+
+    @property
+    def expected(self) -> FloatArray:
+        """The fitted frequencies, in the table's shape; refused where reports leave parameters of the model open."""
+        if not self._is_identified:
+            raise NotIdentifiedError(
+                f"the model {self.formula}, about some of whose parameters the reports tell nothing",
+                "a model of what was asked together",
+                "Leave out interactions that nobody was asked about; bounds() says what is known of the table's cells.",
+            )
+        fitted: FloatArray = self._evidence.whole(self._outcome.frequencies[0]).reshape(self.table.shape)
+        return fitted
+
+    @property
+    def _is_identified(self) -> bool:
+        # halfway to even frequencies: neither where cells are empty, nor where attributes are independent
+        between = self._outcome.frequencies + 1 / self._outcome.frequencies.size
+        near = self.model.frequencies(self.model.nearest(between / between.sum()))
+        seen = self._evidence.score(near)[1].between(self.model.tangents(near))[0]
+        return int(np.linalg.matrix_rank(seen, hermitian=True)) == len(seen)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fit came to rest; where noise leaves no positive margins it may not."""
+        return bool(self._outcome.converged[0])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the fitted frequencies beside those that no model constrains, a row per cell."""
+        own = self.table.to_frame()
+        columns = {name: own[name].to_numpy() for name in ("estimate", "std_err")}
+        return pd.DataFrame({"fitted": self.expected.ravel(), **columns}, index=self.table.domain.index())
+
+    def test(self, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
+        """Test the model against everything else; "lr" gives the deviance."""
+        about = Hypothesis(
+            "a log-linear model", f"the model {self.formula} holds", f"the model {self.formula} does not hold"
+        )
+        outcome = fitted_and_tested(self.table, self.model, method, pvalue, possible=self._cells)
+        return result_of(self.table, about, outcome, power_against(self.model, outcome))
+
+    def compared_with(self, larger: LogLinearFit, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
+        """Test the model within a larger one that holds it: the deviance test of nested models.
+
+        "lr" is the difference of the deviances; "score" (and "gls", where only moments are known) is the score of the
+        larger model's further terms at this one's fit. "auto" takes "lr" where reports have a likelihood.
+
+        The stated power is that against what the larger model adds, in sizes w of that, averaged over its directions.
+        """
+        if not self.table.holds_the_same(larger.table) or not self._within(larger):
+            raise LdpstatsError(
+                f"the models {self.formula} and {larger.formula}",
+                "two models of the same table, each generator of the first within one of the second",
+                "Only nested models can be compared by a test.",
+            )
+        evidence = self._evidence
+        chosen, words = chosen_method(method, evidence, ("score", "gls", "lr"))
+        if method == "auto" and chosen == "score":
+            chosen = "lr"
+        statistic = NestedStatistic(self.model, larger.model, evidence, likelihood=chosen == "lr")
+        named = {"lr": "difference of deviances", "score": "score of the further terms"}
+        text = named.get(chosen, f"score of the further terms: {words}")
+        outcome = measured(self.table, statistic, self.model, evidence, text, pvalue)
+        about = Hypothesis(
+            "nested log-linear models",
+            f"{self.formula} holds, if {larger.formula} does",
+            f"{larger.formula} explains what {self.formula} does not",
+        )
+        information = information_added(self.model, larger.model, evidence, outcome.null)
+        power = {size: power_of(information, statistic.df, size, 2) for size in SIZES}
+        return result_of(self.table, about, outcome, power)
+
+    def _within(self, larger: LogLinearFit) -> bool:
+        held = all(any(set(own) <= set(other) for other in larger.generators) for own in self.generators)
+        return held and self.model.possible == larger.model.possible
+
+
+class NestedStatistic:
+    """How much better a larger log-linear model explains the reports than a smaller one within it."""
+
+    def __init__(self, smaller: LogLinear, larger: LogLinear, evidence: Evidence, *, likelihood: bool) -> None:
+        self._smaller, self._larger, self._likelihood = smaller, larger, likelihood
+        cells = smaller.design.shape[0]
+        self._fit = Fits(evidence, cells)
+        self._uniform = np.full((1, cells), 1 / cells)
+        self.df = self._rank(larger, evidence) - self._rank(smaller, evidence)
+        if self.df <= 0:
+            raise NotIdentifiedError(
+                "models between which the reports cannot tell",
+                "a larger model with terms that the reports tell something about",
+            )
+
+    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+        """Fit the smaller model to every table, and measure what the larger one adds."""
+        small = self._fit(self._smaller, evidence, near)
+        if not self._likelihood:
+            return replace(small, statistic=np.maximum(self._further(evidence, small) - small.statistic, 0))
+        return likelihood_gain(evidence, small, self._fit(self._larger, evidence, near))
+
+    def _further(self, evidence: Evidence, small: NullFit) -> FloatArray:
+        """Return the norm of the score in all the directions of the larger model."""
+        score, information = evidence.score(small.frequencies)
+        tangents = self._larger.tangents(small.frequencies)
+        gradient = np.swapaxes(tangents, -1, -2) @ score[..., None]
+        norm: FloatArray = (gradient * self._fit.solve(information.between(tangents), gradient)).sum(axis=(-1, -2))
+        return norm
+
+    def _rank(self, model: NullModel, evidence: Evidence) -> int:
+        """Return how many directions of a model the reports can see."""
+        parameters = model.nearest(self._uniform)
+        _, information = evidence.score(model.frequencies(parameters))
+        return int(np.linalg.matrix_rank(information.between(model.jacobian(parameters))[0], hermitian=True))
+
+
+def _possible(table: Table, zeros: Iterable[Mapping[str, object]]) -> tuple[int, ...] | None:
+    """Return the cells that are in none of the impossible combinations; None if there are no such combinations."""
+    able, listed_zeros = np.ones(table.shape, dtype=np.bool_), list(zeros)
+    for zero in listed_zeros:
+        known = isinstance(zero, Mapping) and zero and set(zero) <= set(table.attributes)
+        if not known or any(value not in table.domain.categories[name] for name, value in zero.items()):
+            raise LdpstatsError(
+                f"the structural zero {zero!r}",
+                "mappings from attributes of the table to one of their categories",
+                'Write structural_zeros=[{"class": "crew", "age": "child"}].',
+            )
+        matches = [
+            np.array([zero.get(name, category) == category for category in table.domain.categories[name]])
+            for name in table.attributes
+        ]
+        able[np.ix_(*matches)] = False
+    return tuple(np.flatnonzero(able).tolist()) if listed_zeros else None
+
+
+def _generators(table: Table, formula: str | Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Return the generators as tuples of known names, without those within others."""
+    parts: Iterable[object] = formula.split("+") if isinstance(formula, str) else listed(formula)
+    named = [
+        table.domain.project([name.strip() for name in part.replace(":", "*").split("*")]).names
+        if isinstance(part, str)
+        else table.domain.project(listed(part)).names
+        for part in parts
+    ]
+    missing = [name for name in table.attributes if not any(name in generator for generator in named)]
+    if missing:
+        raise LdpstatsError(
+            f"the formula {formula!r} without {one_line(missing)}",
+            "every attribute of the table in a generator",
+            "An attribute that stands alone is independent of the others; take table.marginal([...]) to leave it out.",
+        )
+    distinct = list(dict.fromkeys(tuple(sorted(generator, key=table.attributes.index)) for generator in named))
+    return tuple(one for one in distinct if not any(set(one) < set(other) for other in distinct))

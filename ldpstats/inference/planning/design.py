@@ -1,0 +1,242 @@
+"""The design of a test before anybody is asked: the shape of the table, margins, effect, mechanism and level."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpstats.arrays import FloatArray, IntArray, as_array, at_least, positive_epsilon, significance
+from ldpstats.columns import listed
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, shortened
+from ldpstats.inference.engine.detectability import (
+    Detectability,
+    degrees_of_freedom,
+    departures,
+    even_information,
+    product_of,
+    report_information,
+)
+from ldpstats.mechanisms import Mechanism, best_name
+from ldpstats.mechanisms import mechanism as named_mechanism
+from ldpstats.noise import NoiseModel
+
+USUAL_POWER = 0.8
+
+Direction: TypeAlias = Literal["average", "least"]
+Randomizer: TypeAlias = Mechanism | NoiseModel | str
+Margins: TypeAlias = tuple[FloatArray, ...]
+Shape: TypeAlias = tuple[int, ...]
+
+_ROUNDING = 1e-9
+# the information between all cells is a dense matrix
+_MOST_CELLS = 4096
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planned:
+    """Independence of attributes with these margins, or for a single one that its frequencies are these.
+
+    The departure is the one planned for, cell by cell; without it departures of a size in some direction are.
+    """
+
+    margins: Margins
+    departure: FloatArray | None = None
+    direction: Direction = "average"
+
+    @classmethod
+    def of(
+        cls,
+        shape: Shape,
+        effect: ArrayLike,
+        margins: Sequence[ArrayLike] | None,
+        direction: Direction,
+    ) -> Planned:
+        """Read a design off what was asked for: an effect's size, or a whole table that shows it."""
+        if direction not in ("average", "least"):
+            raise LdpstatsError(f"direction = {direction!r}", "'average' or 'least'")
+        table = as_array(effect, "effect")
+        if table.shape != shape:
+            return cls(margins_of(shape, margins), direction=direction)
+        expected = _frequencies(table, shape, "effect, as a whole table,")
+        if margins is None and len(shape) > 1:
+            axes = range(len(shape))
+            own = [expected.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+        elif len(shape) > 1:
+            raise LdpstatsError("margins beside a whole table", "no margins", "The table has its own.")
+        else:
+            own = list(margins_of(shape, margins))
+        checked = margins_of(shape, own)
+        return cls(checked, expected.ravel() - product_of(checked))
+
+    def sizes(self, effect: ArrayLike) -> FloatArray:
+        """Return effects as multiples of the departure; without one, as sizes of departures."""
+        if self.departure is not None:
+            return np.ones(())
+        return in_cohens_w(_size_of(effect), tuple(margin.size for margin in self.margins))
+
+    def seen_through(self, noise: NoiseModel) -> Detectability:
+        """Return what one report adds to the noncentrality of the test."""
+        shape = tuple(margin.size for margin in self.margins)
+        even = None if self.departure is not None else even_information(noise, self.margins)
+        if even is not None:
+            return Detectability.evenly(even, shape)
+        information, df = report_information(noise, self.margins), degrees_of_freedom(noise, shape)
+        if df == 0:
+            raise NotIdentifiedError(
+                "reports that tell nothing about the hypothesis", "a mechanism that tells more than the margins"
+            )
+        if self.departure is not None:
+            directions, _ = departures(self.margins)
+            along = directions.T @ (self.departure / product_of(self.margins))
+            return Detectability(df, np.array([along @ information @ along]))
+        return (Detectability.least if self.direction == "least" else Detectability.average)(information, df)
+
+
+def noise_of(mechanism: Randomizer, cells: int, epsilon: float) -> NoiseModel:
+    """Return the noise of the tally that protocols collect by a mechanism, named or given; or a noise model itself."""
+    if isinstance(mechanism, str):
+        name = best_name(cells, epsilon) if mechanism == "auto" else mechanism
+        return named_mechanism(name, k=cells, epsilon=epsilon).finest.noise
+    noise = _own_noise(mechanism)
+    if noise.cells != cells:
+        raise LdpstatsError(
+            f"a table of {cells} cells for a mechanism of {noise.cells} values", "a shape whose product is that number"
+        )
+    return noise
+
+
+def shape_for(mechanism: Randomizer, shape: int | Sequence[int] | None) -> Shape:
+    """Return the shape of the table, which may follow from the mechanism."""
+    if shape is not None:
+        return shape_of(shape)
+    if isinstance(mechanism, str):
+        raise LdpstatsError(f"the mechanism {mechanism!r} without a shape", "the shape of the table, such as (2, 3)")
+    return shape_of(_own_noise(mechanism).cells)
+
+
+def _own_noise(mechanism: Mechanism | NoiseModel) -> NoiseModel:
+    """Return the noise of a mechanism, or a noise model itself."""
+    counted: Any = getattr(mechanism, "finest", mechanism)
+    noise: Any = getattr(counted, "noise", counted)
+    if not hasattr(noise, "report_covariance"):
+        raise LdpstatsError(f"a mechanism of type {type(mechanism).__name__}", "a name, a Mechanism or a NoiseModel")
+    found: NoiseModel = noise
+    return found
+
+
+def shape_of(shape: object) -> Shape:
+    """Return a shape as a tuple of sides, each of at least two categories."""
+    sides = shape if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)
+    if not len(sides):
+        raise LdpstatsError("a table of no attributes", "at least one number of categories")
+    checked = tuple(at_least(side, 2, "the number of categories of an attribute") for side in sides)
+    if math.prod(checked) > _MOST_CELLS:
+        raise LdpstatsError(f"a table of {math.prod(checked)} cells", f"tables of up to {_MOST_CELLS} cells")
+    return checked
+
+
+def levels_of(mechanism: Randomizer, epsilon: ArrayLike | None) -> FloatArray:
+    """Return the levels of a mechanism that is named; others have their own, and nothing is read off this one."""
+    if isinstance(mechanism, str) == (epsilon is None):
+        raise LdpstatsError(
+            f"epsilon = {epsilon!r} with the mechanism {shortened(mechanism)}",
+            "a level for a mechanism that is named, none for another",
+        )
+    return np.zeros(()) if epsilon is None else positive_levels(epsilon)
+
+
+def positive_levels(epsilons: ArrayLike) -> FloatArray:
+    """Return privacy levels above zero."""
+    levels = as_array(epsilons, "epsilon")
+    if not levels.size:
+        raise LdpstatsError("no levels", "at least one")
+    checked = [positive_epsilon(level) for level in levels.ravel().tolist()]
+    return np.reshape(np.array(checked, dtype=float), levels.shape)
+
+
+def respondents_of(n: ArrayLike) -> IntArray:
+    """Return numbers of respondents, each at least one."""
+    numbers = as_array(n, "n")
+    for number in numbers.ravel().tolist():
+        at_least(number, 1, "n")
+    return numbers
+
+
+def _size_of(effect: ArrayLike) -> FloatArray:
+    sizes = as_array(effect, "effect")
+    if sizes.dtype.kind not in "iuf" or not np.all((sizes >= 0) & (sizes <= 1)):
+        raise LdpstatsError(
+            f"effect = {shortened(effect)}",
+            "numbers from 0 to 1",
+            "A larger departure is planned for by its whole table of frequencies.",
+        )
+    return sizes.astype(float)
+
+
+def one_size_of(effect: float) -> float:
+    """Return the size of one effect."""
+    size = _size_of(effect)
+    if size.ndim:
+        raise LdpstatsError(f"effect = {shortened(effect)}", "a single number", "`power` takes many, or a whole table.")
+    return float(size)
+
+
+def mechanisms_named(mechanisms: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names, each once."""
+    names = tuple(dict.fromkeys(listed(mechanisms)))
+    if not names:
+        raise LdpstatsError("no mechanisms", "at least one name", "See ldpstats.mechanisms().")
+    return names
+
+
+def in_cohens_w(effect: ArrayLike, shape: Shape) -> FloatArray:
+    """Return Cramér's V as Cohen's w, which it is a fraction of in two-way tables; other tables know only w."""
+    return np.asarray(effect) * (math.sqrt(min(shape) - 1) if len(shape) == 2 else 1.0)
+
+
+def uniform_margins(shape: Shape) -> Margins:
+    """Return margins of equally frequent categories."""
+    return tuple(np.full(side, 1 / side) for side in shape)
+
+
+def margins_of(shape: Shape, margins: Sequence[ArrayLike] | None) -> Margins:
+    """Return frequencies of every attribute, checked; uniform ones by default."""
+    if margins is None:
+        return uniform_margins(shape)
+    if len(margins) != len(shape):
+        raise LdpstatsError(f"{len(margins)} margins", f"{len(shape)}, one per attribute")
+    checked = tuple(_frequencies(one, (side,), "a margin") for one, side in zip(margins, shape, strict=True))
+    if min(margin.min() for margin in checked) <= 0:
+        raise LdpstatsError("a category that does not occur", "margins above zero", "Leave the category out.")
+    return checked
+
+
+def _frequencies(values: ArrayLike, shape: Shape, what: str) -> FloatArray:
+    array = as_array(values, what)
+    # written so that a NaN fails
+    proper = array.shape == shape and array.dtype.kind in "iuf" and array.min() >= 0
+    if not (proper and abs(array.sum() - 1) <= _ROUNDING):
+        raise LdpstatsError(f"{what} {shortened(values)}", f"nonnegative frequencies of shape {shape} that sum to 1")
+    shares: FloatArray = array / array.sum()
+    return shares
+
+
+def target_power(power: object, alpha: float) -> float:
+    """Return the power that is aimed at, which must exceed the level."""
+    level = significance(power, "power")
+    if level <= alpha:
+        raise LdpstatsError(f"a power of {level:g} at level {alpha:g}", "a power above the level")
+    return level
+
+
+def effect_in_words(effect: float, shape: Shape) -> str:
+    """Say what is to be found."""
+    if len(shape) == 1:
+        return f"a deviation of w = {effect:g} from given frequencies of {shape[0]} values"
+    kind = "V" if len(shape) == 2 else "w"
+    return f"a dependence of {kind} = {effect:g} in a {'x'.join(map(str, shape))} table"

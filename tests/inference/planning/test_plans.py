@@ -1,0 +1,470 @@
+"""Planning: power and sample size against scipy, statsmodels and simulation; plans that keep what they say."""
+
+from __future__ import annotations
+
+import math
+import sys
+from itertools import product
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+from scipy.stats import chi2, chi2_contingency, ncx2
+from statsmodels.stats.power import GofChisquarePower
+
+import ldpstats as ldp
+from ldpstats.blocks import Block
+from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.detectability import Detectability, departures, deviations, product_of
+from ldpstats.inference.engine.families import ProductOfConditionals
+from ldpstats.inference.engine.statistics import ScoreStatistic
+from ldpstats.inference.planning.plans import plan
+from ldpstats.inference.planning.sizing import power, power_curve, sample_size
+from ldpstats.mechanisms import REGISTRY
+from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SupportNoise, Tally, TruthOrFake
+from ldpstats.questions import Question
+
+MARGINS = {2: np.array([0.7, 0.3]), 3: np.array([0.5, 0.3, 0.2]), 4: np.array([0.4, 0.3, 0.2, 0.1])}
+Frequencies = NDArray[np.float64]
+
+
+def open_answers(cells: int) -> MultinomialNoise:
+    """Return the noise of reports that never lie."""
+    return MultinomialNoise(TruthOrFake(1.0, (1 / cells,) * cells))
+
+
+def some_table(shape: tuple[int, ...], seed: int = 1) -> Frequencies:
+    return np.random.default_rng(seed).dirichlet(np.full(math.prod(shape), 4.0)).reshape(shape)
+
+
+class TestWithoutNoise:
+    """Reports that never lie: the classical tests."""
+
+    @pytest.mark.parametrize(("values", "n", "effect", "alpha"), [(2, 300, 0.2, 0.05), (5, 900, 0.1, 0.01)])
+    def test_goodness_of_fit_has_the_power_of_statsmodels(
+        self, values: int, n: int, effect: float, alpha: float
+    ) -> None:
+        classical = GofChisquarePower()
+        found = power(open_answers(values), n=n, effect=effect, alpha=alpha)
+        assert found == pytest.approx(classical.power(effect, n, alpha, n_bins=values), abs=1e-9)
+        needed = classical.solve_power(effect_size=effect, alpha=alpha, power=0.9, n_bins=values)
+        assert sample_size(open_answers(values), power=0.9, effect=effect, alpha=alpha) == math.ceil(needed)
+
+    @pytest.mark.parametrize("margins", [None, [MARGINS[3], MARGINS[4]]])
+    def test_independence_has_the_noncentrality_n_phi_squared(self, margins: list[Frequencies] | None) -> None:
+        found = power(open_answers(12), (3, 4), n=700, effect=0.15, margins=margins)
+        assert found == pytest.approx(ncx2.sf(chi2.isf(0.05, 6), 6, 700 * 0.15**2 * 2), abs=1e-9)
+
+    def test_a_whole_table_has_the_noncentrality_of_pearsons_statistic(self) -> None:
+        table = some_table((3, 4))
+        pearson = chi2_contingency(table * 500, correction=False).statistic
+        assert power(open_answers(12), (3, 4), n=500, effect=table) == pytest.approx(
+            ncx2.sf(chi2.isf(0.05, 6), 6, pearson), abs=1e-9
+        )
+
+    def test_mutual_independence_counts_all_degrees_of_freedom_but_those_of_the_margins(self) -> None:
+        found = power(open_answers(12), (2, 3, 2), n=800, effect=0.1)
+        df = 12 - 1 - (1 + 2 + 1)
+        assert found == pytest.approx(ncx2.sf(chi2.isf(0.05, df), df, 800 * 0.1**2), abs=1e-9)
+
+    @pytest.mark.parametrize("name", ["grr", "ss", "hr", "olh"])
+    def test_mechanisms_come_near_it_at_high_levels(self, name: str) -> None:
+        classical = power(open_answers(6), (2, 3), n=500)
+        assert power(name, (2, 3), epsilon=18.0, n=500) == pytest.approx(classical, abs=1e-3)
+
+
+class TestNoncentrality:
+    """Through noise: the quadratic form, term by term."""
+
+    @pytest.mark.parametrize("name", ["grr", "ss", "oue", "hr", "she", "dbitflip"])
+    @pytest.mark.parametrize("shape", [(2, 3), (2, 2, 2)])
+    def test_is_the_least_squares_distance_from_the_null_to_first_order(
+        self, name: str, shape: tuple[int, ...]
+    ) -> None:
+        """The least (δ - Kt)ᵀ Aᵀ Σ⁻ A (δ - Kt) over t; Σ and A are a report's covariance and design, K the tangents."""
+        table = some_table(shape)
+        margins = [table.sum(axis=tuple(a for a in range(len(shape)) if a != axis)) for axis in range(len(shape))]
+        null = product_of(margins)
+        noise = ldp.mechanism(name, k=null.size, epsilon=1.0).noise
+        design, _ = noise.design()
+        weight = design.T @ np.linalg.pinv(noise.report_covariance(null), rcond=1e-10, hermitian=True) @ design
+        step = 1e-6
+        tangents = []
+        for axis, margin in enumerate(margins):
+            for entry in range(margin.size - 1):
+                moved = [one.copy() for one in margins]
+                moved[axis][entry] += step
+                moved[axis][-1] -= step
+                tangents.append((product_of(moved) - null) / step)
+        left, gap = np.array(tangents).T, table.ravel() - null
+        best = np.linalg.solve(left.T @ weight @ left, left.T @ weight @ gap)
+        rest = gap - left @ best
+        df = null.size - 1 - left.shape[1]
+        expected = ncx2.sf(chi2.isf(0.05, df), df, 4000 * rest @ weight @ rest)
+        assert power(noise, shape, n=4000, effect=table) == pytest.approx(expected, rel=1e-6)
+
+    @pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 2)])
+    def test_departures_are_all_that_leaves_the_margins_alone(self, shape: tuple[int, ...]) -> None:
+        margins = [MARGINS[side] for side in shape]
+        directions, tangents = departures(margins)
+        null = product_of(margins)
+        everything = np.hstack([directions, tangents])
+        assert everything.shape == (null.size, null.size - 1)
+        assert np.allclose(everything.T @ (everything / null[:, None]), np.eye(null.size - 1), atol=1e-12)
+        assert tangents.shape[1] == (sum(shape) - len(shape) if len(shape) > 1 else 0)
+        for axis in range(len(shape)) if len(shape) > 1 else ():
+            others = tuple(other for other in range(len(shape)) if other != axis)
+            assert np.allclose(directions.T.reshape(-1, *shape).sum(axis=tuple(a + 1 for a in others)), 0, atol=1e-12)
+
+    @pytest.mark.parametrize("shape", [(2, 2), (3, 2), (4, 3), (2, 3, 2)])
+    def test_departures_span_what_the_model_of_independence_excludes(self, shape: tuple[int, ...]) -> None:
+        margins, model = [MARGINS[side] for side in shape], ProductOfConditionals.independent(shape)
+        null = product_of(margins)
+        spans = []
+        for found in (departures(margins)[0], deviations(model, model.nearest(null))):
+            scaled = found / np.sqrt(null)[:, None]  # orthonormal
+            spans.append(scaled @ scaled.T)
+        assert np.allclose(*spans, atol=1e-12)
+
+    def test_the_average_lies_above_the_least_favourable_direction(self) -> None:
+        options = {"n": 30_000, "margins": [MARGINS[4]] * 2}
+        least, average = (power(ldp.GRR(16, 1.0), (4, 4), direction=d, **options) for d in ("least", "average"))
+        assert 0.05 < least < average - 0.05
+        rng, directions = np.random.default_rng(4), departures(options["margins"])[0]
+        null = product_of(options["margins"])
+        for _ in range(50):
+            way = rng.standard_normal(9)
+            table = null + directions @ (0.02 * way / np.linalg.norm(way))
+            # a table with V = .1 may be improper; a w of .02 takes (.1 √3 / .02)² = 75 times the reports
+            seen = power(ldp.GRR(16, 1.0), (4, 4), n=30_000 * 75, effect=table.reshape(4, 4))
+            assert seen >= least - 1e-9
+
+    def test_a_parity_shows_no_dependence_whose_margins_are_unknown(self) -> None:
+        parity = MultinomialNoise(DenseChannel(((0.7, 0.3), (0.3, 0.7), (0.3, 0.7), (0.7, 0.3))))
+        with pytest.raises(ldp.NotIdentifiedError, match="tell nothing about the hypothesis"):
+            power(parity, (2, 2), n=1000)
+        of_quarters = np.eye(4)[np.kron([[0, 1], [2, 3]], np.ones((2, 2), dtype=int)).ravel()] * 0.6 + 0.1
+        noise = MultinomialNoise(DenseChannel(tuple(map(tuple, of_quarters.tolist()))))
+        assert 0.05 < power(noise, (4, 4), n=3000) < 1
+        with pytest.raises(ldp.LdpstatsError, match="fewer than 10"):
+            sample_size(noise, (4, 4), direction="least")
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+@pytest.mark.parametrize(
+    ("name", "shape", "epsilon", "effect", "wanted"),
+    [
+        ("grr", (2, 2), 0.5, 0.1, 0.9),
+        ("grr", (3, 2), 2.0, 0.1, 0.5),
+        ("grr", (4, 4), 1.0, 0.2, 0.8),
+        ("ss", (2, 2), 1.0, 0.2, 0.5),
+        ("ss", (4, 4), 1.0, 0.1, 0.8),
+        ("oue", (3, 2), 2.0, 0.2, 0.8),
+        ("oue", (4, 4), 0.5, 0.1, 0.25),
+    ],
+)
+def test_stated_power_is_the_simulated_one(
+    name: str, shape: tuple[int, int], epsilon: float, effect: float, wanted: float, skewed: bool
+) -> None:
+    """12 random directions, 250 tables each: the standard error of the share is at most .0092; the seed is fixed."""
+    margins = [MARGINS[side] if skewed else np.full(side, 1 / side) for side in shape]
+    n = sample_size(name, shape, power=wanted, epsilon=epsilon, effect=effect, margins=margins)
+    noise = ldp.mechanism(name, k=math.prod(shape), epsilon=epsilon).finest.noise
+    rng = np.random.default_rng(5)
+    null, directions = product_of(margins), departures(margins)[0]
+    rejected, stated = [], []
+    while len(rejected) < 12:
+        way = rng.standard_normal(directions.shape[1])
+        size = effect * math.sqrt(min(shape) - 1)
+        frequencies = null + directions @ (size * way / np.linalg.norm(way))
+        if frequencies.min() < 0:
+            continue
+        rejected.append(share_rejected(noise, shape, frequencies, n, rng))
+        stated.append(power(noise, shape, n=n, effect=frequencies.reshape(shape)))
+    assert np.mean(rejected) == pytest.approx(wanted, abs=0.05)
+    assert np.mean(rejected) == pytest.approx(np.mean(stated), abs=0.05)
+
+
+def share_rejected(
+    noise: NoiseModel, shape: tuple[int, int], frequencies: Frequencies, n: int, rng: np.random.Generator
+) -> float:
+    """Return how often the package's own test rejects, in tables drawn at the level of counts."""
+    question = Question(("row", "column"), shape, tuple(range(frequencies.size)))
+    block = Block(question, Tally(noise, noise.draw(frequencies, n, 1, rng)[0], n, simulated=True))
+    evidence = BlockEvidence.observed([block])
+    statistic = ScoreStatistic(ProductOfConditionals.independent(shape), evidence, frequencies.size)
+    drawn = evidence.replicates(frequencies, 250, rng)
+    return float(np.mean(chdtrc(statistic.df, statistic(drawn).statistic) < 0.05))
+
+
+class TestBehaviour:
+    """What must hold whatever the numbers."""
+
+    @pytest.mark.parametrize("kind", [kind for kind in REGISTRY if kind.only_k is None], ids=lambda kind: kind.name)
+    def test_power_grows_with_n_the_level_and_the_effect(self, kind: type[ldp.GRR]) -> None:
+        over_n = power(kind.name, (2, 4), epsilon=1.0, n=[10, 1000, 5000, 20_000, 10**6])
+        over_level = power(kind.name, (2, 4), epsilon=np.geomspace(0.05, 16, 20), n=1500)
+        over_effect = power(kind.name, (2, 4), epsilon=1.0, n=5000, effect=[0, 0.05, 0.2, 0.5, 1])
+        for grown in (over_n, over_level, over_effect):
+            assert np.all(np.diff(grown) > -1e-9)
+            assert grown[-1] > grown[0] + 0.01
+        assert over_effect[0] == pytest.approx(0.05, abs=1e-12), "without an effect it is the level"
+
+    @pytest.mark.parametrize("name", ["grr", "oue", "ss", "she"])
+    @pytest.mark.parametrize("direction", ["average", "least"])
+    def test_the_order_of_attributes_and_categories_does_not_matter(self, name: str, direction: str) -> None:
+        options = {"n": 9000, "epsilon": 1.0, "direction": direction}
+        plain = power(name, (3, 4), margins=[MARGINS[3], MARGINS[4]], **options)
+        turned = power(name, (4, 3), margins=[MARGINS[4][::-1], MARGINS[3][[1, 2, 0]]], **options)
+        assert turned == pytest.approx(plain, abs=1e-9)
+
+    def test_a_transposed_table_has_the_same_power(self) -> None:
+        table, mechanism = some_table((3, 4)), ldp.OUE(12, 1.0)
+        found = power(mechanism, (3, 4), n=5000, effect=table)
+        assert power(mechanism, (4, 3), n=5000, effect=table.T) == pytest.approx(found, abs=1e-9)
+        relabelled = table[[2, 0, 1]][:, [3, 1, 0, 2]]
+        assert power(mechanism, (3, 4), n=5000, effect=relabelled) == pytest.approx(found, abs=1e-9)
+
+    @pytest.mark.parametrize(("epsilon", "wanted"), [(0.5, 0.8), (2.0, 0.99), (1.0, 0.051)])
+    @pytest.mark.parametrize("shape", [(4,), (2, 2), (3, 3, 2)])
+    def test_the_sample_size_is_the_least_that_is_enough(
+        self, shape: tuple[int, ...], epsilon: float, wanted: float
+    ) -> None:
+        n = sample_size("ss", shape, epsilon=epsilon, power=wanted)
+        enough, short = power("ss", shape, epsilon=epsilon, n=[n, max(n - 1, 1)])
+        assert enough >= wanted
+        assert n == 1 or short < wanted
+
+    def test_many_at_once_are_each_one_by_itself(self) -> None:
+        levels, ns, effects = np.array([[0.5], [1.0]]), np.array([500, 5000, 50_000]), 0.2
+        grid = power("auto", (2, 3), epsilon=levels, n=ns, effect=effects)
+        assert grid.shape == (2, 3)
+        for (row, level), (column, n) in product(enumerate(levels.ravel()), enumerate(ns)):
+            one = power("auto", (2, 3), epsilon=level, n=int(n), effect=effects)
+            assert isinstance(one, float)
+            assert grid[row, column] == pytest.approx(one, abs=1e-12)
+
+    def test_a_name_a_mechanism_and_its_noise_are_the_same(self) -> None:
+        mechanism = ldp.SS(6, 1.0)
+        found = {
+            power("k-subset", (2, 3), epsilon=1.0, n=900),
+            power(mechanism, (2, 3), n=900),
+            power(mechanism.finest.noise, (2, 3), n=900),
+        }
+        assert len(found) == 1
+        assert power(mechanism, n=900) == power(mechanism, 6, n=900) == power(mechanism, (6,), n=900)
+
+    def test_a_single_attribute_is_compared_with_its_hypothesis(self) -> None:
+        expected, noise = np.array([0.3, 0.3, 0.2, 0.2]), open_answers(4)
+        found = power(noise, n=400, effect=expected, margins=[MARGINS[4]])
+        distance = ((expected - MARGINS[4]) ** 2 / MARGINS[4]).sum()
+        assert found == pytest.approx(ncx2.sf(chi2.isf(0.05, 3), 3, 400 * distance), abs=1e-9)
+
+    def test_averaging_is_over_directions_and_not_over_noncentralities(self) -> None:
+        found = Detectability(2, np.array([0.0, 2.0])).power(10, 0.5, 0.05)
+        assert found == pytest.approx((0.05 + ncx2.sf(chi2.isf(0.05, 2), 2, 5.0)) / 2, abs=1e-9)
+
+
+class TestPlan:
+    """Plans of a table and of all pairs of a domain."""
+
+    def test_ranks_by_the_respondents_that_each_mechanism_needs(self) -> None:
+        found = plan((4, 4), epsilon=1.0)
+        table = found.table.set_index("mechanism")
+        assert found.found == "n"
+        assert table["n"].is_monotonic_increasing
+        assert found.best["mechanism"] == "ss"
+        one_answer = {kind.name for kind in REGISTRY if kind.purpose == "one answer" and kind.only_k is None}
+        assert set(table.index) == one_answer
+        for name in ("ss", "grr", "she"):
+            assert table.loc[name, "n"] == sample_size(name, (4, 4), epsilon=1.0)
+            assert 0.8 <= table.loc[name, "power"] < 0.801
+
+    def test_of_equally_good_mechanisms_the_shorter_reports_come_first(self) -> None:
+        found = plan((4, 4), epsilon=1.0, mechanisms=["blh", "hrr"]).table
+        assert found["n"].nunique() == 1
+        assert found["mechanism"].tolist() == ["hrr", "blh"]
+
+    def test_finds_the_level_that_so_many_respondents_need(self) -> None:
+        found = plan((3, 3), n=5000, power=0.9, mechanisms=["ss", "oue", "dbitflip"]).table
+        assert found["epsilon"].is_monotonic_increasing
+        for name, level, own in zip(found["mechanism"], found["epsilon"], found["power"], strict=True):
+            assert own == pytest.approx(0.9, abs=1e-6)
+            assert power(name, (3, 3), n=5000, epsilon=level) >= 0.9 > power(name, (3, 3), n=5000, epsilon=level - 1e-6)
+
+    def test_says_where_no_level_is_enough(self) -> None:
+        found = plan((4, 4), n=600, mechanisms=["ss", "blh"])
+        assert found.table["mechanism"].tolist() == ["ss", "blh"]
+        assert np.isinf(found.table["epsilon"]).tolist() == [False, True]
+        assert "BLH" not in found.summary().splitlines()[0], "what it needs cannot be said"
+        assert found.to_dict()["mechanisms"][1]["epsilon"] is None
+        hopeless = plan((4, 4), n=60).summary()
+        assert hopeless.startswith("From 60 respondents no mechanism here finds a dependence of V = 0.1")
+
+    def test_finds_the_power_of_respondents_at_a_level(self) -> None:
+        found = plan((2, 2), epsilon=1.0, n=6000, effect=0.12, mechanisms=["oue", "grr"])
+        assert found.table["mechanism"].tolist() == ["grr", "oue"]
+        assert found.table["power"].tolist() == [
+            power(name, (2, 2), epsilon=1.0, n=6000, effect=0.12) for name in ("grr", "oue")
+        ]
+        assert "GRR finds a dependence of V = 0.12 in a 2x2 table with power 0.80; OUE has 0.63" in found.summary()
+
+    def test_the_summary_reads_as_a_sentence(self) -> None:
+        first, *_ = plan((4, 4), epsilon=1.0, mechanisms=["grr", "ss"]).summary().splitlines()
+        assert first == (
+            "To find a dependence of V = 0.1 in a 4x4 table with 80 % power at level 0.05 and strict epsilon = 1 "
+            "per respondent, ask 28,900 respondents with SS; GRR needs 55,500."
+        )
+        first, *_ = plan(5, n=9000, mechanisms="ss").summary().splitlines()
+        assert "a deviation of w = 0.1 from given frequencies of 5 values" in first
+        assert "take strict epsilon = " in first
+        assert "a dependence of w = 0.1 in a 2x2x3 table" in plan((2, 2, 3), epsilon=2.0, mechanisms="ss").summary()
+
+    def test_every_pair_of_a_domain_has_the_power_at_holms_first_level(self) -> None:
+        domain = ldp.Domain({"a": [0, 1], "b": [0, 1, 2], "c": range(4), "d": [0, 1]})
+        found = plan(domain, epsilon=1.0, mechanisms=["ss"])
+        shapes = [domain.project(group).shape for group in ldp.SampledGroups(domain, epsilon=1.0).groups]
+        sizes = [sample_size("ss", shape, epsilon=1.0, alpha=0.05 / 6) for shape in shapes]
+        assert (found.groups, found.tests, found.best["n"]) == (6, 6, 6 * max(sizes))
+        assert found.best["power"] == pytest.approx(
+            min(power("ss", shape, epsilon=1.0, alpha=0.05 / 6, n=max(sizes)) for shape in shapes)
+        )
+        assert "one of 6 pairs" in found.summary()
+        assert "Each of the 6 tests gets level 0.0083" in found.summary()
+        alone = plan(domain, epsilon=1.0, mechanisms=["ss"], adjust="none")
+        assert alone.best["n"] == 6 * max(sample_size("ss", shape, epsilon=1.0) for shape in shapes)
+        assert "Holm" not in alone.summary()
+
+    def test_named_pairs_are_planned_and_a_single_one_is_a_table(self) -> None:
+        domain = ldp.Domain({"a": [0, 1], "b": [0, 1, 2], "c": range(4)})
+        one = plan(domain, epsilon=1.0, groups=[("a", "c")], mechanisms=["ss"])
+        assert one.best["n"] == plan((2, 4), epsilon=1.0, mechanisms=["ss"]).best["n"]
+        assert "a dependence of V = 0.1 in a and c" in one.summary().splitlines()[0]
+        more = plan(domain, epsilon=1.0, n=9001, groups=[("a", "b"), ("a", "c")], mechanisms=["ss"])
+        assert more.best["power"] == min(power("ss", (2, s), epsilon=1.0, n=4500, alpha=0.025) for s in (3, 4))
+
+
+class TestPowerCurve:
+    """Curves over n and ε."""
+
+    def test_has_a_row_for_every_combination(self) -> None:
+        curve = power_curve((3, 3), [0.5, 1.0], [1000, 10_000], ["auto", "grr", "ss"])
+        assert curve.table.columns.tolist() == ["mechanism", "epsilon", "n", "power"]
+        assert len(curve.table) == 8, "auto is SS here, which stands there once"
+        for row in curve.table.itertuples():
+            assert row.power == power(row.mechanism, (3, 3), epsilon=row.epsilon, n=row.n)
+
+    def test_draws_a_line_per_mechanism_and_level(self) -> None:
+        axes = Figure().subplots()
+        curve = power_curve((2, 2), [0.5, 1.0], [1000, 100, 10_000], "grr")
+        assert curve.plot(axes) is axes
+        assert [line.get_label() for line in axes.get_lines()] == ["GRR, ε = 0.5", "GRR, ε = 1"]
+        assert axes.get_lines()[0].get_xdata().tolist() == [100, 1000, 10_000]
+        along_level = power_curve((2, 2), [2.0, 0.5, 1.0], 1000, ("grr", "oue")).plot()
+        assert [line.get_label() for line in along_level.get_lines()] == ["GRR, n = 1,000", "OUE, n = 1,000"]
+        assert along_level.get_lines()[1].get_xdata().tolist() == [0.5, 1.0, 2.0]
+        plt.close(along_level.figure)
+
+    def test_without_matplotlib_it_says_how_to_get_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        with pytest.raises(ldp.LdpstatsError, match=r"pip install 'ldpstats\[plots\]'"):
+            power_curve((2, 2), 1.0, 100, "grr").plot()
+
+
+class TestRefusals:
+    """Input that cannot be planned with."""
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"effect": 1.5}, "numbers from 0 to 1"),
+            ({"effect": -0.1}, "numbers from 0 to 1"),
+            ({"effect": math.nan}, "numbers from 0 to 1"),
+            ({"effect": "large"}, "numbers from 0 to 1"),
+            ({"effect": np.full((2, 2), 0.3)}, "sum to 1"),
+            ({"effect": [[0.5, 0.5], [0.0, 0.0]]}, "does not occur"),
+            ({"effect": [[0.9, 0.2], [0.0, -0.1]]}, "sum to 1"),
+            ({"effect": np.full((2, 2), 0.25), "margins": [MARGINS[2]] * 2}, "The table has its own"),
+            ({"n": 0}, "at least 1"),
+            ({"n": 9.5}, "at least 1"),
+            ({"n": [10, -1]}, "at least 1"),
+            ({"n": [1, 2], "effect": [0.1, 0.2, 0.3]}, "shapes that broadcast"),
+            ({"shape": (2, 3)}, "6 cells for a mechanism of 4 values"),
+            ({"shape": (4, 1)}, "at least 2"),
+            ({"shape": ()}, "at least one number"),
+            ({"shape": "2x2"}, "at least 2"),
+            ({"shape": (100, 100)}, "up to 4096 cells"),
+            ({"margins": [[0.6, 0.5], [0.5, 0.5]]}, "sum to 1"),
+            ({"margins": [[0.5, 0.5]]}, "one per attribute"),
+            ({"margins": [[1.0, 0.0], [0.5, 0.5]]}, "does not occur"),
+            ({"margins": [[0.2, 0.3, 0.5], [0.5, 0.5]]}, "of shape \\(2,\\)"),
+            ({"alpha": 0}, "alpha = 0"),
+            ({"direction": "most"}, "'average' or 'least'"),
+            ({"epsilon": 1.0}, "none for another"),
+            ({"mechanism": "grr"}, "a level for a mechanism that is named"),
+            ({"mechanism": "grr", "epsilon": 1.0, "shape": None}, "without a shape"),
+            ({"mechanism": "grr", "epsilon": [1.0, 0.0]}, "epsilon = 0.0"),
+            ({"mechanism": "laplace", "epsilon": 1.0}, "the mechanism 'laplace'"),
+            ({"mechanism": 3}, "a mechanism of type int"),
+        ],
+    )
+    def test_of_power_name_what_is_allowed(self, arguments: dict[str, object], message: str) -> None:
+        usual = {"mechanism": ldp.GRR(4, 1.0), "shape": (2, 2), "n": 100}
+        with pytest.raises(ldp.LdpstatsError, match=message):
+            power(**{**usual, **arguments})
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"power": 1.0}, "power = 1.0"),
+            ({"power": 0.04}, "above the level"),
+            ({"effect": 0}, "too little of, or nothing"),
+            ({"effect": [0.1, 0.2]}, "takes many at once"),
+            ({"effect": np.full((2, 2), 0.25)}, "too little of, or nothing"),
+        ],
+    )
+    def test_of_sample_sizes_name_what_is_allowed(self, arguments: dict[str, object], message: str) -> None:
+        with pytest.raises(ldp.LdpstatsError, match=message):
+            sample_size(ldp.GRR(4, 1.0), (2, 2), **arguments)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({}, "two of them"),
+            ({"n": 10, "epsilon": 1.0, "power": 0.8}, "two of them"),
+            ({"epsilon": 1.0, "adjust": "fdr"}, "'holm' or 'none'"),
+            ({"epsilon": 1.0, "groups": [("a", "b", "c")]}, "pairs of attributes"),
+            ({"epsilon": 1.0, "groups": [("a", "z")]}, "z"),
+            ({"n": 2, "epsilon": 1.0}, "at least one for each"),
+            ({"effect": [0.1, 0.2], "epsilon": 1.0}, "a single number"),
+            ({"mechanisms": [], "epsilon": 1.0}, "no mechanisms"),
+            ({"mechanisms": ["auto"], "epsilon": 1.0}, "the mechanism 'auto'"),
+            ({"table": (2, 2), "epsilon": 1.0, "groups": [("a", "b")]}, "for a Domain"),
+            ({"table": (2, 2), "epsilon": 1.0, "mechanisms": ["rr"]}, "k = "),
+        ],
+    )
+    def test_of_plans_name_what_is_allowed(self, arguments: dict[str, object], message: str) -> None:
+        usual = {"table": ldp.Domain({name: [0, 1] for name in "abc"})}
+        with pytest.raises(ldp.LdpstatsError, match=message):
+            plan(**{**usual, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epsilons": []}, "no levels"),
+        ({"mechanisms": ()}, "no mechanisms"),
+        ({"effect": np.full((2, 2), 0.25)}, "a single number"),
+    ],
+)
+def test_curves_of_nothing_are_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ldp.LdpstatsError, match=message):
+        power_curve(**{"shape": (2, 2), "epsilons": 1.0, "ns": 100, **arguments})
+
+
+def test_support_noise_of_ones_own_can_be_planned_with() -> None:
+    own = SupportNoise.independent(4, 0.6, 0.2)
+    assert power(own, (2, 2), n=2000) < power(own, (2, 2), n=4000)

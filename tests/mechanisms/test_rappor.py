@@ -1,0 +1,251 @@
+"""RAPPOR: the level is that of the whole filter, exactly, and frequencies come back from Bloom filters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from support.shared import RightOnlyAtZero, certifications
+
+from ldpstats.conformance import ConformanceError, certify, check_named, exact_channel
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
+from ldpstats.grid import GRID
+from ldpstats.mechanisms import SUE, Mechanism
+from ldpstats.mechanisms.bits import bit_counts
+from ldpstats.mechanisms.codes import Codes, permuted, public_codes
+from ldpstats.mechanisms.cohorts import flip_numerator
+from ldpstats.mechanisms.rappor import RAPPOR
+from ldpstats.noise.revealed import RevealedBits
+from ldpstats.privacy import strict_epsilon, worst_ratio
+from ldpstats.randomness import Draws
+
+
+def three_hashes(k: int, epsilon: float) -> RAPPOR:
+    return RAPPOR(k, epsilon, bits=5 if k < 10 else 128, hashes=3, seed=2)
+
+
+def simple_hashing(k: int, epsilon: float) -> RAPPOR:
+    return RAPPOR(k, epsilon, bits=3, hashes=1, cohorts=k, seed=1)
+
+
+VARIANTS = {
+    "one hash function, three bits": simple_hashing,
+    "three hash functions": three_hashes,
+}
+
+
+@pytest.mark.parametrize(("make", "check"), certifications(VARIANTS))
+def test_rappor_with_other_options_is_certified(make: Callable[..., Mechanism], check: Callable[..., None]) -> None:
+    assert check(make) is None
+
+
+def worst_distance(mechanism: RAPPOR) -> int:
+    """Return the largest number of bits in which two values' filters of one cohort differ, by writing them out."""
+    filters = np.zeros((mechanism.codes.cohorts, mechanism.codes.width, mechanism.k), dtype=bool)
+    for cohort, function, value in np.ndindex(mechanism.codes.symbols.shape):
+        filters[cohort, mechanism.codes.symbols[cohort, function, value], value] = True
+    pairs = product(range(mechanism.k), repeat=2)
+    return max(int((filters[..., v] != filters[..., w]).sum(axis=1).max()) for v, w in pairs)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 17])
+@pytest.mark.parametrize("hashes", [1, 2, 3])
+def test_the_strict_level_is_that_of_the_worst_pair_of_filters(k: int, hashes: int) -> None:
+    mechanism = RAPPOR(k, 1.0, hashes=hashes)
+    distance = worst_distance(mechanism)
+    flip = Fraction(flip_numerator(1.0, 2 * hashes), GRID)
+    assert mechanism.likelihood_ratio() == ((1 - flip) / flip) ** distance
+    assert mechanism.strict_epsilon() == pytest.approx(distance / (2 * hashes), abs=1e-9)
+    assert bool(mechanism.slack_reason) == (distance < 2 * hashes)
+
+
+def test_two_hashes_and_four_cohorts_spend_the_level_where_two_filters_are_disjoint() -> None:
+    spent = {k: RAPPOR(k, 1.0, hashes=2, cohorts=4).strict_epsilon() for k in (2, 16, 100)}
+    assert spent[2] == pytest.approx(0.75, abs=1e-9)
+    assert 1 - 1e-9 < spent[16] <= 1
+    assert 1 - 1e-9 < spent[100] <= 1
+    assert spent[2] == strict_epsilon(worst_ratio(exact_channel(RAPPOR(2, 1.0, hashes=2, cohorts=4))))
+
+
+@pytest.mark.parametrize("hashes", [1, 2, 4])
+def test_each_bit_has_its_share_of_the_level(hashes: int) -> None:
+    flip = RAPPOR(10, 2.0, hashes=hashes).flip
+    assert flip / GRID == pytest.approx(1 / (np.exp(2.0 / (2 * hashes)) + 1), rel=1e-12)
+
+
+@pytest.mark.parametrize("differing", [2, 6, 10, 14])
+def test_a_share_of_the_level_is_not_rounded_up(differing: int) -> None:
+    for epsilon in (0.1, 0.7, 1.0, 2.3, 5.0, 10.0):
+        flip = flip_numerator(epsilon, differing)
+        assert epsilon - 1e-9 < strict_epsilon(Fraction(GRID - flip, flip) ** differing) <= epsilon
+
+
+def test_a_filter_of_its_own_bit_for_every_value_is_symmetric_unary_encoding() -> None:
+    k, epsilon = 4, 1.3
+    flip = flip_numerator(epsilon, 2) / GRID
+    filters = Codes(permuted(k, 1, k, 0)[:, None, :], k).filters()
+    frequencies = np.array([0.4, 0.3, 0.2, 0.1])
+    covariance = RevealedBits(filters, 1 - flip, flip).covariance(frequencies)
+    assert covariance == pytest.approx(SUE(k, epsilon).noise.covariance(frequencies), abs=1e-12)
+
+
+def test_one_hash_function_decodes_with_the_least_variance() -> None:
+    uniform = np.full(40, 1 / 40)
+    variances = [
+        float(np.mean(RAPPOR(40, 1.0, bits=64, hashes=hashes, cohorts=8).variance(uniform, 1)))
+        for hashes in (1, 2, 4, 8)
+    ]
+    assert variances == sorted(variances)
+    assert variances[1] > 2 * variances[0]
+
+
+def test_the_first_bytes_of_a_report_are_the_cohort() -> None:
+    mechanism = RAPPOR(3, 2.0, bits=11, hashes=1, cohorts=300)
+    reports = mechanism.privatize(np.arange(3000) % 3, rng=1).data
+    assert reports.shape == (3000, 2 + 2)
+    assert mechanism.report_bits == 9 + 11
+    cohorts = 256 * reports[:, 0].astype(int) + reports[:, 1]
+    assert set(cohorts) <= set(range(300))
+    counts = mechanism.count(reports).counts.reshape(300, 2, 11)
+    assert np.array_equal(counts.sum(axis=1)[:, 0], np.bincount(cohorts, minlength=300))
+    for cohort in (0, 255, 256, 299):
+        assert np.array_equal(counts[cohort, 0], bit_counts(reports[cohorts == cohort, 2:], 11))
+    for wrong in ([1, 44, 0, 0], [0, 0, 0, 1]):
+        with pytest.raises(ReportError):
+            mechanism.count(np.array([wrong], dtype=np.uint8))
+    assert RAPPOR(3, 1.0, bits=8, cohorts=1).report_format.width == 1
+
+
+def test_frequencies_of_a_thousand_values_come_back() -> None:
+    mechanism = RAPPOR(1000, 4.0)
+    true = np.zeros(1000, dtype=int)
+    true[[3, 500, 999]] = [600_000, 300_000, 100_000]
+    estimate = mechanism.estimate(mechanism.simulate(true, rng=1))
+    z = (estimate.estimate - true / 1e6) / np.sqrt(np.asarray(mechanism.variance(true / 1e6, 10**6)))
+    # a thousand normal numbers exceed 6.5 with a probability below 1e-7
+    assert np.abs(z).max() < 6.5
+    assert 0.9 < z.std() < 1.1
+
+
+def test_the_functions_are_the_same_everywhere_and_for_good() -> None:
+    assert RAPPOR(4, 1.0, cohorts=2).codes.symbols.tolist() == [
+        [[2, 7, 4, 1], [7, 6, 3, 0]],
+        [[6, 3, 0, 7], [7, 5, 7, 5]],
+    ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bits": 1},
+        {"hashes": 0},
+        {"cohorts": 0},
+        {"cohorts": 1.0},
+        {"seed": -1},
+        {"bits": 4, "cohorts": 1},
+        {"bits": 2, "hashes": 1, "cohorts": 4},
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(LdpstatsError):
+        RAPPOR(6, 1.0, **options)
+
+
+def test_functions_that_cannot_tell_values_apart_are_an_error() -> None:
+    with pytest.raises(NotIdentifiedError, match="at most 5 values"):
+        RAPPOR(6, 1.0, bits=2, hashes=1, cohorts=4)
+    # with so many functions every filter is full
+    with pytest.raises(LdpstatsError, match="100 seeds"):
+        RAPPOR(2, 1.0, bits=2, hashes=60, cohorts=2)
+
+
+def test_codes_are_shared_and_read_only() -> None:
+    codes = public_codes(permuted, 6, 5, 1, 2, 0)
+    assert codes is public_codes(permuted, 6, 5, 1, 2, 0)
+    assert codes.single.sum(axis=1).tolist() == [3] * 5
+    with pytest.raises(ValueError, match="read-only"):
+        codes.symbols[0] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NeverFlipsDown(RAPPOR):
+    """A bit of the filter is always sent as set; only the others are randomized."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
+        cohorts = draws.uniform(self.codes.cohorts, values.shape)
+        rows = [
+            np.bitwise_or.reduce(np.eye(self.codes.width, dtype=np.uint8)[places])
+            for places in self.codes.symbols[cohorts, :, values]
+        ]
+        filters = np.packbits(np.array(rows), axis=1)
+        return np.hstack([cohorts[:, None].astype(np.uint8), filters | draws.bits(self.flip, *np.shape(rows))])
+
+
+@dataclass(frozen=True, slots=True)
+class HashCountIgnored(RAPPOR):
+    """Every bit is flipped as if filters differed in two bits only."""
+
+    @property
+    def flip(self) -> int:
+        return flip_numerator(self.epsilon, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOfFewerBits(RAPPOR):
+    """The client hashes to one bit less than the server."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
+        return RAPPOR.randomize(_WithCodes(self.k, self.epsilon, self.bits, self.hashes, self.cohorts), values, draws)
+
+
+@dataclass(frozen=True, slots=True)
+class _WithCodes(RAPPOR):
+    @property
+    def codes(self) -> Codes:
+        honest = RAPPOR.codes.__get__(self)
+        return Codes(honest.symbols % (honest.width - 1), honest.width)
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceAtZero(RAPPOR):
+    """A variance formula that is right only where the frequency is zero."""
+
+    @property
+    def noise(self) -> RevealedBits:
+        honest = RAPPOR.noise.__get__(self)
+        return RightOnlyAtZero(honest.encoding, honest.keep, honest.flip, honest.cohorts)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimsTwoHashes(RAPPOR):
+    """The claimed ratio takes all filters for disjoint, though these collide."""
+
+    def likelihood_ratio(self) -> Fraction:
+        return Fraction(GRID - self.flip, self.flip) ** (2 * self.hashes)
+
+
+PLANTED = {
+    NeverFlipsDown: "privacy_is_exact",
+    HashCountIgnored: "privacy_is_exact",
+    ClientOfFewerBits: "noise_model_is_exact",
+    VarianceAtZero: "noise_model_is_exact",
+    ClaimsTwoHashes: "privacy_is_exact",
+}
+
+
+@pytest.mark.parametrize("broken", PLANTED, ids=lambda kind: kind.__name__)
+def test_the_suite_catches_planted_bugs(broken: type[Mechanism]) -> None:
+    with pytest.raises(ConformanceError):
+        check_named(PLANTED[broken])(broken)
+
+
+def test_a_flip_for_two_bits_spends_the_level_once_per_hash_function() -> None:
+    assert HashCountIgnored(16, 1.0).strict_epsilon() == pytest.approx(2.0, abs=1e-9)
+    with pytest.raises(ConformanceError, match="exceeds e"):
+        certify(lambda k, epsilon: HashCountIgnored(k, epsilon, hashes=2, bits=8, cohorts=k))

@@ -1,0 +1,268 @@
+"""Sketches: least squares is unbiased given the hash functions, the deployed estimator over their choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.linalg import hadamard
+from support.shared import RightOnlyAtZero, certifications
+
+from ldpstats.arrays import FloatArray
+from ldpstats.conformance import ConformanceError, check_named, exact_channel
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
+from ldpstats.estimation import Estimate
+from ldpstats.mechanisms import SUE, Mechanism, Reports
+from ldpstats.mechanisms.codes import Codes
+from ldpstats.mechanisms.sketch import CMS, HCMS
+from ldpstats.noise import Tally
+from ldpstats.noise.revealed import RevealedBits
+from ldpstats.randomness import Draws
+
+VARIANTS = {
+    "CMS of three columns": lambda k, epsilon: CMS(k, epsilon, hashes=k, width=3, seed=3),
+    "HCMS of two columns": lambda k, epsilon: HCMS(k, epsilon, hashes=2 * k, width=2, seed=7),
+}
+
+
+@pytest.mark.parametrize(("make", "check"), certifications(VARIANTS))
+def test_sketches_of_other_shapes_are_certified(make: Callable[..., Mechanism], check: Callable[..., None]) -> None:
+    assert check(make) is None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenCMS(CMS):
+    """A count mean sketch with functions of the caller's, whatever they tell."""
+
+    maps: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+
+    @property
+    def functions(self) -> Codes:
+        return Codes(np.array(self.maps)[:, None, :], self.width)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenHCMS(HCMS):
+    """A Hadamard count mean sketch with functions of the caller's, whatever they tell."""
+
+    maps: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+
+    @property
+    def functions(self) -> Codes:
+        return Codes(np.array(self.maps)[:, None, :], self.width)
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutDebiasing(GivenCMS):
+    """A sketch without its debias factor: the average over the rows is taken for the frequency."""
+
+    def deployed_estimate(self, tally: Tally) -> FloatArray:
+        return (CMS.deployed_estimate(self, tally) * (self.width - 1) + 1) / self.width
+
+
+def mean_of_deployed(sketch: CMS | HCMS) -> FloatArray:
+    """Return the exact mean of the deployed estimate from one report, a row per true value."""
+    rows = []
+    for law in exact_channel(sketch):
+        reports = [np.frombuffer(report, dtype=sketch.report_format.dtype) for report in law]
+        shaped = [one.reshape(sketch.report_format.shape(1)) for one in reports]
+        rows.append(
+            sum(
+                float(chance) * sketch.deployed_estimate(sketch.count(one))
+                for one, chance in zip(shaped, law.values(), strict=True)
+            )
+        )
+    return np.array(rows)
+
+
+def over_all_maps(kind: Any, k: int, width: int) -> FloatArray:
+    """Return that mean for each of the maps from k values to the columns, with one hash function."""
+    maps = list(product(range(width), repeat=k))
+    return np.array([mean_of_deployed(kind(k, 1.0, hashes=1, width=width, maps=(one,))) for one in maps])
+
+
+def over_affine_maps(kind: Any, prime: int) -> FloatArray:
+    """Return it for each function a v + b modulo a prime: of these, two values' columns are exactly independent."""
+    maps = [tuple((a * value + b) % prime for value in range(prime)) for a, b in product(range(prime), range(prime))]
+    return np.array([mean_of_deployed(kind(prime, 1.0, hashes=1, width=prime, maps=(one,))) for one in maps])
+
+
+@pytest.mark.parametrize(
+    "means",
+    [
+        pytest.param(lambda: over_all_maps(GivenCMS, 3, 2), id="CMS over all maps"),
+        pytest.param(lambda: over_affine_maps(GivenCMS, 3), id="CMS over affine maps"),
+        pytest.param(lambda: over_all_maps(GivenHCMS, 3, 2), id="HCMS over all maps to 2"),
+        pytest.param(lambda: over_all_maps(GivenHCMS, 2, 4), id="HCMS over all maps to 4"),
+    ],
+)
+def test_the_deployed_estimator_is_unbiased_over_the_functions_and_not_given_them(
+    means: Callable[[], FloatArray],
+) -> None:
+    found = means()
+    assert found.mean(axis=0) == pytest.approx(np.eye(found.shape[1]), abs=1e-12)
+    # for the functions that send two values to one column, each takes the other's respondents for its own
+    assert np.abs(found - np.eye(found.shape[1])).max() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_a_sketch_without_its_debias_factor_is_seen_to_be_biased() -> None:
+    found = over_all_maps(WithoutDebiasing, 3, 2).mean(axis=0)
+    assert np.abs(found - np.eye(3)).max() == pytest.approx(0.5)
+
+
+def test_several_functions_are_averaged() -> None:
+    one, two = (0, 1, 1), (0, 0, 1)
+    alone = [mean_of_deployed(GivenCMS(3, 1.0, hashes=1, width=2, maps=(each,))) for each in (one, two)]
+    both = mean_of_deployed(GivenCMS(3, 1.0, hashes=2, width=2, maps=(one, two)))
+    assert both == pytest.approx((alone[0] + alone[1]) / 2, abs=1e-12)
+
+
+@pytest.mark.parametrize("sketch", [CMS(5, 1.0), HCMS(5, 1.0)], ids=str)
+def test_estimate_is_unbiased_given_the_functions_where_the_deployed_one_is_not(sketch: CMS | HCMS) -> None:
+    frequencies = np.array([0.5, 0.3, 0.2, 0.0, 0.0])
+    expected = sketch.noise.mean(frequencies)
+    assert sketch.noise.debias(expected) == pytest.approx(frequencies, abs=1e-12)
+    codes = sketch.functions
+    shares = np.zeros((codes.cohorts, codes.width))
+    np.add.at(shares, (np.arange(codes.cohorts)[:, None], codes.single), frequencies)
+    assert sketch.rows(expected) == pytest.approx(shares, abs=1e-12)
+    deployed = np.take_along_axis(shares, codes.single, axis=1).mean(axis=0)
+    bias = (codes.width * deployed - 1) / (codes.width - 1) - frequencies
+    assert np.abs(bias).max() > 0.01
+    n = 10**12
+    counts = np.rint(n * expected).astype(np.int64)
+    counts[0] += n * (sketch.noise.size or 1) - counts.sum()
+    assert sketch.deployed_estimate(Tally(sketch.noise, counts, n)) == pytest.approx(frequencies + bias, abs=1e-9)
+
+
+def test_the_deployed_estimator_takes_many_tables_and_refuses_what_it_cannot_know() -> None:
+    sketch = CMS(4, 1.0)
+    tables = sketch.simulate([40, 30, 20, 10], size=3, rng=1)
+    assert sketch.deployed_estimate(tables).shape == (3, 4)
+    first = Tally(sketch.noise, tables.counts[0], 100)
+    assert np.array_equal(sketch.deployed_estimate(first), sketch.deployed_estimate(tables)[0])
+    with pytest.raises(ReportError, match="did not make"):
+        sketch.deployed_estimate(CMS(4, 1.5).simulate([1, 1, 1, 1], rng=1))
+    with pytest.raises(NotIdentifiedError, match="no reports"):
+        sketch.deployed_estimate(sketch.count(np.zeros((0, sketch.report_format.width), dtype=np.uint8)))
+
+
+def test_a_coefficient_is_that_of_the_hadamard_matrix() -> None:
+    sketch = HCMS(6, 1.0, hashes=3, width=4)
+    signs = hadamard(4)[:, sketch.functions.single].swapaxes(0, 1).reshape(12, 6)
+    assert np.array_equal(1 - 2 * sketch.codes.single, signs)
+
+
+def test_the_functions_are_the_same_everywhere_and_for_good() -> None:
+    assert CMS(5, 1.0).functions.single.tolist() == [[2, 7, 4, 1, 6], [7, 6, 3, 0, 5], [6, 3, 0, 7, 5], [7, 5, 7, 5, 4]]
+    assert np.array_equal(HCMS(5, 2.0).functions.single, CMS(5, 1.0).functions.single)
+    assert not np.array_equal(CMS(5, 1.0, seed=1).functions.single, CMS(5, 1.0).functions.single)
+
+
+def test_functions_that_do_not_tell_all_values_are_passed_over() -> None:
+    # two columns of one row tell two values apart with probability one half
+    seeds = {seed: CMS(2, 1.0, hashes=1, width=2, seed=seed).functions.single.tolist() for seed in range(20)}
+    assert all(one in ([[0, 1]], [[1, 0]]) for one in seeds.values())
+
+
+@pytest.mark.parametrize("kind", [CMS, HCMS])
+def test_the_usual_size_lets_collisions_add_a_third_to_the_variance(kind: type[CMS] | type[HCMS]) -> None:
+    flips = {CMS: np.exp(0.5) / (np.exp(0.5) - 1) ** 2, HCMS: (np.exp(1) + 1) ** 2 / (np.exp(1) - 1) ** 2}[kind]
+    sketch = kind(300, 1.0)
+    variances = np.asarray(sketch.variance(np.full(300, 1 / 300), 1))
+    assert flips < variances.mean() < 1.4 * flips
+
+
+def test_one_bit_per_value_without_collisions_is_symmetric_unary_encoding() -> None:
+    k = 4
+    sketch = GivenCMS(k, 1.0, hashes=1, width=k, maps=((2, 0, 3, 1),))
+    frequencies = np.array([0.4, 0.3, 0.2, 0.1])
+    assert sketch.noise.covariance(frequencies) == pytest.approx(SUE(k, 1.0).noise.covariance(frequencies), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", [CMS, HCMS])
+@pytest.mark.parametrize(
+    "options", [{"width": 1}, {"width": 2.0}, {"hashes": 0}, {"seed": -1}, {"hashes": 1, "width": 4}, {"hashes": True}]
+)
+def test_sizes_that_make_no_sense_are_refused(kind: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(LdpstatsError):
+        kind(6, 1.0, **options)
+
+
+def test_hcms_needs_a_power_of_two_and_large_alphabets_another_mechanism() -> None:
+    with pytest.raises(LdpstatsError, match="power of two"):
+        HCMS(4, 1.0, width=6)
+    with pytest.raises(LdpstatsError, match="OLH"):
+        CMS(100_000, 1.0)
+
+
+def test_a_server_with_another_width_refuses_the_reports() -> None:
+    client, server = CMS(4, 1.0, hashes=4, width=16), CMS(4, 1.0, hashes=4, width=8)
+    reports = client.privatize([0, 1, 2, 3], rng=1)
+    with pytest.raises(ReportError):
+        server.count(reports)
+    with pytest.raises(ReportError):
+        server.count(reports.data)
+    with pytest.raises(ReportError):
+        server.estimate(client.count(reports))
+    with pytest.raises(ReportError):
+        _ = client.count(reports) + server.simulate([1, 1, 1, 1], rng=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOfAnotherWidth(CMS):
+    """The client hashes to one column less than the server thinks."""
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
+        fewer = GivenCMS(
+            self.k,
+            self.epsilon,
+            self.hashes,
+            self.width,
+            maps=tuple(map(tuple, (self.functions.single % (self.width - 1)).tolist())),
+        )
+        return CMS.randomize(fewer, values, draws)
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedAsUnbiased(CMS):
+    """The deployed estimator passes for one that is unbiased given the functions."""
+
+    def estimate(self, reports_or_counts: Any, _method: str = "unbiased") -> Any:
+        tally = self.count(reports_or_counts) if isinstance(reports_or_counts, Reports) else reports_or_counts
+        estimate = CMS.estimate(self, tally)
+        return Estimate(self.deployed_estimate(tally), estimate.covariance, estimate.n)
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceAtZero(CMS):
+    """A variance formula that is right only where the frequency is zero."""
+
+    @property
+    def noise(self) -> RevealedBits:
+        honest = CMS.noise.__get__(self)
+        return RightOnlyAtZero(honest.encoding, honest.keep, honest.flip, honest.cohorts)
+
+
+PLANTED = {
+    ClientOfAnotherWidth: "noise_model_is_exact",
+    DeployedAsUnbiased: "estimates_are_unbiased",
+    VarianceAtZero: "noise_model_is_exact",
+}
+
+
+@pytest.mark.parametrize("broken", PLANTED, ids=lambda kind: kind.__name__)
+def test_the_suite_catches_planted_bugs(broken: type[Mechanism]) -> None:
+    with pytest.raises(ConformanceError):
+        check_named(PLANTED[broken])(broken)

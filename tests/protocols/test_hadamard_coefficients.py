@@ -1,0 +1,355 @@
+"""Hadamard coefficients: which parities are asked, what they tell and cost, their exact law, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from functools import lru_cache
+from io import StringIO
+from itertools import combinations, combinations_with_replacement, permutations, product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.tiny_protocols import FALSE_FAILURE_RATE, PATHS, Law
+
+from ldpstats import (
+    RR,
+    Domain,
+    LdpstatsError,
+    NotIdentifiedError,
+    ReportError,
+    SampledGroups,
+    Table,
+    TableSet,
+    conditional_independence_test,
+    independence_test,
+)
+from ldpstats.conformance import exact_channel
+from ldpstats.conformance.laws import fit_pvalue
+from ldpstats.datasets import network
+from ldpstats.envelope import sealed
+from ldpstats.estimation.pooling import LinearPooling
+from ldpstats.privacy import strict_epsilon, worst_ratio
+from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
+
+
+def numbered(*categories: int) -> Domain:
+    return Domain({name: list(range(number)) for name, number in zip("abcdef", categories, strict=False)})
+
+
+def same(one: TableSet, other: TableSet) -> bool:
+    return one.to_json() == other.to_json()
+
+
+def empty_tables(protocol: HadamardCoefficients) -> TableSet:
+    return protocol.simulate(np.zeros(protocol.domain.size(), dtype=int), rng=1)
+
+
+def parity_of(coefficient: str, cell: dict[str, int]) -> int:
+    """Read the name of a coefficient and count the bits it marks, letter by letter."""
+    ones = 0
+    for part in coefficient.split(" × "):
+        name, marks = part.rstrip("]").split("[")
+        bits = format(cell[name], f"0{len(marks)}b")
+        ones += sum(mark == bit == "1" for mark, bit in zip(marks, bits, strict=True))
+    return ones % 2
+
+
+def test_a_coefficient_asks_for_the_parity_of_the_bits_in_its_name() -> None:
+    domain = numbered(5, 2, 3)
+    protocol = HadamardCoefficients(domain, k=2, epsilon=1.0)
+    assert len(protocol.coefficients) == len(set(protocol.coefficients)) == (7 + 1 + 3) + (7 * 1 + 7 * 3 + 1 * 3)
+    for name, asked in zip(protocol.coefficients, protocol._asked, strict=True):
+        attributes = asked.question.attributes
+        cells = [dict(zip(attributes, cell, strict=True)) for cell in np.ndindex(*asked.question.shape)]
+        assert list(asked.question.classes) == [parity_of(name, cell) for cell in cells]
+
+
+def test_a_table_asks_every_coefficient_within_its_group_about_all_its_attributes() -> None:
+    domain = numbered(3, 4, 2)
+    protocol = HadamardCoefficients(domain, k=2, epsilon=1.0)
+    for table in empty_tables(protocol):
+        within = [
+            name
+            for name in protocol.coefficients
+            if {part.split("[")[0] for part in name.split(" × ")} <= set(table.attributes)
+        ]
+        expected = {
+            tuple(parity_of(name, dict(zip(table.attributes, cell, strict=True))) for cell in np.ndindex(*table.shape))
+            for name in within
+        }
+        assert len(table.blocks) == len(within) == len(expected)
+        assert {block.question.classes for block in table.blocks} == expected
+
+
+MIXES = [mix for k in (1, 2, 3) for mix in combinations_with_replacement(range(2, 6), k)]
+
+
+@pytest.mark.parametrize("mix", [*MIXES, (9,), (17,), (7, 6), (8, 9)], ids=str)
+def test_every_table_is_identified_by_questions_that_all_differ(mix: tuple[int, ...]) -> None:
+    (table,) = empty_tables(HadamardCoefficients(numbered(*mix), k=len(mix), epsilon=1.0))
+    designs = np.concatenate([block.design()[0] for block in table.blocks])
+    assert np.linalg.matrix_rank(designs) == table.domain.size()
+    questions = [block.question.classes for block in table.blocks]
+    # in the first cell every parity is 0, so that two questions whose answers are the other way round are equal, too
+    assert {classes[0] for classes in questions} == {0}
+    assert all(sum(classes) > 0 for classes in questions)
+    assert len(set(questions)) == len(questions)
+
+
+def expected_counts(table: Table, frequencies: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+    """Return what every block, of 1,000 reports each, is expected to count."""
+    return [1000 * block.noise.mean(block.question.answer_frequencies(frequencies)) for block in table.blocks]
+
+
+class Sized:
+    """A block with a number of reports of its own choice."""
+
+    def __init__(self, block: Any, n: float) -> None:
+        self.n, self.design, self.report_covariance = n, block.design, block.report_covariance
+        self.summed = self, None
+
+
+@pytest.mark.parametrize("mix", [(2, 2), (3, 2), (5, 3), (2, 3, 4)], ids=str)
+def test_the_estimate_is_exactly_unbiased(mix: tuple[int, ...]) -> None:
+    (table,) = empty_tables(HadamardCoefficients(numbered(*mix), k=len(mix), epsilon=0.7))
+    frequencies = np.random.default_rng(1).dirichlet(np.ones(table.domain.size()))
+    pooling = LinearPooling([Sized(block, 1000) for block in table.blocks])
+    assert np.abs(pooling.estimate(expected_counts(table, frequencies)) - frequencies).max() < 1e-12
+
+
+def test_where_categories_are_powers_of_two_the_estimate_is_the_inverse_hadamard_transform() -> None:
+    """π_v = Σ_c s_c(v) ĉ / cells, where ĉ = (2 × share of even parities - 1) / tanh(ε/2) has a known variance."""
+    protocol = HadamardCoefficients(numbered(4, 2), k=2, epsilon=1.3)
+    table = protocol.simulate(np.arange(5, 13) * 10_000, rng=3)["a", "b"]
+    total, variance, shrunk = np.ones(8), np.zeros(8), np.tanh(1.3 / 2)
+    for block in table.blocks:
+        signs = 1 - 2 * np.array(block.question.classes)
+        total += signs * (2 * block.tally.counts[0] / block.n - 1) / shrunk
+        variance += (1 / shrunk**2 - (signs @ table.estimate.ravel()) ** 2) / block.n
+    assert table.estimate.ravel() == pytest.approx(total / 8, abs=1e-12)
+    assert table.estimate.sum() == pytest.approx(1, abs=1e-12)
+    assert table.estimate.min() > 0
+    assert np.diagonal(table.covariance) * (table.n - 1) / table.n == pytest.approx(variance / 64, rel=1e-9)
+
+
+@pytest.mark.parametrize("mix", [(5, 2), (2, 3, 2)], ids=str)
+def test_without_noise_respondents_who_are_all_alike_are_found(mix: tuple[int, ...]) -> None:
+    domain = numbered(*mix)
+    protocol = HadamardCoefficients(domain, k=len(mix), epsilon=60.0)
+    for cell, codes in enumerate(np.ndindex(*mix)):
+        frame = domain.decode(np.repeat([codes], 200, axis=0))
+        (table,) = protocol.collect(frame, rng=1)
+        for method in ("unbiased", "gls", "mle"):
+            found = table.estimated_by(method).estimate.ravel()
+            assert found == pytest.approx(np.eye(domain.size())[cell], abs=1e-6)
+
+
+SMALL = HadamardCoefficients(numbered(2, 3), k=2, epsilon=3.0)
+THREE = pd.DataFrame({"a": [0, 1, 1], "b": [2, 0, 1]})
+
+
+def tallies_of(tables: TableSet) -> tuple[int, ...]:
+    return tuple(count for block in tables["a", "b"].blocks for count in block.tally.counts.tolist())
+
+
+@lru_cache(maxsize=1)
+def exact_law() -> Law:
+    """Return the law of the tallies of all coefficients, by every order, every first coefficient and every lie."""
+    names, truth = SMALL.coefficients, float(exact_channel(SMALL.mechanism_for("a"))[0][b"\x00"])
+    records = [THREE.iloc[member].to_dict() for member in range(3)]
+    schedules = list(product(permutations(records), range(len(names))))
+    law: Law = defaultdict(float)
+    for (order, first), lies in product(schedules, product([0, 1], repeat=3)):
+        counts = np.zeros((len(names), 2), dtype=int)
+        for place, (record, lie) in enumerate(zip(order, lies, strict=True)):
+            coefficient = (first + place) % len(names)
+            counts[coefficient, parity_of(names[coefficient], record) ^ lie] += 1
+        law[tuple(counts.ravel().tolist())] += truth ** (3 - sum(lies)) * (1 - truth) ** sum(lies) / len(schedules)
+    return law
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_three_respondents_have_the_exact_law(path: str) -> None:
+    law, rng, (verb, population_of) = exact_law(), np.random.default_rng(2026), PATHS[path]
+    assert sum(law.values()) == pytest.approx(1, abs=1e-12)
+    population = population_of(SMALL.domain, THREE)
+    seen = Counter(tallies_of(getattr(SMALL, verb)(population, rng)) for _ in range(700))
+    assert fit_pvalue(seen, law) > FALSE_FAILURE_RATE
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1, 4.0])
+def test_the_level_is_that_of_a_single_bit(domain: Domain, epsilon: float) -> None:
+    protocol = HadamardCoefficients(domain, epsilon=epsilon)
+    promised = protocol.privacy()
+    assert promised.unit == "a respondent's whole record"
+    assert epsilon - 1e-9 < promised.epsilon <= epsilon
+    assert set(promised.per_group) == {"age × sex", "age × car", "sex × car"}
+    for asked in protocol._asked:
+        channel = exact_channel(asked.mechanism)
+        cells = [channel[answer] for answer in asked.question.classes]
+        assert strict_epsilon(worst_ratio(cells)) == promised.epsilon
+    assert set(promised.per_group.values()) == {promised.epsilon}
+
+
+def test_the_assignment_is_balanced(domain: Domain, people: pd.DataFrame) -> None:
+    protocol = HadamardCoefficients(domain, epsilon=1.0)
+    for n in (5, 100):
+        asked = protocol.reports(people.head(n), rng=1)["group"].value_counts().reindex(protocol.coefficients)
+        sizes = asked.fillna(0)
+        assert (sizes.sum(), sizes.max() - sizes.min() <= 1) == (n, True)
+
+
+def test_the_same_answers_stand_behind_all_tables_around_their_attributes(domain: Domain, people: pd.DataFrame) -> None:
+    protocol = HadamardCoefficients(domain, epsilon=2.0)
+    rows = protocol.reports(people, rng=1)
+    tables = protocol.tables(rows)
+    for table in tables:
+        attributes = rows["group"].map(lambda name: {part.split("[")[0] for part in name.split(" × ")})
+        assert table.n == sum(own <= set(table.attributes) for own in attributes)
+    of_sex = [
+        {(block.n, tuple(block.tally.counts)) for block in tables["sex", other].blocks} for other in ("age", "car")
+    ]
+    answers = rows.loc[rows["group"] == "sex[1]", "report"].astype(int)
+    assert (len(answers), tuple(np.bincount(answers, minlength=2))) in of_sex[0] & of_sex[1]
+
+
+def test_rows_that_travelled_count_like_collect(domain: Domain, people: pd.DataFrame) -> None:
+    protocol = HadamardCoefficients(domain, epsilon=1.0)
+    rows, expected = protocol.reports(people.head(400), rng=5), protocol.collect(people.head(400), rng=5)
+    assert list(rows.columns) == ["protocol", "collection", "number", "group", "report", "simulated"]
+    assert set(rows["group"]) == set(protocol.coefficients)
+    assert set(rows["report"]) == {"0", "1"}
+    assert same(protocol.tables(rows.sample(frac=1, random_state=1)), expected)
+    assert same(protocol.tables(pd.read_csv(StringIO(rows.to_csv(index=False)))), expected)
+    secret = protocol.reports(people.head(400))
+    assert not protocol.tables(secret).simulated
+    assert protocol.tables(rows).simulated
+
+
+def test_foreign_and_impossible_rows_are_refused(domain: Domain, people: pd.DataFrame) -> None:
+    protocol = HadamardCoefficients(domain, epsilon=1.0)
+    rows = protocol.reports(people.head(30), rng=1)
+    spoiled = rows.astype(object)
+    spoiled.loc[17, "report"] = "2"
+    foreign = HadamardCoefficients(domain, epsilon=2.0).reports(people.head(30), rng=1)
+    wider = HadamardCoefficients(domain, k=3, epsilon=1.0).reports(people.head(30), rng=1)
+    cases = {
+        r"the report 2 in row 17\. Allowed: reports that RR\(k=2": spoiled,
+        r"30 rows of another protocol": foreign,
+        r"30 rows of another protocol, the first": wider,
+        r"row 0 answers the group 'age'": rows.assign(group="age"),
+    }
+    for told, bad in cases.items():
+        with pytest.raises(ReportError, match=told):
+            protocol.tables(bad)
+
+
+def test_two_halves_add_up_to_the_whole(domain: Domain, people: pd.DataFrame) -> None:
+    protocol = HadamardCoefficients(domain, epsilon=2.0)
+    rows = protocol.reports(people, rng=1)
+    halves = protocol.tables(rows.iloc[:1000]) + protocol.tables(rows.iloc[1000:])
+    assert same(halves, protocol.tables(rows))
+    assert same(TableSet.from_json(halves.to_json()), halves)
+
+
+def test_protocols_travel_as_json(domain: Domain, people: pd.DataFrame) -> None:
+    for k in (1, 2, 3):
+        protocol = HadamardCoefficients(domain, k=k, epsilon=0.7)
+        again = HadamardCoefficients.from_json(protocol.to_json())
+        assert again == protocol
+        assert again.to_json() == protocol.to_json()
+        assert same(again.tables(protocol.reports(people, rng=1)), protocol.collect(people, rng=1))
+    marks = [HadamardCoefficients(domain, k=k, epsilon=e).fingerprint() for k, e in product((1, 2, 3), (1, 2))]
+    assert len(set(marks)) == 6
+    whole = HadamardCoefficients(domain, epsilon=1.0).to_json()
+    body = json.loads(whole)["body"]
+    damaged = [sealed("protocol", 1, body | change) for change in ({"k": 0}, {"epsilon": None}, {"groups": []})]
+    for text in [*damaged, whole[:-1], SampledGroups(domain, epsilon=1.0).to_json(), "{}"]:
+        with pytest.raises(LdpstatsError, match=r"not a saved protocol|a saved protocol of the kind"):
+            HadamardCoefficients.from_json(text)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_all_methods_and_tests_work_on_the_tables(domain: Domain, people: pd.DataFrame, k: int) -> None:
+    protocol = HadamardCoefficients(domain, k=k, epsilon=3.0)
+    cells = domain.cells(domain.encode(people), domain.names)
+    joint = 40 * np.bincount(cells, minlength=12)
+    truth = (joint / joint.sum()).reshape(domain.shape)
+    tables = protocol.simulate(joint, rng=1)
+    for table in tables:
+        away = tuple(axis for axis, name in enumerate(domain.names) if name not in table.attributes)
+        for method in ("unbiased", "gls", "mle"):
+            found = table.estimated_by(method)
+            # 4.9 standard errors: a false-failure rate of 1e-6 for each cell
+            assert np.all(np.abs(found.estimate - truth.sum(axis=away)) < 4.9 * found.std_err)
+        proper = table.estimated_by("mle").estimate
+        assert (proper.min() >= 0, proper.sum()) == (True, pytest.approx(1))
+    if k == 2:
+        assert independence_test(tables["sex", "car"]).pvalue < 1e-6
+        assert independence_test(tables["age", "car"]).pvalue > 1e-6
+    if k == 3:
+        assert conditional_independence_test(next(iter(tables)), "sex", "car", given="age").pvalue < 1e-6
+
+
+def mean_variance(protocol: Any, name: str) -> float:
+    """Return the exact variance of a cell of the unbiased tables, on average, times the number of respondents."""
+    variances, share = [], 1 / len(protocol._units)
+    for table in protocol.simulate(np.ones(protocol.domain.shape, dtype=int)):
+        joint = network(name).pair(*table.attributes).ravel()
+        pooled = LinearPooling([Sized(block, share) for block in table.blocks]).covariance(joint)
+        variances.append(np.diagonal(pooled))
+    return float(np.concatenate(variances).mean())
+
+
+@pytest.mark.parametrize(("name", "ratios"), [("asia", (0.42, 0.51, 0.75, 1.14)), ("survey", (0.62, 0.73, 1.24, 2.26))])
+def test_the_variance_beside_sampled_groups_is_as_stated(name: str, ratios: tuple[float, ...]) -> None:
+    domain = network(name).domain
+    for epsilon, ratio in zip((0.5, 1, 2, 4), ratios, strict=True):
+        hadamard, sampled = HadamardCoefficients(domain, epsilon=epsilon), SampledGroups(domain, epsilon=epsilon)
+        assert mean_variance(hadamard, name) / mean_variance(sampled, name) == pytest.approx(ratio, abs=0.005)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_few_or_no_respondents(domain: Domain, people: pd.DataFrame, n: int) -> None:
+    protocol = HadamardCoefficients(domain, epsilon=1.0)
+    for tables in (protocol.collect(people.head(n), rng=1), protocol.tables(protocol.reports(people.head(n), rng=1))):
+        assert len(tables) == 3
+        assert max(table.n for table in tables) <= n
+        assert "privacy" in tables.summary()
+        with pytest.raises(NotIdentifiedError):
+            _ = tables["sex", "car"].estimate
+
+
+def test_groups_are_all_of_one_size_in_the_order_of_views(domain: Domain) -> None:
+    for k in (1, 2, 3):
+        protocol = HadamardCoefficients(domain, k=k, epsilon=1.0)
+        assert protocol.groups == SampledGroups(domain, k=k, epsilon=1.0).groups
+        assert [table.attributes for table in empty_tables(protocol)] == list(protocol.groups)
+        subsets = [names for size in range(1, k + 1) for names in combinations(domain.names, size)]
+        assert {protocol.mechanism_for(names) for names in subsets} == {RR(2, 1.0)}
+    with pytest.raises(LdpstatsError, match=r"the group .*'age',\), \('sex',\), \('car',\), \('age', 'sex'\)"):
+        HadamardCoefficients(domain, k=2, epsilon=1.0).mechanism_for(domain.names)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "groups of nothing": ({"k": 0}, "k = 0"),
+    "groups larger than the domain": ({"k": 4}, "groups of 4 out of 3 attributes"),
+    "no epsilon": ({"epsilon": 0}, "epsilon = 0"),
+    "a frame for a domain": ({"domain": pd.DataFrame({"a": [1, 2]})}, "Domain.from_frame"),
+    "a table too large": ({"domain": numbered(33, 33)}, "a group with 1,089 cells"),
+    "attributes named like coefficients": (
+        {"domain": Domain(dict.fromkeys(["a", "b", "a[1] × b"], (0, 1)))},
+        "one label",
+    ),
+    "groups that share a label": ({"domain": Domain(dict.fromkeys(["a", "a × b", "b × c", "c"], (0, 1)))}, "one label"),
+}
+
+
+@pytest.mark.parametrize(("options", "told"), REFUSED.values(), ids=REFUSED)
+def test_impossible_protocols_are_refused(domain: Domain, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(LdpstatsError, match="Allowed: ") as refusal:
+        HadamardCoefficients(**({"domain": domain, "epsilon": 1.0} | options))
+    assert told in str(refusal.value)

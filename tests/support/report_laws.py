@@ -1,0 +1,28 @@
+"""What one report can add to a tally, and how likely, written out from the definition of its noise."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.noise import MultinomialNoise, NoiseModel, SummedSupport
+
+
+def report_law(noise: NoiseModel) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return what one report can add to a tally, a row each, and its chance given each value, from scratch."""
+    values = range(noise.cells)
+    if isinstance(noise, MultinomialNoise):
+        return np.eye(noise.outputs, dtype=int), noise.channel.matrix().T
+    if isinstance(noise, SummedSupport):
+        rows, law = report_law(noise.support)
+        ends = np.cumsum(noise.sizes)
+        # the last value of a class stands for all of them
+        return np.stack([one.sum(axis=1) for one in np.split(rows, ends[:-1], axis=1)], axis=1), law[:, ends - 1]
+    if noise.size is None:
+        rows = np.array(list(product((0, 1), repeat=noise.cells)))
+        bits = np.where(np.eye(noise.cells), noise.p, noise.q)
+        return rows, np.stack([np.where(rows, bits[x], 1 - bits[x]).prod(axis=1) for x in values], axis=1)
+    rows = np.array([[int(v in chosen) for v in values] for chosen in combinations(values, noise.size)])
+    return rows, np.where(rows == 1, noise.p / rows.sum(axis=0), (1 - noise.p) / (1 - rows).sum(axis=0))
