@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, ParamSpec
 
 import click
 
-from ldpstats.datasets import NETWORKS
-from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 
 if TYPE_CHECKING:
@@ -21,8 +19,10 @@ if TYPE_CHECKING:
 
 Parameters = ParamSpec("Parameters")
 
+_NETWORKS = "survey, asia, sachs, child or alarm"
 
-def _told_plainly(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
+
+def _errors_as_messages(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
     """Show an error of this package as a message instead of a traceback."""
 
     @wraps(command)
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--network", default="survey", show_default=True, type=click.Choice(NETWORKS), help="Who is asked.")
+@click.option("--network", default="survey", show_default=True, help=f"Who is asked: {_NETWORKS}.")
 @click.option("--n", default=100_000, show_default=True, type=click.IntRange(min=1), help="How many respondents.")
 @click.option("--epsilon", default=2.0, show_default=True, help="Strict privacy level of every respondent.")
 @click.option("--mechanism", default="auto", show_default=True, help="A name from `ldpstats mechanisms`, or auto.")
@@ -54,7 +54,7 @@ def main() -> None:
     help="The demonstration is a simulation: same seed, same result.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-@_told_plainly
+@_errors_as_messages
 def demo(network: str, n: int, epsilon: float, mechanism: str, seed: int, as_json: bool) -> None:
     """From a questionnaire to p-values, on simulated respondents."""
     from ldpstats.demo import demonstrate
@@ -66,7 +66,7 @@ def demo(network: str, n: int, epsilon: float, mechanism: str, seed: int, as_jso
 @main.command()
 @click.option("--k", default=16, show_default=True, type=click.IntRange(min=2), help="How many values.")
 @click.option("--epsilon", default=1.0, show_default=True, help="The privacy level asked for.")
-@_told_plainly
+@_errors_as_messages
 def mechanisms(k: int, epsilon: float) -> None:
     """List the mechanisms with their exact privacy, cost and variance."""
     from ldpstats.mechanisms import mechanisms as all_mechanisms
@@ -143,8 +143,7 @@ def _audited(
     seed: int | None,
 ) -> list[Audit]:
     """Audit one mechanism or all, in one setting or along a walk; each audit gets its share of what may err."""
-    from ldpstats.auditing import audit as audit_one
-    from ldpstats.auditing import audits
+    from ldpstats.auditing import audit as audit_one, audits
     from ldpstats.mechanisms import REGISTRY, mechanism
 
     if every == (name is not None):
@@ -175,7 +174,7 @@ def _audited(
 @click.option("--n", default=None, type=click.IntRange(min=1), help="How many respondents.")
 @click.option("--mechanism", multiple=True, help="A name from `ldpstats mechanisms`; again for more.  [default: all]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-@_told_plainly
+@_errors_as_messages
 def plan(
     shape: str | None,
     domain: Path | None,
@@ -188,7 +187,8 @@ def plan(
     as_json: bool,
 ) -> None:
     """How many respondents, which level or what power: give two of the three."""
-    from ldpstats.inference.planning.plans import plan as planned
+    from ldpstats.domain import Domain
+    from ldpstats.inference import plan as planned
 
     if (shape is None) == (domain is None):
         raise LdpstatsError("a shape and a domain" if shape else "neither a shape nor a domain", "one of the two")

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from ldpstats import Domain
 from ldpstats.cli import main
+from ldpstats.datasets import NETWORKS
 from ldpstats.inference.planning.plans import plan
 from ldpstats.mechanisms import GRR, REGISTRY
 
@@ -44,6 +45,10 @@ def test_demo_in_json_says_the_same_and_is_reproducible() -> None:
     assert {"estimate", "std_err"} <= set(shown["table"]["cells"][0])
 
 
+def test_help_names_every_network() -> None:
+    assert all(name in run("demo", "--help").output for name in NETWORKS)
+
+
 @pytest.mark.parametrize("mechanism", ["grr", "oue", "ss", "auto"])
 @pytest.mark.parametrize("network", ["asia"])
 def test_demo_takes_other_networks_and_mechanisms(network: str, mechanism: str) -> None:
@@ -61,7 +66,7 @@ def test_demo_takes_other_networks_and_mechanisms(network: str, mechanism: str) 
         (("--epsilon", "nan"), "epsilon = nan"),
         (("--mechanism", "laplace"), "'rr', 'grr', 'sue'"),
         (("--n", "0"), "0 is not in the range x>=1"),
-        (("--network", "moon"), "'survey', 'asia', 'sachs', 'child', 'alarm'"),
+        (("--network", "moon"), "survey, asia, sachs, child, alarm"),
         (("--seed", "-1"), "-1 is not in the range x>=0"),
     ],
 )

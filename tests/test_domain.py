@@ -14,8 +14,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ldpstats.arrays import at_least, counts_array, integers_below, positive_epsilon, significance
 from ldpstats.domain import Domain

@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import GRR, REGISTRY, Mechanism

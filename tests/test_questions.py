@@ -9,8 +9,7 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ldpstats.domain import Domain
 from ldpstats.errors import DomainError, LdpstatsError

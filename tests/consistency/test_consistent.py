@@ -14,8 +14,7 @@ import pytest
 from consistency_speed import disagreement
 from scipy.linalg import block_diag, null_space
 from scipy.optimize import linprog
-from scipy.stats import chi2
-from scipy.stats import t as student
+from scipy.stats import chi2, t as student
 
 from ldpstats import GRR, Domain, LdpstatsError, PrivacyStatement, SampledGroups, Table, TableSet
 from ldpstats.consistency import programs

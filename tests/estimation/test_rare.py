@@ -11,8 +11,7 @@ import pytest
 from interval_coverage import truths
 from rare_cells import Rare, cells, comparisons, dependence, every_tally, held, measure, tallies
 from scipy.optimize import brentq, minimize
-from scipy.stats import binom, poisson
-from scipy.stats import norm as normal
+from scipy.stats import binom, norm as normal, poisson
 
 import ldpstats as ldp
 from ldpstats.arrays import FloatArray

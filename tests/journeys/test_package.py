@@ -15,7 +15,9 @@ import pytest
 import ldpstats as ldp
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("cvxpy", "pgmpy", "numba", "matplotlib", "dask", "statsmodels", "sklearn", "torch")
+HEAVY = {"numpy", "scipy", "pandas", "cvxpy", "pgmpy", "numba", "matplotlib", "dask", "statsmodels", "sklearn", "torch"}
+MODULES = [path.name for path in (ROOT / "ldpstats").glob("*.py")]
+NEEDED = {"numpy", "scipy", "pandas"}
 
 
 def python(*arguments: str, cwd: Path = ROOT, **environment: str) -> str:
@@ -32,10 +34,44 @@ def python(*arguments: str, cwd: Path = ROOT, **environment: str) -> str:
     return done.stdout
 
 
-def test_importing_loads_no_heavy_library() -> None:
-    loaded = json.loads(python("-c", "import json, sys, ldpstats; print(json.dumps(list(sys.modules)))"))
+def libraries(code: str) -> set[str]:
+    """Return the top-level modules that are loaded after some code, printed last."""
+    loaded = python("-c", f"import json, sys; {code}; print(json.dumps(list(sys.modules)))").splitlines()[-1]
+    return {name.partition(".")[0] for name in json.loads(loaded)}
+
+
+def test_importing_loads_no_library() -> None:
+    loaded = libraries("import ldpstats")
     assert "ldpstats" in loaded
-    assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
+    assert not loaded & HEAVY
+
+
+def test_help_loads_no_library() -> None:
+    help_alone = "from ldpstats.cli import main; main(['--help'], standalone_mode=False)"
+    assert not libraries(help_alone) & HEAVY
+
+
+def test_a_table_and_its_test_load_what_they_need() -> None:
+    code = """import ldpstats as ldp; ldp.independence_test(ldp.SampledGroups(ldp.Domain({'a': [0, 1], 'b': [0, 1]}),
+        epsilon=1.0).simulate([[500, 500], [500, 500]], rng=1)['a', 'b'])"""
+    assert not libraries(code.replace("\n", " ")) & (HEAVY - NEEDED)
+
+
+def test_functions_with_the_name_of_a_module_stay_functions() -> None:
+    code = "import ldpstats.views, ldpstats.poisoning, ldpstats.mechanisms.grr, ldpstats as ldp"
+    names = [name for name in ldp.__all__ if (ROOT / "ldpstats" / name).exists() or f"{name}.py" in MODULES]
+    assert {"views", "poisoning", "mechanisms"} <= set(names)
+    shown = python("-c", f"{code}; print([callable(getattr(ldp, name)) for name in {names}])")
+    assert shown.strip() == str([True] * len(names))
+
+
+def test_every_name_is_there_and_every_mechanism_by_its_own() -> None:
+    assert all(getattr(ldp, name) is not None for name in ldp.__all__)
+    for name in ("LGRR", "LOSUE", "CMS", "OpenRR", "OneHotCMS"):
+        assert name not in ldp.__all__
+        assert getattr(ldp, name).__name__ == name
+    with pytest.raises(AttributeError):
+        ldp.Nothing  # noqa: B018  # looking is what fails
 
 
 @pytest.fixture(scope="module")

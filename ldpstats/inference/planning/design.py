@@ -21,8 +21,7 @@ from ldpstats.inference.engine.detectability import (
     product_of,
     report_information,
 )
-from ldpstats.mechanisms import Mechanism, best_name
-from ldpstats.mechanisms import mechanism as named_mechanism
+from ldpstats.mechanisms import Mechanism, best_name, mechanism as named_mechanism
 from ldpstats.noise import NoiseModel
 
 USUAL_POWER = 0.8

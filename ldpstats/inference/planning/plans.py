@@ -30,8 +30,7 @@ from ldpstats.inference.planning.design import (
     target_power,
     uniform_margins,
 )
-from ldpstats.mechanisms import GRID_LEVEL, recommend
-from ldpstats.mechanisms import mechanism as named_mechanism
+from ldpstats.mechanisms import GRID_LEVEL, mechanism as named_mechanism, recommend
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of
 
 _LEAST_LEVEL = 1e-3
