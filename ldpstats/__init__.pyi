@@ -1,0 +1,81 @@
+"""What `import ldpstats as ldp` offers. Types that extensions are made of stand in `ldpstats.extend`."""
+
+from .auditing import Audit as Audit, audit as audit
+from .consistency import make_consistent as make_consistent, reconstruct as reconstruct
+from .domain import Domain as Domain
+from .errors import (
+    DomainError as DomainError,
+    LdpstatsError as LdpstatsError,
+    NotIdentifiedError as NotIdentifiedError,
+    ReportError as ReportError,
+)
+from .inference import (
+    Association as Association,
+    Effect as Effect,
+    Hypothesis as Hypothesis,
+    HypothesisResult as HypothesisResult,
+    LogLinearFit as LogLinearFit,
+    MonteCarlo as MonteCarlo,
+    Plan as Plan,
+    PowerCurve as PowerCurve,
+    PublishedResult as PublishedResult,
+    association as association,
+    conditional_independence_test as conditional_independence_test,
+    goodness_of_fit_test as goodness_of_fit_test,
+    homogeneity_test as homogeneity_test,
+    independence_test as independence_test,
+    independence_tests as independence_tests,
+    joint_independence_test as joint_independence_test,
+    log_linear_model as log_linear_model,
+    marginal_homogeneity_test as marginal_homogeneity_test,
+    mutual_information as mutual_information,
+    naive_test as naive_test,
+    no_three_way_interaction_test as no_three_way_interaction_test,
+    odds_ratio as odds_ratio,
+    plan as plan,
+    power as power,
+    power_curve as power_curve,
+    proportion_difference as proportion_difference,
+    published as published,
+    risk_difference as risk_difference,
+    risk_ratio as risk_ratio,
+    sample_size as sample_size,
+    symmetry_test as symmetry_test,
+    trend_test as trend_test,
+    two_step_test as two_step_test,
+)
+from .mechanisms import (
+    BLH as BLH,
+    GRR as GRR,
+    HR as HR,
+    OLH as OLH,
+    OUE as OUE,
+    RAPPOR as RAPPOR,
+    RR as RR,
+    SHE as SHE,
+    SS as SS,
+    SUE as SUE,
+    THE as THE,
+    DBitFlip as DBitFlip,
+    Memo as Memo,
+    mechanism as mechanism,
+    mechanisms as mechanisms,
+    recommend as recommend,
+)
+from .poisoning import Poisoning as Poisoning, poisoning as poisoning, poisoning_table as poisoning_table
+from .privacy import PrivacyStatement as PrivacyStatement
+from .protocols import (
+    RRBA as RRBA,
+    CentralGaussian as CentralGaussian,
+    CentralLaplace as CentralLaplace,
+    HadamardCoefficients as HadamardCoefficients,
+    PerAttribute as PerAttribute,
+    ProductDomain as ProductDomain,
+    SampledGroups as SampledGroups,
+    WholeView as WholeView,
+    rrba as rrba,
+)
+from .tables import Table as Table, TableSet as TableSet
+from .views import ViewsCertificate as ViewsCertificate, certify_views as certify_views, views as views
+
+__version__: str
