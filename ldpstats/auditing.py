@@ -14,7 +14,7 @@ from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.randomness import Rng, generator
 
 if TYPE_CHECKING:
-    from ldpstats.conformance.events import Outcome
+    from ldpstats.conformance.events import EventFrequencies
 
 _MOST_ENUMERATED = 9
 """Values up to which enumeration is tried; it stops by itself where the sampler takes too many courses."""
@@ -295,7 +295,7 @@ class _Shown:
 
     bound: float
     event: str
-    outcome: Outcome
+    outcome: EventFrequencies
     simulated: bool
 
     def power_beyond(self, claimed: float, confidence: float) -> tuple[tuple[float, float], ...]:

@@ -253,7 +253,7 @@ def test_the_power_is_that_of_all_outcomes_enumerated(
     q = p * math.exp(-level)
     shown = np.array([[level_shown(i, n, j, rival_n, confidence) for j in range(rival_n + 1)] for i in range(n + 1)])
     law = np.outer(binom.pmf(np.arange(n + 1), n, p), binom.pmf(np.arange(rival_n + 1), rival_n, q))
-    outcome = events.Outcome(hits, n, rival_hits, rival_n)
+    outcome = events.EventFrequencies(hits, n, rival_hits, rival_n)
     assert outcome.power(level, claimed, confidence) == pytest.approx(law[shown > claimed].sum(), abs=1e-12)
 
 

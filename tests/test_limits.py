@@ -28,7 +28,7 @@ from ldpstats.mechanisms.base import Mechanism
 from ldpstats.noise import (
     AdditiveNoise,
     CohortChannel,
-    HadamardCoefficients,
+    HadamardRandomizedResponse,
     HadamardResponse,
     MultinomialNoise,
     NoiseModel,
@@ -121,7 +121,7 @@ def models() -> list[NoiseModel]:
         MultinomialNoise(TruthOrFake(0.4, (0.1, 0.2, 0.3, 0.2, 0.2))),
         MultinomialNoise(CohortChannel(codes, 2, 0.75)),
         MultinomialNoise(HadamardResponse(5, 3, 4, 0.8)),
-        MultinomialNoise(HadamardCoefficients(5, 0.75)),
+        MultinomialNoise(HadamardRandomizedResponse(5, 0.75)),
     ]
 
 

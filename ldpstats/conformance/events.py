@@ -128,16 +128,16 @@ def best_event(sample: Sample) -> Event:
     return max(events, key=lambda one: one.worth)
 
 
-def level_of(event: Event, sample: Sample, confidence: float) -> tuple[float, Outcome]:
+def level_of(event: Event, sample: Sample, confidence: float) -> tuple[float, EventFrequencies]:
     """Return the level that the event shows in a sample that did not choose it, and how often it happened there."""
     happened = event.happened(sample)
     own, rival = (happened[sample.values == value] for value in (event.value, event.rival))
-    outcome = Outcome(int(own.sum()), own.size, int(rival.sum()), rival.size)
+    outcome = EventFrequencies(int(own.sum()), own.size, int(rival.sum()), rival.size)
     return level_shown(outcome.hits, outcome.n, outcome.rival_hits, outcome.rival_n, confidence), outcome
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EventFrequencies:
     """How often an event happened among the reports of its value, and of the rival."""
 
     hits: int

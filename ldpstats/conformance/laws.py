@@ -16,7 +16,7 @@ from ldpstats.conformance.courses import Law
 from ldpstats.conformance.enumeration import decoded, exact_channel, representatives
 from ldpstats.mechanisms import Mechanism
 
-Outcome = TypeVar("Outcome", bound=Hashable)
+Observed = TypeVar("Observed", bound=Hashable)
 
 _COMMON = 10
 _RENUMBERED, _NARROW = 1 << 31, 1 << 16
@@ -62,7 +62,7 @@ def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
     return number
 
 
-def fit_pvalue(seen: Mapping[Outcome, int], law: Mapping[Outcome, float]) -> float:
+def fit_pvalue(seen: Mapping[Observed, int], law: Mapping[Observed, float]) -> float:
     """Return the p-value of Pearson's χ² against an exact law: 0 if something impossible was seen, nan if all is rare.
 
     Outcomes that are expected fewer than ten times are taken together.

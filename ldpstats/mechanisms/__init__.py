@@ -3,9 +3,8 @@
 from ldpstats.mechanisms.base import GRID_LEVEL, Mechanism, ReportFormat, Reports, joint_ratio
 from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
-from ldpstats.mechanisms.fakes import FakeResponse, fake_numerators, least_fake
 from ldpstats.mechanisms.grr import GRR, RR
-from ldpstats.mechanisms.hadamard import HR, HRR
+from ldpstats.mechanisms.hadamard_response import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
 from ldpstats.mechanisms.longitudinal import Longitudinal
@@ -13,11 +12,12 @@ from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
 from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo
 from ldpstats.mechanisms.open_alphabet import OpenRAPPOR, OpenRR
-from ldpstats.mechanisms.projection import SHist
+from ldpstats.mechanisms.random_projection import SHist
 from ldpstats.mechanisms.rappor import RAPPOR
 from ldpstats.mechanisms.registry import REGISTRY, best_name, mechanism, mechanisms, recommend
 from ldpstats.mechanisms.sketch import CMS, HCMS
 from ldpstats.mechanisms.ss import SS
+from ldpstats.mechanisms.truth_or_fake import FakeResponse, fake_numerators, least_fake
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
 
 __all__ = [

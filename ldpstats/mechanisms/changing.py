@@ -23,7 +23,7 @@ _NEARLY = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class IndependentPart:
     """A part of every report that is independent of the other parts, given the values.
 
     Parameters
@@ -41,7 +41,7 @@ class Part:
     copies: int = 1
 
 
-Parts: TypeAlias = Callable[[int], Sequence[Part]]
+Parts: TypeAlias = Callable[[int], Sequence[IndependentPart]]
 """The parts of a report, for a respondent who only ever has the first so many values."""
 Path: TypeAlias = tuple[tuple[int, int], ...]
 """Which values of two sequences meet, stretch by stretch."""
@@ -144,7 +144,7 @@ def _visited(course: Course) -> int:
     return 1 + max(max(pair) for pair, _ in course)
 
 
-def _log_ratios(part: Part, course: Course) -> tuple[NDArray[np.int64], FloatArray]:
+def _log_ratios(part: IndependentPart, course: Course) -> tuple[NDArray[np.int64], FloatArray]:
     """Return all numbers of reports of each kind in each stretch, and the logarithms of their ratios."""
     kinds = len(part.shown[0])
     choices = [_compositions(length, kinds) for _, length in course]
@@ -154,7 +154,7 @@ def _log_ratios(part: Part, course: Course) -> tuple[NDArray[np.int64], FloatArr
     return states, one - other
 
 
-def _log_probabilities(part: Part, course: Course, states: NDArray[np.int64], side: int) -> FloatArray:
+def _log_probabilities(part: IndependentPart, course: Course, states: NDArray[np.int64], side: int) -> FloatArray:
     shown = np.log(_shares(part.shown))
     total = np.zeros(len(states))
     for value, own in _stretches(course, side).items():
@@ -164,12 +164,12 @@ def _log_probabilities(part: Part, course: Course, states: NDArray[np.int64], si
     return total
 
 
-def _ratio(part: Part, course: Course, state: list[list[int]]) -> Fraction:
+def _ratio(part: IndependentPart, course: Course, state: list[list[int]]) -> Fraction:
     one, other = (_probability(part, course, state, side) for side in (0, 1))
     return one / other
 
 
-def _probability(part: Part, course: Course, state: list[list[int]], side: int) -> Fraction:
+def _probability(part: IndependentPart, course: Course, state: list[list[int]], side: int) -> Fraction:
     """Return the probability of the reports, but for a factor that depends on the number of rounds alone."""
     total = Fraction(1)
     for value, own in _stretches(course, side).items():

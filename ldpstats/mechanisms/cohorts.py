@@ -17,7 +17,7 @@ from ldpstats.grid import GRID, exp_below, favoured_numerator, numerator_at_leas
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.mechanisms.bits import bit_counts, clean_padding, set_bits
 from ldpstats.mechanisms.codes import Codes, most_differing
-from ldpstats.mechanisms.single import SingleOutput
+from ldpstats.mechanisms.single_output import SingleOutput
 from ldpstats.noise import CohortChannel, MultinomialNoise, RevealedBits
 from ldpstats.randomness import Draws
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, favoured_numerator
 from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.single import SingleOutput
+from ldpstats.mechanisms.single_output import SingleOutput
 from ldpstats.noise import MultinomialNoise, TruthOrFake
 from ldpstats.randomness import Draws
 

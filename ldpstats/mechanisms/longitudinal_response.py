@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, double
 from ldpstats.hashing import symbols_of
-from ldpstats.mechanisms.changing import Part, Parts, changing_ratio
+from ldpstats.mechanisms.changing import IndependentPart, Parts, changing_ratio
 from ldpstats.mechanisms.grr import GRR
 from ldpstats.mechanisms.local_hashing import BLH, OLH, LocalHashing, best_symbols
 from ldpstats.mechanisms.longitudinal import TwoRounds, least_noise
@@ -107,7 +107,7 @@ def _response_parts(symbols: int, truths: tuple[int, int]) -> Parts:
         rows, lies = range(symbols), symbols - 1
         return tuple(tuple(truth * lies if symbol == row else GRID - truth for symbol in rows) for row in rows)
 
-    whole = (Part(responses(truths[0]), responses(truths[1])),)
+    whole = (IndependentPart(responses(truths[0]), responses(truths[1])),)
     return lambda _: whole
 
 

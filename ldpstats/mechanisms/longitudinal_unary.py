@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, double, numerator_at_most
-from ldpstats.mechanisms.changing import Part, changing_ratio
+from ldpstats.mechanisms.changing import IndependentPart, changing_ratio
 from ldpstats.mechanisms.longitudinal import TwoRounds, least_noise
 from ldpstats.mechanisms.unary import OUE, SUE, UE, UnaryEncoding
 from ldpstats.noise import SupportNoise
@@ -75,13 +75,16 @@ class LongitudinalUnary(TwoRounds, UnaryEncoding, Protocol):
         """Return the worst-case ratio of all reports, by enumeration of a bit at a time."""
         return changing_ratio(self._parts, self.k, rounds, changes, others)
 
-    def _parts(self, values: int) -> list[Part]:
+    def _parts(self, values: int) -> list[IndependentPart]:
         """Return the bits of the first values, and one for those of all the others, which are drawn anew as well."""
         shown = tuple((GRID - often, often) for often in (self._pretend, self._show))
         true, other = ((GRID - often, often) for often in (self._keep, self._flip))
-        own = [Part(tuple(true if value == bit else other for value in range(values)), shown) for bit in range(values)]
+        own = [
+            IndependentPart(tuple(true if value == bit else other for value in range(values)), shown)
+            for bit in range(values)
+        ]
         rest = self.k - values
-        return [*own, Part((other,) * values, shown, rest)] if rest else own
+        return [*own, IndependentPart((other,) * values, shown, rest)] if rest else own
 
     def remember(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
         """Draw the permanent bits."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import BoolArray
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.noise import PatternChannel, PatternNoise, SupportNoise
-from ldpstats.noise.patterns import few_patterns
+from ldpstats.noise.pattern_channel import few_patterns
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Draws
 

@@ -16,12 +16,12 @@ from ldpstats.mechanisms.base import Mechanism
 from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
 from ldpstats.mechanisms.grr import GRR, RR
-from ldpstats.mechanisms.hadamard import HR, HRR
+from ldpstats.mechanisms.hadamard_response import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
 from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
 from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSOUE, LSUE, LUE
-from ldpstats.mechanisms.projection import SHist
+from ldpstats.mechanisms.random_projection import SHist
 from ldpstats.mechanisms.rappor import RAPPOR
 from ldpstats.mechanisms.sketch import CMS, HCMS
 from ldpstats.mechanisms.ss import SS

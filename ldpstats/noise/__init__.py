@@ -8,25 +8,25 @@ from typing import Any
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.noise.additive import AdditiveNoise
 from ldpstats.noise.channels import DenseChannel, TruthOrFake
-from ldpstats.noise.cohorts import CohortChannel
-from ldpstats.noise.hadamard import HadamardCoefficients, HadamardResponse
+from ldpstats.noise.cohort_channel import CohortChannel
+from ldpstats.noise.hadamard import HadamardRandomizedResponse, HadamardResponse
 from ldpstats.noise.information import Information, shortest, solve_or_shortest
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.multinomial import MultinomialNoise
 from ldpstats.noise.noisy_counts import DiscreteLaplace, NoisyCounts, RoundedGaussian
-from ldpstats.noise.patterns import PatternChannel, PatternNoise
+from ldpstats.noise.pattern_channel import PatternChannel, PatternNoise
+from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.noise.summed import SummedSupport
 from ldpstats.noise.support import SupportNoise
 from ldpstats.noise.tally import Tally, in_brackets, simulation
-from ldpstats.noise.total import Total
 
 __all__ = [
     "AdditiveNoise",
     "CohortChannel",
     "DenseChannel",
     "DiscreteLaplace",
-    "HadamardCoefficients",
+    "HadamardRandomizedResponse",
     "HadamardResponse",
     "Information",
     "MultinomialNoise",
@@ -34,12 +34,12 @@ __all__ = [
     "NoisyCounts",
     "PatternChannel",
     "PatternNoise",
+    "ReportTotal",
     "RevealedBits",
     "RoundedGaussian",
     "SummedSupport",
     "SupportNoise",
     "Tally",
-    "Total",
     "TruthOrFake",
     "in_brackets",
     "noise_from_dict",
@@ -60,7 +60,7 @@ _READERS: Mapping[str, Callable[..., NoiseModel]] = {
     "channel": lambda rows: MultinomialNoise(DenseChannel(tuple(map(tuple, rows)))),
     "cohorts": lambda **parameters: MultinomialNoise(CohortChannel(**parameters)),
     "hadamard-response": lambda **parameters: MultinomialNoise(HadamardResponse(**parameters)),
-    "hadamard-coefficients": lambda **parameters: MultinomialNoise(HadamardCoefficients(**parameters)),
+    "hadamard-coefficients": lambda **parameters: MultinomialNoise(HadamardRandomizedResponse(**parameters)),
 }
 
 

@@ -13,8 +13,8 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import multinomial_covariance
 from ldpstats.noise.information import Information
-from ldpstats.noise.level import log_ratio
-from ldpstats.noise.total import Total
+from ldpstats.noise.privacy_loss import privacy_loss
+from ldpstats.noise.report_total import ReportTotal
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class AdditiveNoise:
     @property
     def epsilon(self) -> float:
         """The level: one entry speaks for the one value as loudly as it can, another one against the other."""
-        return 2 * max(log_ratio(other, true) for other, true in zip(self.weights, self.weights[::-1], strict=True))
+        return 2 * max(privacy_loss(other, true) for other, true in zip(self.weights, self.weights[::-1], strict=True))
 
     @property
     def has_likelihood(self) -> bool:
@@ -161,10 +161,10 @@ class AdditiveNoise:
         none, every = self.debias(np.array([[0.0], [self.largest]]) * np.ones(self.cells))
         return none, every
 
-    def total(self) -> Total:
+    def total(self) -> ReportTotal:
         """Return the law of the sum of a report's entries, which does not depend on the true value."""
         expected = self.cells * self.centre + self.shift
-        return Total(expected, expected, self.cells * self.spread)
+        return ReportTotal(expected, expected, self.cells * self.spread)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""

@@ -13,7 +13,7 @@ from ldpstats.arrays import BoolArray, FloatArray, as_array, whole_cells
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.information import Information
-from ldpstats.noise.level import log_ratio
+from ldpstats.noise.privacy_loss import privacy_loss
 
 # a share of probabilities: what differs by less differs by rounding
 _ALIKE = 1e-12
@@ -119,7 +119,7 @@ class TruthOrFake:
     def epsilon(self) -> float:
         """The level, which is attained at the rarest fake: ln(1 + p / ((1-p) min T))."""
         rarest = (1 - self.truth) * min(self.fake)
-        return log_ratio(self.truth + rarest, rarest)
+        return privacy_loss(self.truth + rarest, rarest)
 
     @property
     def idle(self) -> BoolArray:
@@ -202,7 +202,9 @@ class DenseChannel:
     def epsilon(self) -> float:
         """The level: the largest ratio within a column."""
         matrix = self.matrix()
-        return max(log_ratio(most, least) for most, least in zip(matrix.max(axis=0), matrix.min(axis=0), strict=True))
+        return max(
+            privacy_loss(most, least) for most, least in zip(matrix.max(axis=0), matrix.min(axis=0), strict=True)
+        )
 
     @property
     def idle(self) -> BoolArray:

@@ -17,7 +17,7 @@ from ldpstats.arrays import BoolArray, FloatArray, IntArray, at_least, whole_cel
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large, refuse_too_many_cells
 from ldpstats.noise.information import Information, information_of
-from ldpstats.noise.level import log_ratio
+from ldpstats.noise.privacy_loss import privacy_loss
 
 _PLUS, _MINUS = 0, 1
 
@@ -130,7 +130,7 @@ class HadamardResponse:
     @property
     def epsilon(self) -> float:
         """The level: that of an output in the set of one value, and not in that of another."""
-        return log_ratio(self._high, self._low)
+        return privacy_loss(self._high, self._low)
 
     @property
     def _high(self) -> float:
@@ -252,7 +252,7 @@ class HadamardResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardCoefficients:
+class HadamardRandomizedResponse:
     """A report is a column of a Hadamard matrix, uniform and public, and the sign of the value's entry there.
 
     The value v has row v of the smallest matrix with a row for every value; the sign is kept with probability
@@ -268,7 +268,7 @@ class HadamardCoefficients:
 
     Examples
     --------
-    >>> HadamardCoefficients(cells=2, truth=0.75).matrix()
+    >>> HadamardRandomizedResponse(cells=2, truth=0.75).matrix()
     array([[0.375, 0.125, 0.375, 0.125],
            [0.375, 0.125, 0.125, 0.375]])
     """
@@ -294,7 +294,7 @@ class HadamardCoefficients:
     @property
     def epsilon(self) -> float:
         """The level of the sign."""
-        return log_ratio(self.truth, 1 - self.truth)
+        return privacy_loss(self.truth, 1 - self.truth)
 
     @property
     def _contrast(self) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
 from ldpstats.noise.information import Information
-from ldpstats.noise.total import Total
+from ldpstats.noise.report_total import ReportTotal
 
 
 class NoiseModel(Protocol):
@@ -104,7 +104,7 @@ class NoiseModel(Protocol):
         """Return the noise of the tally whose outputs are added up by class, if it is again a noise model."""
         ...
 
-    def total(self) -> Total | None:
+    def total(self) -> ReportTotal | None:
         """Return the law of what a report adds to the whole tally; None where that is the same for every report."""
         ...
 

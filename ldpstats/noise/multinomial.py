@@ -12,7 +12,7 @@ from ldpstats.arrays import FloatArray
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import Channel, multinomial_covariance, proper
 from ldpstats.noise.information import Information
-from ldpstats.noise.total import Total
+from ldpstats.noise.report_total import ReportTotal
 
 RAREST = 2.0**-64
 """The grid's step: no output of a mechanism is rarer, but a channel in floating point may call it impossible."""
@@ -127,7 +127,7 @@ class MultinomialNoise:
         alone = self.debias(np.eye(self.outputs))
         return alone.min(axis=0), alone.max(axis=0)
 
-    def total(self) -> Total | None:
+    def total(self) -> ReportTotal | None:
         """Give none: every report is one output."""
         return None
 

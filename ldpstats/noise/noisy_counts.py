@@ -16,7 +16,7 @@ from ldpstats.limits import refuse_too_large
 from ldpstats.noise.additive import gls_score
 from ldpstats.noise.channels import multinomial_covariance, proper
 from ldpstats.noise.information import Information
-from ldpstats.noise.total import Total
+from ldpstats.noise.report_total import ReportTotal
 
 _CANCELLED = 1e-12
 """A sum that is a smaller share of its absolute terms has lost too many digits to be called positive."""
@@ -298,9 +298,9 @@ class NoisyCounts:
         """Return zero and one: the curator adds the noise, not the respondents."""
         return np.zeros(self.cells), np.ones(self.cells)
 
-    def total(self) -> Total:
+    def total(self) -> ReportTotal:
         """Return the law of the sum of the counts, per respondent: it is one, and noise."""
-        return Total(1.0, 1.0, self.cells * self.spread)
+        return ReportTotal(1.0, 1.0, self.cells * self.spread)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""

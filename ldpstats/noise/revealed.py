@@ -13,9 +13,9 @@ from ldpstats.arrays import BoolArray, FloatArray, as_array, at_least
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.information import Information, information_of, solve_or_shortest
-from ldpstats.noise.level import log_ratio
+from ldpstats.noise.privacy_loss import privacy_loss
+from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.subsets import uniform_subset_counts
-from ldpstats.noise.total import Total
 
 # the smallest pivot of a Gram matrix of zeros and ones, against the largest, that is not rounding alone
 _SMALLEST_PIVOT = 1e-9
@@ -144,7 +144,7 @@ class RevealedBits:
     @cached_property
     def epsilon(self) -> float:
         """The level: the sum over the revealed bits in which two values differ, at worst."""
-        set_first, set_second = log_ratio(self.keep, self.flip), log_ratio(1 - self.flip, 1 - self.keep)
+        set_first, set_second = privacy_loss(self.keep, self.flip), privacy_loss(1 - self.flip, 1 - self.keep)
         pairs = differing_bits(self.encoding, self.cohorts, self.size)
         return max(first * set_first + second * set_second for first, second in pairs)
 
@@ -315,7 +315,7 @@ class RevealedBits:
     def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
         """Return ln P(report | value) up to a constant: a bit that the value sets tells how it was sent."""
         sent, unset = self._unpaired(tallies)
-        evidence = log_ratio(self.keep, self.flip) * sent - log_ratio(1 - self.flip, 1 - self.keep) * unset
+        evidence = privacy_loss(self.keep, self.flip) * sent - privacy_loss(1 - self.flip, 1 - self.keep) * unset
         likelihoods: FloatArray = evidence @ self._flat
         return likelihoods
 
@@ -339,7 +339,7 @@ class RevealedBits:
         highest = most[:, self._width - self.size :].sum(axis=1).max(axis=0)
         return lowest, highest
 
-    def total(self) -> Total:
+    def total(self) -> ReportTotal:
         """Return the law of how many bits a report sends as set; values whose encodings are heavier send more.
 
         The bits of the encoding among the revealed ones are hypergeometric, and what is sent as set is binomial given
@@ -354,7 +354,7 @@ class RevealedBits:
         variance = float((self.size * coins + self._delta**2 * own).max() + np.ptp(means) ** 2 / 4)
         of_values = means.mean(axis=0)
         sent = np.tile(np.repeat([True, False], self._width), self.cohorts)
-        return Total(float(of_values.min()), float(of_values.max()), variance, sent)
+        return ReportTotal(float(of_values.min()), float(of_values.max()), variance, sent)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""

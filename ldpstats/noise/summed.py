@@ -12,8 +12,8 @@ from ldpstats.arrays import FloatArray, at_least
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.information import Information
+from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.support import SupportNoise
-from ldpstats.noise.total import Total
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class SummedSupport:
         fewest = np.maximum(held - (self.support.cells - sizes), 0) if self.size is not None else np.zeros(self.cells)
         return self.debias(fewest), self.debias(np.minimum(sizes, held))
 
-    def total(self) -> Total | None:
+    def total(self) -> ReportTotal | None:
         """Return the law of how many values a report supports, in whatever classes."""
         return self.support.total()
 

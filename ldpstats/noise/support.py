@@ -12,9 +12,9 @@ from ldpstats.arrays import FloatArray, whole_cells
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.information import Information
-from ldpstats.noise.level import log_ratio
+from ldpstats.noise.privacy_loss import privacy_loss
+from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.subsets import subset_counts, subset_draws
-from ldpstats.noise.total import Total
 
 if TYPE_CHECKING:
     from ldpstats.noise.summed import SummedSupport
@@ -73,8 +73,8 @@ class SupportNoise:
     def epsilon(self) -> float:
         """The level: between a report that supports one value and not the other, and the reverse."""
         if self.size is not None:
-            return log_ratio(self.p * (self.cells - self.size), (1 - self.p) * self.size)
-        return log_ratio(self.p * (1 - self.q), (1 - self.p) * self.q)
+            return privacy_loss(self.p * (self.cells - self.size), (1 - self.p) * self.size)
+        return privacy_loss(self.p * (1 - self.q), (1 - self.p) * self.q)
 
     @property
     def has_likelihood(self) -> bool:
@@ -214,12 +214,12 @@ class SupportNoise:
         law: FloatArray = np.convolve(others, [1 - self.p, self.p])
         return law
 
-    def total(self) -> Total | None:
+    def total(self) -> ReportTotal | None:
         """Return the law of how many values a report supports, which does not depend on the true one."""
         if self.size is not None:
             return None
         expected, others = self.p + (self.cells - 1) * self.q, (self.cells - 1) * self.q * (1 - self.q)
-        return Total(expected, expected, self.p * (1 - self.p) + others)
+        return ReportTotal(expected, expected, self.p * (1 - self.p) + others)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpstats.arrays import as_array, at_least, counts_array
 from ldpstats.errors import ReportError
 from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.patterns import PatternNoise
+from ldpstats.noise.pattern_channel import PatternNoise
 
 
 @dataclass(frozen=True, slots=True, eq=False)

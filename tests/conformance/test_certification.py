@@ -28,7 +28,7 @@ from ldpstats.mechanisms import (
     Mechanism,
     SHist,
 )
-from ldpstats.mechanisms.hadamard import published_blocks
+from ldpstats.mechanisms.hadamard_response import published_blocks
 from ldpstats.randomness import Draws
 
 

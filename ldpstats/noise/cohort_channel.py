@@ -13,7 +13,7 @@ from ldpstats.arrays import BoolArray, FloatArray, IntArray, as_array, at_least
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import MOST_CODES, refuse_too_large
 from ldpstats.noise.information import Information, information_of
-from ldpstats.noise.level import log_ratio
+from ldpstats.noise.privacy_loss import privacy_loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class CohortChannel:
     @property
     def epsilon(self) -> float:
         """The level: ln(truth / lie), if some cohort tells some values apart."""
-        return log_ratio(self.truth, self._lie) if np.any(self.codes != self.codes[:, :1]) else 0.0
+        return privacy_loss(self.truth, self._lie) if np.any(self.codes != self.codes[:, :1]) else 0.0
 
     @property
     def _lie(self) -> float:

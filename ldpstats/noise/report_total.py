@@ -11,7 +11,7 @@ from ldpstats.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Total:
+class ReportTotal:
     """The sum of some entries of a tally, per report.
 
     Parameters

@@ -17,8 +17,8 @@ from ldpstats.limits import MOST_PATTERNS
 from ldpstats.noise.channels import proper
 from ldpstats.noise.information import Information, information_of
 from ldpstats.noise.multinomial import RAREST, MultinomialNoise
+from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.support import SupportNoise
-from ldpstats.noise.total import Total
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class PatternNoise(MultinomialNoise):
         inverse = 1 / np.where(mean == 0, RAREST, mean)
         return self.channel.score(counts * inverse - n, n * inverse)
 
-    def total(self) -> Total | None:
+    def total(self) -> ReportTotal | None:
         """Return the law of how many values a report supports: what its set counts for is its size."""
         of_values = self.by_value.total()
         return None if of_values is None else replace(of_values, weights=self.channel.members.sum(axis=1))

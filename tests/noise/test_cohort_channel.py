@@ -16,8 +16,8 @@ from ldpstats.conformance.laws import counted, fit_pvalue, law_of_tally
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.noise.channels import pulled_back
-from ldpstats.noise.cohorts import CohortChannel
-from ldpstats.noise.hadamard import HadamardCoefficients
+from ldpstats.noise.cohort_channel import CohortChannel
+from ldpstats.noise.hadamard import HadamardRandomizedResponse
 
 RNG = np.random.default_rng(1)
 CHANNELS = {
@@ -139,7 +139,7 @@ def test_values_with_the_same_codes_are_not_identified() -> None:
 def test_least_squares_on_hadamard_codes_is_the_transform_with_the_sum_pulled_to_one() -> None:
     k, truth = 6, 0.7
     cohorts = CohortChannel((hadamard(8)[:, :k] < 0).astype(int), 2, truth)
-    coefficients = HadamardCoefficients(k, truth)
+    coefficients = HadamardRandomizedResponse(k, truth)
     np.testing.assert_allclose(cohorts.matrix(), coefficients.matrix(), rtol=0, atol=1e-15)
     shares = RNG.dirichlet(np.ones(16))
     free = coefficients.invert(shares)

@@ -16,9 +16,9 @@ from ldpstats.errors import ReportError
 from ldpstats.grid import GRID, favoured_numerator, probability
 from ldpstats.limits import MOST_CODES, refuse_too_large
 from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.single import SingleOutput
+from ldpstats.mechanisms.single_output import SingleOutput
 from ldpstats.noise import MultinomialNoise, Tally
-from ldpstats.noise.cohorts import CohortChannel
+from ldpstats.noise.cohort_channel import CohortChannel
 from ldpstats.randomness import Draws
 
 _ROWS_PER_VALUE = 4

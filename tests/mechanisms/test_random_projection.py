@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ldpstats.conformance import ConformanceError, certify, check_named
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.mechanisms import Mechanism
-from ldpstats.mechanisms.hadamard import HRR
-from ldpstats.mechanisms.projection import SHist, _bits
+from ldpstats.mechanisms.hadamard_response import HRR
+from ldpstats.mechanisms.random_projection import SHist, _bits
 from ldpstats.noise import MultinomialNoise, Tally
 from ldpstats.randomness import Draws
 

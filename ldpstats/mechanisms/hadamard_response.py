@@ -13,9 +13,9 @@ from ldpstats.arrays import BoolArray, at_least, positive_epsilon
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, exp_below, favoured_numerator, probability
 from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.single import SingleOutput
+from ldpstats.mechanisms.single_output import SingleOutput
 from ldpstats.noise import MultinomialNoise
-from ldpstats.noise.hadamard import HadamardCoefficients, HadamardResponse, odd, order, places
+from ldpstats.noise.hadamard import HadamardRandomizedResponse, HadamardResponse, odd, order, places
 from ldpstats.randomness import Draws
 
 _LARGEST_TELLING = 64.0
@@ -153,7 +153,7 @@ class HRR(SingleOutput):
     @property
     def noise(self) -> MultinomialNoise:
         """The channel, with its fast transform."""
-        return MultinomialNoise(HadamardCoefficients(self.k, probability(self._truth)))
+        return MultinomialNoise(HadamardRandomizedResponse(self.k, probability(self._truth)))
 
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of the true sign and the other one."""

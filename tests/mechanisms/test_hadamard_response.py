@@ -18,10 +18,17 @@ from ldpstats.conformance.laws import counted, fit_pvalue, law_of_tally
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism
-from ldpstats.mechanisms.hadamard import HR, HRR, _column, published_blocks
+from ldpstats.mechanisms.hadamard_response import HR, HRR, _column, published_blocks
 from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.channels import multinomial_covariance, pulled_back
-from ldpstats.noise.hadamard import HadamardCoefficients, HadamardResponse, odd, places, random_columns, walsh_hadamard
+from ldpstats.noise.hadamard import (
+    HadamardRandomizedResponse,
+    HadamardResponse,
+    odd,
+    places,
+    random_columns,
+    walsh_hadamard,
+)
 from ldpstats.randomness import Draws
 
 RNG = np.random.default_rng(1)
@@ -32,20 +39,20 @@ CHANNELS = {
     "blocks that nobody uses": HadamardResponse(4, 4, 4, 0.5),
     "three blocks": HadamardResponse(20, 3, 8, 0.9),
     "no outputs outside": HadamardResponse(6, 1, 8, 1.0),
-    "coefficients": HadamardCoefficients(3, 0.7),
-    "all coefficients": HadamardCoefficients(8, 0.9),
-    "coefficients without lies": HadamardCoefficients(5, 1.0),
+    "coefficients": HadamardRandomizedResponse(3, 0.7),
+    "all coefficients": HadamardRandomizedResponse(8, 0.9),
+    "coefficients without lies": HadamardRandomizedResponse(5, 1.0),
 }
 CASES = pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
 E = math.e
 RARE = 4 * E / (E - 1) ** 2
 """The n-fold variance of a rare value that the survey gives for HRR at ε = 1."""
 
-Channel = HadamardResponse | HadamardCoefficients
+Channel = HadamardResponse | HadamardRandomizedResponse
 
 
 def from_definition(channel: Channel) -> NDArray[np.float64]:
-    if isinstance(channel, HadamardCoefficients):
+    if isinstance(channel, HadamardRandomizedResponse):
         size = 1 << math.ceil(math.log2(channel.cells))
         signs = hadamard(size)[: channel.cells]
         kept, turned = channel.truth / size, (1 - channel.truth) / size
@@ -106,7 +113,7 @@ def test_the_estimate_of_a_response_is_the_mean_entry_within_the_block_rescaled(
 
 
 def test_the_estimate_of_coefficients_is_the_mean_of_the_signs_times_the_entries_rescaled() -> None:
-    channel = HadamardCoefficients(5, E / (E + 1))
+    channel = HadamardRandomizedResponse(5, E / (E + 1))
     shares = RNG.dirichlet(np.ones(16))
     contrast = (shares[::2] - shares[1::2]) @ hadamard(8)[:, :5] * (E + 1) / (E - 1)
     np.testing.assert_allclose(channel.invert(shares), contrast, rtol=0, atol=1e-13)
@@ -255,13 +262,15 @@ def test_what_is_no_hadamard_response_is_refused(arguments: tuple[int, int, int,
 @pytest.mark.parametrize(("cells", "truth"), [(1, 0.7), (3, 0.5), (3, 1.1), (3, math.nan)])
 def test_what_are_no_hadamard_coefficients_is_refused(cells: int, truth: float) -> None:
     with pytest.raises(LdpstatsError, match="Allowed"):
-        HadamardCoefficients(cells, truth)
+        HadamardRandomizedResponse(cells, truth)
 
 
 @CASES
 def test_channels_have_plain_values_and_do_not_merge(channel: Channel) -> None:
     plain = channel.to_dict()
-    kind = {"hadamard-response": HadamardResponse, "hadamard-coefficients": HadamardCoefficients}[plain.pop("kind")]
+    kind = {"hadamard-response": HadamardResponse, "hadamard-coefficients": HadamardRandomizedResponse}[
+        plain.pop("kind")
+    ]
     assert kind(**plain) == channel
     assert channel.bounds() is None
     assert channel.merged(np.zeros(channel.cells, dtype=int)) is None
@@ -278,11 +287,11 @@ class FirstValueAtRandom(HR):
 
 
 @dataclass(frozen=True, slots=True)
-class SurveyVariance(HadamardCoefficients):
+class SurveyVariance(HadamardRandomizedResponse):
     """The covariance leaves out that columns are sampled."""
 
     def spread(self, mean: Any) -> Any:
-        return HadamardCoefficients.spread(self, mean) - np.eye(self.cells)
+        return HadamardRandomizedResponse.spread(self, mean) - np.eye(self.cells)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray, at_least, positive_epsilon, significance
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.grid import GRID, exp_below, numerator_at_most, probability
-from ldpstats.mechanisms.single import SingleOutput
+from ldpstats.mechanisms.single_output import SingleOutput
 from ldpstats.noise import MultinomialNoise, TruthOrFake
 from ldpstats.privacy import strict_epsilon
 from ldpstats.randomness import Draws, Word
