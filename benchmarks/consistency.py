@@ -24,7 +24,7 @@ from ldpstats.consistency.calm import calm_views
 from ldpstats.consistency.lopub import lopub
 from ldpstats.consistency.measures import jensen_shannon, l2, total_variation
 from ldpstats.consistency.projection import nearest_proper
-from ldpstats.consistency.reconstruction import WAYS
+from ldpstats.consistency.reconstruction import RECONSTRUCTION_METHODS
 from ldpstats.datasets import Network, network
 
 COLUMNS = (("survey", 8_000, 2.0), ("survey", 100_000, 4.0), ("asia", 100_000, 1.0), ("asia", 100_000, 4.0))
@@ -45,13 +45,13 @@ Attributes = tuple[str, ...]
 
 def found(tables: ldp.TableSet, attributes: Attributes, method: str) -> FloatArray:
     """Return a table without its covariance."""
-    target, way = tables.domain.project(attributes), WAYS[method]
+    target, way = tables.domain.project(attributes), RECONSTRUCTION_METHODS[method]
     return way.found(way.telling(list(tables), target)[0], target).proportions
 
 
 def put_together(tables: ldp.TableSet, attributes: Attributes) -> dict[str, FloatArray]:
     """Return the table of these attributes by every way, without covariances."""
-    return {name: found(tables, attributes, name) for name in WAYS}
+    return {name: found(tables, attributes, name) for name in RECONSTRUCTION_METHODS}
 
 
 def errors_of_fours(case: tuple[tuple[str, int, float], int]) -> pd.DataFrame:

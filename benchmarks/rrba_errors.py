@@ -24,7 +24,7 @@ import pandas as pd
 
 from ldpstats.arrays import FloatArray
 from ldpstats.datasets import network
-from ldpstats.estimation.fakes import FakedAnswers
+from ldpstats.estimation.truth_or_fake import TruthOrFakeStack
 from ldpstats.mechanisms import Mechanism, best_name, mechanism
 from ldpstats.noise import MultinomialNoise, TruthOrFake
 from ldpstats.protocols.rrba import RRBA
@@ -73,7 +73,7 @@ def measure(study: Study) -> dict[str, FloatArray]:
         estimates = np.array([table.estimated_by(method).cells.estimate for table in tables])
         errors[method] = RESPONDENTS * np.square(estimates - truth).sum(axis=1)
     if study.p is not None:
-        means = np.array([FakedAnswers.of(table.blocks).mean(truth) for table in tables])
+        means = np.array([TruthOrFakeStack.of(table.blocks).mean(truth) for table in tables])
         errors[GIVEN_FAKES] = (1 - np.square(means).sum(axis=2)).mean(axis=1) / study.p**2
     return errors
 

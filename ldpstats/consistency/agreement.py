@@ -16,7 +16,7 @@ from ldpstats.tables.stacked import Cluster, Part, Stacked, shares, sum_at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class SharedQuantities:
     """What one table holds of the quantities that tables agree on: sums of its cells, and which quantities they are.
 
     Parameters
@@ -30,7 +30,7 @@ class Held:
     places: IntArray
 
 
-def held_in_common(marginals: Sequence[Marginal]) -> list[Held]:
+def shared_quantities(marginals: Sequence[Marginal]) -> list[SharedQuantities]:
     """Return what every table holds of the total and of the marginals that stand in several tables.
 
     Of every marginal only those cells count in which no attribute has its first category: the others follow, by
@@ -50,7 +50,7 @@ def held_in_common(marginals: Sequence[Marginal]) -> list[Held]:
                 first[subset], size = size, size + inner.size
             sums.append(inner[:, None] == one.onto(subset))
             places.append(first[subset] + np.arange(inner.size))
-        found.append(Held(np.concatenate(sums).astype(float), np.concatenate(places)))
+        found.append(SharedQuantities(np.concatenate(sums).astype(float), np.concatenate(places)))
     return found
 
 
@@ -65,11 +65,11 @@ class AgreeingFit:
     Parameters
     ----------
     marginals : sequence of Marginal
-    held : sequence of Held
+    held : sequence of SharedQuantities
         What each of them holds in common with others.
     """
 
-    def __init__(self, marginals: Sequence[Marginal], held: Sequence[Held]) -> None:
+    def __init__(self, marginals: Sequence[Marginal], held: Sequence[SharedQuantities]) -> None:
         self._marginals, self._held = marginals, held
         spreads = [own.sums / one.precision for one, own in zip(marginals, held, strict=True)]
         self._information = [np.linalg.inv(spread @ own.sums.T) for spread, own in zip(spreads, held, strict=True)]

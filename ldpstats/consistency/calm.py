@@ -78,7 +78,7 @@ class CalmDesign:
 
     Parameters
     ----------
-    release : Release
+    release : DesignProblem
         What is to be collected, and for which tables.
     views : tuple of tuples of str
         Each respondent reports one of them.
@@ -99,7 +99,7 @@ class CalmDesign:
         The designs that these views were chosen from.
     """
 
-    release: Release
+    release: DesignProblem
     views: tuple[Group, ...] = field(repr=False)
     made: str
     noise_error: float
@@ -209,7 +209,7 @@ def calm_views(
     >>> len(design.protocol().groups)
     11
     """
-    most, asked = _above_zero(threshold), Release(domain, n, epsilon, k, mechanism)
+    most, asked = _above_zero(threshold), DesignProblem(domain, n, epsilon, k, mechanism)
     considered = tuple(asked.designed(made, groups) for made, groups in asked.candidates())
     within = [one for one in considered if one.error <= most]
     best = min(
@@ -219,7 +219,7 @@ def calm_views(
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class DesignProblem:
     """What is to be collected, and for which tables.
 
     Parameters
@@ -274,7 +274,7 @@ class Release:
 
     def designed(self, made: str, groups: tuple[Group, ...]) -> CalmDesign:
         """Return the errors that are to be expected of these views."""
-        told = _Told.by(self, groups)
+        told = _InteractionVariances.by(self, groups)
         sizes, targets = np.array(self.domain.shape), _subsets(np.arange(len(self.domain)), self.k)
         cells = sizes[targets].prod(axis=1)
         error, sampling, unknown = np.zeros((3, len(targets)))
@@ -291,7 +291,7 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Told:
+class _InteractionVariances:
     """What views together tell about every set of up to k attributes: the variance of a degree of freedom.
 
     It is zero where no view holds the set, and stands in the unit of a table's total squared error; for every order
@@ -302,7 +302,7 @@ class _Told:
     sampling: list[FloatArray]
 
     @classmethod
-    def by(cls, release: Release, groups: tuple[Group, ...]) -> _Told:
+    def by(cls, release: DesignProblem, groups: tuple[Group, ...]) -> _InteractionVariances:
         """Weigh the views by their precision, as least squares does."""
         domain, orders = release.domain, range(release.k + 1)
         precision = [np.zeros(math.comb(len(domain), order)) for order in orders]

@@ -12,9 +12,9 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.blocks import Block
-from ldpstats.consistency.agreement import AgreeingFit, Held, held_in_common
+from ldpstats.consistency.agreeing_programs import nearest_agreeing
+from ldpstats.consistency.agreement import AgreeingFit, SharedQuantities, shared_quantities
 from ldpstats.consistency.marginals import Marginal, marginals_of
-from ldpstats.consistency.programs import nearest_agreeing
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.violation import GAMMA, Violation, absolute_share
 from ldpstats.domain import Domain
@@ -129,7 +129,7 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     share = absolute_share(method, gamma)
     _refuse_unusable(tables)
     marginals = marginals_of(tables)
-    held = held_in_common(marginals)
+    held = shared_quantities(marginals)
     fit = AgreeingFit(marginals, held)
     linear = fit.tables([one.estimate for one in marginals])
     words = " ".join([_WORDS.format(method), *([f"There, {fit.bound}."] if fit.bound else [])])
@@ -168,7 +168,7 @@ def _has_covariance(derived: Estimate) -> bool:
     return np.shape(derived.covariance) == derived.estimate.shape * 2 and bool(np.all(np.isfinite(derived.covariance)))
 
 
-def _nearest(marginals: Sequence[Marginal], held: Sequence[Held], gamma: float) -> list[FloatArray]:
+def _nearest(marginals: Sequence[Marginal], held: Sequence[SharedQuantities], gamma: float) -> list[FloatArray]:
     """Solve the tables that share something together, and every other one by itself."""
     shares = list(map(_shares, held))
     together = list(compress(marginals, shares))
@@ -179,7 +179,7 @@ def _nearest(marginals: Sequence[Marginal], held: Sequence[Held], gamma: float) 
     ]
 
 
-def _shares(own: Held) -> bool:
+def _shares(own: SharedQuantities) -> bool:
     """Say whether a table has attributes in common with another, so that it hears the respondents of both."""
     return own.places.size > 1
 

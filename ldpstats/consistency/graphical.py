@@ -14,7 +14,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray
 from ldpstats.columns import listed
 from ldpstats.consistency.joint import within
-from ldpstats.consistency.junction_tree import Beliefs, JunctionTree, Terms, cells_from_means
+from ldpstats.consistency.junction_tree import Beliefs, JunctionTree, LogLinearTerms, cells_from_means
 from ldpstats.consistency.marginals import Attributes, Marginal, refuse_untold, stacked
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.noise import solve_or_shortest
@@ -68,10 +68,10 @@ def fit_maximum_entropy(marginals: Iterable[Marginal]) -> MaximumEntropy:
         raise LdpstatsError(
             f"{len(given)} marginals of {len(sizes)} attributes, whose model is too large",
             f"at most {MOST_CELLS:,} cells, and {MOST_TERMS:,} terms of the log-linear model",
-            "Take those that bear upon a few attributes: `relevant` chooses them.",
+            "Take those that bear upon a few attributes: `relevant_marginals` chooses them.",
         )
-    terms = Terms.of(tree, groups)
-    known = Known.pooled(terms, given)
+    terms = LogLinearTerms.of(tree, groups)
+    known = EstimatedMeans.pooled(terms, given)
     point, converged = _limit(terms, known)
     return MaximumEntropy(terms, known, point, _misfit(terms, given, point.means), converged)
 
@@ -92,7 +92,7 @@ def weighed_together(marginals: Iterable[Marginal]) -> list[Marginal]:
     """
     given = list(marginals)
     groups = [one.attributes for one in given]
-    terms = Terms.of(JunctionTree.of(groups, _sizes(given)), groups)
+    terms = LogLinearTerms.of(JunctionTree.of(groups, _sizes(given)), groups)
     means = np.linalg.solve(*_equations(terms, given))
     weighed = []
     for one in given:
@@ -107,11 +107,11 @@ class MaximumEntropy:
 
     Parameters
     ----------
-    terms : Terms
+    terms : LogLinearTerms
         The terms of the log-linear model.
-    known : Known
+    known : EstimatedMeans
         What the marginals tell of their means.
-    point : Point
+    point : LogLinearPoint
         Where the fit ended.
     objective : float
         The misfit there.
@@ -119,9 +119,9 @@ class MaximumEntropy:
         Whether the fit ended by its rule.
     """
 
-    terms: Terms
-    known: Known
-    point: Point
+    terms: LogLinearTerms
+    known: EstimatedMeans
+    point: LogLinearPoint
     objective: float
     converged: bool
 
@@ -152,7 +152,7 @@ class MaximumEntropy:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class EstimatedMeans:
     """What noisy marginals tell of the means of terms: weighted least squares, every cell by its precision.
 
     Parameters
@@ -176,7 +176,7 @@ class Known:
     errors: Stacked
 
     @classmethod
-    def pooled(cls, terms: Terms, marginals: Iterable[Marginal]) -> Known:
+    def pooled(cls, terms: LogLinearTerms, marginals: Iterable[Marginal]) -> EstimatedMeans:
         """Pool marginals of the groups of the terms."""
         given = list(marginals)
         precision, seen = _equations(terms, given)
@@ -216,7 +216,7 @@ class Known:
         return self.length(difference) <= _STANDARD_ERRORS * far and bool(np.all(np.abs(difference) <= _PROBABILITY))
 
 
-def _equations(terms: Terms, marginals: Iterable[Marginal]) -> tuple[FloatArray, FloatArray]:
+def _equations(terms: LogLinearTerms, marginals: Iterable[Marginal]) -> tuple[FloatArray, FloatArray]:
     """Return the normal equations for the means of the terms: precision · means = what was seen."""
     many = len(terms.levels)
     precision, seen = np.zeros((many, many)), np.zeros(many)
@@ -228,7 +228,7 @@ def _equations(terms: Terms, marginals: Iterable[Marginal]) -> tuple[FloatArray,
     return precision, seen
 
 
-class Point(NamedTuple):
+class LogLinearPoint(NamedTuple):
     """A log-linear distribution on the way to the limit.
 
     Parameters
@@ -248,26 +248,28 @@ class Point(NamedTuple):
     spread: FloatArray
 
     @classmethod
-    def at(cls, weights: FloatArray, tau: float, terms: Terms) -> Point:
+    def at(cls, weights: FloatArray, tau: float, terms: LogLinearTerms) -> LogLinearPoint:
         """Work out the distribution with these weights."""
         beliefs = terms.tree.beliefs(terms.potentials(weights))
         return cls(tau, weights, beliefs, *terms.moments(beliefs))
 
-    def gradient(self, known: Known) -> FloatArray:
+    def gradient(self, known: EstimatedMeans) -> FloatArray:
         """Return the gradient of the dual problem: what the means differ by from those that its minimum has."""
         slope: FloatArray = self.means - known.means + self.tau * (known.inverse @ self.weights)
         return slope
 
-    def curvature(self, known: Known) -> FloatArray:
+    def curvature(self, known: EstimatedMeans) -> FloatArray:
         """Return the second derivatives of the dual problem."""
         return self.spread + self.tau * known.inverse
 
-    def newton_step(self, known: Known) -> FloatArray:
+    def newton_step(self, known: EstimatedMeans) -> FloatArray:
         """Return the step to where the gradient would vanish, were the curvature the same everywhere."""
         return -solve_or_shortest(self.curvature(known), self.gradient(known))
 
 
-def with_entropy(terms: Terms, known: Known, least: float, start: Point | None = None) -> list[Point]:
+def with_entropy(
+    terms: LogLinearTerms, known: EstimatedMeans, least: float, start: LogLinearPoint | None = None
+) -> list[LogLinearPoint]:
     """Return the minima of the dual problem as τ goes down by tenths to a least value, or as far as it gets.
 
     If a start is given, the least value of τ is tried at once.
@@ -281,15 +283,15 @@ def with_entropy(terms: Terms, known: Known, least: float, start: Point | None =
     return points
 
 
-def _uniform(terms: Terms, known: Known) -> Point:
+def _uniform(terms: LogLinearTerms, known: EstimatedMeans) -> LogLinearPoint:
     """Return the uniform distribution, with a τ to begin with."""
-    uniform = Point.at(np.zeros(len(terms.levels)), 1.0, terms)
+    uniform = LogLinearPoint.at(np.zeros(len(terms.levels)), 1.0, terms)
     # at a minimum the weights are the precision times what the means lack, over τ: none above one to begin with
     most = float(np.abs(known.precision @ (known.means - uniform.means)).max(initial=0.0))
     return uniform._replace(tau=most or 1.0)
 
 
-def _limit(terms: Terms, known: Known) -> tuple[Point, bool]:
+def _limit(terms: LogLinearTerms, known: EstimatedMeans) -> tuple[LogLinearPoint, bool]:
     """Follow the minimum of the dual problem as τ goes to zero; say whether it came to rest."""
     last, found = _minimum(_uniform(terms, known), terms, known)
     for _ in range(_DECADES):
@@ -302,7 +304,7 @@ def _limit(terms: Terms, known: Known) -> tuple[Point, bool]:
     return last, False
 
 
-def _minimum(point: Point, terms: Terms, known: Known) -> tuple[Point, bool]:
+def _minimum(point: LogLinearPoint, terms: LogLinearTerms, known: EstimatedMeans) -> tuple[LogLinearPoint, bool]:
     """Minimise the dual problem by Newton's method; say whether it succeeded.
 
     The means are then as near to those of the minimum as the gradient is short: they are what the minimum would have
@@ -315,11 +317,11 @@ def _minimum(point: Point, terms: Terms, known: Known) -> tuple[Point, bool]:
         length = _step_length(point, step, terms, known)
         if not length:
             break
-        point = Point.at(point.weights + length * step, point.tau, terms)
+        point = LogLinearPoint.at(point.weights + length * step, point.tau, terms)
     return point, False
 
 
-def _step_length(point: Point, step: FloatArray, terms: Terms, known: Known) -> float:
+def _step_length(point: LogLinearPoint, step: FloatArray, terms: LogLinearTerms, known: EstimatedMeans) -> float:
     """Halve a step until it brings down the dual problem's value about as its slope promises (Armijo 1966)."""
 
     def value(weights: FloatArray) -> float:
@@ -334,16 +336,16 @@ def _step_length(point: Point, step: FloatArray, terms: Terms, known: Known) -> 
     return 0.0
 
 
-def _polished(point: Point, terms: Terms, known: Known) -> Point:
+def _polished(point: LogLinearPoint, terms: LogLinearTerms, known: EstimatedMeans) -> LogLinearPoint:
     """Take Newton's last steps as long as they at least halve the gradient, which rounding errors end."""
     while True:
-        nearer = Point.at(point.weights + point.newton_step(known), point.tau, terms)
+        nearer = LogLinearPoint.at(point.weights + point.newton_step(known), point.tau, terms)
         if 2 * known.length(nearer.gradient(known)) >= known.length(point.gradient(known)):
             return point
         point = nearer
 
 
-def _misfit(terms: Terms, marginals: Iterable[Marginal], means: FloatArray) -> float:
+def _misfit(terms: LogLinearTerms, marginals: Iterable[Marginal], means: FloatArray) -> float:
     """Return half the squared deviations of the cells from all marginals, over their variances."""
     total = 0.0
     for one in marginals:
@@ -354,8 +356,8 @@ def _misfit(terms: Terms, marginals: Iterable[Marginal], means: FloatArray) -> f
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Relevant:
-    """The marginals that bear upon a table; see `relevant`.
+class RelevantMarginals:
+    """The marginals that bear upon a table; see `relevant_marginals`.
 
     Parameters
     ----------
@@ -372,7 +374,9 @@ class Relevant:
     left_out: Attributes
 
 
-def relevant(marginals: Iterable[Marginal], target: Iterable[str], most_cells: int = MOST_CELLS) -> Relevant:
+def relevant_marginals(
+    marginals: Iterable[Marginal], target: Iterable[str], most_cells: int = MOST_CELLS
+) -> RelevantMarginals:
     """Choose the marginals that bear upon a table, and add them up to attributes that a junction tree can hold.
 
     The first of these that is small enough:
@@ -398,10 +402,10 @@ def relevant(marginals: Iterable[Marginal], target: Iterable[str], most_cells: i
     --------
     >>> noise = np.eye(4) / 1000
     >>> chain = [Marginal(pair, (2, 2), np.full(4, 0.25), noise, 100) for pair in [("a", "b"), ("b", "c"), ("c", "d")]]
-    >>> found = relevant(chain, ["a", "c"])
+    >>> found = relevant_marginals(chain, ["a", "c"])
     >>> found.attributes, found.left_out
     (('a', 'b', 'c', 'd'), ())
-    >>> found = relevant(chain, ["a", "c"], most_cells=8)
+    >>> found = relevant_marginals(chain, ["a", "c"], most_cells=8)
     >>> found.attributes, found.left_out, [one.attributes for one in found.marginals]
     (('a', 'b', 'c'), ('d',), [('a', 'b'), ('b', 'c'), ('c',)])
     """
@@ -412,7 +416,9 @@ def relevant(marginals: Iterable[Marginal], target: Iterable[str], most_cells: i
     for kept in _ever_fewer(groups, wanted, connected):
         parts = [tuple(name for name in kept if name in group) for group in groups]
         if _affordable_tree([part for part in parts if part], {name: sizes[name] for name in kept}, most_cells):
-            return Relevant(tuple(within(given, kept)), kept, tuple(name for name in connected if name not in kept))
+            return RelevantMarginals(
+                tuple(within(given, kept)), kept, tuple(name for name in connected if name not in kept)
+            )
     raise LdpstatsError(
         f"a table of {one_line(wanted)}, for which any model is too large",
         f"cliques of at most {most_cells:,} cells, and at most {MOST_TERMS:,} terms of the log-linear model",
@@ -482,7 +488,7 @@ def _affordable_tree(
 
 
 def _number_of_terms(groups: Iterable[Attributes], sizes: Mapping[str, int]) -> int:
-    """Return how many terms `Terms.of` would list: for each set within a group, every combination but first ones."""
+    """Return how many terms `LogLinearTerms.of` would list: per set within a group, all combinations but first ones."""
     parts = {
         frozenset(part) for group in groups for some in range(len(group)) for part in combinations(group, some + 1)
     }

@@ -108,12 +108,12 @@ def fitted_joint(
     array([0.4, 0.2, 0.3, 0.1])
     """
     share = absolute_share(method, gamma)
-    data = Residuals.of(overlapping(marginals, target, shape), target, shape)
+    data = StandardizedResiduals.of(overlapping(marginals, target, shape), target, shape)
     return _shortest(data, _least_violating(data, share), share)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Residuals:
+class StandardizedResiduals:
     """What the marginals of a table miss, in standard errors: (`matrix` @ table - `observed`) / `unit`.
 
     `scales` is what the marginals' estimates are multiplied by, one behind the other.
@@ -128,7 +128,7 @@ class Residuals:
     unit: float
 
     @classmethod
-    def of(cls, marginals: Sequence[Marginal], target: Attributes, shape: Sequence[int]) -> Residuals:
+    def of(cls, marginals: Sequence[Marginal], target: Attributes, shape: Sequence[int]) -> StandardizedResiduals:
         """Put the marginals one behind the other."""
         from scipy.sparse import csr_array, vstack
 
@@ -158,7 +158,7 @@ class Residuals:
         return Variable(self.matrix.shape[1], nonneg=True)
 
 
-def _least_violating(data: Residuals, share: float) -> FloatArray:
+def _least_violating(data: StandardizedResiduals, share: float) -> FloatArray:
     """Return a table with the least violation, given the share of absolute values in it."""
     from cvxpy.atoms.norm1 import norm1
     from cvxpy.atoms.sum_squares import sum_squares
@@ -172,7 +172,7 @@ def _least_violating(data: Residuals, share: float) -> FloatArray:
     return _proper(table, violation, [], "HIGHS" if share == 1 else "CLARABEL")
 
 
-def _shortest(data: Residuals, least: FloatArray, share: float) -> FloatArray:
+def _shortest(data: StandardizedResiduals, least: FloatArray, share: float) -> FloatArray:
     """Return the table of the smallest norm among those that violate the marginals no more than this one.
 
     Squares are strictly convex in the marginals: where they count, these are the tables with the same marginals.

@@ -194,7 +194,7 @@ class Beliefs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Terms:
+class LogLinearTerms:
     """The terms of a log-linear distribution, and their means and covariances.
 
     For some attributes that stand in a group together, a term asks for one category of each, but not the first one.
@@ -210,13 +210,13 @@ class Terms:
         Each of them lies within a clique.
     levels : array, shape (terms, attributes)
         The category that each term asks for; 0 where it does not ask.
-    keepers : tuple of Keeper
+    keepers : tuple of CliqueTerms
         For every clique, which terms it keeps. Each term has one keeper; they stand in the order of the cliques.
 
     Examples
     --------
     >>> tree = JunctionTree.of([("a", "b"), ("b", "c")], {"a": 2, "b": 2, "c": 2})
-    >>> terms = Terms.of(tree, [("a", "b"), ("b", "c")])
+    >>> terms = LogLinearTerms.of(tree, [("a", "b"), ("b", "c")])
     >>> terms.levels.tolist()
     [[0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]]
     >>> means, covariance = terms.moments(tree.beliefs(terms.potentials(np.zeros(5))))
@@ -227,10 +227,10 @@ class Terms:
     tree: JunctionTree
     groups: tuple[Attributes, ...]
     levels: IntArray
-    keepers: tuple[Keeper, ...]
+    keepers: tuple[CliqueTerms, ...]
 
     @classmethod
-    def of(cls, tree: JunctionTree, groups: Iterable[Attributes]) -> Terms:
+    def of(cls, tree: JunctionTree, groups: Iterable[Attributes]) -> LogLinearTerms:
         """List the terms of some groups."""
         names, different = tuple(tree.sizes), tuple(dict.fromkeys(groups))
         levels = np.unique(np.concatenate([_grid(group, names, tree.sizes) for group in different]), axis=0)[1:]
@@ -240,7 +240,7 @@ class Terms:
         ends = np.cumsum(np.bincount(keeper, minlength=len(outside))).tolist()
         kept = [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
         return cls(
-            tree, different, levels, tuple(Keeper.of(tree, place, own, levels) for place, own in enumerate(kept))
+            tree, different, levels, tuple(CliqueTerms.of(tree, place, own, levels) for place, own in enumerate(kept))
         )
 
     def places(self, group: Attributes) -> IntArray:
@@ -294,11 +294,11 @@ class Terms:
 
     def covariance_with(self, wanted: Attributes, beliefs: Beliefs) -> FloatArray:
         """Return the covariance of each cell (rows) of the table of some attributes with each term."""
-        return CellsAndTerms.of(self, wanted).covariance(beliefs)
+        return CellTermCovariance.of(self, wanted).covariance(beliefs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CellsAndTerms:
+class CellTermCovariance:
     """The cells of one table beside all terms: what is looked up once for any number of distributions.
 
     Parameters
@@ -307,16 +307,16 @@ class CellsAndTerms:
         The attributes of the table.
     many : int
         How many terms there are.
-    together : tuple of Together
+    together : tuple of TermGroup
         The terms, by the attributes that they ask for beside those of the table.
     """
 
     wanted: Attributes
     many: int
-    together: tuple[Together, ...]
+    together: tuple[TermGroup, ...]
 
     @classmethod
-    def of(cls, terms: Terms, wanted: Attributes) -> CellsAndTerms:
+    def of(cls, terms: LogLinearTerms, wanted: Attributes) -> CellTermCovariance:
         """Look up the cells of the table of some attributes."""
         names, sizes = list(terms.tree.sizes), terms.tree.sizes
         cells = _grid(wanted, tuple(names), sizes)[:, np.newaxis]
@@ -331,7 +331,7 @@ class CellsAndTerms:
             columns = np.zeros(len(places), dtype=np.int64)
             for name in others:
                 columns = columns * sizes[name] + asked[:, names.index(name)]
-            found.append(Together(others, terms.tree.shape(others), places, columns, possible))
+            found.append(TermGroup(others, terms.tree.shape(others), places, columns, possible))
         return cls(wanted, len(terms.levels), tuple(found))
 
     def covariance(self, beliefs: Beliefs) -> FloatArray:
@@ -347,7 +347,7 @@ class CellsAndTerms:
         return products - np.outer(cells, products.sum(axis=0))
 
 
-class Together(NamedTuple):
+class TermGroup(NamedTuple):
     """Terms that ask for categories of the same attributes beside those of a table.
 
     Parameters
@@ -371,7 +371,7 @@ class Together(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Keeper:
+class CliqueTerms:
     """The terms that a clique keeps, and where their products stand in its table of terms.
 
     Parameters
@@ -392,7 +392,7 @@ class Keeper:
     with_shared: IntArray
 
     @classmethod
-    def of(cls, tree: JunctionTree, place: int, kept: slice, levels: IntArray) -> Keeper:
+    def of(cls, tree: JunctionTree, place: int, kept: slice, levels: IntArray) -> CliqueTerms:
         """Look up the terms of one clique."""
         clique, names = tree.cliques[place], list(tree.sizes)
         shape = tree.shape(clique)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ldpstats.arrays import BoolArray, FloatArray, IntArray
-from ldpstats.consistency.graphical import MaximumEntropy, Point, with_entropy
-from ldpstats.consistency.junction_tree import CellsAndTerms, Terms, cells_from_means
+from ldpstats.consistency.graphical import LogLinearPoint, MaximumEntropy, with_entropy
+from ldpstats.consistency.junction_tree import CellTermCovariance, LogLinearTerms, cells_from_means
 from ldpstats.consistency.marginals import Attributes, Marginal
 from ldpstats.noise import solve_or_shortest
 
@@ -55,7 +55,7 @@ class ProfileLimits:
 
     Parameters
     ----------
-    profile : Profile
+    profile : ProfileLikelihood
         What the limits follow from.
     of_cell : array, shape (cells,)
         The sum that each cell of the profile's table belongs to.
@@ -75,7 +75,7 @@ class ProfileLimits:
            [0.29 , 0.324]])
     """
 
-    profile: Profile
+    profile: ProfileLikelihood
     of_cell: IntArray
     size: int
 
@@ -83,7 +83,7 @@ class ProfileLimits:
     def of(cls, model: MaximumEntropy, marginals: Sequence[Marginal], attributes: Attributes) -> ProfileLimits:
         """Return those of the cells of a table of some attributes of a model that was fitted to marginals."""
         cells = math.prod(model.terms.tree.shape(attributes))
-        return cls(Profile(model, tuple(marginals), attributes), np.arange(cells), cells)
+        return cls(ProfileLikelihood(model, tuple(marginals), attributes), np.arange(cells), cells)
 
     @property
     def kind(self) -> str:
@@ -141,7 +141,7 @@ def _far(found: FloatArray, errors: FloatArray) -> BoolArray:
     return far
 
 
-class Metric(NamedTuple):
+class Mahalanobis(NamedTuple):
     """How far means are from their estimates.
 
     Parameters
@@ -160,7 +160,7 @@ class Metric(NamedTuple):
     least: float = 0.0
 
     @classmethod
-    def of(cls, means: FloatArray, covariance: FloatArray, nearest: FloatArray) -> Metric:
+    def of(cls, means: FloatArray, covariance: FloatArray, nearest: FloatArray) -> Mahalanobis:
         """Measure distances in a covariance; `nearest` are the means of the distribution that is nearest to them."""
         scale = np.sqrt(np.diagonal(covariance))
         correlation = covariance / np.outer(scale, scale) + _RIDGE * np.eye(scale.size)
@@ -177,7 +177,7 @@ class Metric(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Profile:
+class ProfileLikelihood:
     """The least misfit of the distributions in which a cell, or a sum of cells, has some probability.
 
     It is followed from the outside: where the logarithm of the probability is worth κ times as much as the misfit,
@@ -212,7 +212,7 @@ class Profile:
         return errors
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> LogLinearTerms:
         """The terms of the model."""
         return self.model.terms
 
@@ -222,12 +222,12 @@ class Profile:
         return self.model.converged and self._nearest[0].tau <= _ENTROPY
 
     @cached_property
-    def cells(self) -> CellsAndTerms:
+    def cells(self) -> CellTermCovariance:
         """The cells of the table beside the terms."""
-        return CellsAndTerms.of(self.terms, self.attributes)
+        return CellTermCovariance.of(self.terms, self.attributes)
 
     @cached_property
-    def _nearest(self) -> tuple[Point, Point]:
+    def _nearest(self) -> tuple[LogLinearPoint, LogLinearPoint]:
         """Find the distribution nearest to the estimates, and one near to it whose cells are all well above zero.
 
         That is the nearest one mixed with the uniform one, as far as it has the means of a distribution of the model.
@@ -235,16 +235,16 @@ class Profile:
         plain = self._plain
         known = replace(self.model.known, precision=plain.precision, inverse=plain.covariance)
         nearest = with_entropy(self.terms, known, _ENTROPY)[-1]
-        uniform = Point.at(np.zeros(len(nearest.means)), _ENTROPY, self.terms)
+        uniform = LogLinearPoint.at(np.zeros(len(nearest.means)), _ENTROPY, self.terms)
         errors = [np.sqrt(np.maximum(np.diagonal(one.covariance), 0)).sum() for one in self.marginals]
         share = min(_SMOOTH * max(errors), 0.5)
         mixed = replace(known, means=(1 - share) * nearest.means + share * uniform.means)
         return nearest, with_entropy(self.terms, mixed, _ENTROPY)[-1]
 
     @cached_property
-    def _plain(self) -> Metric:
+    def _plain(self) -> Mahalanobis:
         known = self.model.known
-        return Metric.of(known.means, known.covariance, known.means)
+        return Mahalanobis.of(known.means, known.covariance, known.means)
 
     @cached_property
     def covariance(self) -> FloatArray:
@@ -273,7 +273,7 @@ class Profile:
             for one in self.marginals
         )
 
-    def metric(self, means: FloatArray | None = None) -> Metric:
+    def metric(self, means: FloatArray | None = None) -> Mahalanobis:
         """Return the metric; if means are given, with variances no smaller than measured cells had under these."""
         plain, nearest = self._plain, self._nearest[0].means
         if means is None:
@@ -283,7 +283,7 @@ class Profile:
             constant, slopes = cells_from_means(one.shape)
             more = one.more_variance(constant + slopes @ means[self.terms.places(one.attributes)])
             covariance = covariance + (operator * np.maximum(more, 0)) @ operator.T
-        return Metric.of(plain.means, covariance, nearest)
+        return Mahalanobis.of(plain.means, covariance, nearest)
 
     def _limit(self, members: FloatArray, z: float, up: bool) -> float:
         """Search for the push at which the best distribution exceeds the least misfit by as much as is allowed.
@@ -293,13 +293,13 @@ class Profile:
         """
         metric, error = self.metric(), float(self.std_err(members[np.newaxis])[0])
         start, push = self._begin(members, z, up, metric, error)
-        tried: list[Tried] = []
+        tried: list[ProfileTrial] = []
         for round_ in range(_ROUNDS):
-            climb = Climb(self, members, up, push, metric)
+            climb = ProfileObjective(self, members, up, push, metric)
             point = climb.settled(climb.revived(climb.settled(start)))
             if up and round_ < _ADAPTED:
                 metric = self.metric(point.means)
-            last = Tried(push, climb.frequency(point), metric.excess(point.means))
+            last = ProfileTrial(push, climb.frequency(point), metric.excess(point.means))
             if not up and last.frequency <= _NOTHING * error and last.excess <= z:
                 return 0.0
             if abs(last.excess - z) <= _NEAR * z and (round_ or not up):
@@ -310,7 +310,9 @@ class Profile:
         beyond = min((one for one in tried if one.excess >= z), key=lambda one: one.excess, default=None)
         return float(up) if beyond is None else beyond.frequency
 
-    def _begin(self, members: FloatArray, z: float, up: bool, metric: Metric, error: float) -> tuple[Point, float]:
+    def _begin(
+        self, members: FloatArray, z: float, up: bool, metric: Mahalanobis, error: float
+    ) -> tuple[LogLinearPoint, float]:
         """Return a distribution to begin with and a push that might do.
 
         Upward it is one in which everything that the cell is made of is frequent, lest the search end too early.
@@ -331,7 +333,7 @@ class Profile:
         return float(np.median(np.concatenate(errors)))
 
 
-class Tried(NamedTuple):
+class ProfileTrial(NamedTuple):
     """What a push has led to."""
 
     push: float
@@ -347,7 +349,7 @@ class Tried(NamedTuple):
         return min(self.frequency * math.exp(gain), 1.0) if up else max(self.frequency - gain, 0.0)
 
 
-def _next(tried: Sequence[Tried], z: float) -> float:
+def _next(tried: Sequence[ProfileTrial], z: float) -> float:
     """Return where the line through the last two tried, in logarithms, reaches z, within what is known of it."""
     at = [(math.log(one.push), math.log(max(one.excess, _NOTHING))) for one in tried]
     (push, excess), slope = at[-1], 0.7
@@ -360,32 +362,32 @@ def _next(tried: Sequence[Tried], z: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Climb:
+class ProfileObjective:
     """The distribution with the best balance of a probability, large or small, and of the misfit.
 
     Parameters
     ----------
-    profile : Profile
+    profile : ProfileLikelihood
     members : array, shape (cells,)
         Which cells are added up.
     up : bool
         Whether the logarithm of their sum is to be large, or the sum to be small.
     push : float
         What that is worth, compared with half the squared distance.
-    metric : Metric
+    metric : Mahalanobis
     """
 
-    profile: Profile
+    profile: ProfileLikelihood
     members: FloatArray
     up: bool
     push: float
-    metric: Metric
+    metric: Mahalanobis
 
-    def frequency(self, point: Point) -> float:
+    def frequency(self, point: LogLinearPoint) -> float:
         """Return the probability of the sum."""
         return float(self.members @ point.beliefs.marginal(self.profile.attributes).ravel())
 
-    def cost(self, point: Point) -> float:
+    def cost(self, point: LogLinearPoint) -> float:
         """Return what is to be minimised."""
         terms, frequency = self.profile.terms, self.frequency(point)
         if frequency <= 0 and self.up:
@@ -394,7 +396,7 @@ class Climb:
         entropy = terms.tree.log_total(terms.potentials(point.weights)) - float(point.weights @ point.means)
         return self.metric.squared(point.means) / 2 - _ENTROPY * entropy - self.push * height
 
-    def settled(self, point: Point) -> Point:
+    def settled(self, point: LogLinearPoint) -> LogLinearPoint:
         """Minimise it from some point on, with Newton's steps (Gauss's and Newton's for the misfit)."""
         cost = self.cost(point)
         for _ in range(_NEWTON_STEPS):
@@ -403,7 +405,7 @@ class Climb:
                 break
             length = 1.0
             for _ in range(_HALVINGS):
-                tried = Point.at(point.weights + length * step, _ENTROPY, self.profile.terms)
+                tried = LogLinearPoint.at(point.weights + length * step, _ENTROPY, self.profile.terms)
                 value = self.cost(tried)
                 if value <= cost + 1e-4 * length * slope:
                     break
@@ -413,7 +415,7 @@ class Climb:
             point, cost = tried, value
         return point
 
-    def revived(self, point: Point) -> Point:
+    def revived(self, point: LogLinearPoint) -> LogLinearPoint:
         """Return a better distribution, if there is one with cells that Newton's steps have brought to nothing.
 
         They cannot bring them back, as nothing changes there any more. The dual problem can, in which the logarithm of
@@ -430,13 +432,13 @@ class Climb:
         found = with_entropy(self.profile.terms, known, _ENTROPY, point)[-1]
         return found if self.cost(found) < self.cost(point) else point
 
-    def _rate(self, point: Point) -> FloatArray:
+    def _rate(self, point: LogLinearPoint) -> FloatArray:
         """Return the derivative of what is pushed."""
         slope = self.members @ self.profile.cells.covariance(point.beliefs)
         rate: FloatArray = slope / self.frequency(point) if self.up else -slope
         return rate
 
-    def _step(self, point: Point) -> tuple[FloatArray, float]:
+    def _step(self, point: LogLinearPoint) -> tuple[FloatArray, float]:
         weighted = point.spread @ self.metric.precision
         gradient = weighted @ (point.means - self.metric.means) + _ENTROPY * (point.spread @ point.weights)
         gradient = gradient - self.push * self._rate(point)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.blocks import Block
 from ldpstats.consistency.channels_em import joint_blocks, most_likely_even
-from ldpstats.consistency.graphical import fit_maximum_entropy, joining, relevant, weighed_together
+from ldpstats.consistency.graphical import fit_maximum_entropy, joining, relevant_marginals, weighed_together
 from ldpstats.consistency.joint import fitted_joint, within
 from ldpstats.consistency.marginals import Attributes, Marginal, as_collected, places
 from ldpstats.consistency.profile import ProfileLimits
@@ -95,10 +95,10 @@ def reconstruct(
     if not isinstance(tables, TableSet):
         raise LdpstatsError(f"a {type(tables).__name__}", "a TableSet, as a protocol collects it")
     chosen = "max-entropy" if method == "auto" else method
-    if chosen not in WAYS:
-        raise LdpstatsError(f"method = {method!r}", one_line(["auto", *WAYS]))
+    if chosen not in RECONSTRUCTION_METHODS:
+        raise LdpstatsError(f"method = {method!r}", one_line(["auto", *RECONSTRUCTION_METHODS]))
     target, resamples = tables.domain.project(attributes), at_least(n_resamples, 2, "n_resamples")
-    way, collected = WAYS[chosen], as_collected(tables)
+    way, collected = RECONSTRUCTION_METHODS[chosen], as_collected(tables)
     refuse_empty(sum(table.n for table in collected), "the tables")
     telling, left_out = way.telling(collected, target)
     found = way.found(telling, target)
@@ -163,7 +163,7 @@ def _contradiction(tables: Sequence[Table], joint: Domain) -> str:
     )
 
 
-class Found(NamedTuple):
+class Reconstruction(NamedTuple):
     """Reconstructed proportions, their covariance and intervals where there are any, and what else is to be said.
 
     `joint` are the attributes of the joint table that was fitted, if they are not those of the target; `groups` those
@@ -181,16 +181,16 @@ class Found(NamedTuple):
     refused: str = ""
 
 
-Telling: TypeAlias = tuple[list[Table], str]
+ChosenTables: TypeAlias = tuple[list[Table], str]
 """Tables that bear upon a target, and what is to be said of those that are left out."""
 
 
-def _overlapping(tables: Sequence[Table], target: Domain) -> Telling:
+def _overlapping(tables: Sequence[Table], target: Domain) -> ChosenTables:
     return [table for table in tables if not set(table.attributes).isdisjoint(target.names)], ""
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ReconstructionMethod:
     """One way to put a table together.
 
     Parameters
@@ -210,28 +210,28 @@ class Way:
         faster than to find each anew, with the precision of the tables held fixed.
     """
 
-    found: Callable[[Sequence[Table], Domain], Found]
+    found: Callable[[Sequence[Table], Domain], Reconstruction]
     words: str
     assumption: Callable[[Groups, Attributes], str]
     refused: str = ""
-    telling: Callable[[Sequence[Table], Domain], Telling] = _overlapping
+    telling: Callable[[Sequence[Table], Domain], ChosenTables] = _overlapping
     again: Callable[[Sequence[Marginal], Sequence[FloatArray], Domain, FloatArray], FloatArray] | None = None
 
 
-def _of_maximum_entropy(tables: Sequence[Table], target: Domain) -> Found:
+def _of_maximum_entropy(tables: Sequence[Table], target: Domain) -> Reconstruction:
     """Fit the graphical model."""
-    chosen = relevant([Marginal.of(table) for table in tables], target.names)
+    chosen = relevant_marginals([Marginal.of(table) for table in tables], target.names)
     marginals = weighed_together(chosen.marginals)
     model = fit_maximum_entropy(marginals)
     limits = ProfileLimits.of(model, marginals, target.names)
     note = "" if model.converged else " The fit did not converge."
     note += f" Its covariance is an upper bound: {model.known.bound}." if model.known.bound else ""
-    return Found(model.marginal(target.names), lambda: limits.profile.covariance, note, limits=limits)
+    return Reconstruction(model.marginal(target.names), lambda: limits.profile.covariance, note, limits=limits)
 
 
-def _hanging_together(tables: Sequence[Table], target: Domain) -> Telling:
+def _connected_tables(tables: Sequence[Table], target: Domain) -> ChosenTables:
     """Return the tables about attributes that the model keeps, added up to these."""
-    chosen = relevant([Marginal.of(table) for table in tables], target.names)
+    chosen = relevant_marginals([Marginal.of(table) for table in tables], target.names)
     kept = set(chosen.attributes)
     unbiased = [table if table.figures else table.estimated_by("unbiased") for table in tables]
     added_up = [
@@ -266,14 +266,14 @@ def joined(tables: Sequence[Table], target: Domain) -> Domain:
     return next((one for one in found if one.size() <= LARGEST_JOINT), target)
 
 
-def _violating_least(tables: Sequence[Table], target: Domain, violation: str) -> Found:
-    return Found(fitted_joint([Marginal.of(table) for table in tables], target.names, target.shape, violation))
+def _violating_least(tables: Sequence[Table], target: Domain, violation: str) -> Reconstruction:
+    return Reconstruction(fitted_joint([Marginal.of(table) for table in tables], target.names, target.shape, violation))
 
 
-def _violating_least_evenly(tables: Sequence[Table], target: Domain, violation: str) -> Found:
+def _violating_least_evenly(tables: Sequence[Table], target: Domain, violation: str) -> Reconstruction:
     short = _violating_least(tables, target, violation).proportions
     kept = [tuple(name for name in target.names if name in table.attributes) for table in tables]
-    return Found(proportionally_fitted(short, [places(target.names, target.shape, names) for names in kept]))
+    return Reconstruction(proportionally_fitted(short, [places(target.names, target.shape, names) for names in kept]))
 
 
 def _violating_least_again(
@@ -292,12 +292,12 @@ def _shrunken_again(
     return shrunken_refits(marginals, estimates, target.names, target.shape)
 
 
-def _shrunken(tables: Sequence[Table], target: Domain) -> Found:
+def _shrunken(tables: Sequence[Table], target: Domain) -> Reconstruction:
     marginals = [Marginal.of(table) for table in tables]
-    return Found(shrunken_joint(marginals, target.names, target.shape).frequencies)
+    return Reconstruction(shrunken_joint(marginals, target.names, target.shape).frequencies)
 
 
-def _most_likely(tables: Sequence[Table], target: Domain) -> Found:
+def _most_likely(tables: Sequence[Table], target: Domain) -> Reconstruction:
     domain = Domain({name: one.domain.categories[name] for one in tables for name in one.attributes})
     common, blocks = joint_blocks(tables, domain, target.names)
     cells = most_likely_even(blocks).frequencies
@@ -314,34 +314,34 @@ def _most_likely(tables: Sequence[Table], target: Domain) -> Found:
     several = "respondents stand behind several tables, whose reports the likelihood takes for those of different ones"
     refused = several if pooled_blocks(tables, common) is None else ""
     groups = tuple(dict.fromkeys(block.question.about for block in blocks))
-    return Found(cells @ sums, joint=common.names, groups=groups, again=again, refused=refused)
+    return Reconstruction(cells @ sums, joint=common.names, groups=groups, again=again, refused=refused)
 
 
 def _with_counts(block: Block, counts: NDArray[np.int64]) -> Block:
     return replace(block, tally=Tally(block.noise, counts, block.n, block.n))
 
 
-WAYS: Mapping[str, Way] = {
-    "max-entropy": Way(
+RECONSTRUCTION_METHODS: Mapping[str, ReconstructionMethod] = {
+    "max-entropy": ReconstructionMethod(
         _of_maximum_entropy,
         "the distribution of maximum entropy that is nearest to all tables, weighed by inverse variances; interactions "
         "that no table is about are absent.",
         _no_more_interactions,
-        telling=_hanging_together,
+        telling=_connected_tables,
     ),
-    "em": Way(
+    "em": ReconstructionMethod(
         _most_likely,
         "the proportions of maximum entropy among those under which all reports are most likely (EM).",
         _no_more_interactions_within,
     ),
-    "shrinkage": Way(
+    "shrinkage": ReconstructionMethod(
         _shrunken,
         "the proportions between independence and the tables whose estimated error is least (Mallows).",
         lambda *_: "what the reports leave open, and what noise may hide, is as under independence",
         "shrinkage trades noise for a bias whose size is not known",
         again=_shrunken_again,
     ),
-    "l2": Way(
+    "l2": ReconstructionMethod(
         partial(_violating_least, violation="l2"),
         "of the proportions that violate the tables least (by squares), those of the smallest norm.",
         lambda *_: "what the reports leave open is filled in by the smallest norm",
@@ -349,7 +349,7 @@ WAYS: Mapping[str, Way] = {
         again=partial(_violating_least_again, violation="l2"),
     ),
     **{
-        violation: Way(
+        violation: ReconstructionMethod(
             partial(_violating_least_evenly, violation=violation),
             f"of the proportions that violate the tables least ({violation}), those of maximum entropy.",
             _no_more_interactions_within,
@@ -361,7 +361,12 @@ WAYS: Mapping[str, Way] = {
 
 
 def _with_covariance(
-    way: Way, tables: Sequence[Table], target: Domain, found: Found, n_resamples: int, rng: Rng
+    way: ReconstructionMethod,
+    tables: Sequence[Table],
+    target: Domain,
+    found: Reconstruction,
+    n_resamples: int,
+    rng: Rng,
 ) -> tuple[FloatArray, str]:
     """Return the covariance of what was found, its own or that of tables drawn again, and which it is."""
     if found.covariance is not None:

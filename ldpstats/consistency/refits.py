@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ldpstats.arrays import FloatArray
-from ldpstats.consistency.joint import Residuals
+from ldpstats.consistency.joint import StandardizedResiduals
 from ldpstats.consistency.marginals import Attributes, Marginal
 
 # the penalties of the method of multipliers, in units of one over the standard error of the most precise marginal:
@@ -32,7 +32,7 @@ def shortest_refits(
     """
     from scipy.optimize import nnls
 
-    data, cells = Residuals.of(marginals, target, shape), math.prod(shape)
+    data, cells = StandardizedResiduals.of(marginals, target, shape), math.prod(shape)
     rotation, triangle = np.linalg.qr(data.matrix.toarray())
     observed = data.scaled(estimates) @ rotation
     matrix = np.vstack([triangle, np.full(cells, _TOTAL), math.sqrt(_NORM) * np.eye(cells)])
@@ -55,7 +55,7 @@ def least_violating_refits(
     By the alternating direction method of multipliers (Boyd et al. 2011), from one table for all: residuals r and
     nonnegative cells z are copies of what the table x gives, and all sets share one factorization.
     """
-    data = Residuals.of(marginals, target, shape)
+    data = StandardizedResiduals.of(marginals, target, shape)
     matrix, observed = data.matrix.toarray(), data.scaled(estimates)
     penalty, even = (_FLAT / data.unit, _EVEN) if share == 1 else (_CURVED / data.unit, 0.0)
     inverse = np.linalg.inv(matrix.T @ matrix + (1 + 2 * even / penalty) * np.eye(matrix.shape[1]))

@@ -30,7 +30,7 @@ _FLAT = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shrunken:
+class ShrinkageFit:
     """A table between independence and the data.
 
     Parameters
@@ -49,7 +49,7 @@ class Shrunken:
     df: float
 
 
-def shrunken_joint(marginals: Iterable[Marginal], target: Attributes, shape: Sequence[int]) -> Shrunken:
+def shrunken_joint(marginals: Iterable[Marginal], target: Attributes, shape: Sequence[int]) -> ShrinkageFit:
     """Find the table between independence and the data whose estimated error is least.
 
     Independence q is the product of the one-way margins, each pooled from all marginals by inverse variances and made
@@ -83,18 +83,18 @@ def shrunken_joint(marginals: Iterable[Marginal], target: Attributes, shape: Seq
     [0.299 0.201 0.201 0.299]
     """
     found = overlapping(marginals, target, shape)
-    path = _Paths.of(found, [one.estimate[None] for one in found], target, shape)
+    path = _RidgePaths.of(found, [one.estimate[None] for one in found], target, shape)
     short = path.compressed()
     multipliers, df = _least_risk(short, _one_way(target, shape))
     table = short.tables(multipliers)
-    return Shrunken(table[0], float(path.discrepancies(table)[0]), float(df[0]))
+    return ShrinkageFit(table[0], float(path.discrepancies(table)[0]), float(df[0]))
 
 
 def shrunken_refits(
     marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Attributes, shape: Sequence[int]
 ) -> FloatArray:
     """Return, for every row of the estimates, the frequencies of `shrunken_joint`, with the same covariances."""
-    paths = _Paths.of(marginals, estimates, target, shape).compressed()
+    paths = _RidgePaths.of(marginals, estimates, target, shape).compressed()
     rows, margins = np.arange(len(paths.observed)), _one_way(target, shape)
     together = max(1, _MOST_NUMBERS // max(1, paths.whitened.size))
     found = []
@@ -136,7 +136,7 @@ def _pooled(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Paths:
+class _RidgePaths:
     """The tables p that minimize ½ ‖W p − w‖² + λ KL(p ‖ q), for every λ: a row for each q and w.
 
     Their dual problems are smooth and have no bounds: p = q exp(Wᵀθ) / Z(θ), where θ minimizes
@@ -150,7 +150,7 @@ class _Paths:
     @classmethod
     def of(
         cls, marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Attributes, shape: Sequence[int]
-    ) -> _Paths:
+    ) -> _RidgePaths:
         """Begin at independence, and measure distances from all the marginals in standard errors."""
         roots = [_whitening(one) for one in marginals]
         whitened = [root[:, places(target, shape, one.attributes)] for root, one in zip(roots, marginals, strict=True)]
@@ -158,17 +158,17 @@ class _Paths:
         start = independent(marginals, estimates, target)
         return cls(start, np.concatenate(whitened), np.concatenate(observed, axis=1))
 
-    def compressed(self) -> _Paths:
+    def compressed(self) -> _RidgePaths:
         """Return the same paths with no more directions than tables can move in; discrepancies differ by a constant."""
         centre = self.whitened.mean(axis=1)
         rotation, lengths, directions = np.linalg.svd(self.whitened - centre[:, None], full_matrices=False)
         kept = lengths > _FLAT * lengths.max(initial=0.0)
         moved = lengths[kept, None] * directions[kept]
-        return _Paths(self.independent, moved, (self.observed - centre) @ rotation[:, kept])
+        return _RidgePaths(self.independent, moved, (self.observed - centre) @ rotation[:, kept])
 
-    def only(self, rows: IntArray) -> _Paths:
+    def only(self, rows: IntArray) -> _RidgePaths:
         """Return some of the paths."""
-        return _Paths(self.independent[rows], self.whitened, self.observed[rows])
+        return _RidgePaths(self.independent[rows], self.whitened, self.observed[rows])
 
     def tables(self, multipliers: FloatArray) -> FloatArray:
         """Return the tables with these multipliers θ."""
@@ -231,7 +231,7 @@ class _Paths:
         return lengths
 
 
-def _least_risk(paths: _Paths, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _least_risk(paths: _RidgePaths, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the multipliers where discrepancy + 2 df is least along each path, and the df there."""
     penalties = 100 * np.trace(_spread(paths.whitened, paths.independent), axis1=1, axis2=2)
     multipliers: FloatArray = np.zeros_like(paths.observed)

@@ -1,7 +1,7 @@
 """Estimation over noise models: unbiased, most likely, or post-processed."""
 
-from ldpstats.estimation.aspects import Aspect, repeated_functions, report_sizes
 from ldpstats.estimation.channel_fit import LEVEL, ChannelFit, channel_fit, tally_fit
+from ldpstats.estimation.component_tests import ComponentTest, repeated_functions, report_sizes
 from ldpstats.estimation.estimate import (
     ASSUMED,
     Estimate,
@@ -41,8 +41,8 @@ __all__ = [
     "METHODS",
     "POST_PROCESSING",
     "TABLE_METHODS",
-    "Aspect",
     "ChannelFit",
+    "ComponentTest",
     "Estimate",
     "Fitted",
     "Limits",

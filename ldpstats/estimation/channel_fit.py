@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
-from ldpstats.estimation.aspects import Aspect, NearestPoint, View, shares, totals
+from ldpstats.estimation.component_tests import AsymptoticTest, ComponentTest, ConstrainedFit, shares, totals
 from ldpstats.estimation.estimate import pvalue_in_words
-from ldpstats.estimation.fakes import AskedBlock
+from ldpstats.estimation.truth_or_fake import BlockLike
 from ldpstats.noise import Information, Tally
 from ldpstats.questions import Question
 
@@ -34,8 +34,8 @@ class ChannelFit:
 
     Parameters
     ----------
-    aspects : tuple of Aspect
-        What was looked at; empty where there are no reports to look at.
+    components : tuple of ComponentTest
+        What was tested; empty where there are no reports to look at.
     n : int
         The number of reports.
 
@@ -47,23 +47,23 @@ class ChannelFit:
     False
     """
 
-    aspects: tuple[Aspect, ...]
+    components: tuple[ComponentTest, ...]
     n: int
 
     @property
-    def worst(self) -> Aspect | None:
-        """The aspect that speaks loudest against the channel."""
-        return min(self.aspects, key=lambda aspect: aspect.pvalue, default=None)
+    def worst(self) -> ComponentTest | None:
+        """The component test that speaks loudest against the channel."""
+        return min(self.components, key=lambda component: component.pvalue, default=None)
 
     @property
     def statistic(self) -> float:
-        """The statistic of the worst aspect."""
+        """The statistic of the worst component test."""
         return self.worst.statistic if self.worst else np.nan
 
     @property
     def pvalue(self) -> float:
-        """The smallest of the aspects' p-values times their number (Bonferroni), at most 1; nan without reports."""
-        return min(1.0, len(self.aspects) * self.worst.pvalue) if self.worst else np.nan
+        """The smallest p-value of the component tests times their number (Bonferroni); nan without reports."""
+        return min(1.0, len(self.components) * self.worst.pvalue) if self.worst else np.nan
 
     @property
     def plausible(self) -> bool:
@@ -73,7 +73,7 @@ class ChannelFit:
     @property
     def method(self) -> str:
         """How the p-value came about."""
-        number = len(self.aspects)
+        number = len(self.components)
         return f"{self.worst.method}; the least of {number}, times {number}" if self.worst else "no reports"
 
     @property
@@ -102,11 +102,13 @@ class ChannelFit:
         return {"pvalue": pvalue, "level": LEVEL, "plausible": self.plausible, "words": self.words}
 
     def summary(self) -> Summary:
-        """Return a line per aspect, and the outcome in words."""
+        """Return a line per component test, and the outcome in words."""
         from statsmodels.iolib.summary import Summary
         from statsmodels.iolib.table import SimpleTable
 
-        rows = [[one.name, f"{one.statistic:.4g}", pvalue_in_words(one.pvalue, 3), one.method] for one in self.aspects]
+        rows = [
+            [one.name, f"{one.statistic:.4g}", pvalue_in_words(one.pvalue, 3), one.method] for one in self.components
+        ]
         summary = Summary()
         title = f"Fit of {self.n:,} reports to their channel"
         headers = ["what the channel limits", "statistic", "p-value", "from"]
@@ -119,10 +121,10 @@ def _in_words(pvalue: float) -> str:
     return f"p = {pvalue:.1g}" if pvalue > _TINY else f"p < {_TINY:g}"
 
 
-def channel_fit(blocks: Sequence[AskedBlock]) -> ChannelFit:
+def channel_fit(blocks: Sequence[BlockLike]) -> ChannelFit:
     """Test whether the tallies of blocks can have come through their channels, whatever the true answers are.
 
-    Up to four aspects are looked at. *Shares*: every output's expected share lies between two bounds, so that its
+    Up to four component tests are made. *Shares*: every output's expected share lies between two bounds, so that its
     count lies between two binomial laws; their exact tails hold for any number of reports and whatever the
     respondents answer. *Totals*: where reports differ in how much they count for (bits set, values supported), the
     mean and variance of that are known. *Contradictions*: of the outputs of a channel that has more of them than
@@ -137,18 +139,18 @@ def channel_fit(blocks: Sequence[AskedBlock]) -> ChannelFit:
     answered = [block for block in blocks if block.n > 0]
     if not answered:
         return ChannelFit((), 0)
-    exact, views, point = shares(answered), totals(answered), None
+    exact, tests, point = shares(answered), totals(answered), None
     small = all(block.tally.noise.outputs <= _MOST_OUTPUTS for block in answered)
     if small and answered[0].question.cells <= _MOST_CELLS:
-        point = NearestPoint.of(answered)
-        views += point.views()
-    decided = any(aspect.pvalue < LEVEL / (1 + len(views)) for aspect in exact)
-    aspects = (*exact, *_examined(answered, views, point, decided=decided))
-    return ChannelFit(aspects, sum(block.n for block in answered))
+        point = ConstrainedFit.of(answered)
+        tests += point.tests()
+    decided = any(component.pvalue < LEVEL / (1 + len(tests)) for component in exact)
+    components = (*exact, *_examined(answered, tests, point, decided=decided))
+    return ChannelFit(components, sum(block.n for block in answered))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Plain:
+class _TallyAsBlock:
     """A tally whose cells are the values themselves, as a block."""
 
     tally: Tally
@@ -163,7 +165,7 @@ class _Plain:
         return Question(("value",), (cells,), tuple(range(cells)))
 
     @property
-    def summed(self) -> tuple[_Plain, None]:
+    def summed(self) -> tuple[_TallyAsBlock, None]:
         return self, None
 
     def design(self) -> tuple[FloatArray, FloatArray]:
@@ -178,19 +180,19 @@ class _Plain:
 
 def tally_fit(tally: Tally) -> ChannelFit:
     """Return the `channel_fit` of one tally of values."""
-    return channel_fit([_Plain(tally)])
+    return channel_fit([_TallyAsBlock(tally)])
 
 
 def _examined(
-    blocks: Sequence[AskedBlock], views: Sequence[View], point: NearestPoint | None, *, decided: bool
-) -> list[Aspect]:
+    blocks: Sequence[BlockLike], tests: Sequence[AsymptoticTest], point: ConstrainedFit | None, *, decided: bool
+) -> list[ComponentTest]:
     """Look at the tallies, and again beside drawn ones where asymptotics are in doubt and something depends on it."""
     observed = [block.tally.counts[None, :] for block in blocks]
-    aspects = [view.aspect(observed) for view in views]
-    suspect = [place for place, aspect in enumerate(aspects) if aspect.pvalue < _SUSPECT]
+    components = [test.of(observed) for test in tests]
+    suspect = [place for place, component in enumerate(components) if component.pvalue < _SUSPECT]
     if not suspect or decided or not (point is None or point.few):
-        return aspects
+        return components
     drawn = point.drawn() if point is not None else None
     for place in suspect:
-        aspects[place] = views[place].compared(observed, drawn)
-    return aspects
+        components[place] = tests[place].compared(observed, drawn)
+    return components

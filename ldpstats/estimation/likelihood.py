@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpstats.arrays import FloatArray, as_array, at_least, counts_array
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation.estimate import refuse_empty
-from ldpstats.estimation.fakes import AskedBlock, FakedAnswers, stacked
+from ldpstats.estimation.truth_or_fake import BlockLike, TruthOrFakeStack, stacked
 from ldpstats.noise import MultinomialNoise, SupportNoise, TruthOrFake
 
 # what rounding alone can take from the log-likelihood of a report
@@ -98,10 +98,10 @@ def expectation_maximization(
     """
     reported = counts_array(_flat(counts, "counts"), noise.outputs, "counts")
     refuse_empty(int(reported.sum()))
-    return _fit(_seen_through(noise, reported), noise.cells, iterations, tolerance)
+    return _accelerated_em(_seen_through(noise, reported), noise.cells, iterations, tolerance)
 
 
-def most_likely(blocks: Sequence[AskedBlock], *, iterations: int = 10_000, tolerance: float = 1e-10) -> Fitted:
+def most_likely(blocks: Sequence[BlockLike], *, iterations: int = 10_000, tolerance: float = 1e-10) -> Fitted:
     """Fit the frequencies of a table's cells to the reports of several blocks by accelerated EM.
 
     Every block brings the likelihood of its own channel and question. A step multiplies every frequency by the
@@ -129,7 +129,7 @@ def most_likely(blocks: Sequence[AskedBlock], *, iterations: int = 10_000, toler
     parts = [_of_stack(stack) for stack in stacks]
     if others:
         parts.append(_of_others(others))
-    return _fit(_side_by_side(parts), blocks[0].question.cells, iterations, tolerance)
+    return _accelerated_em(_side_by_side(parts), blocks[0].question.cells, iterations, tolerance)
 
 
 def mixture_em(
@@ -179,7 +179,7 @@ def mixture_em(
         )
     matrix /= largest[:, None]
     n = float(often.sum())
-    fitted = _fit(_Reports(n, often / n, *_dense(matrix.T)), matrix.shape[1], iterations, tolerance)
+    fitted = _accelerated_em(_ReportLikelihood(n, often / n, *_dense(matrix.T)), matrix.shape[1], iterations, tolerance)
     return replace(fitted, log_likelihood=fitted.log_likelihood + float(often @ np.log(largest)))
 
 
@@ -249,7 +249,7 @@ _ERRORS: dict[str, Callable[[FloatArray], np.floating[Any]]] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Reports:
+class _ReportLikelihood:
     """The shares of distinct reports among n, and the linear map from frequencies to their probabilities."""
 
     n: float
@@ -268,7 +268,7 @@ class _Reports:
         return Fitted(frequencies, self.n * float(self.shares @ np.log(chances)), iterations, converged, gap)
 
 
-def _seen_through(noise: MultinomialNoise | SupportNoise, often: NDArray[Any]) -> _Reports:
+def _seen_through(noise: MultinomialNoise | SupportNoise, often: NDArray[Any]) -> _ReportLikelihood:
     """Give the outputs that were seen and their maps; unseen ones do not enter a likelihood."""
     seen = np.flatnonzero(often)
     n = float(often.sum())
@@ -279,7 +279,7 @@ def _seen_through(noise: MultinomialNoise | SupportNoise, often: NDArray[Any]) -
         maps = _diagonal_and_common(np.full(seen.size, noise.channel.truth), fakes[seen], seen, noise.cells)
     else:
         maps = _dense(noise.channel.matrix()[:, seen])
-    return _Reports(n, often[seen] / n, *maps)
+    return _ReportLikelihood(n, often[seen] / n, *maps)
 
 
 _Maps: TypeAlias = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]
@@ -306,7 +306,7 @@ def _diagonal_and_common(diagonal: FloatArray, common: FloatArray, values: NDArr
     return push, pull
 
 
-def _of_stack(stack: FakedAnswers) -> tuple[FloatArray, _Maps]:
+def _of_stack(stack: TruthOrFakeStack) -> tuple[FloatArray, _Maps]:
     """Give how often each report came in truth-or-fake blocks, and its maps from and to the cells."""
     rows, values = np.nonzero(stack.counts)
     of_each = stack.counts[rows, values].astype(float)
@@ -314,7 +314,7 @@ def _of_stack(stack: FakedAnswers) -> tuple[FloatArray, _Maps]:
     return of_each, (lambda cells: push(stack.answers(cells)), lambda odds: pull(odds)[stack.classes])
 
 
-def _of_others(blocks: Sequence[AskedBlock]) -> tuple[FloatArray, _Maps]:
+def _of_others(blocks: Sequence[BlockLike]) -> tuple[FloatArray, _Maps]:
     """Give how often each output of some channels came, and the maps of their matrices side by side."""
     often, columns = [], []
     for block in blocks:
@@ -325,7 +325,7 @@ def _of_others(blocks: Sequence[AskedBlock]) -> tuple[FloatArray, _Maps]:
     return np.concatenate(often), _dense(np.concatenate(columns, axis=1))
 
 
-def _side_by_side(parts: Sequence[tuple[FloatArray, _Maps]]) -> _Reports:
+def _side_by_side(parts: Sequence[tuple[FloatArray, _Maps]]) -> _ReportLikelihood:
     """Put the reports of several parts one after another; their log-likelihoods, and so their pulls, add up."""
     often = np.concatenate([part for part, _ in parts])
     ends = np.cumsum([part.size for part, _ in parts])[:-1]
@@ -339,22 +339,22 @@ def _side_by_side(parts: Sequence[tuple[FloatArray, _Maps]]) -> _Reports:
         pulled: FloatArray = np.sum([pulled(share) for (_, (_, pulled)), share in shares], axis=0)
         return pulled
 
-    return _Reports(n, often / n, push, pull)
+    return _ReportLikelihood(n, often / n, push, pull)
 
 
-def _fit(reports: _Reports, cells: int, iterations: int, tolerance: float) -> Fitted:
+def _accelerated_em(reports: _ReportLikelihood, cells: int, iterations: int, tolerance: float) -> Fitted:
     """Climb from the uniform distribution until the gap is small."""
     frequencies = np.full(cells, 1 / cells)
     gradient = reports.gradient(reports.push(frequencies))
     made, most = 0, at_least(iterations, 1, "iterations")
     while gradient.max() - 1 > tolerance and made < most:
-        frequencies, chances = _leap(reports, frequencies, gradient)
+        frequencies, chances = _squarem_step(reports, frequencies, gradient)
         gradient = reports.gradient(chances)
         made += 1
     return reports.fitted(frequencies, made, bool(gradient.max() - 1 <= tolerance))
 
 
-def _leap(reports: _Reports, start: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _squarem_step(reports: _ReportLikelihood, start: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Make two EM steps and follow their path as far as the likelihood allows; return where, and `push` of it.
 
     SQUAREM with the step length S3 (Varadhan & Roland 2008), shortened until the likelihood is no lower than after

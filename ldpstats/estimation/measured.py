@@ -10,7 +10,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.estimate import Estimate, invert, refuse_empty, summed
-from ldpstats.estimation.fakes import AskedBlock
+from ldpstats.estimation.truth_or_fake import BlockLike
 
 # singular values below this share of the largest are rounding
 _SAME = 1e-9
@@ -106,7 +106,7 @@ def steadied(found: Estimate) -> FloatArray:
     return shares
 
 
-def measured_by(blocks: Sequence[AskedBlock]) -> Measured:
+def measured_by(blocks: Sequence[BlockLike]) -> Measured:
     """Return the sums of cells that blocks of different respondents ask for, each inverted by itself.
 
     The covariance is that at the nearest shares that answers can have: at the estimate itself, which may be negative,

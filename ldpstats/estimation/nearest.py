@@ -14,7 +14,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Nearest:
+class ConstrainedMaximum:
     """Where quadratic forms are least over the simplex.
 
     Parameters
@@ -45,7 +45,7 @@ class Nearest:
 
 def nearest_in_information(
     score: FloatArray, information: FloatArray, start: FloatArray, free: BoolArray | None = None
-) -> Nearest:
+) -> ConstrainedMaximum:
     """Maximize scoreᵀ d − dᵀ information d / 2 over all d for which start + d is a distribution.
 
     Cells that came out negative are held at zero, those that should be released are let go, all at once and then,
@@ -83,7 +83,7 @@ def nearest_in_information(
         free = free ^ (wrong if exchanges <= _EXCHANGES_AT_ONCE else _last(wrong))
     beyond = found - everywhere
     distance = scale * ((beyond @ curvature) * beyond).sum(axis=-1)
-    return Nearest(np.maximum(found, 0), distance, free)
+    return ConstrainedMaximum(np.maximum(found, 0), distance, free)
 
 
 def _held(curvature: FloatArray, target: FloatArray, free: BoolArray) -> tuple[FloatArray, FloatArray]:

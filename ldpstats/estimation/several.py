@@ -11,13 +11,13 @@ import numpy as np
 from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom
-from ldpstats.estimation.fakes import AskedBlock, BlockT, FakedAnswers, is_faked, stacked
 from ldpstats.estimation.likelihood import most_likely
 from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.rare import OwnReports
+from ldpstats.estimation.truth_or_fake import BlockLike, BlockT, TruthOrFakeStack, is_truth_or_fake, stacked
 
 
-def unbiased(blocks: Sequence[AskedBlock]) -> Estimate:
+def unbiased(blocks: Sequence[BlockLike]) -> Estimate:
     """Invert a single block that asks for the cells; pool anything else with weights from the designs alone.
 
     Blocks of truth or fake are weighed by n_b p_b², whatever their fakes are: this stays unbiased when fakes follow
@@ -36,15 +36,15 @@ def unbiased(blocks: Sequence[AskedBlock]) -> Estimate:
     """
     if len(blocks) == 1 and blocks[0].question.is_bijection:
         return _inverted(blocks[0])
-    if all(is_faked(block) and block.question.is_bijection for block in blocks):
-        stack = FakedAnswers.of(blocks)
+    if all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks):
+        stack = TruthOrFakeStack.of(blocks)
         return _pooled_truths(stack, stack.truth)
     pooling, n = LinearPooling(blocks), _reports(blocks)
     estimate = pooling.estimate([block.tally.counts for block in blocks])
     return Estimate(estimate, over_degrees_of_freedom(n * pooling.covariance(estimate), n), n)
 
 
-def unbiased_weights(blocks: Sequence[AskedBlock]) -> list[FloatArray]:
+def unbiased_weights(blocks: Sequence[BlockLike]) -> list[FloatArray]:
     """Return what the `unbiased` estimate multiplies the proportions of every block by, shape (cells, outputs).
 
     Examples
@@ -63,15 +63,15 @@ def unbiased_weights(blocks: Sequence[AskedBlock]) -> list[FloatArray]:
     if len(blocks) == 1:
         noise = blocks[0].tally.noise
         return [(noise.debias(np.eye(noise.outputs)) - noise.debias(np.zeros(noise.outputs))).T[cells[0]]]
-    if all(map(is_faked, blocks)):
-        stack = FakedAnswers.of(blocks)
+    if all(map(is_truth_or_fake, blocks)):
+        stack = TruthOrFakeStack.of(blocks)
         told = stack.truth * stack.n
         shares = (told / (told * stack.truth).sum()).ravel()
         return [share * np.eye(own.size)[own] for share, own in zip(shares, cells, strict=True)]
     return LinearPooling(blocks).operators
 
 
-def generalized_least_squares(blocks: Sequence[AskedBlock]) -> Estimate:
+def generalized_least_squares(blocks: Sequence[BlockLike]) -> Estimate:
     """Weigh every block by the inverse covariance of its reports, as estimated; frequencies sum to one.
 
     The covariances are those at a first, unbiased estimate; given them, one solution is exact:
@@ -104,7 +104,7 @@ def generalized_least_squares(blocks: Sequence[AskedBlock]) -> Estimate:
     return Estimate(start + inverse @ score, over_degrees_of_freedom(n * inverse, n), n)
 
 
-def maximum_likelihood(blocks: Sequence[AskedBlock]) -> Estimate:
+def maximum_likelihood(blocks: Sequence[BlockLike]) -> Estimate:
     """Find the proper frequencies under which the reports of all blocks together are most likely.
 
     The covariance is the inverse of the expected information over the contrasts, times n / (n - 1) like every
@@ -133,7 +133,7 @@ def maximum_likelihood(blocks: Sequence[AskedBlock]) -> Estimate:
     return Estimate(fitted.frequencies, over_degrees_of_freedom(n * _inverse_on_contrasts(information), n), n)
 
 
-def closed_form(blocks: Sequence[AskedBlock]) -> Estimate:
+def closed_form(blocks: Sequence[BlockLike]) -> Estimate:
     """Take the fakes that were to be expected from all the reports: (Σ o_b − Σ n_b (1−p_b) T_b) / Σ n_b p_b.
 
     Where p_b does not depend on any report, this stays exactly unbiased when every T_b is made of the blocks before:
@@ -156,7 +156,7 @@ def closed_form(blocks: Sequence[AskedBlock]) -> Estimate:
     return _pooled_truths(stack, np.ones_like(stack.truth))
 
 
-def _pooled_truths(stack: FakedAnswers, weights: FloatArray) -> Estimate:
+def _pooled_truths(stack: TruthOrFakeStack, weights: FloatArray) -> Estimate:
     """Divide the truths that were told, so weighted, by the number that was to be expected.
 
     The plug-in covariance is too small by the share Σ w² n p² / (Σ w n p)² of itself, because the estimate is in it.
@@ -174,7 +174,7 @@ def _pooled_truths(stack: FakedAnswers, weights: FloatArray) -> Estimate:
     return Estimate(estimate, spread / free if free else np.full_like(spread, np.inf), n, own=own)
 
 
-def two_blocks(blocks: Sequence[AskedBlock]) -> Estimate:
+def two_blocks(blocks: Sequence[BlockLike]) -> Estimate:
     """Average what the last two blocks say, each inverted by itself (Imran & Meo 2024, Section 5 and Eq. 4).
 
     It is the paper's estimate, for comparison. It is unbiased but does not converge: the blocks before count for
@@ -227,7 +227,7 @@ def last_two(blocks: Sequence[BlockT]) -> Sequence[BlockT]:
 class TableMethod:
     """How a table may be estimated, and what readers of the estimate must know."""
 
-    estimated: Callable[[Sequence[AskedBlock]], Estimate]
+    estimated: Callable[[Sequence[BlockLike]], Estimate]
     words: str
 
 
@@ -253,24 +253,24 @@ TABLE_METHODS: Mapping[str, TableMethod] = {
 }
 
 
-def _inverted(block: AskedBlock) -> Estimate:
+def _inverted(block: BlockLike) -> Estimate:
     """Invert a block that has an answer of its own for every cell."""
     answers = invert(block.tally)
     return answers if block.question.is_identity else answers.in_order(np.asarray(block.question.classes))
 
 
-def _reports(blocks: Sequence[AskedBlock]) -> int:
+def _reports(blocks: Sequence[BlockLike]) -> int:
     return sum(block.n for block in blocks)
 
 
-def _about_the_cells(blocks: Sequence[AskedBlock], method: str) -> FakedAnswers:
-    if not all(is_faked(block) and block.question.is_bijection for block in blocks):
+def _about_the_cells(blocks: Sequence[BlockLike], method: str) -> TruthOrFakeStack:
+    if not all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks):
         raise LdpstatsError(
             f"method = {method!r} for blocks that do not all report a cell, the true one or a fake",
             "truth-or-fake blocks (randomized response) that ask for the cells themselves",
             "'gls' and 'unbiased' take any blocks.",
         )
-    return FakedAnswers.of(blocks)
+    return TruthOrFakeStack.of(blocks)
 
 
 def above_zero(frequencies: FloatArray, n: int) -> FloatArray:
@@ -284,7 +284,7 @@ def above_zero(frequencies: FloatArray, n: int) -> FloatArray:
     return positive
 
 
-def total_score(blocks: Sequence[AskedBlock], frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:
+def total_score(blocks: Sequence[BlockLike], frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the score of the cells, up to a multiple of ones, and its information over all blocks."""
     stacks, others = stacked(blocks)
     score, information = np.zeros_like(frequencies), np.zeros((frequencies.size, frequencies.size))

@@ -14,10 +14,16 @@ from ldpstats.columns import listed
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, Measured, pvalue_in_words
-from ldpstats.identification.association import cramers_v_limits
+from ldpstats.identification.cramers_v_limits import cramers_v_limits
 from ldpstats.identification.identified import Identified, radius
 from ldpstats.identification.pointwise import Pointwise
-from ldpstats.identification.programmes import Nearest, PossibleTables, confidence_set, nearest_table, same_sums
+from ldpstats.identification.possible_tables import (
+    NearestTable,
+    PossibleTables,
+    confidence_set,
+    nearest_table,
+    same_sums,
+)
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.privacy import PrivacyStatement
@@ -36,7 +42,7 @@ _ZERO = 1e-7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Target:
+class TargetCells:
     """The cells of a table as sums of those of a joint table, of which only the possible ones are known.
 
     Parameters
@@ -145,7 +151,7 @@ class Bounds:
     bound: str = ""
     privacy: PrivacyStatement | None = None
     simulated: int = 0
-    _possible: tuple[Target, ...] = field(default=(), repr=False)
+    _possible: tuple[TargetCells, ...] = field(default=(), repr=False)
 
     @property
     def words(self) -> str:
@@ -350,13 +356,13 @@ def bounds_of(
     nearest = nearest_table(identified)
     simultaneous = simultaneous or bool(measured.bound) or identified.df == 0
     why_not = _contradiction(identified, nearest, alpha)
-    possible: tuple[Target, ...] = ()
+    possible: tuple[TargetCells, ...] = ()
     limits = np.full((4, table.size()), np.nan)
     if not why_not:
         cells = _cells(joint, table)
         within, known = confidence_set(identified, alpha), same_sums(identified, nearest.table)
         single = within if simultaneous else Pointwise(identified, alpha, nearest.distance)
-        possible = (Target(within, single, cells), Target(known, known, cells))
+        possible = (TargetCells(within, single, cells), TargetCells(known, known, cells))
         inner = possible[1].limits()
         outer = possible[0].limits(inner)
         limits = np.vstack([np.minimum(outer[0], inner[0]), np.maximum(outer[1], inner[1]), inner])
@@ -401,14 +407,14 @@ def _percent(alpha: float) -> str:
     return f"{100 * (1 - alpha):g} %"
 
 
-def _properness(identified: Identified, nearest: Nearest) -> float:
+def _properness(identified: Identified, nearest: NearestTable) -> float:
     """Return the p-value of the hypothesis that the identified contrasts are those of a proper table."""
     from scipy.stats import chi2
 
     return float(chi2.sf(nearest.distance, identified.df)) if identified.df else 1.0
 
 
-def _contradiction(identified: Identified, nearest: Nearest, alpha: float) -> str:
+def _contradiction(identified: Identified, nearest: NearestTable, alpha: float) -> str:
     """Say how the reports contradict each other, if they do."""
     if identified.pvalue < LEVEL:
         return (

@@ -17,7 +17,7 @@ _TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solution:
+class ConicSolution:
     """Where a programme came to rest.
 
     Parameters
@@ -71,7 +71,7 @@ class Constraints:
         matrix = csc_array(vstack([padded, more.matrix]))
         return Constraints(matrix, np.concatenate([self.right, more.right]), self.cones + more.cones)
 
-    def minimized(self, costs: Iterable[FloatArray], curvature: FloatArray | None = None) -> Iterator[Solution]:
+    def minimized(self, costs: Iterable[FloatArray], curvature: FloatArray | None = None) -> Iterator[ConicSolution]:
         """Minimize ½ Σ h v² + c·v for every c of the costs; without a curvature h it is none."""
         import clarabel
         from scipy.sparse import csc_array, diags_array
@@ -96,7 +96,7 @@ class Constraints:
             found = solver.solve()
             multipliers = np.asarray(found.z)
             sound = bool(np.isfinite(multipliers).all()) and np.isfinite(found.obj_val_dual)
-            yield Solution(
+            yield ConicSolution(
                 np.asarray(found.x),
                 multipliers if sound else np.zeros(self.right.size),
                 float(found.obj_val_dual) if sound else -np.inf,

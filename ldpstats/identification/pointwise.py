@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.identification.identified import Identified, radius
-from ldpstats.identification.programmes import PossibleTables, confidence_set, nearest_table
+from ldpstats.identification.possible_tables import PossibleTables, confidence_set, nearest_table
 
 # how much wider than the distance to the nearest proper table a confidence set must be, for a solver to find its inside
 _WIDER, _ROOM = 1.05, 0.01

@@ -24,8 +24,8 @@ from ldpstats.arrays import (
 )
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.estimation import (
-    Aspect,
     ChannelFit,
+    ComponentTest,
     Estimate,
     ProcessedEstimate,
     invert,
@@ -221,11 +221,11 @@ class Mechanism(Protocol):
         fit = tally_fit(self._own_tally(reports_or_counts))
         if not isinstance(reports_or_counts, Reports) or not len(reports_or_counts):
             return fit
-        return replace(fit, aspects=(*fit.aspects, *self._aspects(reports_or_counts.data)))
+        return replace(fit, components=(*fit.components, *self._component_tests(reports_or_counts.data)))
 
-    def _aspects(self, reports: NDArray[Any]) -> list[Aspect]:
+    def _component_tests(self, reports: NDArray[Any]) -> list[ComponentTest]:
         """Look at what single reports are like."""
-        found: list[Aspect] = []
+        found: list[ComponentTest] = []
         law = self.noise.size_law() if isinstance(self.noise, SupportNoise) else None
         if law is not None and len(reports) * self.noise.outputs <= _CHUNK_ENTRIES:
             found += report_sizes(self.contributions(reports).sum(axis=1), law)

@@ -27,7 +27,7 @@ from ldpstats.estimation import (
     refuse_empty,
     steadied,
 )
-from ldpstats.estimation.fakes import is_faked
+from ldpstats.estimation.truth_or_fake import is_truth_or_fake
 from ldpstats.identification import Bounds, bounds_of
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.parts import Parts, new_identity
@@ -386,7 +386,7 @@ class Table:
         if len(blocks) == 1 and blocks[0].question.is_bijection:
             own = measured_by(blocks)
             return Measured.of_cells(found.estimate, own.sums.T @ own.covariance @ own.sums, found.n)
-        faked = all(is_faked(block) and block.question.is_bijection for block in blocks)
+        faked = all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks)
         covariance = found.covariance if faked else LinearPooling(blocks).covariance(steadied(found))
         return Measured.of_cells(found.estimate, covariance, found.n)
 
@@ -481,7 +481,7 @@ class Table:
 def fit_of(tables: Iterable[Table]) -> ChannelFit:
     """Test all tables together: at the stated level for all of them."""
     fits = [table.channel_fit() for table in tables]
-    return ChannelFit(tuple(aspect for fit in fits for aspect in fit.aspects), sum(fit.n for fit in fits))
+    return ChannelFit(tuple(part for fit in fits for part in fit.components), sum(fit.n for fit in fits))
 
 
 def checked_table(table: object) -> Table:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ldpstats import Domain, LdpstatsError
-from ldpstats.consistency.calm import Release, calm_views, covering_groups
+from ldpstats.consistency.calm import DesignProblem, calm_views, covering_groups
 from ldpstats.consistency.graphical import fit_maximum_entropy
 from ldpstats.consistency.marginals import marginals_of
 from ldpstats.mechanisms import best_name, mechanism
@@ -72,7 +72,7 @@ def summing(domain: Domain, kept: tuple[str, ...]) -> np.ndarray[Any, Any]:
     return np.eye(domain.size(kept))[:, domain.cells(codes, kept)]
 
 
-def least_squares_errors(release: Release, groups: tuple[tuple[str, ...], ...]) -> tuple[float, float]:
+def least_squares_errors(release: DesignProblem, groups: tuple[tuple[str, ...], ...]) -> tuple[float, float]:
     """Return the mean squared error of all tables of k attributes by least squares, and what sampling has in it."""
     domain, each = release.domain, release.n / len(groups)
     told = {part for group in groups for order in range(1, len(group) + 1) for part in combinations(group, order)}
@@ -104,7 +104,7 @@ def least_squares_errors(release: Release, groups: tuple[tuple[str, ...], ...]) 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_expected_errors_are_those_of_least_squares(used: str, epsilon: float, k: int) -> None:
-    release = Release(MIXED, 1000, epsilon, k, used)
+    release = DesignProblem(MIXED, 1000, epsilon, k, used)
     candidates = [*release.candidates(), ("uneven", (("a", "b", "c"), ("a", "d"), ("b", "d"), ("a", "b")))]
     assert len(candidates) >= 4
     for made, groups in candidates:
@@ -114,7 +114,7 @@ def test_the_expected_errors_are_those_of_least_squares(used: str, epsilon: floa
 
 
 def test_without_noise_only_the_sampling_error_is_left() -> None:
-    release = Release(MIXED, 1000, 40.0, 3, "grr")
+    release = DesignProblem(MIXED, 1000, 40.0, 3, "grr")
     whole = release.designed("whole", (MIXED.names,))
     cells = [MIXED.size(target) for target in combinations(MIXED.names, 3)]
     # of n respondents and m equally frequent cells: (1 - 1/m) / n
@@ -124,7 +124,7 @@ def test_without_noise_only_the_sampling_error_is_left() -> None:
 
 
 def test_what_is_left_open_are_the_interactions_that_no_view_holds() -> None:
-    release = Release(MIXED, 1000, 1.0, 3, "grr")
+    release = DesignProblem(MIXED, 1000, 1.0, 3, "grr")
     pairs = tuple(combinations(MIXED.names, 2))
     missing = [
         prod(len(MIXED.categories[name]) - 1 for name in target) / (MIXED.size(target) - 1)
@@ -164,7 +164,7 @@ def test_mechanisms_by_size_are_never_worse_than_grr_or_olh() -> None:
     groups = covering_groups(MIXED, 3)
     for epsilon in (0.5, 1.0, 2.0, 4.0):
         auto, grr, olh = (
-            Release(MIXED, 1000, epsilon, 3, name).designed("", groups).error for name in ("auto", "grr", "olh")
+            DesignProblem(MIXED, 1000, epsilon, 3, name).designed("", groups).error for name in ("auto", "grr", "olh")
         )
         assert auto <= min(grr, olh) * (1 + 1e-9)
 
@@ -199,7 +199,7 @@ def pairwise_population(domain: Domain, seed: int) -> np.ndarray[Any, Any]:
 def test_without_noise_views_give_back_a_population_without_further_interactions(groups: list[Any]) -> None:
     """Standard errors are below 3e-5, so that a right answer fails for at most one seed in a million."""
     truth, views_of = pairwise_population(MIXED, 3), tuple(map(tuple, groups))
-    design = Release(MIXED, 4 * 10**8, 40.0, 3, "auto").designed("named", views_of)
+    design = DesignProblem(MIXED, 4 * 10**8, 40.0, 3, "auto").designed("named", views_of)
     assert design.left_open > 0
     tables = design.protocol().simulate(np.round(truth * design.release.n).astype(np.int64), rng=1)
     marginals = marginals_of(tables)

@@ -17,8 +17,8 @@ from scipy.optimize import linprog
 from scipy.stats import chi2, t as student
 
 from ldpstats import GRR, Domain, LdpstatsError, PrivacyStatement, SampledGroups, Table, TableSet
-from ldpstats.consistency import programs
-from ldpstats.consistency.agreement import AgreeingFit, held_in_common
+from ldpstats.consistency import agreeing_programs
+from ldpstats.consistency.agreement import AgreeingFit, shared_quantities
 from ldpstats.consistency.consistent import LimitsOfTheFit, make_consistent
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.projection import nearest_proper
@@ -347,7 +347,7 @@ def test_the_linear_fit_is_the_projection_that_the_formula_gives(groups: str) ->
     )
     gain = variance[:, None] * equations.T @ np.linalg.pinv(equations * variance @ equations.T, hermitian=True)
     projector = np.eye(estimate.size) - gain @ equations
-    fit = AgreeingFit(found, held_in_common(found))
+    fit = AgreeingFit(found, shared_quantities(found))
     fitted = np.concatenate(fit.tables([one.estimate for one in found]))
     assert fitted == pytest.approx(projector @ estimate + gain @ values, abs=1e-9)
     joint = projector @ block_diag(*(one.covariance for one in found)) @ projector.T
@@ -361,7 +361,7 @@ def test_the_linear_fit_is_the_projection_that_the_formula_gives(groups: str) ->
 @each_group
 def test_no_quantity_held_in_common_follows_from_others_and_none_is_missing(groups: str) -> None:
     found = marginals(collected(GROUPS[groups]))
-    held = held_in_common(found)
+    held = shared_quantities(found)
     for own in held:
         assert np.linalg.matrix_rank(own.sums) == len(own.sums) == len(own.places)
     counts = np.bincount(np.concatenate([own.places for own in held]))
@@ -376,7 +376,7 @@ def test_away_from_zero_least_squares_are_the_linear_fit(groups: str) -> None:
     even = np.full(FOUR.shape, 3000)
     tables = SampledGroups(FOUR, epsilon=3.0, mechanism="grr", groups=GROUPS[groups]).simulate(even, rng=12)
     found = marginals(tables)
-    linear = np.concatenate(AgreeingFit(found, held_in_common(found)).tables([one.estimate for one in found]))
+    linear = np.concatenate(AgreeingFit(found, shared_quantities(found)).tables([one.estimate for one in found]))
     assert linear.min() > 0
     assert flat(make_consistent(tables)) == pytest.approx(linear, abs=1e-9)
 
@@ -389,7 +389,7 @@ def test_standard_errors_are_those_of_repeated_collections() -> None:
     for _ in range(runs):
         joint = rng.multinomial(40_000, frequencies).reshape(FOUR.shape)
         found = marginals(protocol.simulate(joint, rng=rng))
-        fit = AgreeingFit(found, held_in_common(found))
+        fit = AgreeingFit(found, shared_quantities(found))
         fitted = np.concatenate(fit.tables([one.estimate for one in found]))
         squares += (fitted - truth(frequencies, found)) ** 2
         variances += np.concatenate([np.diagonal(one) for one in fit.covariances()]) / runs
@@ -499,9 +499,11 @@ def test_derived_tables_without_a_covariance_are_refused(covariance: Any) -> Non
 
 @each_group
 def test_a_rough_solution_is_made_proper_and_consistent(groups: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables, rng, solve = collected(GROUPS[groups]), np.random.default_rng(15), programs._least_moves
+    tables, rng, solve = collected(GROUPS[groups]), np.random.default_rng(15), agreeing_programs._least_moves
     fitted = flat(make_consistent(tables))
-    monkeypatch.setattr(programs, "_least_moves", lambda *given: solve(*given) + rng.normal(0, 1e-7, given[2].size))
+    monkeypatch.setattr(
+        agreeing_programs, "_least_moves", lambda *given: solve(*given) + rng.normal(0, 1e-7, given[2].size)
+    )
     rough = make_consistent(tables)
     assert_consistent(rough)
     assert flat(rough) == pytest.approx(fitted, abs=1e-6)
@@ -510,7 +512,9 @@ def test_a_rough_solution_is_made_proper_and_consistent(groups: str, monkeypatch
 def test_a_solution_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = collected(GROUPS["pairs"])
     for wrong in (0.0, np.nan):
-        monkeypatch.setattr(programs, "_least_moves", lambda *_, wrong=wrong: np.full(flat(tables).size, wrong))
+        monkeypatch.setattr(
+            agreeing_programs, "_least_moves", lambda *_, wrong=wrong: np.full(flat(tables).size, wrong)
+        )
         with pytest.raises(LdpstatsError, match="the solver finds no consistent ones"):
             make_consistent(tables)
 

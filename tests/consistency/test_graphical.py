@@ -13,8 +13,8 @@ import pytest
 
 from ldpstats import Domain, LdpstatsError, NotIdentifiedError, SampledGroups
 from ldpstats.arrays import FloatArray
-from ldpstats.consistency.graphical import fit_maximum_entropy, relevant
-from ldpstats.consistency.junction_tree import JunctionTree, Terms, cells_from_means
+from ldpstats.consistency.graphical import fit_maximum_entropy, relevant_marginals
+from ldpstats.consistency.junction_tree import JunctionTree, LogLinearTerms, cells_from_means
 from ldpstats.consistency.marginals import Attributes, Marginal, marginals_of
 from ldpstats.datasets import network
 
@@ -123,7 +123,7 @@ def test_the_size_of_a_tree_that_could_never_be_formed_is_known() -> None:
 def test_means_and_covariances_of_terms_are_those_of_the_joint_table(seed: int, size: float) -> None:
     rng, sizes, groups = random_graph(seed)
     names = list(sizes)
-    terms = Terms.of(JunctionTree.of(groups, sizes), groups)
+    terms = LogLinearTerms.of(JunctionTree.of(groups, sizes), groups)
     cells = np.indices(tuple(sizes.values())).reshape(len(sizes), -1)
     design = np.array([((asked[:, None] == 0) | (asked[:, None] == cells)).all(axis=0) for asked in terms.levels])
     weights = size * rng.normal(size=len(design))
@@ -142,7 +142,7 @@ def test_means_and_covariances_of_terms_are_those_of_the_joint_table(seed: int, 
 
 def test_there_are_as_many_terms_as_a_log_linear_model_has_parameters() -> None:
     pairs = list(combinations(SIZES, 2))
-    terms = Terms.of(JunctionTree.of(pairs, SIZES), pairs)
+    terms = LogLinearTerms.of(JunctionTree.of(pairs, SIZES), pairs)
     assert len(terms.levels) == sum(size - 1 for size in SIZES.values()) + sum(
         (SIZES[one] - 1) * (SIZES[other] - 1) for one, other in pairs
     )
@@ -432,7 +432,7 @@ def flat(groups: Iterable[Sequence[str]], sizes: Mapping[str, int]) -> list[Marg
 def test_a_path_through_attributes_outside_the_target_is_used() -> None:
     joint = log_linear(SIZES, CHAIN, np.random.default_rng(10))
     marginals = noise_free(joint, SIZES, CHAIN, n=10**7)
-    whole, path = relevant(marginals, ["d", "a"]), relevant(marginals, ["d", "a"], most_cells=17)
+    whole, path = relevant_marginals(marginals, ["d", "a"]), relevant_marginals(marginals, ["d", "a"], most_cells=17)
     assert (whole.attributes, whole.left_out) == (("a", "b", "c", "d", "e"), ())
     assert (path.attributes, path.left_out) == (("a", "b", "c", "d"), ("e",))
     assert [one.attributes for one in path.marginals] == [("a", "b"), ("b", "c"), ("c", "d"), ("d",)]
@@ -447,26 +447,26 @@ def test_a_path_through_attributes_outside_the_target_is_used() -> None:
 
 def test_other_parts_are_left_alone() -> None:
     marginals = flat([*MODELS["two parts"]], SIZES)
-    assert relevant(marginals, ["a"]).attributes == ("a", "b")
-    assert relevant(marginals, ["e", "b"]).attributes == ("a", "b", "c", "d", "e")
-    assert relevant(marginals, ["a"]).left_out == ()
+    assert relevant_marginals(marginals, ["a"]).attributes == ("a", "b")
+    assert relevant_marginals(marginals, ["e", "b"]).attributes == ("a", "b", "c", "d", "e")
+    assert relevant_marginals(marginals, ["a"]).left_out == ()
 
 
 def test_attributes_that_hang_on_at_one_place_are_left_out_before_any_others() -> None:
     """Both ways round the cycle are kept from b to e, though that over a is shorter."""
     sizes = dict.fromkeys("abcdexyz", 2)
     groups = flat(["ab", "bc", "cd", "de", "ea", "ax", "xy", "yz"], sizes)
-    assert relevant(groups, ["b", "e"], most_cells=36).left_out == ()
+    assert relevant_marginals(groups, ["b", "e"], most_cells=36).left_out == ()
     for most in (35, 24):
-        found = relevant(groups, ["b", "e"], most_cells=most)
+        found = relevant_marginals(groups, ["b", "e"], most_cells=most)
         assert (found.attributes, found.left_out) == (("a", "b", "c", "d", "e"), ("x", "y", "z"))
-    assert relevant(groups, ["b", "e"], most_cells=23).attributes == ("a", "b", "e")
+    assert relevant_marginals(groups, ["b", "e"], most_cells=23).attributes == ("a", "b", "e")
 
 
 def test_what_hangs_on_at_one_place_is_not_missed() -> None:
     groups = [("a", "b"), ("b", "c"), ("a", "c"), ("c", "d"), ("d", "e")]
     marginals = noise_free(log_linear(SIZES, groups, np.random.default_rng(4)), SIZES, groups, n=10**7)
-    whole, fewer = (relevant(marginals, ["a", "b"], most_cells=most) for most in (10**6, 12))
+    whole, fewer = (relevant_marginals(marginals, ["a", "b"], most_cells=most) for most in (10**6, 12))
     assert (len(whole.attributes), fewer.attributes) == (5, ("a", "b", "c"))
     one, other = (fit_maximum_entropy(found.marginals).marginal(["a", "b"]) for found in (whole, fewer))
     assert np.allclose(one, other, rtol=0, atol=1e-8)
@@ -475,10 +475,10 @@ def test_what_hangs_on_at_one_place_is_not_missed() -> None:
 def test_what_is_too_large_is_joined_by_the_shortest_paths_instead() -> None:
     sizes = dict.fromkeys("abcdefgh", 2)
     ring_and_chords = ["ab", "bc", "cd", "de", "ef", "fg", "gh", "ha", "be", "cf"]
-    found = relevant(flat(ring_and_chords, sizes), ["a", "e"], most_cells=8)
+    found = relevant_marginals(flat(ring_and_chords, sizes), ["a", "e"], most_cells=8)
     assert (found.attributes, found.left_out) == (("a", "b", "e"), ("c", "d", "f", "g", "h"))
     assert {one.attributes for one in found.marginals} == {("a", "b"), ("b", "e"), ("a",), ("b",), ("e",)}
-    found = relevant(flat(ring_and_chords, sizes), ["a", "d", "e", "g"], most_cells=20)
+    found = relevant_marginals(flat(ring_and_chords, sizes), ["a", "d", "e", "g"], most_cells=20)
     assert found.attributes == ("a", "b", "d", "e", "g", "h")
 
 
@@ -488,9 +488,9 @@ def test_of_all_pairs_of_many_attributes_those_of_the_target_are_kept() -> None:
     wanted = ("HYPOVOLEMIA", "LVFAILURE", "LVEDVOLUME", "CVP")
     protocol = SampledGroups(net.domain, k=2, epsilon=4.0, mechanism="grr")
     marginals = marginals_of(protocol.simulate(net.sample(50_000, rng), rng))
-    with pytest.raises(LdpstatsError, match=r"666 marginals of 37 attributes.*`relevant`"):
+    with pytest.raises(LdpstatsError, match=r"666 marginals of 37 attributes.*`relevant_marginals`"):
         fit_maximum_entropy(marginals)
-    found = relevant(marginals, wanted)
+    found = relevant_marginals(marginals, wanted)
     assert set(found.attributes) == set(wanted)
     assert set(found.left_out) == set(net.domain.names) - set(wanted)
     assert len(found.marginals) == 6 + 4 * 33
@@ -502,7 +502,10 @@ def test_of_all_pairs_of_many_attributes_those_of_the_target_are_kept() -> None:
         truth = net.pair(name, next(other for other in wanted if other != name)).sum(axis=1)
         error = (
             np.mean(
-                [np.sqrt(np.diagonal(part.covariance)) for part in relevant(tables, [name], most_cells=5).marginals],
+                [
+                    np.sqrt(np.diagonal(part.covariance))
+                    for part in relevant_marginals(tables, [name], most_cells=5).marginals
+                ],
                 axis=0,
             )
             / 6
@@ -518,7 +521,7 @@ def test_marginals_of_one_attribute_from_several_tables_are_pooled() -> None:
         cells = np.outer([0.5, 0.3, 0.2], [0.6, 0.4]).ravel() + rng.normal(scale=0.01, size=6)
         cells /= cells.sum()
         tables.append(Marginal(("a", other), (3, 2), cells, spread(cells, n), n))
-    found = relevant(tables, ["a"], most_cells=3)
+    found = relevant_marginals(tables, ["a"], most_cells=3)
     assert (found.attributes, found.left_out) == (("a",), ("b", "c", "e"))
     alone = [one.estimate.reshape(3, 2).sum(axis=1) for one in tables]
     weights = np.array([one.n / (cells * (1 - cells)) for one, cells in zip(tables, alone, strict=True)])
@@ -530,9 +533,9 @@ def test_marginals_of_one_attribute_from_several_tables_are_pooled() -> None:
 
 def test_attributes_that_no_group_has_are_named() -> None:
     with pytest.raises(NotIdentifiedError, match="'height', 'shoes'"):
-        relevant(flat(CHAIN, SIZES), ["height", "a", "shoes"])
+        relevant_marginals(flat(CHAIN, SIZES), ["height", "a", "shoes"])
     with pytest.raises(NotIdentifiedError, match="a target with nothing"):
-        relevant(flat(CHAIN, SIZES), [])
+        relevant_marginals(flat(CHAIN, SIZES), [])
 
 
 def test_a_group_with_too_many_cells_is_added_up() -> None:
@@ -541,7 +544,7 @@ def test_a_group_with_too_many_cells_is_added_up() -> None:
     groups = flat(["ab", "bc"], sizes)
     with pytest.raises(LdpstatsError, match=r"2,048 terms"):
         fit_maximum_entropy(groups)
-    found = relevant(groups, ["b", "c"])
+    found = relevant_marginals(groups, ["b", "c"])
     assert (found.attributes, found.left_out) == (("b", "c"), ("a",))
 
 
@@ -551,7 +554,7 @@ def test_what_cannot_be_fitted_is_refused() -> None:
     with pytest.raises(LdpstatsError, match=r"2 and 3 categories of 'b'"):
         fit_maximum_entropy([*flat(["ab"], SIZES), *flat(["bc"], {"b": 3, "c": 2})])
     with pytest.raises(LdpstatsError, match=r"any model is too large.*at most 5 cells"):
-        relevant(flat(["ab"], SIZES), ["a", "b"], most_cells=5)
+        relevant_marginals(flat(["ab"], SIZES), ["a", "b"], most_cells=5)
     with pytest.raises(LdpstatsError, match="different names out of 'a', 'b'"):
         fit_maximum_entropy(flat(["ab"], SIZES)).marginal(["a", "c"])
 

@@ -31,7 +31,14 @@ from ldpstats.consistency import channels_em, shrinkage
 from ldpstats.consistency.channels_em import joint_blocks, most_likely_joint, proportionally_fitted
 from ldpstats.consistency.joint import fitted_joint, places, within
 from ldpstats.consistency.marginals import Marginal
-from ldpstats.consistency.shrinkage import _least_risk, _one_way, _Paths, independent, shrunken_joint, shrunken_refits
+from ldpstats.consistency.shrinkage import (
+    _least_risk,
+    _one_way,
+    _RidgePaths,
+    independent,
+    shrunken_joint,
+    shrunken_refits,
+)
 from ldpstats.datasets import network
 from ldpstats.estimation import NoiseVariance, maximum_likelihood, most_likely
 from ldpstats.estimation.postprocessing import norm_sub
@@ -446,8 +453,8 @@ def test_joint_tables_that_are_too_large_are_refused() -> None:
         most_likely_joint(pairs, wide, ["a", "b"])
 
 
-def path_of(marginals: Any) -> _Paths:
-    return _Paths.of(marginals, [one.estimate[None] for one in marginals], ABC.names, ABC.shape)
+def path_of(marginals: Any) -> _RidgePaths:
+    return _RidgePaths.of(marginals, [one.estimate[None] for one in marginals], ABC.names, ABC.shape)
 
 
 @pytest.mark.parametrize("penalty", [0.3, 10.0, 1000.0])
@@ -574,7 +581,7 @@ def test_refits_walk_the_path_together_as_far_as_memory_allows(monkeypatch: Any)
     marginals, walked = pairs_of(some_joint(spread=1), 0.02), []
     estimates = [np.tile(one.estimate, (50, 1)) for one in marginals]
 
-    def counted(paths: _Paths, margins: Array) -> tuple[Array, Array]:
+    def counted(paths: _RidgePaths, margins: Array) -> tuple[Array, Array]:
         walked.append(len(paths.observed))
         return _least_risk(paths, margins)
 

@@ -141,7 +141,7 @@ class TestLaws:
         low = noise.mean(np.array([0.0, 1.0, 0.0]))[0]
         high = noise.mean(np.array([1.0, 0.0, 0.0]))[0]
         tails = [binom.sf(94, 100, high), binom.cdf(5, 100, low), binom.cdf(0, 100, low)]
-        assert fit.aspects[0].pvalue == pytest.approx(min(1, 6 * min(tails)), rel=1e-9)
+        assert fit.components[0].pvalue == pytest.approx(min(1, 6 * min(tails)), rel=1e-9)
 
     def test_of_very_many_shares_the_farthest_decide(self) -> None:
         oue, rng = ldp.OUE(30_000, 1.0), np.random.default_rng(1)
@@ -149,18 +149,18 @@ class TestLaws:
         assert fit_of(oue, counts, 1000) >= LEVEL
         counts[17] = 900
         fit = oue.channel_fit(Tally(oue.noise, counts, 1000))
-        assert fit.aspects[0].pvalue == pytest.approx(60_000 * binom.sf(899, 1000, 0.5), rel=1e-6)
+        assert fit.components[0].pvalue == pytest.approx(60_000 * binom.sf(899, 1000, 0.5), rel=1e-6)
 
     def test_all_p_values_together_are_the_least_times_their_number(self) -> None:
         fit = collected("hr").channel_fit()
-        assert len(fit.aspects) == 3
-        assert fit.pvalue == min(1.0, 3 * min(aspect.pvalue for aspect in fit.aspects))
+        assert len(fit.components) == 3
+        assert fit.pvalue == min(1.0, 3 * min(component.pvalue for component in fit.components))
         assert fit.statistic == fit.worst.statistic if fit.worst else False
 
     def test_few_reports_are_ranked_among_drawn_ones_by_a_seed_from_the_counts(self) -> None:
         oue = ldp.OUE(4, 4.0)
         first, second = (oue.channel_fit(Tally(oue.noise, [5, 5, 2, 2], 5)) for _ in range(2))
-        assert any("Monte Carlo" in aspect.method for aspect in first.aspects)
+        assert any("Monte Carlo" in component.method for component in first.components)
         assert first == second
         assert str(first.summary()).count("Monte Carlo")
 
@@ -220,7 +220,7 @@ class TestReports:
         values = np.arange(1500) % 3
         fits = [mechanism.channel_fit(mechanism.privatize(values, rng=seed)) for seed in range(20)]
         assert sum(not fit.plausible for fit in fits) < 3
-        assert all("how many values single reports support" in [one.name for one in fit.aspects] for fit in fits)
+        assert all("how many values single reports support" in [one.name for one in fit.components] for fit in fits)
 
     def test_the_law_of_sizes_is_that_of_all_patterns(self) -> None:
         noise = ldp.OUE(3, 1.0).noise
@@ -261,5 +261,5 @@ def test_outputs_that_nobody_makes_do_not_disturb_the_check(name: str, k: int) -
     people[[0, 2]] = 200, 10
     with np.errstate(all="raise", under="ignore"):
         fit = mechanism.channel_fit(mechanism.simulate(people, rng=1))
-    assert np.isfinite([aspect.pvalue for aspect in fit.aspects]).all()
+    assert np.isfinite([component.pvalue for component in fit.components]).all()
     assert fit.plausible

@@ -21,7 +21,7 @@ from ldpstats.estimation import Measured
 from ldpstats.identification import Bounds, bounds_of
 from ldpstats.identification.identified import Identified, radius
 from ldpstats.identification.pointwise import Pointwise
-from ldpstats.identification.programmes import PossibleTables, confidence_set, nearest_table, same_sums
+from ldpstats.identification.possible_tables import PossibleTables, confidence_set, nearest_table, same_sums
 
 Array = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from scipy.stats import chi2
 
 import ldpstats as ldp
 from ldpstats import Domain, LdpstatsError, NotIdentifiedError, Table, TableSet
-from ldpstats.consistency.agreement import AgreeingFit, held_in_common
+from ldpstats.consistency.agreement import AgreeingFit, shared_quantities
 from ldpstats.consistency.graphical import fit_maximum_entropy
 from ldpstats.consistency.marginals import Marginal, marginals_of
 from ldpstats.noise import Tally
@@ -121,7 +121,7 @@ def test_agreeing_tables_vary_as_enumeration_says(kind: str) -> None:
     make, laws = SHARED[kind]
     n = [MANY] * len(laws)
     marginals = marginals_of(make(expected(laws, n)))
-    fit = AgreeingFit(marginals, held_in_common(marginals))
+    fit = AgreeingFit(marginals, shared_quantities(marginals))
     truth = spread_of(laws, n, lambda counts: np.concatenate(fit.tables(estimates_of(make(counts)))))
     start = 0
     for one, covariance in zip(marginals, fit.covariances(), strict=True):
@@ -236,7 +236,7 @@ def test_agreeing_tables_of_common_respondents_have_a_bound_that_holds() -> None
     protocol = ldp.CentralLaplace(THREE, epsilon=1.0)
     tables = list(protocol.simulate(np.rint(10**8 * TRUTH).astype(int), rng=1))
     marginals = marginals_of(tables)
-    fit, truth = AgreeingFit(marginals, held_in_common(marginals)), together(tables)
+    fit, truth = AgreeingFit(marginals, shared_quantities(marginals)), together(tables)
     zero = [np.zeros_like(one.estimate) for one in marginals]
     base = np.concatenate(fit.tables(zero))
     columns = [
@@ -284,7 +284,7 @@ def test_standard_errors_of_agreeing_tables_are_those_of_repeated_collections(pr
     rng, squares, variances = np.random.default_rng(6), 0.0, 0.0
     for _ in range(RUNS):
         marginals = marginals_of(protocol.simulate(rng.multinomial(4000, TRUTH), rng=rng))
-        fit = AgreeingFit(marginals, held_in_common(marginals))
+        fit = AgreeingFit(marginals, shared_quantities(marginals))
         true = np.concatenate([margin(one.attributes) @ TRUTH for one in marginals])
         errors = np.concatenate(fit.tables([one.estimate for one in marginals])) - true
         squares = squares + errors**2 / RUNS
@@ -412,7 +412,7 @@ def test_tests_and_intervals_of_consistent_tables_are_those_of_the_linear_fit() 
     joint = np.rint(300 * TRUTH).astype(int)
     tables = ldp.SampledGroups(THREE, epsilon=0.5).simulate(joint, rng=2)
     marginals = marginals_of(tables)
-    fit = AgreeingFit(marginals, held_in_common(marginals))
+    fit = AgreeingFit(marginals, shared_quantities(marginals))
     linear = fit.tables([one.estimate for one in marginals])
     for table, expected_cells in zip(ldp.make_consistent(tables), linear, strict=True):
         assert table.estimate.min() >= 0

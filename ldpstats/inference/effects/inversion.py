@@ -20,7 +20,7 @@ from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import LinearPooling
-from ldpstats.estimation.fakes import FakedAnswers, is_faked
+from ldpstats.estimation.truth_or_fake import TruthOrFakeStack, is_truth_or_fake
 from ldpstats.inference.effects.comparisons import Comparison
 from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
 from ldpstats.noise.weighted import NODES, share_below, weighted_report
@@ -288,13 +288,13 @@ def _fewer(blocks: Sequence[Block]) -> list[Block]:
     for block in blocks:
         alike[block.asked] = alike[block.asked].merged_with(block) if block.asked in alike else block
     merged = list(alike.values())
-    if len(merged) <= _GROUPS or not all(is_faked(block) and block.question.is_bijection for block in merged):
+    if len(merged) <= _GROUPS or not all(is_truth_or_fake(block) and block.question.is_bijection for block in merged):
         return merged
     return [_averaged(merged[start::_GROUPS]) for start in range(_GROUPS)]
 
 
 def _averaged(blocks: Sequence[Block]) -> Block:
-    stack = FakedAnswers.of(blocks)
+    stack = TruthOrFakeStack.of(blocks)
     n, told, faked = int(stack.n.sum()), float((stack.n * stack.truth).sum()), (stack.n * stack.fakes).sum(axis=0)
     noise = MultinomialNoise(TruthOrFake(told / n, tuple((faked / faked.sum()).tolist())))
     cells = Question(blocks[0].question.attributes, blocks[0].question.shape, tuple(range(stack.classes.size)))

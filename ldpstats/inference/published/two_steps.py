@@ -13,8 +13,8 @@ from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import LinearPooling, NoiseVariance, last_two
-from ldpstats.estimation.fakes import is_faked
 from ldpstats.estimation.postprocessing import norm_sub
+from ldpstats.estimation.truth_or_fake import is_truth_or_fake
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.monte_carlo import MonteCarlo
 from ldpstats.noise import MultinomialNoise, TruthOrFake
@@ -128,7 +128,7 @@ class NoisyTable:
 
 def noisy_table(blocks: tuple[Block, ...], estimate: NoisyEstimate) -> NoisyTable:
     """Return the estimate that was asked for, for many tables at once; for one it is that of `Table.estimated_by`."""
-    told = all(is_faked(block) and block.question.is_bijection for block in blocks)
+    told = all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks)
     if estimate not in ("auto", "two blocks", "closed form", "unbiased"):
         raise LdpstatsError(f"estimate = {estimate!r}", "'auto', 'two blocks', 'closed form' or 'unbiased'")
     if estimate == "auto":

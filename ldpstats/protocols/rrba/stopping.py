@@ -19,7 +19,7 @@ from ldpstats.arrays import BoolArray, FloatArray, IntArray, significance
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import full_blocks, two_blocks
-from ldpstats.estimation.fakes import FakedAnswers, is_faked
+from ldpstats.estimation.truth_or_fake import TruthOrFakeStack, is_truth_or_fake
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.tables import Table, checked_table
 
@@ -175,7 +175,7 @@ class Convergence:
         return axes
 
     def _sentences(self) -> list[str]:
-        truth = float(FakedAnswers.of(self.blocks[-1:]).truth.item()) if self.width == "paper" else 1.0
+        truth = float(TruthOrFakeStack.of(self.blocks[-1:]).truth.item()) if self.width == "paper" else 1.0
         missed = 100 * chance_of_missing(self.alpha, truth)
         return [
             "Asked: do two blocks in a row differ, in every cell, by less than the width of an interval?",
@@ -241,7 +241,7 @@ def convergence(table: Table, alpha: float = 0.05, width: str = "sound") -> Conv
     if width not in _WIDTHS:
         raise LdpstatsError(f"width = {width!r}", one_line(list(_WIDTHS)))
     blocks = _full_blocks(table)
-    answers, z = FakedAnswers.of(blocks), normal_quantile(level)
+    answers, z = TruthOrFakeStack.of(blocks), normal_quantile(level)
     estimates = (answers.counts / answers.n - answers.fakes) / answers.truth
     if width == "paper":
         limits = printed_limits(estimates, answers.n, z)
@@ -342,7 +342,7 @@ def _limits_of_shares(shares: FloatArray, n: IntArray | int, few: BoolArray, z: 
 def _full_blocks(table: Table) -> tuple[Block, ...]:
     """Return the blocks to be compared, or say why these cannot be."""
     about = f"the table of {one_line(checked_table(table).attributes)}"
-    if not all(is_faked(block) and block.question.is_bijection for block in table.blocks):
+    if not all(is_truth_or_fake(block) and block.question.is_bijection for block in table.blocks):
         raise LdpstatsError(
             f"{about} with blocks that do not all report a cell, the true one or a fake",
             "truth-or-fake blocks that ask for the cells themselves",

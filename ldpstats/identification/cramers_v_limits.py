@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpstats.arrays import FloatArray
-from ldpstats.identification.programmes import PossibleTables
+from ldpstats.identification.possible_tables import PossibleTables
 
 # what the solver may miss of the least φ², which then counts for nothing
 _MISSED = 1e-7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Margin:
+class _MarginLimits:
     """The margin of one attribute: which cells its categories add up, and between which limits their shares lie."""
 
     sums: FloatArray
@@ -23,7 +23,7 @@ class _Margin:
     high: FloatArray
 
     @classmethod
-    def of(cls, tables: PossibleTables, sums: FloatArray) -> _Margin:
+    def of(cls, tables: PossibleTables, sums: FloatArray) -> _MarginLimits:
         low, high = tables.least(sums), -tables.least(-sums)
         return cls(sums, np.clip(low, 0, 1), np.clip(high, 0, 1))
 
@@ -39,7 +39,7 @@ class _Margin:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Deviations:
+class _IndependenceResiduals:
     """The deviations P − r c from independence in all possible tables: linear in the cells but for a known rest.
 
     With r₀ and c₀ the middles of the margins' limits, r c = r₀ c + c₀ r − r₀ c₀ + (r − r₀)(c − c₀), and the last
@@ -61,7 +61,7 @@ class _Deviations:
     largest: FloatArray
 
     @classmethod
-    def of(cls, cells: FloatArray, rows: _Margin, columns: _Margin) -> _Deviations:
+    def of(cls, cells: FloatArray, rows: _MarginLimits, columns: _MarginLimits) -> _IndependenceResiduals:
         many = cells.shape[1]
         products = (
             rows.middle[:, None, None] * columns.sums
@@ -107,14 +107,14 @@ def cramers_v_limits(tables: PossibleTables, cells: FloatArray, shape: tuple[int
     """
     side = min(shape)
     grid = cells.reshape(*shape, -1)
-    margins = [_Margin.of(tables, grid.sum(axis=1 - axis)) for axis in (0, 1)]
-    deviations = _Deviations.of(cells, *margins)
+    margins = [_MarginLimits.of(tables, grid.sum(axis=1 - axis)) for axis in (0, 1)]
+    deviations = _IndependenceResiduals.of(cells, *margins)
     low = _least_square(tables, deviations)
     high = _largest_of_four(tables, deviations, margins) if shape == (2, 2) else _largest_square(tables, deviations)
     return math.sqrt(low / (side - 1)), min(math.sqrt(high / (side - 1)), 1.0)
 
 
-def _least_square(tables: PossibleTables, deviations: _Deviations) -> float:
+def _least_square(tables: PossibleTables, deviations: _IndependenceResiduals) -> float:
     """Return a lower limit of φ²: the least Σ h² / (r c), at the largest r c, with h ≥ |linear part| − rest."""
     from scipy.sparse import csc_array, eye_array, hstack
 
@@ -134,7 +134,7 @@ def _least_square(tables: PossibleTables, deviations: _Deviations) -> float:
     return max(found - _MISSED, 0.0)
 
 
-def _largest_square(tables: PossibleTables, deviations: _Deviations) -> float:
+def _largest_square(tables: PossibleTables, deviations: _IndependenceResiduals) -> float:
     """Return an upper limit of φ²: the largest sum of the chords of D² / (r c), at the least r c."""
     if deviations.least.min() <= 0:
         return math.inf
@@ -146,7 +146,7 @@ def _largest_square(tables: PossibleTables, deviations: _Deviations) -> float:
     return linear + float(weights @ (np.abs(slopes) * deviations.rest - low * high))
 
 
-def _largest_of_four(tables: PossibleTables, deviations: _Deviations, margins: list[_Margin]) -> float:
+def _largest_of_four(tables: PossibleTables, deviations: _IndependenceResiduals, margins: list[_MarginLimits]) -> float:
     """Return an upper limit of φ² of a table of 2 by 2: D² / (r₁ r₂ c₁ c₂), as all four D are ±D."""
     first = deviations.linear[:1]
     farthest = max(float(-tables.least(-first)[0]), float(-tables.least(first)[0])) + deviations.rest[0]

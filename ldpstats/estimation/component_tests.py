@@ -1,4 +1,4 @@
-"""Aspects of tallies that channels limit, whatever the true answers are: shares, totals, what must fit together."""
+"""Component tests of the goodness of fit of a channel: what it allows of a tally, whatever the true answers are."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray, FloatArray
-from ldpstats.estimation.fakes import AskedBlock, stacked
 from ldpstats.estimation.nearest import nearest_in_information
 from ldpstats.estimation.several import above_zero, total_score
+from ldpstats.estimation.truth_or_fake import BlockLike, stacked
 from ldpstats.noise import MultinomialNoise, NoiseModel
 
 _DRAWS = 9999
-# with four aspects a p-value of one in so many is still below the level
+# with four component tests a p-value of one in so many is still below the level
 _FEWEST_DRAWS = 4500
 _FEW = 20
 _EXPECTED = 10
@@ -31,13 +31,13 @@ Counts: TypeAlias = Sequence[NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Aspect:
-    """One thing that a channel says about a tally.
+class ComponentTest:
+    """The test of one thing that a channel says about a tally.
 
     Parameters
     ----------
     name : str
-        What was looked at.
+        What was tested.
     statistic, pvalue : float
         How far it is from what the channel allows, and how often chance alone goes as far.
     method : str
@@ -54,30 +54,30 @@ class Aspect:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """An aspect with an asymptotic law: statistics and p-values of tallies, of which every block brings a stack."""
+class AsymptoticTest:
+    """A component test with an asymptotic law: statistics and p-values of tallies, of which every block has a stack."""
 
     name: str
     words: Callable[[Counts], str]
     look: Callable[[Counts], tuple[FloatArray, FloatArray]]
 
-    def aspect(self, observed: Counts) -> Aspect:
+    def of(self, observed: Counts) -> ComponentTest:
         """Look at the tallies that were collected."""
         (statistic,), (pvalue,) = self.look(observed)
-        return Aspect(self.name, float(statistic), float(pvalue), "asymptotic", self.words(observed))
+        return ComponentTest(self.name, float(statistic), float(pvalue), "asymptotic", self.words(observed))
 
-    def compared(self, observed: Counts, drawn: Counts | None) -> Aspect:
+    def compared(self, observed: Counts, drawn: Counts | None) -> ComponentTest:
         """Rank the tallies that were collected among drawn ones; without any, nothing is shown."""
-        aspect = self.aspect(observed)
+        component = self.of(observed)
         if drawn is None:
-            return replace(aspect, pvalue=1.0, method="left open: too few reports, or too large a table")
+            return replace(component, pvalue=1.0, method="left open: too few reports, or too large a table")
         _, pvalues = self.look(drawn)
-        reached = np.count_nonzero(pvalues <= aspect.pvalue * (1 + 1e-9))
+        reached = np.count_nonzero(pvalues <= component.pvalue * (1 + 1e-9))
         tables = pvalues.size
-        return replace(aspect, pvalue=(1 + reached) / (1 + tables), method=f"Monte Carlo, {tables:,} tallies")
+        return replace(component, pvalue=(1 + reached) / (1 + tables), method=f"Monte Carlo, {tables:,} tallies")
 
 
-def shares(blocks: Sequence[AskedBlock]) -> list[Aspect]:
+def shares(blocks: Sequence[BlockLike]) -> list[ComponentTest]:
     """Compare every count with the two binomial laws between which it lies: their tails are exact bounds.
 
     There is nothing to compare where counts are not numbers of reports.
@@ -102,8 +102,8 @@ def shares(blocks: Sequence[AskedBlock]) -> list[Aspect]:
                 f"an answer stands in {often:,.0f} of {of:,.0f} reports, where the channel makes {low * of:,.0f} to "
                 f"{high * of:,.0f} on average"
             )
-    aspect = Aspect("the share of every answer", share, min(1.0, looked * pvalue), "exact binomial bounds", words)
-    return [aspect] if looked else []
+    test = ComponentTest("the share of every answer", share, min(1.0, looked * pvalue), "exact binomial bounds", words)
+    return [test] if looked else []
 
 
 def _reach(noise: NoiseModel) -> tuple[FloatArray, FloatArray] | None:
@@ -141,7 +141,7 @@ def _tails(counts: NDArray[Any], n: NDArray[Any], lowest: FloatArray, highest: F
     return tails
 
 
-def totals(blocks: Sequence[AskedBlock]) -> list[View]:
+def totals(blocks: Sequence[BlockLike]) -> list[AsymptoticTest]:
     """Return how far from its expectation what reports count for in total is, if that is not the same for each."""
     known = [(place, block.n, block.tally.noise.total()) for place, block in enumerate(blocks)]
     laws = [(place, n, law) for place, n, law in known if law is not None]
@@ -173,10 +173,10 @@ def totals(blocks: Sequence[AskedBlock]) -> list[View]:
             f"{made}: {far[worst]:.1f} standard errors off"
         )
 
-    return [View("how many answers a report counts for", words, look)]
+    return [AsymptoticTest("how many answers a report counts for", words, look)]
 
 
-def report_sizes(sizes: NDArray[np.int64], law: FloatArray) -> list[Aspect]:
+def report_sizes(sizes: NDArray[np.int64], law: FloatArray) -> list[ComponentTest]:
     """Compare how many values single reports support with the law of that number, by Pearson's χ².
 
     Neighbouring numbers are taken together until at least ten reports are expected; nothing is compared where that
@@ -197,7 +197,7 @@ def report_sizes(sizes: NDArray[np.int64], law: FloatArray) -> list[Aspect]:
     statistic = float(((seen - pooled) ** 2 / pooled).sum())
     words = "reports that support as many values as these do would come in other proportions"
     return [
-        Aspect(
+        ComponentTest(
             "how many values single reports support",
             statistic,
             float(chdtrc(pooled.size - 1, statistic)),
@@ -207,22 +207,22 @@ def report_sizes(sizes: NDArray[np.int64], law: FloatArray) -> list[Aspect]:
     ]
 
 
-def repeated_functions(seeds: NDArray[np.uint64]) -> list[Aspect]:
+def repeated_functions(seeds: NDArray[np.uint64]) -> list[ComponentTest]:
     """Count pairs of reports with the same hash function, of which there are 2^128: by Markov's inequality."""
     _, often = np.unique(seeds, axis=0, return_counts=True)
     pairs, all_pairs = float((often * (often - 1) / 2).sum()), len(seeds) * (len(seeds) - 1) / 2
     pvalue = min(1.0, all_pairs * 2.0**-128 / pairs) if pairs else 1.0
     words = f"{pairs:,.0f} pairs of reports have the same hash function, which every device draws anew"
-    return [Aspect("hash functions that come again", pairs, pvalue, "exact bound", words)]
+    return [ComponentTest("hash functions that come again", pairs, pvalue, "exact bound", words)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NearestPoint:
+class ConstrainedFit:
     """The proper frequencies nearest to the tallies of some blocks, where everything asymptotic is evaluated.
 
     Parameters
     ----------
-    blocks : sequence of AskedBlock
+    blocks : sequence of BlockLike
         Blocks with reports.
     frequencies : array, shape (cells,)
         No less than half a respondent in any cell, so that every law has a density there.
@@ -232,13 +232,13 @@ class NearestPoint:
         The cells that are not held at zero.
     """
 
-    blocks: Sequence[AskedBlock]
+    blocks: Sequence[BlockLike]
     frequencies: FloatArray
     information: FloatArray
     free: BoolArray
 
     @classmethod
-    def of(cls, blocks: Sequence[AskedBlock]) -> NearestPoint:
+    def of(cls, blocks: Sequence[BlockLike]) -> ConstrainedFit:
         """Start from equal frequencies, and take a few steps of Fisher scoring within the simplex."""
         n, cells = sum(block.n for block in blocks), blocks[0].question.cells
         frequencies, free = np.full(cells, 1 / cells), None
@@ -248,8 +248,8 @@ class NearestPoint:
             frequencies, free = above_zero(nearest.frequencies[0], n), nearest.free
         return cls(blocks, frequencies, total_score(blocks, frequencies)[1], nearest.free)
 
-    def views(self) -> list[View]:
-        """Return the aspects that need this point."""
+    def tests(self) -> list[AsymptoticTest]:
+        """Return the component tests that need this point."""
         directions = [self._contradictions(place) for place in range(len(self.blocks))]
         known = [(place, of) for place, of in enumerate(directions) if of is not None]
 
@@ -259,8 +259,12 @@ class NearestPoint:
             statistics, pvalues = (np.take_along_axis(np.array(one), least, 0)[0] for one in zip(*found, strict=True))
             return statistics, np.minimum(len(known) * pvalues, 1.0)
 
-        distance = View("distance from proper frequencies", _too_far, self._distance)
-        return [View("outputs that must fit together", _at_odds, contradictions), distance] if known else [distance]
+        distance = AsymptoticTest("distance from proper frequencies", _too_far, self._distance)
+        return (
+            [AsymptoticTest("outputs that must fit together", _at_odds, contradictions), distance]
+            if known
+            else [distance]
+        )
 
     @property
     def few(self) -> bool:

@@ -15,7 +15,7 @@ from ldpstats.noise import Information, MultinomialNoise, Tally, TruthOrFake
 from ldpstats.questions import Question
 
 
-class AskedBlock(Measurement, Protocol):
+class BlockLike(Measurement, Protocol):
     """A measurement that brings its tally and its question along (blocks are such)."""
 
     @property
@@ -33,11 +33,11 @@ class AskedBlock(Measurement, Protocol):
         ...
 
 
-BlockT = TypeVar("BlockT", bound=AskedBlock)
+BlockT = TypeVar("BlockT", bound=BlockLike)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FakedAnswers:
+class TruthOrFakeStack:
     """Truth-or-fake blocks, a row each.
 
     Parameters
@@ -55,7 +55,7 @@ class FakedAnswers:
     --------
     >>> from ldpstats.blocks import Block
     >>> asked, noise = Question(("a",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.25, 0.75)))
-    >>> stack = FakedAnswers.of([Block(asked, Tally(noise, [6, 2], 8))])
+    >>> stack = TruthOrFakeStack.of([Block(asked, Tally(noise, [6, 2], 8))])
     >>> stack.mean(np.array([0.5, 0.5]))
     array([[0.375, 0.625]])
     """
@@ -66,7 +66,7 @@ class FakedAnswers:
     classes: NDArray[np.int64]
 
     @classmethod
-    def of(cls, blocks: Sequence[AskedBlock]) -> FakedAnswers:
+    def of(cls, blocks: Sequence[BlockLike]) -> TruthOrFakeStack:
         """Stack blocks with one question, or with any questions that have an answer of its own for every cell."""
         question = blocks[0].question
         channels = [_channel(one) for one in blocks]
@@ -104,26 +104,26 @@ class FakedAnswers:
         return score[self.classes], information.of_cells(self.classes).dense()
 
 
-def is_faked(block: AskedBlock) -> bool:
+def is_truth_or_fake(block: BlockLike) -> bool:
     """Say whether the reports of a block are the truth or a fake."""
     noise = block.tally.noise
     return isinstance(noise, MultinomialNoise) and isinstance(noise.channel, TruthOrFake)
 
 
-def stacked(blocks: Sequence[BlockT]) -> tuple[list[FakedAnswers], list[BlockT]]:
+def stacked(blocks: Sequence[BlockT]) -> tuple[list[TruthOrFakeStack], list[BlockT]]:
     """Stack the truth-or-fake blocks by their questions; return the stacks, and the other blocks as they are."""
     groups: dict[tuple[int, ...], list[BlockT]] = {}
     others = []
     for block in blocks:
-        if is_faked(block):
+        if is_truth_or_fake(block):
             question = block.question
             groups.setdefault(() if question.is_bijection else question.classes, []).append(block)
         else:
             others.append(block)
-    return [FakedAnswers.of(group) for group in groups.values()], others
+    return [TruthOrFakeStack.of(group) for group in groups.values()], others
 
 
-def _channel(block: AskedBlock) -> TruthOrFake:
+def _channel(block: BlockLike) -> TruthOrFake:
     noise = block.tally.noise
     assert isinstance(noise, MultinomialNoise)
     assert isinstance(noise.channel, TruthOrFake)

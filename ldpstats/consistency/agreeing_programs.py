@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpstats.arrays import FloatArray
-from ldpstats.consistency.agreement import AgreeingFit, Held
+from ldpstats.consistency.agreement import AgreeingFit, SharedQuantities
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.errors import LdpstatsError
 
@@ -27,7 +27,7 @@ _TOLERANCES = {
 _REPAIRED = 1e-6
 
 
-def nearest_agreeing(marginals: Sequence[Marginal], held: Sequence[Held], gamma: float) -> list[FloatArray]:
+def nearest_agreeing(marginals: Sequence[Marginal], held: Sequence[SharedQuantities], gamma: float) -> list[FloatArray]:
     """Return proper tables that agree on what they hold in common, with the least γ Σ |r| + (1 − γ) Σ r².
 
     Here r = (x − π̂) / standard error, over all cells of all tables. The estimates themselves do not agree, for they
@@ -44,7 +44,7 @@ def nearest_agreeing(marginals: Sequence[Marginal], held: Sequence[Held], gamma:
     return _repaired(np.split(estimates + spread * moves, ends), AgreeingFit(marginals, held))
 
 
-def _equations(held: Sequence[Held]) -> tuple[csr_array, FloatArray]:
+def _equations(held: Sequence[SharedQuantities]) -> tuple[csr_array, FloatArray]:
     """Return A and a of A x = a: totals are one, common quantities are those of the first table that has them."""
     from scipy.sparse import block_diag, csr_array, vstack
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldpstats.arrays import BoolArray, FloatArray, IntArray
-from ldpstats.identification.conic import Constraints, Solution
+from ldpstats.identification.conic import ConicSolution, Constraints
 from ldpstats.identification.identified import Identified, radius
 
 # below this share a cell counts as empty: far more than the solver misses
@@ -100,7 +100,7 @@ class PossibleTables:
                 held[place] = _held_fast(self.sums, fixed, _there(solution, 2 + self.values.size, self.cells))
         return values, held
 
-    def _solved(self, objectives: FloatArray, given: FloatArray | None) -> Iterator[tuple[float, Solution | None]]:
+    def _solved(self, objectives: FloatArray, given: FloatArray | None) -> Iterator[tuple[float, ConicSolution | None]]:
         """Yield a bound for every objective, and where the programme came to rest if there is one."""
         smallest = 1.0 if given is None else float(self.least(given[None])[0])
         if smallest <= _VANISHING:
@@ -129,7 +129,7 @@ class PossibleTables:
         return float(reduced[given == 1].min()) - missed * (1 / smallest - 1)
 
 
-class Nearest(NamedTuple):
+class NearestTable(NamedTuple):
     """A proper table that is nearest to what reports identify.
 
     Parameters
@@ -155,7 +155,7 @@ def confidence_set(identified: Identified, alpha: float, df: int | None = None) 
     return PossibleTables(identified.sums, identified.values, reach * identified.root if identified.df else None)
 
 
-def nearest_table(identified: Identified) -> Nearest:
+def nearest_table(identified: Identified) -> NearestTable:
     """Return a proper table with the most likely contrasts.
 
     Of all proper tables these have the contrasts that are nearest to the estimated ones, in the metric of their
@@ -165,7 +165,7 @@ def nearest_table(identified: Identified) -> Nearest:
 
     cells = identified.sums.shape[1]
     if identified.df == 0:
-        return Nearest(np.full(cells, 1 / cells), 0.0, 0)
+        return NearestTable(np.full(cells, 1 / cells), 0.0, 0)
     around = PossibleTables(identified.sums, identified.values, identified.root)
     equations = _equations(around, np.ones(cells))
     first, variables = equations.shape
@@ -177,7 +177,7 @@ def nearest_table(identified: Identified) -> Nearest:
     solution = next(constraints.minimized([np.zeros(variables)], moved))
     table = np.maximum(solution.point[:cells], 0.0)
     held = _held_fast(identified.sums, np.ones((1, cells)), _there(solution, first, cells))
-    return Nearest(table / table.sum(), max(2 * solution.bound, 0.0), held)
+    return NearestTable(table / table.sum(), max(2 * solution.bound, 0.0), held)
 
 
 def same_sums(identified: Identified, table: FloatArray) -> PossibleTables:
@@ -185,7 +185,7 @@ def same_sums(identified: Identified, table: FloatArray) -> PossibleTables:
     return PossibleTables(identified.sums, identified.sums @ table)
 
 
-def _there(solution: Solution, first: int, cells: int) -> BoolArray:
+def _there(solution: ConicSolution, first: int, cells: int) -> BoolArray:
     """Return which cells are not empty: those that the solver leaves with more than their multiplier."""
     there: BoolArray = solution.point[:cells] > np.maximum(solution.multipliers[first : first + cells], _EMPTY)
     return there
