@@ -24,7 +24,7 @@ import pandas as pd
 
 from ldpstats.arrays import FloatArray
 from ldpstats.datasets import network
-from ldpstats.estimation.truth_or_fake import TruthOrFakeStack
+from ldpstats.estimation.block_stack import TruthOrFakeStack
 from ldpstats.mechanisms import Mechanism, best_name, mechanism
 from ldpstats.noise import MultinomialNoise, TruthOrFake
 from ldpstats.protocols.rrba import RRBA

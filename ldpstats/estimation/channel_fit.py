@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
+from ldpstats.estimation.block_stack import BlockLike
 from ldpstats.estimation.component_tests import AsymptoticTest, ComponentTest, ConstrainedFit, shares, totals
 from ldpstats.estimation.estimate import pvalue_in_words
-from ldpstats.estimation.truth_or_fake import BlockLike
 from ldpstats.noise import Information, Tally
 from ldpstats.questions import Question
 

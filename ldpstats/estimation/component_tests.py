@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.estimation.block_stack import BlockLike, stacked
 from ldpstats.estimation.nearest import nearest_in_information
 from ldpstats.estimation.several import above_zero, total_score
-from ldpstats.estimation.truth_or_fake import BlockLike, stacked
 from ldpstats.noise import MultinomialNoise, NoiseModel
 
 _DRAWS = 9999

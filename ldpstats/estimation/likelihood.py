@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.arrays import FloatArray, as_array, at_least, counts_array
 from ldpstats.errors import LdpstatsError
+from ldpstats.estimation.block_stack import BlockLike, TruthOrFakeStack, stacked
 from ldpstats.estimation.estimate import refuse_empty
-from ldpstats.estimation.truth_or_fake import BlockLike, TruthOrFakeStack, stacked
 from ldpstats.noise import MultinomialNoise, SupportNoise, TruthOrFake
 
 # what rounding alone can take from the log-likelihood of a report

@@ -9,8 +9,8 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.errors import NotIdentifiedError
+from ldpstats.estimation.block_stack import BlockLike
 from ldpstats.estimation.estimate import Estimate, invert, refuse_empty, summed
-from ldpstats.estimation.truth_or_fake import BlockLike
 
 # singular values below this share of the largest are rounding
 _SAME = 1e-9

@@ -10,11 +10,11 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.estimation.block_stack import BlockLike, BlockT, TruthOrFakeStack, is_truth_or_fake, stacked
 from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom
 from ldpstats.estimation.likelihood import most_likely
 from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.rare import OwnReports
-from ldpstats.estimation.truth_or_fake import BlockLike, BlockT, TruthOrFakeStack, is_truth_or_fake, stacked
 
 
 def unbiased(blocks: Sequence[BlockLike]) -> Estimate:

@@ -22,7 +22,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.estimation import Estimate, LinearPooling, over_degrees_of_freedom, steadied, unbiased_weights
-from ldpstats.estimation.truth_or_fake import TruthOrFakeStack, is_truth_or_fake
+from ldpstats.estimation.block_stack import TruthOrFakeStack, is_truth_or_fake
 from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.channels import multinomial_covariance
 from ldpstats.tables.rows import CrossedRows

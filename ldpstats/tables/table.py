@@ -27,7 +27,7 @@ from ldpstats.estimation import (
     refuse_empty,
     steadied,
 )
-from ldpstats.estimation.truth_or_fake import is_truth_or_fake
+from ldpstats.estimation.block_stack import is_truth_or_fake
 from ldpstats.identification import Bounds, bounds_of
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.parts import Parts, new_identity

@@ -20,7 +20,7 @@ from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import LinearPooling
-from ldpstats.estimation.truth_or_fake import TruthOrFakeStack, is_truth_or_fake
+from ldpstats.estimation.block_stack import TruthOrFakeStack, is_truth_or_fake
 from ldpstats.inference.effects.comparisons import Comparison
 from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
 from ldpstats.noise.weighted import NODES, share_below, weighted_report

@@ -13,8 +13,8 @@ from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import LinearPooling, NoiseVariance, last_two
+from ldpstats.estimation.block_stack import is_truth_or_fake
 from ldpstats.estimation.postprocessing import norm_sub
-from ldpstats.estimation.truth_or_fake import is_truth_or_fake
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.monte_carlo import MonteCarlo
 from ldpstats.noise import MultinomialNoise, TruthOrFake

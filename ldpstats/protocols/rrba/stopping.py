@@ -19,7 +19,7 @@ from ldpstats.arrays import BoolArray, FloatArray, IntArray, significance
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import full_blocks, two_blocks
-from ldpstats.estimation.truth_or_fake import TruthOrFakeStack, is_truth_or_fake
+from ldpstats.estimation.block_stack import TruthOrFakeStack, is_truth_or_fake
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.tables import Table, checked_table
 
