@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import click
 
@@ -103,23 +103,13 @@ def mechanisms(k: int, epsilon: float) -> None:
 @click.option("--confidence", default=0.99, show_default=True, help="Of all that reports show, together.")
 @click.option("--seed", default=None, type=click.IntRange(min=0), help="Simulate; else the reports are secure ones.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-def audit(
-    name: str | None,
-    every: bool,
-    k: int,
-    epsilon: float,
-    settings: int | None,
-    n: int,
-    confidence: float,
-    seed: int | None,
-    as_json: bool,
-) -> None:
+def audit(name: str | None, every: bool, as_json: bool, settings: int | None, **asked: Any) -> None:
     """What a mechanism claims to spend, what it spends exactly, and what its reports show.
 
     Ends with 0 where nothing contradicts the claims, with 1 where something does, with 2 if it cannot be asked so.
     """
     try:
-        found = _audited(name, every, k, epsilon, settings, n, confidence, seed)
+        found = _audited(name, every, settings, **asked)
     except LdpstatsError as error:
         raise click.UsageError(str(error)) from error
     plain = [one.to_dict() for one in found]
@@ -135,9 +125,9 @@ def audit(
 def _audited(
     name: str | None,
     every: bool,
+    settings: int | None,
     k: int,
     epsilon: float,
-    settings: int | None,
     n: int,
     confidence: float,
     seed: int | None,
