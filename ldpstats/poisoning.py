@@ -12,6 +12,7 @@ import pandas as pd
 from ldpstats.arrays import at_least, integers_below, significance
 from ldpstats.mechanisms import Mechanism, mechanism
 from ldpstats.mechanisms.registry import REGISTRY
+from ldpstats.presentation import summary_of_facts
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -88,23 +89,20 @@ class Poisoning:
 
     def summary(self) -> Summary:
         """Return the figures as a table that can be read aloud."""
-        from statsmodels.iolib.summary import Summary
-        from statsmodels.iolib.table import SimpleTable
-
-        rows = [
-            ["Mechanism", str(self.mechanism)],
-            ["Forged reports", f"{100 * self.share:g} %, about value {self.target}"],
-            ["It rises by", f"{self.rise:.4g} at most, if nobody holds it"],
-            ["It falls by", f"{self.fall:.4g} at most, if everybody holds it"],
-            ["A forger", f"outweighs {self.amplification:.3g} truthful respondents"],
-        ]
+        facts = {
+            "Mechanism": str(self.mechanism),
+            "Forged reports": f"{100 * self.share:g} %, about value {self.target}",
+            "It rises by": f"{self.rise:.4g} at most, if nobody holds it",
+            "It falls by": f"{self.fall:.4g} at most, if everybody holds it",
+            "A forger": f"outweighs {self.amplification:.3g} truthful respondents",
+        }
         if self.n is not None:
-            rows.append(["Standard error", f"{self.std_err:.4g} with {self.n:,} honest reports"])
-        summary = Summary()
-        title = "Worst shift of an estimated frequency by forged reports"
-        summary.tables.append(SimpleTable(rows, title=title, txt_fmt={"data_aligns": "ll"}))
-        summary.add_extra_txt(["On average; what the channel makes implausible, `channel_fit` may find."])
-        return summary
+            facts["Standard error"] = f"{self.std_err:.4g} with {self.n:,} honest reports"
+        return summary_of_facts(
+            "Worst shift of an estimated frequency by forged reports",
+            facts,
+            ["On average; what the channel makes implausible, `channel_fit` may find."],
+        )
 
 
 def poisoning(mechanism: Mechanism, share: float, n: int | None = None, target: int | None = None) -> Poisoning:

@@ -14,6 +14,7 @@ from ldpstats.estimation.block_stack import BlockLike
 from ldpstats.estimation.component_tests import AsymptoticTest, ComponentTest, ConstrainedFit, shares, totals
 from ldpstats.estimation.estimate import pvalue_in_words
 from ldpstats.noise import Information, Tally
+from ldpstats.presentation import summary_of_figures
 from ldpstats.questions import Question
 
 if TYPE_CHECKING:
@@ -103,18 +104,12 @@ class ChannelFit:
 
     def summary(self) -> Summary:
         """Return a line per component test, and the outcome in words."""
-        from statsmodels.iolib.summary import Summary
-        from statsmodels.iolib.table import SimpleTable
-
         rows = [
             [one.name, f"{one.statistic:.4g}", pvalue_in_words(one.pvalue, 3), one.method] for one in self.components
         ]
-        summary = Summary()
         title = f"Fit of {self.n:,} reports to their channel"
         headers = ["what the channel limits", "statistic", "p-value", "from"]
-        summary.tables.append(SimpleTable(rows, headers=headers, title=title))
-        summary.add_extra_txt([self.words])
-        return summary
+        return summary_of_figures(title, headers, rows, [self.words])
 
 
 def _in_words(pvalue: float) -> str:

@@ -26,6 +26,7 @@ from ldpstats.identification.possible_tables import (
 )
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import in_brackets, simulation
+from ldpstats.presentation import summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 
 if TYPE_CHECKING:
@@ -259,29 +260,22 @@ class Bounds:
 
     def summary(self) -> Summary:
         """Return the limits of every cell as a table that can be read aloud, with what they mean."""
-        from statsmodels.iolib.summary import Summary
-        from statsmodels.iolib.table import SimpleTable
-
         frame = self.to_frame()[["point_lower", "point_upper", "lower", "upper"]]
         rows = [
             [*map(str, labels), *("-" if self.why_not else f"{limit:.4f}" for limit in limits)]
             for labels, limits in zip(self.domain.index(), frame.to_numpy(), strict=True)
         ]
         headers = [*self.domain.names, "identified from", "to", f"{_percent(self.alpha)} from", "to"]
-        summary = Summary()
         kind = in_brackets(simulation(self.simulated, self.n))
         title = f"Bounds without an assumption: {' and '.join(self.domain.names)}{kind}"
-        summary.tables.append(SimpleTable(rows, headers=headers, title=title))
         privacy = self.privacy.lines() if self.privacy else []
-        summary.add_extra_txt(
-            [
-                *(f"{line}." for line in ["; ".join([f"{self.n:,} reports", *privacy[:1]]), *privacy[1:]]),
-                *([f"No bounds: {self.why_not}."] if self.why_not else []),
-                *(f"{line[0].upper()}{line[1:]}." for line in (self.words, *self.covers.split("; "))),
-                ASSUMED,
-            ]
-        )
-        return summary
+        sentences = [
+            *(f"{line}." for line in ["; ".join([f"{self.n:,} reports", *privacy[:1]]), *privacy[1:]]),
+            *([f"No bounds: {self.why_not}."] if self.why_not else []),
+            *(f"{line[0].upper()}{line[1:]}." for line in (self.words, *self.covers.split("; "))),
+            ASSUMED,
+        ]
+        return summary_of_figures(title, headers, rows, sentences)
 
     def __str__(self) -> str:
         return str(self.summary())

@@ -31,6 +31,7 @@ from ldpstats.estimation.block_stack import is_truth_or_fake
 from ldpstats.identification import Bounds, bounds_of
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.parts import Parts, new_identity
+from ldpstats.presentation import summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.figures import Figures, FromReports
 from ldpstats.tables.provenance import COLLECTED, Provenance, Reconstructed
@@ -417,9 +418,6 @@ class Table:
 
     def summary(self, alpha: float = 0.05) -> Summary:
         """Return a table to read aloud: cells with standard errors and intervals, and the privacy promised."""
-        from statsmodels.iolib.summary import Summary
-        from statsmodels.iolib.table import SimpleTable
-
         plausible, digits = self.channel_fit().plausible, "{:.4f}".format
         shown = plausible and not self.provenance.refused
         frame = self.to_frame(alpha) if shown else None
@@ -429,24 +427,20 @@ class Table:
         ]
         level = f"{100 * (1 - alpha):g} %"
         headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
-        summary = Summary()
         kind = in_brackets(simulation(self.simulated, self.n))
         assuming = f", assuming {self.assumption.split(':')[0]}" if self.assumption else ""
         title = f"{self.provenance.title} of {' and '.join(self.attributes)}{kind}{assuming}"
-        summary.tables.append(SimpleTable(rows, headers=headers, title=title))
         promised = self.privacy.lines()
-        summary.add_extra_txt(
-            [
-                *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
-                f"Intervals: {self._intervals_in_words(level)}",
-                *([f"Assumes: {self.assumption}."] if self.assumption else []),
-                *([self.provenance.words] if self.provenance.words else []),
-                *([] if self.figures else [TABLE_METHODS[self.method].words]),
-                ASSUMED,
-                *self.channel_fit().warning,
-            ]
-        )
-        return summary
+        sentences = [
+            *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
+            f"Intervals: {self._intervals_in_words(level)}",
+            *([f"Assumes: {self.assumption}."] if self.assumption else []),
+            *([self.provenance.words] if self.provenance.words else []),
+            *([] if self.figures else [TABLE_METHODS[self.method].words]),
+            ASSUMED,
+            *self.channel_fit().warning,
+        ]
+        return summary_of_figures(title, headers, rows, sentences)
 
     def _intervals_in_words(self, level: str) -> str:
         if not self.channel_fit().plausible:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import ASSUMED, ChannelFit, Estimate, LinearPooling, steadied as shares_of
 from ldpstats.inference.effects.confidence import Inversion
 from ldpstats.noise import in_brackets, simulation
+from ldpstats.presentation import summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
 
@@ -160,25 +160,18 @@ class Effect:
 
     def summary(self, alpha: float | None = None) -> Summary:
         """Return the effect as a table that can be read aloud."""
-        from statsmodels.iolib.summary import Summary
-        from statsmodels.iolib.table import SimpleTable
-
         alpha = self.alpha if alpha is None else alpha
-        covered = self.covers.split("; ")
-        rows = [
-            ["Effect", self.name],
-            ["Estimate", f"not estimable: {self.why_not}" if self.why_not else f"{self.estimate:.4g}"],
-            [f"{_level(alpha)} interval", self._interval_in_words(alpha) if self.fit.plausible else _NO_INTERVAL],
-            ["It is from", self.inversion.words],
-            *([heading, line] for heading, line in zip_longest(["It covers"], covered, fillvalue="")),
-            ["Reports", f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}"],
-            *([heading, line] for heading, line in zip_longest(["Privacy"], self.privacy.lines(), fillvalue="")),
-        ]
-        summary = Summary()
-        title = "Effect size from privatized answers"
-        summary.tables.append(SimpleTable(rows, title=title, txt_fmt={"data_aligns": "ll"}))
-        summary.add_extra_txt([*provenance_in_words(self.table), ASSUMED, *self.fit.warning])
-        return summary
+        facts = {
+            "Effect": self.name,
+            "Estimate": f"not estimable: {self.why_not}" if self.why_not else f"{self.estimate:.4g}",
+            f"{_level(alpha)} interval": self._interval_in_words(alpha) if self.fit.plausible else _NO_INTERVAL,
+            "It is from": self.inversion.words,
+            "It covers": self.covers.split("; "),
+            "Reports": f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}",
+            "Privacy": self.privacy.lines(),
+        }
+        sentences = [*provenance_in_words(self.table), ASSUMED, *self.fit.warning]
+        return summary_of_facts("Effect size from privatized answers", facts, sentences)
 
     def _interval_in_words(self, alpha: float) -> str:
         pieces = [_in_words(low, high) for low, high in self.conf_set(alpha)]

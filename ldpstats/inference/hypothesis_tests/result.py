@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from ldpstats.inference.effects.cramers_v import Association
 from ldpstats.inference.effects.effect_size import provenance_in_words
 from ldpstats.inference.engine.scope import scope_in_words
 from ldpstats.noise import in_brackets, simulation
+from ldpstats.presentation import summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
 from ldpstats.tables.shared import source_of
@@ -145,22 +145,16 @@ class HypothesisResult:
 
     def summary(self, alpha: float = 0.05) -> Summary:
         """Return the result as a table and sentences that can be read aloud."""
-        from statsmodels.iolib.summary import Summary
-        from statsmodels.iolib.table import SimpleTable
-
         degrees = "degree" if self.df == 1 else "degrees"
-        rows = [
-            ["Hypothesis", self.hypothesis],
-            ["Statistic", f"{self.statistic:.4g} on {self.df} {degrees} of freedom"],
-            ["p-value", f"{pvalue_in_words(self.pvalue)} ({self.pvalue_source})"],
-            ["Method", self.method],
-            *self._effect_rows(alpha),
-            ["Reports", f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}"],
-            *([heading, line] for heading, line in zip_longest(["Privacy"], self.privacy.lines(), fillvalue="")),
-        ]
-        summary = Summary()
-        title = f"Test of {self.about.name} on privatized answers"
-        summary.tables.append(SimpleTable(rows, title=title, txt_fmt={"data_aligns": "ll"}))
+        facts = {
+            "Hypothesis": self.hypothesis,
+            "Statistic": f"{self.statistic:.4g} on {self.df} {degrees} of freedom",
+            "p-value": f"{pvalue_in_words(self.pvalue)} ({self.pvalue_source})",
+            "Method": self.method,
+            **self._effect_lines(alpha),
+            "Reports": f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}",
+            "Privacy": self.privacy.lines(),
+        }
         scope = scope_in_words(self.table)
         apart = "Tests take what reports tell; what the table assumes beside that plays no part."
         told = [
@@ -169,16 +163,16 @@ class HypothesisResult:
             *([apart] if self.table.assumption else []),
             *(["Tests of a consistent table take its own reports."] if source_of(self.table) else []),
         ]
-        summary.add_extra_txt([*self._sentences(alpha), *told, ASSUMED, *self.fit.warning])
-        return summary
+        sentences = [*self._sentences(alpha), *told, ASSUMED, *self.fit.warning]
+        return summary_of_facts(f"Test of {self.about.name} on privatized answers", facts, sentences)
 
-    def _effect_rows(self, alpha: float) -> list[list[str]]:
+    def _effect_lines(self, alpha: float) -> dict[str, list[str]]:
         if self.effect is None:
-            return []
+            return {}
         if self.effect.why_not:
-            return [["Effect", str(self.effect)]]
+            return {"Effect": [str(self.effect)]}
         low, high = self.effect.conf_int(alpha)
-        return [["Effect", str(self.effect)], ["", f"{100 * (1 - alpha):g} % interval for V: {low:.3f} to {high:.3f}"]]
+        return {"Effect": [str(self.effect), f"{100 * (1 - alpha):g} % interval for V: {low:.3f} to {high:.3f}"]}
 
     def _sentences(self, alpha: float) -> list[str]:
         if not self.fit.plausible:

@@ -30,6 +30,7 @@ from ldpstats.inference.planning.design import (
     target_power,
 )
 from ldpstats.mechanisms import best_name
+from ldpstats.presentation import axes_to_draw_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -145,13 +146,7 @@ class PowerCurve:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw a line per mechanism and level over n, or per mechanism over ε if there is a single n."""
-        try:
-            from matplotlib import pyplot as plt
-        except ImportError as error:
-            raise LdpstatsError(
-                "no matplotlib to draw with", "an installed matplotlib", "pip install 'ldpstats[plots]'"
-            ) from error
-        axes = plt.subplots(layout="constrained")[1] if ax is None else ax
+        axes = axes_to_draw_on(ax)
         along, fixed = ("n", "epsilon") if len(set(self.table["n"])) > 1 else ("epsilon", "n")
         symbols = {"n": "n", "epsilon": "ε"}
         for (name, value), line in self.table.sort_values(along).groupby(["mechanism", fixed], sort=False):

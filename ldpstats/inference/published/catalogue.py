@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -31,6 +30,7 @@ from ldpstats.inference.published.two_steps import (
     two_steps,
 )
 from ldpstats.noise import NoisyCounts, in_brackets, simulation
+from ldpstats.presentation import summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng
 from ldpstats.tables import Table, checked_table
@@ -127,24 +127,18 @@ class PublishedResult:
 
     def summary(self) -> Summary:
         """Return the result as a table and sentences that can be read aloud."""
-        from statsmodels.iolib.summary import Summary
-        from statsmodels.iolib.table import SimpleTable
-
-        rows = [
-            ["Hypothesis", self.hypothesis],
-            ["Statistic", f"{self.statistic:.4g}; it must exceed {self.threshold:.4g}"],
-            ["p-value", f"{pvalue_in_words(self.pvalue)} ({self.pvalue_source})"],
-            ["Method", self.method],
-            ["Rule of thumb", f"{self.rule}: {RULES[self.rule]}"],
-            ["Reports", f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}"],
-            *([heading, line] for heading, line in zip_longest(["Privacy"], self.privacy.lines(), fillvalue="")),
-        ]
-        summary = Summary()
-        summary.tables.append(SimpleTable(rows, title=self.name, txt_fmt={"data_aligns": "ll"}))
+        facts = {
+            "Hypothesis": self.hypothesis,
+            "Statistic": f"{self.statistic:.4g}; it must exceed {self.threshold:.4g}",
+            "p-value": f"{pvalue_in_words(self.pvalue)} ({self.pvalue_source})",
+            "Method": self.method,
+            "Rule of thumb": f"{self.rule}: {RULES[self.rule]}",
+            "Reports": f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}",
+            "Privacy": self.privacy.lines(),
+        }
         because = " by the rule of thumb, whatever the statistic is" if self.rule_applied else ""
         decision = f"At level {self.alpha:g} the hypothesis is {'rejected' if self.rejected else 'accepted'}{because}."
-        summary.add_extra_txt([decision, *self.caveats, ASSUMED, *self.fit.warning])
-        return summary
+        return summary_of_facts(self.name, facts, [decision, *self.caveats, ASSUMED, *self.fit.warning])
 
 
 def two_step_test(

@@ -21,6 +21,7 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import full_blocks, two_blocks
 from ldpstats.estimation.block_stack import TruthOrFakeStack, is_truth_or_fake
 from ldpstats.noise import in_brackets, simulation
+from ldpstats.presentation import axes_to_draw_on, summary_of_figures
 from ldpstats.tables import Table, checked_table
 
 if TYPE_CHECKING:
@@ -131,9 +132,6 @@ class Convergence:
 
     def summary(self) -> Summary:
         """Return what was asked, where it stopped, and what that means; the estimate from all blocks stands beside."""
-        from statsmodels.iolib.summary import Summary
-        from statsmodels.iolib.table import SimpleTable
-
         everything, stop = self.table.estimated_by("mle").cells, self.stopped_at
         columns = {"all blocks": everything.estimate, "std err": everything.std_err}
         headers = [*self.table.attributes, *columns]
@@ -147,21 +145,13 @@ class Convergence:
         ]
         simulated = in_brackets(simulation(self.table.simulated, self.table.n))
         title = f"Convergence of the table of {' and '.join(self.table.attributes)}{simulated}"
-        summary = Summary()
-        summary.tables.append(SimpleTable(rows, headers=headers, title=title))
-        summary.add_extra_txt(self._sentences())
-        return summary
+        return summary_of_figures(title, headers, rows, self._sentences())
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the estimates of the blocks, a line per cell with its intervals as a band; return the axes."""
-        try:
-            from matplotlib import pyplot as plt
-            from matplotlib.ticker import MaxNLocator
-        except ImportError as error:
-            raise LdpstatsError(
-                "no matplotlib to draw with", "an installed matplotlib", "pip install 'ldpstats[plots]'"
-            ) from error
-        axes = plt.subplots(layout="constrained")[1] if ax is None else ax
+        axes = axes_to_draw_on(ax)
+        from matplotlib.ticker import MaxNLocator
+
         numbers = np.arange(1, len(self.blocks) + 1)
         for cell, labels in enumerate(self.table.domain.index()):
             (line,) = axes.plot(numbers, self.estimates[:, cell], marker=".", label=", ".join(map(str, labels)))
