@@ -34,7 +34,7 @@ from ldpstats.blocks import Block
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import deviations
 from ldpstats.inference.engine.families import ProductOfConditionals
-from ldpstats.inference.engine.procedure import doubt
+from ldpstats.inference.engine.procedure import approximation_checked
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, WaldStatistic
 from ldpstats.noise import Tally
 from ldpstats.protocols.rrba import RRBA
@@ -143,7 +143,7 @@ def _decisions(setting: Setting, counts: np.ndarray, noise: ldp.noise.NoiseModel
     cut = setting.model.frequencies(setting.model.nearest(fit.frequencies))
     for place, null in enumerate(cut):
         rarest, own = evidence.rarest_expected_report(null), fit.of(place)
-        found = doubt(setting.model, evidence.subset(np.array([place])), own, rarest, statistic)
+        found = approximation_checked(setting.model, evidence.subset(np.array([place])), own, rarest, statistic)
         if found.average is not None:
             decisions[place] = chdtrc(statistic.df, found.average) <= LEVEL
         elif found.draw:
@@ -250,7 +250,7 @@ RIVALS: dict[str, Callable[..., Any]] = {
     "auto": ScoreStatistic,
     "one fit": ScoreStatistic,
     "lr": LikelihoodRatio,
-    "wald": lambda model, evidence, _cells: WaldStatistic(model, evidence),
+    "wald": WaldStatistic,
 }
 
 

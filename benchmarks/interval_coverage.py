@@ -21,7 +21,7 @@ import pandas as pd
 import ldpstats as ldp
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.inference.effects.confidence import Inversion, Quotient
-from ldpstats.inference.effects.cramers_v import Dependence
+from ldpstats.inference.effects.cramers_v import AssociationMeasures
 from ldpstats.inference.effects.ratios import odds_forms, risk_difference_forms, risk_ratio_forms
 
 SHAPES = ((2, 2), (3, 2), (4, 4))
@@ -92,7 +92,7 @@ def effects(
 ) -> dict[str, tuple[Inversion, BoolArray]]:
     """Return every effect of many tables, and for which of them it is called not estimable."""
     rows, columns = ((0, size - 1) for size in shape)
-    seen = Dependence.of(cells.reshape(-1, *shape), covariance)
+    seen = AssociationMeasures.of(cells.reshape(-1, *shape), covariance)
     never, drowned = np.zeros(len(cells), dtype=bool), ~seen.estimable(min(shape))
     contrast = np.zeros(cells.shape[1])
     contrast[[0, -1]] = 1, -1

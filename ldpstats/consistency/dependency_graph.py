@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
@@ -12,15 +12,11 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, significance
 from ldpstats.consistency.junction_tree import JunctionTree
-from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.projection import nearest_proper
 from ldpstats.errors import LdpstatsError
-from ldpstats.estimation import LinearPooling
-from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.effects.cramers_v import mutual_information
 from ldpstats.inference.engine.families import ProductOfConditionals
-from ldpstats.inference.engine.procedure import evidence_of, tail
-from ldpstats.inference.engine.scope import refuse_untold
-from ldpstats.inference.engine.statistics import ScoreStatistic, Statistic, WaldStatistic, interaction_derivative
+from ldpstats.inference.engine.procedure import Method, asymptotic_test, evidence_of
 from ldpstats.tables import Table, TableSet, checked_table
 
 if TYPE_CHECKING:
@@ -34,8 +30,8 @@ def dependency_graph(
 ) -> Graph[str]:
     """Join the attributes that depend on each other.
 
-    Every attribute knows its number of `categories`. Every edge carries the figures of `Dependence`, and `adjusted`,
-    the p-value after the adjustment for all pairs.
+    Every attribute knows its number of `categories`. Every edge carries the figures of `PairAssociation`, and
+    `adjusted`, the p-value after the adjustment for all pairs.
 
     Parameters
     ----------
@@ -77,7 +73,7 @@ def dependency_graph(
         raise LdpstatsError(
             "no two-way tables", "at least one", "Take table.marginal([...]) of wider ones, or collect pairs."
         )
-    found = [Dependence.of(table) for table in pairs]
+    found = [PairAssociation.of(table) for table in pairs]
     graph = _unjoined(pairs)
     for one, adjusted in zip(found, false_discovery_control([one.pvalue for one in found]).tolist(), strict=True):
         if one.mi > least * one.side if rule == "published" else adjusted <= level:
@@ -88,8 +84,8 @@ def dependency_graph(
 
 
 @dataclass(frozen=True, slots=True)
-class Dependence:
-    """How two attributes of a noisy table depend on each other.
+class PairAssociation:
+    """How strongly two attributes of a noisy table are associated.
 
     Parameters
     ----------
@@ -99,11 +95,10 @@ class Dependence:
     mi : float
         The plug-in mutual information in nats, of the table's estimate as projected on the proper ones.
     corrected : float
-        The same without what noise adds to it to first order, ½ Σ V/E, where E is the product of the margins and V the
-        variance of the deviation from it; at least 0.
+        The same without what noise adds to it, as `mutual_information` has it; nan where that is not estimable.
     statistic, pvalue : float
-        Wald's statistic of the deviations from independence, and how often independent attributes show one as large.
-        Of a table without reports of its own it is the generalized least squares of `independence_test`.
+        Of the Wald test of independence, asymptotically; of a table without reports of its own, of the generalized
+        least squares of `independence_test`.
     df : int
         Its degrees of freedom.
     """
@@ -117,23 +112,14 @@ class Dependence:
     df: int
 
     @classmethod
-    def of(cls, table: Table) -> Dependence:
-        """Measure a two-way table.
-
-        The variances are those under independence, with the estimated margins: where margins are rare, a Wald
-        statistic with the variances at the estimate itself rejects far too often.
-        """
+    def of(cls, table: Table) -> PairAssociation:
+        """Measure a two-way table."""
         first, second = table.attributes
-        estimate, covariance_at = _linear(table)
-        cells = estimate.reshape(table.shape)
-        product = np.outer(nearest_proper(cells.sum(axis=1)), nearest_proper(cells.sum(axis=0)))
-        covariance = covariance_at(product.ravel())
-        statistic, df = _independence(table)
-        mi = _mutual_information(nearest_proper(table.estimate.ravel()).reshape(table.shape))
-        slope, held = interaction_derivative(product), product.ravel() > 0
-        noise = (np.diagonal(slope @ covariance @ slope.T)[held] / product.ravel()[held]).sum() / 2
-        corrected = max(mi - float(noise), 0.0)
-        return cls((first, second), min(table.shape) - 1, mi, corrected, statistic, tail(df, statistic), df)
+        method: Method = "wald" if evidence_of(table).has_null_covariance else "gls"
+        statistic, pvalue, df = asymptotic_test(table, ProductOfConditionals.independent(table.shape), method)
+        mi = plug_in_information(nearest_proper(table.estimate.ravel()).reshape(table.shape))
+        corrected = mutual_information(table).estimate
+        return cls((first, second), min(table.shape) - 1, mi, corrected, statistic, pvalue, df)
 
 
 def clique_tree(graph: Graph[str]) -> JunctionTree:
@@ -193,29 +179,8 @@ def _explained(graph: Graph[str]) -> list[tuple[str, str]]:
     ]
 
 
-def _independence(table: Table) -> tuple[float, int]:
-    """Return the statistic of the test of independence, and its degrees of freedom."""
-    model, evidence = ProductOfConditionals.independent(table.shape), evidence_of(table)
-    statistic: Statistic = (
-        WaldStatistic(model, evidence)
-        if isinstance(evidence, BlockEvidence)
-        else ScoreStatistic(model, evidence, table.domain.size())
-    )
-    refuse_untold(table, statistic.df)
-    return float(statistic(evidence).statistic[0]), statistic.df
+def plug_in_information(cells: FloatArray) -> float:
+    """Return the mutual information of proper frequencies in nats."""
+    from scipy.special import rel_entr
 
-
-def _linear(table: Table) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
-    """Return the linear, unbiased estimate and its covariance at given frequencies; a derived table's is what it is."""
-    answered = [block for block in table.blocks if block.n > 0]
-    if not answered:
-        own = Marginal.of(table)
-        return own.estimate, lambda _: own.covariance
-    pooling = LinearPooling(answered)
-    return pooling.estimate([block.tally.counts for block in answered]), pooling.covariance
-
-
-def _mutual_information(cells: FloatArray) -> float:
-    product = np.outer(cells.sum(axis=1), cells.sum(axis=0))
-    held = cells > 0
-    return float((cells[held] * np.log(cells[held] / product[held])).sum())
+    return float(rel_entr(cells, np.outer(cells.sum(axis=1), cells.sum(axis=0))).sum())

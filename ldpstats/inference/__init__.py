@@ -1,22 +1,27 @@
-"""Inference: hypotheses tested and effects measured through the noise, from counts alone."""
+"""Inference: hypotheses tested, effects measured and studies planned through the noise, from counts alone."""
 
 from ldpstats.inference.effects.cramers_v import Association, association, mutual_information
 from ldpstats.inference.effects.effect_size import Effect
 from ldpstats.inference.effects.ratios import odds_ratio, proportion_difference, risk_difference, risk_ratio
+from ldpstats.inference.engine.families import LinearSubspace, LogLinear, ProductOfConditionals
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
+from ldpstats.inference.engine.null_model import NullModel
 from ldpstats.inference.hypothesis_tests.all_pairs import independence_tests
+from ldpstats.inference.hypothesis_tests.goodness_of_fit import goodness_of_fit_test
 from ldpstats.inference.hypothesis_tests.homogeneity import homogeneity_test
-from ldpstats.inference.hypothesis_tests.independence import independence_test
-from ldpstats.inference.hypothesis_tests.log_linear import LogLinearFit, log_linear_model
-from ldpstats.inference.hypothesis_tests.named import (
+from ldpstats.inference.hypothesis_tests.independence import (
     conditional_independence_test,
-    goodness_of_fit_test,
+    independence_test,
     joint_independence_test,
-    marginal_homogeneity_test,
-    no_three_way_interaction_test,
-    symmetry_test,
 )
+from ldpstats.inference.hypothesis_tests.log_linear import (
+    LogLinearFit,
+    log_linear_model,
+    no_three_way_interaction_test,
+)
+from ldpstats.inference.hypothesis_tests.reporting import null_model_test
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
+from ldpstats.inference.hypothesis_tests.symmetry import marginal_homogeneity_test, symmetry_test
 from ldpstats.inference.hypothesis_tests.trend import trend_test
 from ldpstats.inference.planning.plans import Plan, plan
 from ldpstats.inference.planning.sizing import PowerCurve, power, power_curve, sample_size
@@ -28,10 +33,14 @@ __all__ = [
     "Effect",
     "Hypothesis",
     "HypothesisResult",
+    "LinearSubspace",
+    "LogLinear",
     "LogLinearFit",
     "MonteCarlo",
+    "NullModel",
     "Plan",
     "PowerCurve",
+    "ProductOfConditionals",
     "PublishedResult",
     "association",
     "conditional_independence_test",
@@ -45,6 +54,7 @@ __all__ = [
     "mutual_information",
     "naive_test",
     "no_three_way_interaction_test",
+    "null_model_test",
     "odds_ratio",
     "plan",
     "power",

@@ -12,7 +12,6 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import Estimate
 from ldpstats.inference.effects.confidence import Hull, Inversion, NoisySquare, WholeRange
 from ldpstats.inference.effects.effect_size import Effect, assuming, is_sparse, never_certain, steadied, unbiased_cells
-from ldpstats.inference.engine.statistics import interaction, interaction_derivative
 from ldpstats.tables import Table, checked_table
 
 _LARGE_NOISE = 0.3
@@ -49,7 +48,7 @@ class Association(Effect):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Dependence:
+class AssociationMeasures:
     """Squared lengths of the dependence in one or many estimated tables, as the noise lengthened them.
 
     With E the product of the estimated margins, g the deviations from it, V their covariance and M = E⁻¹V, noise
@@ -77,7 +76,7 @@ class Dependence:
     possible: BoolArray
 
     @classmethod
-    def of(cls, table: FloatArray, covariance: FloatArray) -> Dependence:
+    def of(cls, table: FloatArray, covariance: FloatArray) -> AssociationMeasures:
         """Measure tables, shape (..., rows, columns), with the covariance of their flattened cells.
 
         Cells that are not estimated above zero add nothing to the information (0 ln 0 = 0), and its derivative is
@@ -88,8 +87,8 @@ class Dependence:
         total = table.sum(axis=(-1, -2), keepdims=True)
         row, column = table.sum(axis=-1, keepdims=True) / total, table.sum(axis=-2, keepdims=True) / total
         expected = total * row * column
-        excess = interaction(table) / expected
-        derivative = interaction_derivative(table)
+        excess = (table - expected) / expected
+        derivative = interaction_derivative(row, column)
         relative = derivative @ covariance @ np.swapaxes(derivative, -1, -2)
         relative = relative / expected.reshape(*table.shape[:-2], -1, 1)
         added = np.maximum(np.trace(relative, axis1=-2, axis2=-1), 0)
@@ -145,6 +144,18 @@ class Dependence:
         return "the estimated table is too far from any possible one" if self.beyond(smaller_side) else ""
 
 
+def interaction_derivative(row: FloatArray, column: FloatArray) -> FloatArray:
+    """Return the derivative of the deviations from independence in the cells, (I − r1ᵀ) ⊗ (I − c1ᵀ), both flattened.
+
+    The margins r, shape (..., rows, 1), and c, shape (..., 1, columns), sum to one.
+    """
+    of_rows = np.eye(row.shape[-2]) - row
+    of_columns = np.eye(column.shape[-1]) - np.swapaxes(column, -1, -2)
+    derivative: FloatArray = np.einsum("...ab,...cd->...acbd", of_rows, of_columns)
+    cells = row.shape[-2] * column.shape[-1]
+    return derivative.reshape(*derivative.shape[:-4], cells, cells)
+
+
 def association(table: Table, alpha: float = 0.05) -> Association:
     """Return the bias-corrected Cramér's V of a two-way table.
 
@@ -159,8 +170,8 @@ def association(table: Table, alpha: float = 0.05) -> Association:
     drowns it, so are those that hold no more than a tenth together and are not clearly above zero, by two standard
     errors. Put them together with others by `table.collapse({...})` to keep them.
 
-    The interval inverts a noncentral χ², see `NoisySquare` and `Dependence`. Near V = 0, where hardly any lower limit
-    is missed, it covers more often than asked: .97 to .99 where .95 are (measured for tables from 2 by 2 to 4 by 4).
+    The interval inverts a noncentral χ², see `NoisySquare`. Near V = 0, where hardly any lower limit is missed, it
+    covers more often than asked: .97 to .99 where .95 are (measured for tables from 2 by 2 to 4 by 4).
     Where some report was counted fewer than 20 times the covariance is that of a table with half a respondent more in
     every cell, and what follows from that table itself is in the interval as well.
 
@@ -220,9 +231,9 @@ class _Seen:
 
     Parameters
     ----------
-    found : Dependence, optional
+    found : AssociationMeasures, optional
         Of the unbiased estimate.
-    sets : tuple of Dependence
+    sets : tuple of AssociationMeasures
         What intervals hold the sets of; none where nothing is known.
     side : int
         The categories on the smaller side.
@@ -234,8 +245,8 @@ class _Seen:
 
     side: int
     why_not: str
-    found: Dependence | None = None
-    sets: tuple[Dependence, ...] = ()
+    found: AssociationMeasures | None = None
+    sets: tuple[AssociationMeasures, ...] = ()
     missing: str = ""
 
     @property
@@ -272,13 +283,13 @@ class _There:
         rows, columns = self.kept
         return int(rows.sum()), int(columns.sum())
 
-    def dependence(self, cells: FloatArray, covariance: FloatArray) -> Dependence:
+    def dependence(self, cells: FloatArray, covariance: FloatArray) -> AssociationMeasures:
         """Return the dependence among what is kept, whose shares are made to sum to one if anything is left out."""
         chosen = np.outer(*self.kept)
         part = cells[chosen]
         total = 1.0 if chosen.all() else part.sum()
         spread = covariance[np.ix_(chosen.ravel(), chosen.ravel())]
-        return Dependence.of((part / total).reshape(self.shape), spread / total**2)
+        return AssociationMeasures.of((part / total).reshape(self.shape), spread / total**2)
 
     def missing(self, table: Table) -> str:
         """Name the categories that are left out."""
@@ -321,7 +332,7 @@ def _measured(table: Table, cells: Estimate, errors: float) -> _Seen:
     why_not = found.why_not(side)
     if why_not:
         return _Seen(side, why_not, found, (), there.missing(table))
-    sets: tuple[Dependence, ...] = (found,)
+    sets: tuple[AssociationMeasures, ...] = (found,)
     if is_sparse(table):
         moved = steadied(table, cells)
         both = (cells.estimate, moved.estimate)

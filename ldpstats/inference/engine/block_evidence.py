@@ -46,6 +46,11 @@ class BlockEvidence:
         return all(block.noise.has_likelihood for block in self.blocks)
 
     @property
+    def has_null_covariance(self) -> bool:
+        """Yes: the channels give it."""
+        return True
+
+    @property
     def words(self) -> str:
         """Counts, and why there are only moments if so."""
         return f"on the counts{'' if self.has_likelihood else ', as only their moments are known'}"

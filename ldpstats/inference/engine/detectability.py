@@ -13,6 +13,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear
 from ldpstats.inference.engine.null_model import NullModel, on_simplex
+from ldpstats.inference.engine.reference import noncentral_power
 from ldpstats.noise import AdditiveNoise, Information, MultinomialNoise, NoiseModel, SupportNoise, TruthOrFake
 
 _DIRECTIONS = 256
@@ -62,10 +63,8 @@ class Detectability:
 
     def power(self, n: IntArray | int, size: FloatArray | float, alpha: float) -> FloatArray:
         """Return the power at level `alpha` for so many reports and departures of this size; both broadcast."""
-        from scipy.special import chdtri, chndtr
-
         growth = np.asarray(n * np.square(size))[..., None]
-        averaged: FloatArray = np.mean(1 - chndtr(chdtri(self.df, alpha), self.df, growth * self.seen), axis=-1)
+        averaged: FloatArray = noncentral_power(self.df, growth * self.seen, alpha).mean(axis=-1)
         return averaged
 
     def respondents(self, power: float, size: float, alpha: float) -> int:

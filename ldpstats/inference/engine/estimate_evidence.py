@@ -64,6 +64,11 @@ class EstimateEvidence:
         return False
 
     @property
+    def has_null_covariance(self) -> bool:
+        """No: the covariance is that at the estimate."""
+        return False
+
+    @property
     def words(self) -> str:
         """Estimated sums, and whether their covariance is a bound."""
         bound = self.measured.bound

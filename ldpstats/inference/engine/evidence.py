@@ -28,6 +28,11 @@ class Evidence(Protocol):
         ...
 
     @property
+    def has_null_covariance(self) -> bool:
+        """Whether the covariance of the unbiased estimate is known under any hypothesis, not only at the estimate."""
+        ...
+
+    @property
     def words(self) -> str:
         """What least squares take the place of the likelihood on, to be said after the method."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -18,8 +19,9 @@ from ldpstats.inference.engine.estimate_evidence import EstimateEvidence
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.engine.null_model import NullFit, NullModel, absorbed
+from ldpstats.inference.engine.reference import chi_square_pvalue
 from ldpstats.inference.engine.scope import refuse_untold
-from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, Statistic
+from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, Statistic, WaldStatistic
 from ldpstats.tables import Table, checked_table
 from ldpstats.tables.shared import source_of
 
@@ -36,11 +38,19 @@ _SMALL_COUNT_IN_NOISE = 1
 _ENOUGH = 100
 _NEVER = 1e-3
 _NO_SHARE = 1e-9
+_NO_LIKELIHOOD = "counts whose likelihood is not available"
+_NO_COVARIANCE = "sums of cells whose covariance under the hypothesis is not known"
+STATISTICS: Mapping[str, Callable[[NullModel, Evidence, int], Statistic]] = {
+    "score": ScoreStatistic,
+    "gls": ScoreStatistic,
+    "lr": LikelihoodRatio,
+    "wald": WaldStatistic,
+}
 WORDS = {
-    "score": "Rao score test through the channel",
+    "score": "Rao score test allowing for the randomization",
     "gls": "generalized least squares",
-    "lr": "likelihood ratio test through the channel",
-    "wald": "Wald test with the covariance under independence",
+    "lr": "likelihood ratio test allowing for the randomization",
+    "wald": "Wald test with the covariance under the hypothesis",
 }
 
 
@@ -83,29 +93,17 @@ def evidence_of(table: Table) -> Evidence:
     return BlockEvidence.observed(blocks) if blocks else EstimateEvidence.of(table.measured)
 
 
-def fitted_and_tested(
-    table: Table,
-    model: NullModel,
-    method: Method,
-    pvalue: PValue,
-    others: tuple[str, ...] = (),
-    possible: NDArray[np.intp] | None = None,
+def null_model_outcome(
+    table: Table, model: NullModel, method: Method, pvalue: PValue, possible: NDArray[np.intp] | None
 ) -> Outcome:
-    """Test a null model by the score, least squares or the likelihood ratio; `others` are methods of the caller's."""
+    """Test a null model against everything else, by the statistic of this name."""
     evidence = evidence_of(table).among(possible)
-    chosen, words = chosen_method(method, evidence, ("score", "gls", "lr", *others))
-    kind = LikelihoodRatio if chosen == "lr" else ScoreStatistic
-    return measured(
-        table,
-        kind(model, evidence, table.domain.size() if possible is None else possible.size),
-        model,
-        evidence,
-        words,
-        pvalue,
-    )
+    chosen, words = chosen_method(method, evidence)
+    cells = table.domain.size() if possible is None else possible.size
+    return outcome_of(table, STATISTICS[chosen](model, evidence, cells), model, evidence, words, pvalue)
 
 
-def measured(
+def outcome_of(
     table: Table, statistic: Statistic, model: NullModel, evidence: Evidence, words: str, pvalue: PValue
 ) -> Outcome:
     """Measure the evidence by a statistic, and compare it with what the hypothesis would bring."""
@@ -118,11 +116,11 @@ def measured(
     observed = float(fit.statistic[0])
     drawn, why = _asked_monte_carlo(pvalue), ""
     if pvalue == "auto" or isinstance(pvalue, AmongMany):
-        found = doubt(model, evidence, fit, rarest, statistic)
+        found = approximation_checked(model, evidence, fit, rarest, statistic)
         why, drawn = found.why, _own_monte_carlo(evidence, pvalue) if found.draw else None
         if found.average is not None:
             observed, words = found.average, f"{words}, averaged over the margins that the reports leave possible"
-    p = drawn.pvalue(statistic, evidence, null) if drawn else tail(statistic.df, observed)
+    p = drawn.pvalue(statistic, evidence, null) if drawn else chi_square_pvalue(statistic.df, observed)
     return Outcome(
         statistic=observed,
         pvalue=p,
@@ -136,31 +134,35 @@ def measured(
     )
 
 
-def chosen_method(method: Method, evidence: Evidence, allowed: tuple[str, ...]) -> tuple[str, str]:
+def asymptotic_test(table: Table, model: NullModel, method: Method = "auto") -> tuple[float, float, int]:
+    """Return statistic, asymptotic p-value and degrees of freedom alone, whatever may be said against them."""
+    evidence = evidence_of(table)
+    statistic = STATISTICS[chosen_method(method, evidence)[0]](model, evidence, table.domain.size())
+    refuse_untold(table, statistic.df)
+    observed = float(statistic(evidence).statistic[0])
+    return observed, chi_square_pvalue(statistic.df, observed), statistic.df
+
+
+def chosen_method(method: Method, evidence: Evidence, allowed: Sequence[str] = tuple(STATISTICS)) -> tuple[str, str]:
     """Return the statistic to use, and it in words."""
-    if method == "auto":
-        method = "score" if evidence.has_likelihood else "gls"
-    elif method not in allowed:
+    usual = "score" if evidence.has_likelihood else "gls"
+    chosen = usual if method == "auto" else method
+    if chosen not in allowed:
         raise LdpstatsError(f"method = {method!r}", f"'auto', {', '.join(map(repr, allowed))}")
-    if method in ("score", "lr") and not evidence.has_likelihood:
+    why_not = _unavailable(evidence)
+    if chosen in why_not:
         raise LdpstatsError(
-            f"method = {method!r} for counts whose likelihood is not available",
-            " or ".join(repr(one) for one in allowed if one not in ("score", "lr")),
-            "'auto' takes 'gls' here.",
+            f"method = {method!r} for {why_not[chosen]}",
+            " or ".join(repr(one) for one in allowed if one not in why_not),
+            f"'auto' takes {usual!r} here.",
         )
-    return method, in_words(method, evidence)
+    return chosen, f"{WORDS[chosen]} {evidence.words}" if chosen == "gls" else WORDS[chosen]
 
 
-def in_words(method: str, evidence: Evidence) -> str:
-    """Say what a statistic is, and of what."""
-    return f"{WORDS[method]} {evidence.words}" if method == "gls" else WORDS[method]
-
-
-def tail(df: int, statistic: float) -> float:
-    """Return the probability that a χ² variable exceeds the statistic."""
-    from scipy.special import chdtrc
-
-    return float(chdtrc(df, statistic))
+def _unavailable(evidence: Evidence) -> dict[str, str]:
+    """Say of which statistics the evidence lacks something, and what."""
+    no_likelihood = {} if evidence.has_likelihood else dict.fromkeys(("score", "lr"), _NO_LIKELIHOOD)
+    return no_likelihood | ({} if evidence.has_null_covariance else {"wald": _NO_COVARIANCE})
 
 
 def _refuse_unseen_categories(table: Table, null: FloatArray) -> None:
@@ -200,7 +202,7 @@ def _own_monte_carlo(evidence: Evidence, pvalue: PValue) -> MonteCarlo:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class ApproximationCheck:
     """Why the χ² of a fit is in doubt, and what is done: draw tables, or take the averaged statistic."""
 
     why: str = ""
@@ -208,28 +210,36 @@ class Doubt:
     average: float | None = None
 
 
-def doubt(model: NullModel, evidence: Evidence, fit: NullFit, rarest: float, statistic: Statistic) -> Doubt:
+def approximation_checked(
+    model: NullModel, evidence: Evidence, fit: NullFit, rarest: float, statistic: Statistic
+) -> ApproximationCheck:
     """Say why the χ² of a table's fit is in doubt, if it is, and what to do where something is better."""
-    lost = Doubt(", because the fit did not converge: noise drives it to a boundary", draw=True)
+    lost = ApproximationCheck(", because the fit did not converge: noise drives it to a boundary", draw=True)
     if model.bounded and not fit.converged[0]:
         return lost
-    few = Doubt(f", because the least count is worth only {rarest:.1f} expected reports", draw=True)
+    few = ApproximationCheck(f", because the least count is worth only {rarest:.1f} expected reports", draw=True)
     form = averaged(statistic, model)
     if rarest < (_SMALL_COUNT if form is None else _SMALL_COUNT_IN_NOISE):
         return few
     share = absorbed(model, evidence, fit.frequencies[0]) / statistic.df
     average = form(evidence, fit.frequencies[0]) if form is not None and share > _TOO_BENT else None
     if average is not None:
-        return Doubt(", because the noise is so wide that a single fit would absorb much of it", average=average)
+        return ApproximationCheck(
+            ", because the noise is so wide that a single fit would absorb much of it", average=average
+        )
     if not fit.converged[0]:
         return lost
     return few if rarest < _SMALL_COUNT else _bent(share)
 
 
-def _bent(share: float) -> Doubt:
+def _bent(share: float) -> ApproximationCheck:
     """Say what to do where a single fit absorbs this share of the degrees of freedom."""
     if share > _TOO_BENT:
-        return Doubt(", which is conservative here: the noise is so wide that the hypothesis absorbs much of it")
+        return ApproximationCheck(
+            ", which is conservative here: the noise is so wide that the hypothesis absorbs much of it"
+        )
     if share > _BENT:
-        return Doubt(", because the noise is wide enough for the hypothesis to absorb some of it", draw=True)
-    return Doubt()
+        return ApproximationCheck(
+            ", because the noise is wide enough for the hypothesis to absorb some of it", draw=True
+        )
+    return ApproximationCheck()

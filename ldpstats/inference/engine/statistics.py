@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
-from math import prod
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.arrays import FloatArray
 from ldpstats.estimation import LinearPooling
 from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.engine.evidence import Evidence, identified_contrasts
-from ldpstats.inference.engine.families import LinearSubspace, ProductOfConditionals
+from ldpstats.inference.engine.evidence import Evidence, identified_contrasts, own_cells
+from ldpstats.inference.engine.families import LinearSubspace
 from ldpstats.inference.engine.null_model import (
     PRECISE,
     RANKING,
@@ -45,7 +44,7 @@ class Statistic(Protocol):
         ...
 
 
-class Fits:
+class NullFitter:
     """Fits of null models, from near each table's unbiased estimate; where there is none, all from one place."""
 
     def __init__(self, evidence: Evidence, cells: int) -> None:
@@ -81,7 +80,7 @@ class ScoreStatistic:
 
     def __init__(self, model: NullModel, evidence: Evidence, cells: int) -> None:
         self._model = model
-        self.fit = Fits(evidence, cells)
+        self.fit = NullFitter(evidence, cells)
         self._uniform = np.full(cells, 1 / cells)
         self.contrasts = identified_contrasts(evidence, self._uniform)
         self.df = self.contrasts.shape[1] - seen_directions(model, evidence, cells)
@@ -141,76 +140,68 @@ def likelihood_gain(evidence: Evidence, small: NullFit, large: NullFit) -> NullF
 
 
 class WaldStatistic:
-    """The estimated interaction, measured by its covariance at the product of the estimated margins."""
+    """Wald's statistic: how far the unbiased estimate is from the null model, by its covariance there.
 
-    def __init__(self, model: ProductOfConditionals, evidence: BlockEvidence) -> None:
-        self._model = model
+    With f the member of the null nearest to the estimate π̂, K its tangents, V the covariance of π̂ at f and Q an
+    orthonormal basis of all that is orthogonal to f and K, it is (Qᵀπ̂)ᵀ (QᵀVQ)⁻ Qᵀπ̂. For independence Qᵀπ̂ are the
+    estimated interactions, for constraints A π = A c the constraints. (A covariance at π̂ itself would make
+    the statistic reject far too often where categories are rare.)
+
+    Parameters
+    ----------
+    model : NullModel
+    evidence : BlockEvidence
+        Blocks that together identify the cells.
+    cells : int
+        How many of them can have respondents.
+    directions : function of parameters, optional
+        Takes the place of Q, shape (..., cells, df), where only some deviations are tested.
+    """
+
+    def __init__(
+        self,
+        model: NullModel,
+        evidence: Evidence,
+        cells: int,
+        directions: Callable[[FloatArray], FloatArray] | None = None,
+    ) -> None:
+        assert isinstance(evidence, BlockEvidence)  # others know the covariance at the estimate only
+        self._model, self._possible = model, evidence.possible
         self._pooling = LinearPooling(evidence.blocks)
-        self.df = int(np.count_nonzero(_telling(model.shape)))
+        self._directions = directions or partial(unexplained, model)
+        self.df = self._directions(model.nearest(irregular(cells))).shape[-1]
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
-        """Take each table's estimated margins, cut just above zero, and measure the interaction there."""
-        assert isinstance(evidence, BlockEvidence)  # of the same blocks
-        estimate = self._pooling.estimate(evidence.counts)
+        """Measure every table's estimate at the nearest member of the null."""
+        estimate = self.estimate(evidence)
         parameters = self._model.nearest(estimate)
-        frequencies = self._model.frequencies(parameters)
-        statistic = _interaction_wald(self._model.shape, estimate, self._pooling.covariance(frequencies))
+        frequencies, directions = self._model.frequencies(parameters), self._directions(parameters)
+        statistic = quadratic(*self.deviation(evidence, frequencies, directions))
         return NullFit(parameters, frequencies, statistic, np.ones(len(evidence), dtype=np.bool_))
 
+    def estimate(self, evidence: Evidence) -> FloatArray:
+        """Return every table's unbiased estimate of the cells that can have respondents."""
+        assert isinstance(evidence, BlockEvidence)  # of the same blocks
+        return own_cells(self._possible, self._pooling.estimate(evidence.counts))
 
-def _interaction_wald(shape: tuple[int, ...], estimate: FloatArray, covariance: FloatArray) -> FloatArray:
-    """Return gᵀ V⁻¹ g for the interactions g of estimated tables and their covariance V.
-
-    Interactions have margins of zero, so that some of them say it all.
-    """
-    table = estimate.reshape(*estimate.shape[:-1], *shape)
-    telling = np.flatnonzero(_telling(shape))
-    gaps = interaction(table, len(shape)).reshape(estimate.shape)[..., telling]
-    derivative = interaction_derivative(table, len(shape))[..., telling, :]
-    spread = derivative @ covariance @ np.swapaxes(derivative, -1, -2)
-    wald: FloatArray = (gaps * solve_or_shortest(spread, gaps[..., None])[..., 0]).sum(axis=-1)
-    return wald
-
-
-def _telling(shape: tuple[int, ...]) -> BoolArray:
-    """Say which cells are in no last category of at least two attributes; margins of zero give the others."""
-    positions = np.indices(shape).reshape(len(shape), -1)
-    telling: BoolArray = (positions < np.array(shape)[:, None] - 1).sum(axis=0) >= 2
-    return telling
+    def deviation(
+        self, evidence: Evidence, frequencies: FloatArray, directions: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the estimate in some directions, and its covariance at these frequencies."""
+        spread = self._pooling.covariance(evidence.whole(frequencies))
+        if self._possible is not None:
+            spread = spread[..., self._possible[:, None], self._possible]
+        across = np.swapaxes(directions, -1, -2)
+        return (across @ self.estimate(evidence)[..., None])[..., 0], across @ spread @ directions
 
 
-def interaction(table: FloatArray, ways: int = 2) -> FloatArray:
-    """Return cell − product of margins (of the last axes, so many), which is zero if and only if they are independent.
-
-    The total of an unbiased estimate is one only on average where reports support several values.
-    """
-    margins, total = _margins(table, ways), _total(table, ways)
-    gaps: FloatArray = table - reduce(np.multiply, [margin / total for margin in margins]) * total
-    return gaps
+def unexplained(model: NullModel, parameters: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of all that is orthogonal to a member of a null model and to its tangents."""
+    spanned = np.concatenate([model.frequencies(parameters)[..., None], model.jacobian(parameters)], axis=-1)
+    return np.linalg.qr(spanned, mode="complete").Q[..., spanned.shape[-1] :]
 
 
-def interaction_derivative(table: FloatArray, ways: int = 2) -> FloatArray:
-    """Return the derivative of the flattened interactions in the flattened cells."""
-    shape, leading = table.shape[-ways:], table.shape[:-ways]
-    cells = prod(shape)
-    total = _total(table, ways)
-    shares = np.stack(
-        [np.broadcast_to(margin / total, table.shape).reshape(*leading, cells) for margin in _margins(table, ways)]
-    )
-    derivative: FloatArray = np.eye(cells) + (ways - 1) * np.prod(shares, axis=0)[..., None]
-    for axis, position in enumerate(np.indices(shape).reshape(ways, -1)):
-        others = np.prod(np.delete(shares, axis, axis=0), axis=0)
-        derivative = derivative - others[..., None] * (position[:, None] == position)
-    return derivative
-
-
-def _total(table: FloatArray, ways: int) -> FloatArray:
-    """Return the total of each table, in place; one that noise has brought to nothing counts as one."""
-    total = table.sum(axis=tuple(range(-ways, 0)), keepdims=True)
-    return np.where(total == 0, 1.0, total)
-
-
-def _margins(table: FloatArray, ways: int) -> list[FloatArray]:
-    """Return the margin of each of the last axes, in place."""
-    axes = range(-ways, 0)
-    return [table.sum(axis=tuple(other for other in axes if other != axis), keepdims=True) for axis in axes]
+def quadratic(deviation: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Return gᵀ V⁻ g for every table; what does not vary says nothing."""
+    form: FloatArray = (deviation * shortest(covariance, deviation[..., None])[..., 0]).sum(axis=-1)
+    return form

@@ -12,7 +12,8 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import LEVEL
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.engine.procedure import Method, PValue
-from ldpstats.inference.hypothesis_tests.independence import REFERENCE_V, independence_test
+from ldpstats.inference.hypothesis_tests.independence import independence_test
+from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES
 from ldpstats.tables import Table, TableSet
 
 _MANY = 100
@@ -107,4 +108,10 @@ def _row(table: Table, method: Method, pvalue: PValue) -> dict[str, object]:
         return {**row, "verdict": "not testable", "reason": error.came}
     assert result.effect is not None  # of two attributes there always is one
     figures = {"statistic": result.statistic, "df": result.df, "pvalue": result.pvalue}
-    return {**row, **figures, "cramers_v": result.effect.cramers_v, "power": result.power[REFERENCE_V], "verdict": ""}
+    return {
+        **row,
+        **figures,
+        "cramers_v": result.effect.cramers_v,
+        "power": result.power[REFERENCE_SIZES[0]],
+        "verdict": "",
+    }

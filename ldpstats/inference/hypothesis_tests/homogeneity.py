@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.errors import LdpstatsError
-from ldpstats.inference.engine.detectability import orthogonal_to, power_of
+from ldpstats.inference.engine.detectability import orthogonal_to
 from ldpstats.inference.engine.evidence import Evidence, identified_contrasts
 from ldpstats.inference.engine.families import LinearSubspace
 from ldpstats.inference.engine.null_model import NullFit, on_simplex
-from ldpstats.inference.engine.procedure import PValue, chosen_method, evidence_of, measured
-from ldpstats.inference.engine.statistics import Fits, ScoreStatistic
-from ldpstats.inference.hypothesis_tests.named import SIZES, result_of
+from ldpstats.inference.engine.procedure import PValue, chosen_method, evidence_of, outcome_of
+from ldpstats.inference.engine.statistics import NullFitter, ScoreStatistic
+from ldpstats.inference.hypothesis_tests.reporting import result_of
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
 from ldpstats.noise import Information
 from ldpstats.parts import Parts
@@ -55,8 +55,8 @@ def homogeneity_test(tables: Sequence[Table] | Mapping[str, Table], pvalue: PVal
     parts = [evidence_of(table) for table in groups]
     together = GroupedEvidence(tuple(parts), tuple(table.n for table in groups))
     statistic = HomogeneityStatistic(together, groups[0].domain.size())
-    _, words = chosen_method("auto", together, ())
-    outcome = measured(groups[0], statistic, statistic.common, together, words, pvalue)
+    _, words = chosen_method("auto", together)
+    outcome = outcome_of(groups[0], statistic, statistic.common, together, words, pvalue)
     information = statistic.information(together, outcome.null)
     about = Hypothesis(
         "homogeneity of groups",
@@ -64,9 +64,8 @@ def homogeneity_test(tables: Sequence[Table] | Mapping[str, Table], pvalue: PVal
         "the frequencies of the groups differ",
         ("different", "no difference shown"),
     )
-    power = {size: power_of(information, outcome.df, size, 2) for size in SIZES}
     return replace(
-        result_of(_that_says_most(groups), about, outcome, power),
+        result_of(_that_says_most(groups), about, outcome, information),
         n=sum(table.n for table in groups),
         privacy=reduce(PrivacyStatement.joined, (table.privacy for table in groups)),
         simulated=sum(table.simulated for table in groups),
@@ -96,6 +95,11 @@ class GroupedEvidence:
     def has_likelihood(self) -> bool:
         """Whether every group has one."""
         return all(group.has_likelihood for group in self.groups)
+
+    @property
+    def has_null_covariance(self) -> bool:
+        """Whether every group's estimate has one."""
+        return all(group.has_null_covariance for group in self.groups)
 
     @property
     def words(self) -> str:
@@ -169,7 +173,7 @@ class HomogeneityStatistic:
 
     def __init__(self, evidence: GroupedEvidence, cells: int) -> None:
         uniform = np.full(cells, 1 / cells)
-        self._fit = Fits(evidence, cells)
+        self._fit = NullFitter(evidence, cells)
         self.common = LinearSubspace(uniform, identified_contrasts(evidence, uniform))
         nothing = LinearSubspace(uniform, np.zeros((cells, 0)))
         self._alone = [ScoreStatistic(nothing, part, cells) for part in evidence.groups]

@@ -1,27 +1,17 @@
-"""Independence of attributes, tested through the noise that their answers were seen through."""
+"""Independence of attributes, mutual, joint or conditional, tested through the noise of their answers."""
 
 from __future__ import annotations
 
-from ldpstats.errors import LdpstatsError
-from ldpstats.inference.effects.cramers_v import association
-from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.engine.detectability import information_beyond, power_of
-from ldpstats.inference.engine.families import ProductOfConditionals
-from ldpstats.inference.engine.procedure import (
-    WORDS,
-    Method,
-    Outcome,
-    PValue,
-    evidence_of,
-    fitted_and_tested,
-    measured,
-)
-from ldpstats.inference.engine.statistics import WaldStatistic
-from ldpstats.inference.hypothesis_tests.named import SIZES, mutual_independence, power_against, result_of
-from ldpstats.inference.hypothesis_tests.result import HypothesisResult
-from ldpstats.tables import Table, checked_table
+from collections.abc import Iterable, Sequence
 
-REFERENCE_V = SIZES[0]
+from ldpstats.columns import listed
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.inference.engine.families import ProductOfConditionals
+from ldpstats.inference.engine.procedure import Method, PValue
+from ldpstats.inference.engine.scope import said
+from ldpstats.inference.hypothesis_tests.reporting import null_model_test
+from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
+from ldpstats.tables import Table, checked_table
 
 
 def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
@@ -65,22 +55,99 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
     if len(checked_table(table).shape) < 2:
         raise LdpstatsError(f"a table of {table.attributes!r} alone", "a table of at least two attributes")
     model = ProductOfConditionals.independent(table.shape)
-    outcome = (
-        _wald(table, model, pvalue) if method == "wald" else fitted_and_tested(table, model, method, pvalue, ("wald",))
+    return null_model_test(table, model, mutual_independence(table.attributes), method, pvalue)
+
+
+def joint_independence_test(
+    table: Table, x: str | Sequence[str], y: str | Sequence[str], method: Method = "auto", pvalue: PValue = "auto"
+) -> HypothesisResult:
+    """Test whether some attributes together are independent of some others together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({name: ["no", "yes"] for name in "abc"})
+    >>> tables = SampledGroups(domain, k=3, epsilon=3.0).simulate(np.full(8, 1000), rng=1)
+    >>> joint_independence_test(tables["a", "b", "c"], ["a", "b"], "c").df
+    3
+    """
+    first, second = _partition(table, x=x, y=y)
+    model = ProductOfConditionals.independent(table.shape, [_axes(table, first), _axes(table, second)])
+    about = Hypothesis(
+        "joint independence",
+        f"{said(first)} {'together ' if len(first) > 1 else ''}and {said(second)} are independent",
+        f"{said(first)} {'depend' if len(first) > 1 else 'depends'} on {said(second)}",
+        ("dependent", "no dependence shown"),
     )
-    if len(table.shape) > 2:
-        return result_of(table, mutual_independence(table.attributes), outcome, power_against(model, outcome))
-    information = information_beyond(model, outcome.evidence, outcome.null)
-    power = {v: power_of(information, outcome.df, v, min(table.shape)) for v in SIZES}
-    return result_of(table, mutual_independence(table.attributes), outcome, power, association(table))
+    return null_model_test(table, model, about, method, pvalue)
 
 
-def _wald(table: Table, model: ProductOfConditionals, pvalue: PValue) -> Outcome:
-    evidence = evidence_of(table)
-    if not isinstance(evidence, BlockEvidence):
+def conditional_independence_test(
+    table: Table,
+    x: str | Sequence[str],
+    y: str | Sequence[str],
+    given: str | Sequence[str],
+    method: Method = "auto",
+    pvalue: PValue = "auto",
+) -> HypothesisResult:
+    """Test whether some attributes are independent of others wherever the given ones are the same.
+
+    Parameters
+    ----------
+    table : Table
+        A table of just these attributes.
+    x, y, given : str or sequence of str
+        Which attributes are which.
+    method, pvalue
+        As in `goodness_of_fit_test`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({name: ["no", "yes"] for name in "abc"})
+    >>> tables = SampledGroups(domain, k=3, epsilon=3.0).simulate(np.full(8, 1000), rng=1)
+    >>> conditional_independence_test(tables["a", "b", "c"], "a", "b", given="c").df
+    2
+    """
+    first, second, known = _partition(table, x=x, y=y, given=given)
+    within = _axes(table, known)
+    factors = ((within, ()), (_axes(table, first), within), (_axes(table, second), within))
+    both = f"{said(first)} and {said(second)}"
+    about = Hypothesis(
+        "conditional independence",
+        f"{both} are independent given {said(known)}",
+        f"{both} are dependent given {said(known)}",
+        ("dependent", "no dependence shown"),
+    )
+    return null_model_test(table, ProductOfConditionals(table.shape, factors), about, method, pvalue)
+
+
+def mutual_independence(attributes: Sequence[str]) -> Hypothesis:
+    """Put into words that some attributes are independent: of more than two, each of all the others."""
+    named, mutually = said(attributes), "mutually " if len(attributes) > 2 else ""
+    return Hypothesis(
+        f"{'mutual ' if mutually else ''}independence",
+        f"{named} are {mutually}independent",
+        f"{named} are {'not all independent of each other' if mutually else 'dependent'}",
+        ("dependent", "no dependence shown"),
+        "w" if mutually else "V",
+    )
+
+
+def _partition(table: Table, **sets: str | Sequence[str]) -> list[tuple[str, ...]]:
+    """Return sets of attributes that together are all of the table's, each once."""
+    named = [checked_table(table).domain.project(one).names for one in sets.values()]
+    together = [name for one in named for name in one]
+    if sorted(together) != sorted(table.attributes):
         raise LdpstatsError(
-            "method = 'wald' for sums of cells whose covariance under independence is not known",
-            "'auto' or 'gls'",
-            "They take the covariance at the estimate.",
+            f"{', '.join(f'{what} = {listed(one)!r}' for what, one in sets.items())}",
+            f"each of {one_line(table.attributes)} once",
+            "A wider table has `marginal`.",
         )
-    return measured(table, WaldStatistic(model, evidence), model, evidence, WORDS["wald"], pvalue)
+    return named
+
+
+def _axes(table: Table, names: Iterable[str]) -> tuple[int, ...]:
+    return tuple(table.attributes.index(name) for name in names)

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray
 from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.inference.engine.detectability import information_added, power_of
+from ldpstats.inference.engine.detectability import information_added
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear
-from ldpstats.inference.engine.null_model import NullFit, NullModel
-from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, evidence_of, fitted_and_tested, measured
-from ldpstats.inference.engine.statistics import Fits, likelihood_gain
-from ldpstats.inference.hypothesis_tests.named import SIZES, power_against, result_of
+from ldpstats.inference.engine.null_model import NullFit
+from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, evidence_of, outcome_of
+from ldpstats.inference.engine.statistics import NullFitter, likelihood_gain, seen_directions
+from ldpstats.inference.hypothesis_tests.reporting import null_model_test, result_of
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
 from ldpstats.tables import Table, checked_table
 
@@ -57,6 +57,30 @@ def log_linear_model(
     return LogLinearFit(table, generators, LogLinear(table.shape, axes, _possible(table, structural_zeros)))
 
 
+def no_three_way_interaction_test(table: Table, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
+    """Test whether each two of three attributes hang together in the same way, whatever the third is.
+
+    The odds ratios of any two attributes are then the same in all categories of the third (homogeneous association).
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({name: ["no", "yes"] for name in "abc"})
+    >>> tables = SampledGroups(domain, k=3, epsilon=3.0).simulate(np.full(8, 1000), rng=1)
+    >>> no_three_way_interaction_test(tables["a", "b", "c"]).df
+    1
+    """
+    if len(checked_table(table).shape) != 3:
+        raise LdpstatsError(f"a table of {table.attributes!r}", "a table of three attributes")
+    first, second, third = table.attributes
+    about = Hypothesis(
+        "no three-way interaction",
+        f"{first} and {second} hang together in the same way whatever {third} is",
+        f"how {first} and {second} hang together depends on {third}",
+    )
+    return null_model_test(table, LogLinear(table.shape, ((0, 1), (0, 2), (1, 2))), about, method, pvalue)
+
+
 @dataclass(frozen=True, eq=False)
 class LogLinearFit:
     """A hierarchical log-linear model, fitted to the reports of a table.
@@ -79,7 +103,7 @@ class LogLinearFit:
 
     @cached_property
     def _outcome(self) -> NullFit:
-        return Fits(self._evidence, len(self.model.design))(self.model, self._evidence)
+        return NullFitter(self._evidence, len(self.model.design))(self.model, self._evidence)
 
     @property
     def _evidence(self) -> Evidence:
@@ -125,8 +149,7 @@ class LogLinearFit:
         about = Hypothesis(
             "a log-linear model", f"the model {self.formula} holds", f"the model {self.formula} does not hold"
         )
-        outcome = fitted_and_tested(self.table, self.model, method, pvalue, possible=self._cells)
-        return result_of(self.table, about, outcome, power_against(self.model, outcome))
+        return null_model_test(self.table, self.model, about, method, pvalue, self._cells)
 
     def compared_with(self, larger: LogLinearFit, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
         """Test the model within a larger one that holds it: the deviance test of nested models.
@@ -149,15 +172,14 @@ class LogLinearFit:
         statistic = NestedStatistic(self.model, larger.model, evidence, likelihood=chosen == "lr")
         named = {"lr": "difference of deviances", "score": "score of the further terms"}
         text = named.get(chosen, f"score of the further terms: {words}")
-        outcome = measured(self.table, statistic, self.model, evidence, text, pvalue)
+        outcome = outcome_of(self.table, statistic, self.model, evidence, text, pvalue)
         about = Hypothesis(
             "nested log-linear models",
             f"{self.formula} holds, if {larger.formula} does",
             f"{larger.formula} explains what {self.formula} does not",
         )
         information = information_added(self.model, larger.model, evidence, outcome.null)
-        power = {size: power_of(information, statistic.df, size, 2) for size in SIZES}
-        return result_of(self.table, about, outcome, power)
+        return result_of(self.table, about, outcome, information)
 
     def _within(self, larger: LogLinearFit) -> bool:
         held = all(any(set(own) <= set(other) for other in larger.generators) for own in self.generators)
@@ -170,9 +192,8 @@ class NestedStatistic:
     def __init__(self, smaller: LogLinear, larger: LogLinear, evidence: Evidence, *, likelihood: bool) -> None:
         self._smaller, self._larger, self._likelihood = smaller, larger, likelihood
         cells = smaller.design.shape[0]
-        self._fit = Fits(evidence, cells)
-        self._uniform = np.full((1, cells), 1 / cells)
-        self.df = self._rank(larger, evidence) - self._rank(smaller, evidence)
+        self._fit = NullFitter(evidence, cells)
+        self.df = seen_directions(larger, evidence, cells) - seen_directions(smaller, evidence, cells)
         if self.df <= 0:
             raise NotIdentifiedError(
                 "models between which the reports cannot tell",
@@ -193,12 +214,6 @@ class NestedStatistic:
         gradient = np.swapaxes(tangents, -1, -2) @ score[..., None]
         norm: FloatArray = (gradient * self._fit.solve(information.between(tangents), gradient)).sum(axis=(-1, -2))
         return norm
-
-    def _rank(self, model: NullModel, evidence: Evidence) -> int:
-        """Return how many directions of a model the reports can see."""
-        parameters = model.nearest(self._uniform)
-        _, information = evidence.score(model.frequencies(parameters))
-        return int(np.linalg.matrix_rank(information.between(model.jacobian(parameters))[0], hermitian=True))
 
 
 def _possible(table: Table, zeros: Iterable[Mapping[str, object]]) -> tuple[int, ...] | None:

@@ -8,13 +8,12 @@ from numpy.typing import ArrayLike
 from ldpstats.arrays import FloatArray, as_array
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.inference.effects.cramers_v import association, two_way_shape
-from ldpstats.inference.engine.detectability import power_of
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.null_model import NullFit
-from ldpstats.inference.engine.procedure import PValue, chosen_method, evidence_of, measured
+from ldpstats.inference.engine.procedure import PValue, chosen_method, evidence_of, outcome_of
 from ldpstats.inference.engine.statistics import ScoreStatistic
-from ldpstats.inference.hypothesis_tests.named import SIZES, result_of
+from ldpstats.inference.hypothesis_tests.reporting import result_of
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
 from ldpstats.noise import solve_or_shortest
 from ldpstats.tables import Table
@@ -58,9 +57,9 @@ def trend_test(
     evidence = evidence_of(table)
     model = ProductOfConditionals.independent((rows, columns))
     statistic = TrendStatistic(model, evidence, *scores)
-    _, words = chosen_method("auto", evidence, ())
+    _, words = chosen_method("auto", evidence)
     words = f"{words}, in the direction of the trend"
-    outcome = measured(table, statistic, model, evidence, words, pvalue)
+    outcome = outcome_of(table, statistic, model, evidence, words, pvalue)
     direction, information = statistic.signed(evidence, outcome.null)
     rises = "rises" if direction > 0 else "falls"
     about = Hypothesis(
@@ -69,8 +68,7 @@ def trend_test(
         f"{second} {rises} with {first}",
         ("trend", "no trend shown"),
     )
-    power = {size: power_of(np.array([[information]]), 1, size, 2) for size in SIZES}
-    return result_of(table, about, outcome, power, association(table))
+    return result_of(table, about, outcome, np.array([[information]]), association(table))
 
 
 class TrendStatistic:

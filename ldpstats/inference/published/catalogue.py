@@ -16,8 +16,8 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words, refuse_empty
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.monte_carlo import MonteCarlo, reaches
-from ldpstats.inference.engine.procedure import tail
-from ldpstats.inference.hypothesis_tests.named import mutual_independence
+from ldpstats.inference.engine.reference import chi_square_pvalue, critical_value
+from ldpstats.inference.hypothesis_tests.independence import mutual_independence
 from ldpstats.inference.published.two_steps import (
     RULES,
     NoisyEstimate,
@@ -264,12 +264,12 @@ def naive_test(table: Table, on: Seen = "reports", alpha: float = 0.05) -> Publi
     counts = _SEEN[on](table, _reports(table))
     steps = chi_square(np.maximum(counts, 0)[None], shape)
     statistic, df = float(steps.statistic[0]), math.prod(shape) - 1 - sum(size - 1 for size in shape)
-    threshold = _critical(df, significance(alpha))
+    threshold = critical_value(df, significance(alpha))
     return PublishedResult(
         name="Naive χ² test of independence: INVALID, the noise is ignored",
         attributes=table.attributes,
         statistic=statistic,
-        pvalue=tail(df, statistic),
+        pvalue=chi_square_pvalue(df, statistic),
         threshold=threshold,
         alpha=float(alpha),
         rejected=statistic > threshold,
@@ -340,12 +340,6 @@ def _caveats(rule: Rule, noisy: NoisyTable) -> tuple[str, ...]:
         *([forgets] if noisy.forgets else []),
         "The paper's test, for comparison: `independence_test` takes all reports and needs no rule.",
     )
-
-
-def _critical(df: int, alpha: float) -> float:
-    from scipy.special import chdtri
-
-    return float(chdtri(df, alpha))
 
 
 def _as_they_came(_table: Table, blocks: Sequence[Block]) -> FloatArray:

@@ -18,7 +18,7 @@ import ldpstats as ldp
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
 from ldpstats.inference.effects.confidence import NoisySquare, Quotient, WholeRange
-from ldpstats.inference.effects.cramers_v import Dependence, association, mutual_information
+from ldpstats.inference.effects.cramers_v import AssociationMeasures, association, mutual_information
 from ldpstats.inference.effects.effect_size import Effect
 from ldpstats.inference.effects.ratios import (
     odds_forms,
@@ -162,22 +162,22 @@ class TestDependence:
 
         steps = 1e-6 * np.eye(cells.size)
         slopes = np.array([(lengths(cells + step) - lengths(cells - step)) / 2e-6 for step in steps]).T
-        seen = Dependence.of(cells.reshape(shape), covariance)
+        seen = AssociationMeasures.of(cells.reshape(shape), covariance)
         assert np.allclose([seen.pearson, seen.likelihood], lengths(cells), rtol=1e-10)
         expected = np.einsum("ki,ij,kj->k", slopes, covariance, slopes) / 4 / lengths(cells)
         assert np.allclose([seen.pearson_stretch, seen.likelihood_stretch], expected, rtol=1e-6)
 
     def test_without_any_dependence_the_stretch_is_that_of_noise(self) -> None:
-        seen = Dependence.of(np.full((2, 2), 0.25), np.eye(4) / 100)
+        seen = AssociationMeasures.of(np.full((2, 2), 0.25), np.eye(4) / 100)
         assert seen.pearson_stretch == pytest.approx(seen.added), "a 2-by-2 table has one direction of dependence"
         assert seen.likelihood_stretch == pytest.approx(seen.added)
 
     def test_tables_without_positive_margins_do_not_disturb_the_others(self) -> None:
         proper, covariance = np.array([[0.4, 0.1], [0.2, 0.3]]), np.eye(4) / 1000
         strange = [-proper, np.zeros((2, 2)), np.array([[0.9, 0.3], [-0.1, -0.1]])]
-        seen = Dependence.of(np.stack([proper, *strange]), np.stack([covariance] * 4))
+        seen = AssociationMeasures.of(np.stack([proper, *strange]), np.stack([covariance] * 4))
         assert seen.possible.tolist() == [True, False, False, False]
-        assert seen.pearson[0] == Dependence.of(proper, covariance).pearson
+        assert seen.pearson[0] == AssociationMeasures.of(proper, covariance).pearson
         assert seen.estimable(2).tolist() == seen.possible.tolist()
 
     def test_intervals_of_v_and_information_agree_where_dependence_is_weak(self) -> None:

@@ -1,0 +1,59 @@
+"""Goodness of fit: whether the cells of a table have given frequencies, tested through the noise."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpstats.arrays import FloatArray, as_array
+from ldpstats.errors import LdpstatsError
+from ldpstats.inference.engine.families import LinearSubspace
+from ldpstats.inference.engine.procedure import Method, PValue
+from ldpstats.inference.engine.scope import said
+from ldpstats.inference.hypothesis_tests.reporting import null_model_test
+from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
+from ldpstats.tables import Table, checked_table
+
+_PROPER = 1e-9
+
+
+def goodness_of_fit_test(
+    table: Table, frequencies: ArrayLike | None = None, method: Method = "auto", pvalue: PValue = "auto"
+) -> HypothesisResult:
+    """Test whether the cells of a table have given frequencies in the population.
+
+    Parameters
+    ----------
+    table : Table
+        A table of any number of attributes.
+    frequencies : array, optional
+        The frequencies, in the table's shape (or flattened), summing to one; uniform by default.
+    method, pvalue
+        As in `independence_test`; "wald" is for independence only.
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> tables = SampledGroups(Domain({"die": range(1, 7)}), k=1, epsilon=1.0).simulate(np.full(6, 1000), rng=1)
+    >>> round(goodness_of_fit_test(tables["die"]).pvalue, 3)
+    0.629
+    """
+    cells = checked_table(table).domain.size()
+    expected = np.full(cells, 1 / cells) if frequencies is None else _proper(frequencies, table)
+    model = LinearSubspace(expected, np.zeros((cells, 0)))
+    about = Hypothesis(
+        "goodness of fit",
+        f"{said(table.attributes)} {'has' if len(table.attributes) == 1 else 'have'} the frequencies that were given",
+        "the frequencies are others",
+    )
+    return null_model_test(table, model, about, method, pvalue)
+
+
+def _proper(frequencies: ArrayLike, table: Table) -> FloatArray:
+    given = as_array(frequencies, "frequencies").astype(float)
+    if given.size != table.domain.size() or given.shape not in (table.shape, (given.size,)):
+        raise LdpstatsError(f"frequencies of shape {given.shape}", f"an array of shape {table.shape}, or flattened")
+    # written so that a NaN fails
+    if not (given.min() >= 0 and abs(given.sum() - 1) <= _PROPER):
+        raise LdpstatsError(f"frequencies that sum to {given.sum():g}", "nonnegative frequencies that sum to one")
+    return given.ravel()

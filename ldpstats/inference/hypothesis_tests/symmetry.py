@@ -1,0 +1,81 @@
+"""Square tables: Bowker's symmetry and marginal homogeneity (McNemar, Stuart and Maxwell) through the noise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray
+from ldpstats.errors import LdpstatsError
+from ldpstats.inference.engine.families import LinearSubspace
+from ldpstats.inference.engine.procedure import Method, PValue
+from ldpstats.inference.hypothesis_tests.reporting import null_model_test
+from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
+from ldpstats.tables import Table, checked_table
+
+
+def symmetry_test(table: Table, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
+    """Test whether a square table is symmetric: each cell as frequent as the one across the diagonal (Bowker).
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({"before": ["no", "maybe", "yes"], "after": ["no", "maybe", "yes"]})
+    >>> tables = SampledGroups(domain, epsilon=3.0).simulate(np.full(9, 1000), rng=1)
+    >>> symmetry_test(tables["before", "after"]).df
+    3
+    """
+    side, (first, second) = _square(table), table.attributes
+    upper = [(row, column) for row in range(side) for column in range(row + 1, side)]
+    constraints = np.array([_difference(side, (row, column), (column, row)) for row, column in upper])
+    about = Hypothesis(
+        "symmetry",
+        f"{first} and {second} can be exchanged without changing the table",
+        f"the table of {first} and {second} is not symmetric",
+    )
+    return null_model_test(table, _uniform_under(constraints), about, method, pvalue)
+
+
+def marginal_homogeneity_test(table: Table, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
+    """Test whether the two attributes of a square table have the same frequencies.
+
+    For 2 × 2 tables without noise this is McNemar's statistic. For larger ones it lies between those of Stuart and
+    Maxwell and of Bhapkar, as its covariance is that of the most likely table with equal margins.
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({"before": ["no", "maybe", "yes"], "after": ["no", "maybe", "yes"]})
+    >>> tables = SampledGroups(domain, epsilon=3.0).simulate(np.full(9, 1000), rng=1)
+    >>> marginal_homogeneity_test(tables["before", "after"]).df
+    2
+    """
+    side, (first, second) = _square(table), table.attributes
+    constraints = np.array([np.repeat(one, side) - np.tile(one, side) for one in np.eye(side)[:-1]])
+    about = Hypothesis(
+        "marginal homogeneity",
+        f"{first} and {second} have the same frequencies",
+        f"the frequencies of {first} and {second} differ",
+    )
+    return null_model_test(table, _uniform_under(constraints), about, method, pvalue)
+
+
+def _square(table: Table) -> int:
+    """Return the side of a square table whose attributes have the same categories."""
+    categories = list(checked_table(table).domain.categories.values())
+    if len(categories) != 2 or categories[0] != categories[1]:
+        raise LdpstatsError(
+            f"a table of {', '.join(f'{name} {list(values)}' for name, values in table.domain.categories.items())}",
+            "two attributes with the same categories, in the same order",
+        )
+    return len(categories[0])
+
+
+def _difference(side: int, plus: tuple[int, int], minus: tuple[int, int]) -> FloatArray:
+    table = np.zeros((side, side))
+    table[plus], table[minus] = 1, -1
+    return table.ravel()
+
+
+def _uniform_under(constraints: FloatArray) -> LinearSubspace:
+    cells = constraints.shape[1]
+    return LinearSubspace.constrained(np.full(cells, 1 / cells), constraints)
