@@ -23,9 +23,9 @@ from ldpstats.arrays import FloatArray
 from ldpstats.consistency.calm import calm_views
 from ldpstats.consistency.lopub import lopub
 from ldpstats.consistency.measures import jensen_shannon, l2, total_variation
-from ldpstats.consistency.projection import nearest_proper
-from ldpstats.consistency.reconstruction import RECONSTRUCTION_METHODS
+from ldpstats.consistency.reconstruction_methods import RECONSTRUCTION_METHODS
 from ldpstats.datasets import Network, network
+from ldpstats.estimation.simplex import nearest_proper
 
 COLUMNS = (("survey", 8_000, 2.0), ("survey", 100_000, 4.0), ("asia", 100_000, 1.0), ("asia", 100_000, 4.0))
 ASKED: Mapping[str, tuple[str, ...]] = {
@@ -46,7 +46,7 @@ Attributes = tuple[str, ...]
 def found(tables: ldp.TableSet, attributes: Attributes, method: str) -> FloatArray:
     """Return a table without its covariance."""
     target, way = tables.domain.project(attributes), RECONSTRUCTION_METHODS[method]
-    return way.found(way.telling(list(tables), target)[0], target).proportions
+    return way.fit(way.choose(list(tables), target)[0], target).proportions
 
 
 def put_together(tables: ldp.TableSet, attributes: Attributes) -> dict[str, FloatArray]:

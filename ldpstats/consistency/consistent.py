@@ -15,11 +15,11 @@ from ldpstats.blocks import Block
 from ldpstats.consistency.agreeing_programs import nearest_agreeing
 from ldpstats.consistency.agreement import AgreeingFit, SharedQuantities, shared_quantities
 from ldpstats.consistency.marginals import Marginal, marginals_of
-from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.violation import GAMMA, Violation, absolute_share
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import Estimate, Measured, among_proportions, unbiased
+from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.parts import Parts
 from ldpstats.questions import Question
 from ldpstats.tables import Consistent, Figures, Table, TableSet

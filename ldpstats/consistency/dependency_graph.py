@@ -12,8 +12,8 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, significance
 from ldpstats.consistency.junction_tree import JunctionTree
-from ldpstats.consistency.projection import nearest_proper
 from ldpstats.errors import LdpstatsError
+from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.inference.effects.cramers_v import mutual_information
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import Method, asymptotic_test, evidence_of

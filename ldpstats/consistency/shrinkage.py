@@ -10,7 +10,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.consistency.joint import overlapping
 from ldpstats.consistency.marginals import Attributes, Marginal, places
-from ldpstats.consistency.projection import nearest_proper
+from ldpstats.estimation.simplex import nearest_proper
 
 # a variance no estimate is taken to be below, in squared proportions
 _LEAST_VARIANCE = 1e-12

@@ -25,6 +25,7 @@ from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance
 from ldpstats.estimation.several import (
     TABLE_METHODS,
+    TableMethod,
     closed_form,
     full_blocks,
     generalized_least_squares,
@@ -50,6 +51,7 @@ __all__ = [
     "Measured",
     "NoiseVariance",
     "ProcessedEstimate",
+    "TableMethod",
     "among_proportions",
     "channel_fit",
     "closed_form",

@@ -1,9 +1,13 @@
-"""Estimators by name: what `estimate(..., method=)` takes beside the unbiased one."""
+"""Estimators of one tally by name: maximum likelihood, iterative Bayesian update, post-processing of the unbiased one.
+
+Another estimator is a function of a tally and its unbiased estimate, and a line in `METHODS`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 import pandas as pd
 
@@ -11,14 +15,9 @@ from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation.estimate import Estimate
 from ldpstats.estimation.likelihood import Fitted, expectation_maximization, iterative_bayesian_update, krr_mle
-from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance
+from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance, PostProcessing
 from ldpstats.noise import MultinomialNoise, SupportNoise, Tally, TruthOrFake
 from ldpstats.privacy import PrivacyStatement
-
-ALIASES = {"clip": "norm-mul", "simplex": "norm-sub", "em": "mle"}
-METHODS = ("unbiased", "mle", "ibu", *POST_PROCESSING, *ALIASES)
-"""`mle` is the maximum of the reports' own likelihood, `ibu` the paper's iterative Bayesian update; the others are
-post-processing of the unbiased estimate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,30 +72,71 @@ class ProcessedEstimate:
         )
 
 
+def _most_likely(tally: Tally, _unbiased: Estimate) -> FloatArray | Fitted:
+    if not isinstance(tally.noise, MultinomialNoise):
+        raise _says_too_little("mle", tally)
+    if isinstance(tally.noise.channel, TruthOrFake):
+        return krr_mle(tally.noise.channel, tally.counts)
+    return expectation_maximization(tally.noise, tally.counts)
+
+
+def _iterative_bayesian_update(tally: Tally, _unbiased: Estimate) -> Fitted:
+    if not isinstance(tally.noise, (MultinomialNoise, SupportNoise)):
+        raise _says_too_little("ibu", tally)
+    return iterative_bayesian_update(tally.counts, tally.noise)
+
+
+def _says_too_little(method: str, tally: Tally) -> LdpstatsError:
+    return LdpstatsError(
+        f"method = {method!r} on counts of {type(tally.noise).__name__}",
+        "counts that are all that the reports say about frequencies",
+        "Give the reports themselves for 'mle'; 'ibu' is defined for supports and single outputs.",
+    )
+
+
+TallyEstimator: TypeAlias = Callable[[Tally, Estimate], FloatArray | Fitted]
+"""From a tally and its unbiased estimate to frequencies, or to a fit by iteration."""
+
+
+def _post_processed(process: PostProcessing) -> TallyEstimator:
+    return lambda _tally, unbiased: process(unbiased.estimate, NoiseVariance.of(unbiased))
+
+
+METHODS: dict[str, TallyEstimator] = {
+    "mle": _most_likely,
+    "ibu": _iterative_bayesian_update,
+    **{name: _post_processed(process) for name, process in POST_PROCESSING.items()},
+}
+"""`mle` is the maximum of the reports' own likelihood, `ibu` the paper's iterative Bayesian update; the others are
+post-processing of the unbiased estimate."""
+ALIASES = {"clip": "norm-mul", "simplex": "norm-sub", "em": "mle"}
+
+
 def known_method(method: str) -> str:
-    """Return the method's main name."""
-    if method not in METHODS:
-        raise LdpstatsError(f"method = {method!r}", one_line(list(METHODS), len(METHODS)))
+    """Return the method's main name.
+
+    Parameters
+    ----------
+    method : str
+        "unbiased", a name in `METHODS`, or an alias of one.
+    """
+    known = ["unbiased", *METHODS, *ALIASES]
+    if method not in known:
+        raise LdpstatsError(f"method = {method!r}", one_line(known, len(known)))
     return ALIASES.get(method, method)
 
 
 def processed(tally: Tally, unbiased: Estimate, method: str) -> ProcessedEstimate:
-    """Estimate by a method that needs no more than the counts and their unbiased estimate."""
-    noise, fitted = tally.noise, None
-    if method in POST_PROCESSING:
-        frequencies = POST_PROCESSING[method](unbiased.estimate, NoiseVariance.of(unbiased))
-    elif method == "ibu" and isinstance(noise, (MultinomialNoise, SupportNoise)):
-        fitted = iterative_bayesian_update(tally.counts, noise)
-    elif method == "mle" and isinstance(noise, MultinomialNoise):
-        if isinstance(noise.channel, TruthOrFake):
-            frequencies = krr_mle(noise.channel, tally.counts)
-        else:
-            fitted = expectation_maximization(noise, tally.counts)
-    else:
-        raise LdpstatsError(
-            f"method = {method!r} on counts of {type(noise).__name__}",
-            "counts that are all that the reports say about frequencies",
-            "Give the reports themselves for 'mle'; 'ibu' is defined for supports and single outputs.",
-        )
-    found = frequencies if fitted is None else fitted.frequencies
-    return ProcessedEstimate(found, method, tally.n, unbiased.privacy, tally.simulated, fitted)
+    """Estimate by a method that needs no more than the counts and their unbiased estimate.
+
+    Parameters
+    ----------
+    tally : Tally
+    unbiased : Estimate
+        That of the tally.
+    method : str
+        A name in `METHODS`.
+    """
+    found = METHODS[method](tally, unbiased)
+    frequencies, fitted = (found.frequencies, found) if isinstance(found, Fitted) else (found, None)
+    return ProcessedEstimate(frequencies, method, tally.n, unbiased.privacy, tally.simulated, fitted)

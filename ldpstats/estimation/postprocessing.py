@@ -20,6 +20,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation.estimate import Estimate
+from ldpstats.estimation.simplex import nearest_proper, water_filling
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,15 +128,15 @@ def norm_mul(frequencies: FloatArray, _variance: NoiseVariance) -> FloatArray:
 def norm_sub(frequencies: FloatArray, _variance: NoiseVariance) -> FloatArray:
     """Return the nearest proper distribution: subtract one number from all, so that the positive rest sums to one.
 
-    This Euclidean projection biases the rarest values up and all others down by the same amount, whatever their
-    size; the more values are cut at zero, the larger that is. It is found exactly, by sorting.
+    This Euclidean projection on the simplex biases the rarest values up and all others down by the same amount,
+    whatever their size; the more values are cut at zero, the larger that is. It is found exactly, by sorting.
 
     Examples
     --------
     >>> norm_sub(np.array([0.8, 0.3, 0.05, -0.15]), NoiseVariance(1000, 1.0, 0.0))
     array([0.75, 0.25, 0.  , 0.  ])
     """
-    return _water_filling(frequencies, 1.0, 0.0)
+    return nearest_proper(frequencies)
 
 
 def norm_cut(frequencies: FloatArray, _variance: NoiseVariance) -> FloatArray:
@@ -172,7 +173,7 @@ def mle_apx(frequencies: FloatArray, variance: NoiseVariance) -> FloatArray:
     if np.any(intercept + slope * frequencies < -1e-9):
         raise LdpstatsError("estimates where the variance would be negative", "estimates that this noise can produce")
     # without any noise all the estimates are equally good
-    return _water_filling(frequencies, intercept, slope) if intercept or slope else norm_sub(frequencies, variance)
+    return water_filling(frequencies, intercept, slope) if intercept or slope else norm_sub(frequencies, variance)
 
 
 def power(frequencies: FloatArray, variance: NoiseVariance) -> FloatArray:
@@ -234,23 +235,6 @@ def _shares(positive: FloatArray) -> FloatArray:
     equal = np.full(positive.shape, 1 / positive.shape[-1])
     shares: FloatArray = np.divide(positive, total, out=equal, where=total > 0)
     return shares
-
-
-def _water_filling(frequencies: FloatArray, intercept: float, slope: float) -> FloatArray:
-    """Solve y − f = level (intercept + slope f) for all f that are positive then, the level such that they sum to one.
-
-    If the m largest y are to be positive, level = (Σ y − 1) / (m intercept + slope), and the last of them is if
-    y > level · intercept. Along the ranks, y (m intercept + slope) − intercept (Σ y − 1) never rises (it changes by
-    the step of y times m intercept + slope), so counting where it is not negative finds m. The solution is unique
-    where intercept + slope y > 0, which holds for whatever counts p and q produce.
-    """
-    ranked = -np.sort(-frequencies, axis=-1)
-    weight = np.arange(1, ranked.shape[-1] + 1) * intercept + slope
-    excess = ranked.cumsum(axis=-1) - 1
-    last = np.maximum(np.count_nonzero(ranked * weight >= intercept * excess, axis=-1, keepdims=True), 1) - 1
-    level = np.take_along_axis(excess, last, -1) / weight[last]
-    filled: FloatArray = np.maximum((frequencies - level * intercept) / (1 + level * slope), 0)
-    return filled
 
 
 def _power_law_means(frequencies: FloatArray, std_err: FloatArray, n: int) -> FloatArray:

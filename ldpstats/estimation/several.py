@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -231,7 +231,7 @@ class TableMethod:
     words: str
 
 
-TABLE_METHODS: Mapping[str, TableMethod] = {
+TABLE_METHODS: dict[str, TableMethod] = {
     "unbiased": TableMethod(unbiased, "Unbiased estimates: cells may be negative when the noise exceeds them."),
     "gls": TableMethod(
         generalized_least_squares,

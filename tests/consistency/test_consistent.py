@@ -21,9 +21,9 @@ from ldpstats.consistency import agreeing_programs
 from ldpstats.consistency.agreement import AgreeingFit, shared_quantities
 from ldpstats.consistency.consistent import LimitsOfTheFit, make_consistent
 from ldpstats.consistency.marginals import Marginal
-from ldpstats.consistency.projection import nearest_proper
 from ldpstats.estimation import Estimate
 from ldpstats.estimation.postprocessing import NoiseVariance, norm_sub
+from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.questions import Question
 from ldpstats.tables import Figures
 

@@ -24,10 +24,10 @@ from ldpstats.blocks import Block
 from ldpstats.consistency.consistent import make_consistent
 from ldpstats.consistency.joint import fitted_joint
 from ldpstats.consistency.marginals import Marginal, places
-from ldpstats.consistency.projection import nearest_proper
 from ldpstats.consistency.reconstruction import reconstruct
 from ldpstats.consistency.refits import least_violating_refits, shortest_refits
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
+from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.noise import Tally
 
 DOMAIN = Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1]})

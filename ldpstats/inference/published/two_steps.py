@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
-from ldpstats.estimation import LinearPooling, NoiseVariance, last_two
+from ldpstats.estimation import LinearPooling, last_two
 from ldpstats.estimation.block_stack import is_truth_or_fake
-from ldpstats.estimation.postprocessing import norm_sub
+from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.monte_carlo import MonteCarlo
 from ldpstats.noise import MultinomialNoise, TruthOrFake
@@ -26,8 +26,6 @@ Rule: TypeAlias = Literal["any table", "observed table", "two cells", "none"]
 _SMALL = 5
 _AT_ONCE = 4_000_000
 """How many entries of tallies are drawn at once."""
-_UNIFORM = NoiseVariance(1, 1.0, 0.0)
-"""Any noise that is the same in all cells: the projection does not depend on its size."""
 RULES: Mapping[Rule, str] = {
     "any table": "a cell below 5, in the observed or any drawn table, accepts",
     "observed table": "a cell below 5 in the observed table accepts",
@@ -62,7 +60,7 @@ def proper_table(counts: FloatArray, n: float, gamma: float = 0.01) -> FloatArra
     array([5., 5., 0.])
     """
     if gamma < 1:
-        projected: FloatArray = n * norm_sub(counts / n, _UNIFORM)
+        projected: FloatArray = n * nearest_proper(counts / n)
         return projected
     positive = np.maximum(counts, 0)
     order = np.argsort(-positive, axis=-1, kind="stable")

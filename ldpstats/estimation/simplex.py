@@ -1,7 +1,4 @@
-"""Projection: one noisy table onto the proper ones, exactly, by sorting.
-
-Distances are counted in standard errors: r = √w (x − π̂), where w is one over the variance of a cell.
-"""
+"""Projection on the probability simplex: the proper distribution nearest to noisy estimates, exactly, by sorting."""
 
 from __future__ import annotations
 
@@ -10,27 +7,55 @@ import numpy as np
 from ldpstats.arrays import FloatArray
 
 
-def nearest_proper(estimate: FloatArray, precision: FloatArray | float = 1.0, gamma: float = 0.0) -> FloatArray:
+def nearest_proper(estimate: FloatArray, precision: FloatArray | None = None, gamma: float = 0.0) -> FloatArray:
     """Return the proportions x, nonnegative with the sum one, with the least γ Σ |r| + (1 − γ) Σ r².
 
-    With equal weights this is the Euclidean projection (Norm-Sub) for every γ. Below γ = 1 the minimiser is unique;
-    at γ = 1 the cells that cost least are moved first, and of cells that cost the same the nearest point is taken.
+    Distances r = √w (x − π̂) are counted in standard errors, w being one over the variance of a cell. With equal weights
+    this is the Euclidean projection for every γ. Below γ = 1 the minimiser is unique; at γ = 1 the cells that cost
+    least are moved first, and of cells that cost the same the nearest point is taken.
+
+    Parameters
+    ----------
+    estimate : array, shape (..., cells)
+        One table if there are weights, any number of them else.
+    precision : array, shape (cells,), optional
+        The weights w; equal ones by default.
+    gamma : float
+        The share of absolute distances, from 0 to 1.
 
     Examples
     --------
     >>> noisy = np.array([0.8, 0.3, 0.05, -0.15])
-    >>> nearest_proper(noisy, gamma=0.5).round(6)
+    >>> nearest_proper(noisy).round(6)
     array([0.75, 0.25, 0.  , 0.  ])
     >>> nearest_proper(noisy, np.array([4, 1, 4, 4])).round(6)
     array([0.775, 0.2  , 0.025, 0.   ])
     """
-    weights = np.broadcast_to(precision, estimate.shape)
+    if precision is None:
+        return water_filling(estimate, 1.0, 0.0)
     if gamma == 1:
-        return _cheapest_moved(estimate, weights)
-    filled = _filled(estimate, gamma * np.sqrt(weights), 1 / (2 * (1 - gamma) * weights), 1.0)
+        return _cheapest_moved(estimate, precision)
+    filled = _filled(estimate, gamma * np.sqrt(precision), 1 / (2 * (1 - gamma) * precision), 1.0)
     # exact already, but for the digits that are lost where γ is all but one
     shares: FloatArray = filled / filled.sum()
     return shares
+
+
+def water_filling(frequencies: FloatArray, intercept: float, slope: float) -> FloatArray:
+    """Solve y − f = level (intercept + slope f) for all f that are positive then, the level such that they sum to one.
+
+    If the m largest y are to be positive, level = (Σ y − 1) / (m intercept + slope), and the last of them is if
+    y > level · intercept. Along the ranks, y (m intercept + slope) − intercept (Σ y − 1) never rises (it changes by
+    the step of y times m intercept + slope), so counting where it is not negative finds m. The solution is unique
+    where intercept + slope y > 0, which holds for whatever counts p and q produce.
+    """
+    ranked = -np.sort(-frequencies, axis=-1)
+    weight = np.arange(1, ranked.shape[-1] + 1) * intercept + slope
+    excess = ranked.cumsum(axis=-1) - 1
+    last = np.maximum(np.count_nonzero(ranked * weight >= intercept * excess, axis=-1, keepdims=True), 1) - 1
+    level = np.take_along_axis(excess, last, -1) / weight[last]
+    filled: FloatArray = np.maximum((frequencies - level * intercept) / (1 + level * slope), 0)
+    return filled
 
 
 def _filled(estimate: FloatArray, threshold: FloatArray, slope: FloatArray, total: float) -> FloatArray:

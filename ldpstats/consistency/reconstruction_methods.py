@@ -1,0 +1,287 @@
+"""Reconstruction methods by name: maximum entropy, EM, shrinkage, and least violation by l2, l1 or elastic net.
+
+A method takes tables and a target to proportions, and says in words what these are and what they assume. One that
+needs no more than noisy marginals is a function of these and the target: `from_marginals` makes a method of it, and
+its covariance is that of marginals drawn again. So another method is a function, and a line in
+`RECONSTRUCTION_METHODS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray
+from ldpstats.blocks import Block
+from ldpstats.consistency.channels_em import joint_blocks, most_likely_even
+from ldpstats.consistency.graphical import fit_maximum_entropy, relevant_marginals, weighed_together
+from ldpstats.consistency.joint import fitted_joint, within
+from ldpstats.consistency.marginals import Attributes, Marginal, places
+from ldpstats.consistency.profile import ProfileLimits
+from ldpstats.consistency.redrawn import redrawn_estimates
+from ldpstats.consistency.refits import least_violating_refits, shortest_refits
+from ldpstats.consistency.shrinkage import shrunken_joint, shrunken_refits
+from ldpstats.consistency.violation import GAMMA, absolute_share
+from ldpstats.domain import Domain
+from ldpstats.estimation import Limits
+from ldpstats.estimation.proportional_fitting import proportionally_fitted
+from ldpstats.noise import Tally
+from ldpstats.tables import Table, pooled_blocks
+from ldpstats.tables.provenance import Groups
+
+# generators that are written out
+_MOST_NAMED = 12
+_DELTA_METHOD = "Its covariance is that of the delta method; near zero, standard errors are half as long as intervals."
+
+
+class Reconstruction(NamedTuple):
+    """Reconstructed proportions of a target, and what else is to be said of them.
+
+    Parameters
+    ----------
+    proportions : array, shape (cells,)
+    covariance : callable
+        From a number of resamples, should it need any, and a generator to the covariance, with words how it was found.
+    note : str
+        What readers must know of this fit.
+    joint : tuple of str
+        The attributes of the joint table that was fitted, if they are not those of the target.
+    groups : tuple of tuples of str
+        What the reports behind it are about together, if these are not the attributes of the tables.
+    limits : Limits, optional
+        Intervals of the method's own.
+    refused : str
+        Why there are no intervals.
+    """
+
+    proportions: FloatArray
+    covariance: Callable[[int, np.random.Generator], tuple[FloatArray, str]]
+    note: str = ""
+    joint: Attributes = ()
+    groups: Groups = ()
+    limits: Limits | None = None
+    refused: str = ""
+
+
+Chosen: TypeAlias = tuple[list[Table], str]
+"""Tables that bear upon a target, and what is to be said of those that are left out."""
+JointFit: TypeAlias = Callable[[Sequence[Marginal], Domain], FloatArray]
+"""From noisy marginals to the proportions of a target."""
+JointRefits: TypeAlias = Callable[[Sequence[Marginal], Sequence[FloatArray], Domain, FloatArray], FloatArray]
+"""From marginals within a target, rows of estimates for each, the target and its fit to a row of proportions each."""
+
+
+def overlapping_tables(tables: Sequence[Table], target: Domain) -> Chosen:
+    """Return the tables that have attributes in common with the target."""
+    return [table for table in tables if not set(table.attributes).isdisjoint(target.names)], ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReconstructionMethod:
+    """A way to put a table together from tables that overlap it.
+
+    Parameters
+    ----------
+    fit : callable
+        From tables to the proportions of a target.
+    words : str
+        What these are.
+    assumption : callable
+        From the groups behind a fit, and its attributes, to what must hold beside the reports.
+    refused : str
+        Why there are no intervals where the reports leave cells open.
+    choose : callable
+        Chooses the tables that bear upon the target.
+    """
+
+    fit: Callable[[Sequence[Table], Domain], Reconstruction]
+    words: str
+    assumption: Callable[[Groups, Attributes], str]
+    refused: str = ""
+    choose: Callable[[Sequence[Table], Domain], Chosen] = overlapping_tables
+
+
+def from_marginals(
+    fit: JointFit, refits: JointRefits | None = None
+) -> Callable[[Sequence[Table], Domain], Reconstruction]:
+    """Return a reconstruction by a function of noisy marginals; its covariance is that of marginals drawn again.
+
+    Parameters
+    ----------
+    fit : callable
+        From marginals and a target to proportions.
+    refits : callable, optional
+        The same for many sets of estimates at once, with the precision of the marginals held fixed, where that is
+        faster than one by one.
+    """
+
+    def fitted(tables: Sequence[Table], target: Domain) -> Reconstruction:
+        found = fit([Marginal.of(table) for table in tables], target)
+
+        def covariance(size: int, rng: np.random.Generator) -> tuple[FloatArray, str]:
+            marginals = within([Marginal.of(table) for table in tables], target.names)
+            estimates, bound = redrawn_estimates(tables, target, size, rng)
+            again = (
+                np.array([fit(_with_estimates(marginals, row), target) for row in zip(*estimates, strict=True)])
+                if refits is None
+                else refits(marginals, estimates, target, found)
+            )
+            upper = f", with an upper bound of their covariance ({bound})" if bound else ""
+            return _covariance_of(again, f"each drawn at its own estimate{upper}")
+
+        return Reconstruction(found, covariance)
+
+    return fitted
+
+
+def _with_estimates(marginals: Sequence[Marginal], estimates: Sequence[FloatArray]) -> list[Marginal]:
+    return [replace(one, estimate=own) for one, own in zip(marginals, estimates, strict=True)]
+
+
+def _covariance_of(resamples: FloatArray, drawn: str) -> tuple[FloatArray, str]:
+    return np.cov(resamples, rowvar=False), f"Its covariance is that of {len(resamples)} sets of tables, {drawn}."
+
+
+def maximum_entropy(tables: Sequence[Table], target: Domain) -> Reconstruction:
+    """Fit the graphical model."""
+    chosen = relevant_marginals([Marginal.of(table) for table in tables], target.names)
+    marginals = weighed_together(chosen.marginals)
+    model = fit_maximum_entropy(marginals)
+    limits = ProfileLimits.of(model, marginals, target.names)
+    note = "" if model.converged else " The fit did not converge."
+    note += f" Its covariance is an upper bound: {model.known.bound}." if model.known.bound else ""
+    return Reconstruction(
+        model.marginal(target.names), lambda *_: (limits.profile.covariance, _DELTA_METHOD), note, limits=limits
+    )
+
+
+def connected_tables(tables: Sequence[Table], target: Domain) -> Chosen:
+    """Return the tables about attributes that the graphical model keeps, added up to these."""
+    chosen = relevant_marginals([Marginal.of(table) for table in tables], target.names)
+    kept = set(chosen.attributes)
+    unbiased = [table if table.figures else table.estimated_by("unbiased") for table in tables]
+    added_up = [
+        one.marginal([name for name in one.attributes if name in kept])
+        for one in unbiased
+        if not kept.isdisjoint(one.attributes)
+    ]
+    many = f" {len(chosen.left_out)} attributes connected with it were too many to be kept."
+    return added_up, many if chosen.left_out else ""
+
+
+def no_more_interactions(groups: Groups, target: Attributes) -> str:
+    """Name the log-linear model whose generators were asked about, those with most of the target first."""
+    largest = [group for group in dict.fromkeys(groups) if not any(set(group) < set(other) for other in groups)]
+    largest.sort(key=lambda group: -len(set(group).intersection(target)))
+    generators = " ".join(f"[{' '.join(group)}]" for group in largest[:_MOST_NAMED])
+    more = f" and {len(largest) - _MOST_NAMED} more" if len(largest) > _MOST_NAMED else ""
+    return f"no interaction beyond the groups that were asked about: log-linear model {generators}{more}"
+
+
+def no_more_interactions_within(groups: Groups, target: Attributes) -> str:
+    """Name that model of the target's own attributes, all others being left out."""
+    within_target = [tuple(name for name in target if name in group) for group in groups]
+    return no_more_interactions(tuple(group for group in within_target if group), target)
+
+
+def most_likely_table(tables: Sequence[Table], target: Domain) -> Reconstruction:
+    """Maximize the likelihood of all reports by EM; its covariance is that of reports drawn from what was found."""
+    domain = Domain({name: one.domain.categories[name] for one in tables for name in one.attributes})
+    common, blocks = joint_blocks(tables, domain, target.names)
+    cells = most_likely_even(blocks).frequencies
+    sums = np.eye(target.size())[places(common.names, common.shape, target.names)]
+
+    def covariance(size: int, rng: np.random.Generator) -> tuple[FloatArray, str]:
+        from tqdm.auto import tqdm
+
+        drawn = [block.draw(cells, size, rng) for block in blocks]
+        fits = tqdm(zip(*drawn, strict=True), total=size, desc="fitting again", unit="set", leave=False, disable=None)
+        refits = [most_likely_even([_with_counts(*one) for one in zip(blocks, counts, strict=True)]) for counts in fits]
+        return _covariance_of(np.array([one.frequencies for one in refits]) @ sums, "drawn from this one")
+
+    several = "respondents stand behind several tables, whose reports the likelihood takes for those of different ones"
+    refused = several if pooled_blocks(tables, common) is None else ""
+    groups = tuple(dict.fromkeys(block.question.about for block in blocks))
+    return Reconstruction(cells @ sums, covariance, joint=common.names, groups=groups, refused=refused)
+
+
+def _with_counts(block: Block, counts: NDArray[np.int64]) -> Block:
+    return replace(block, tally=Tally(block.noise, counts, block.n, block.n))
+
+
+def _shrunken(marginals: Sequence[Marginal], target: Domain) -> FloatArray:
+    return shrunken_joint(marginals, target.names, target.shape).frequencies
+
+
+def _all_shrunken(
+    marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain, _found: FloatArray
+) -> FloatArray:
+    return shrunken_refits(marginals, estimates, target.names, target.shape)
+
+
+def _violating_least(marginals: Sequence[Marginal], target: Domain, violation: str) -> FloatArray:
+    short = fitted_joint(marginals, target.names, target.shape, violation)
+    return short if violation == "l2" else _most_even(short, marginals, target)
+
+
+def _all_violating_least(
+    marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain, found: FloatArray, violation: str
+) -> FloatArray:
+    if violation == "l2":
+        return shortest_refits(marginals, estimates, target.names, target.shape)
+    share = absolute_share(violation, GAMMA)
+    short = least_violating_refits(marginals, estimates, target.names, target.shape, share, found)
+    return _most_even(short, marginals, target)
+
+
+def _most_even(tables: FloatArray, marginals: Sequence[Marginal], target: Domain) -> FloatArray:
+    """Return the proportions of maximum entropy that have the same marginals."""
+    kept = [tuple(name for name in target.names if name in one.attributes) for one in marginals]
+    return proportionally_fitted(tables, [places(target.names, target.shape, names) for names in kept])
+
+
+def _of_least_violation(violation: str) -> Callable[[Sequence[Table], Domain], Reconstruction]:
+    return from_marginals(
+        partial(_violating_least, violation=violation), partial(_all_violating_least, violation=violation)
+    )
+
+
+RECONSTRUCTION_METHODS: dict[str, ReconstructionMethod] = {
+    "max-entropy": ReconstructionMethod(
+        maximum_entropy,
+        "the distribution of maximum entropy that is nearest to all tables, weighed by inverse variances; interactions "
+        "that no table is about are absent.",
+        no_more_interactions,
+        choose=connected_tables,
+    ),
+    "em": ReconstructionMethod(
+        most_likely_table,
+        "the proportions of maximum entropy among those under which all reports are most likely (EM).",
+        no_more_interactions_within,
+    ),
+    "shrinkage": ReconstructionMethod(
+        from_marginals(_shrunken, _all_shrunken),
+        "the proportions between independence and the tables whose estimated error is least (Mallows).",
+        lambda *_: "what the reports leave open, and what noise may hide, is as under independence",
+        "shrinkage trades noise for a bias whose size is not known",
+    ),
+    "l2": ReconstructionMethod(
+        _of_least_violation("l2"),
+        "of the proportions that violate the tables least (by squares), those of the smallest norm.",
+        lambda *_: "what the reports leave open is filled in by the smallest norm",
+        "the smallest norm is no model that could be true, and invents interactions that nobody was asked about",
+    ),
+    **{
+        violation: ReconstructionMethod(
+            _of_least_violation(violation),
+            f"of the proportions that violate the tables least ({violation}), those of maximum entropy.",
+            no_more_interactions_within,
+        )
+        for violation in ("l1", "elastic-net")
+    },
+}
