@@ -93,7 +93,7 @@ class OneLieForAllBits(OUE):
     """The other bits are copies of one draw: each of them is right, and together they give the truth away."""
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
-        bits = np.repeat(draws.bernoulli(self._flip, (values.size, 1)), self.k, axis=1)
+        bits = np.repeat(draws.bernoulli(self.bit_numerators[1], (values.size, 1)), self.k, axis=1)
         bits[np.arange(values.size), values] = draws.bernoulli(GRID // 2, values.shape)
         return np.packbits(bits, axis=1)
 
@@ -152,8 +152,8 @@ class TwoReports(GRR):
     """A respondent sends two reports at half of the level each."""
 
     @property
-    def _truth(self) -> int:
-        return GRR._truth.__get__(GRR(self.k, self.epsilon / 2))
+    def truth(self) -> int:
+        return GRR.truth.__get__(GRR(self.k, self.epsilon / 2))
 
     def lifetime_ratio(self) -> Fraction:
         return GRR.likelihood_ratio(self) ** 2

@@ -82,7 +82,7 @@ def checks_of(make: Factory) -> tuple[Callable[[Any], None], ...]:
     Longitudinal ones have some more, and those that have a finer tally than their own.
     """
     made = [requirements.made(make, k, 0.5) for k in _SOME_SIZES]
-    memory = MEMO_CHECKS if hasattr(made[0], "remember") else ()
+    memory = MEMO_CHECKS if made[0].longitudinal else ()
     return (*CHECKS, *memory, *(FINEST_CHECKS if any(one.finest != one for one in made) else ()))
 
 

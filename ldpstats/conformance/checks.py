@@ -66,10 +66,10 @@ def privacy_statements_are_exact(make: Factory) -> None:
     """Every statement of the level is that of the enumerated ratio, also the one that an estimate carries."""
     for mechanism, channel in enumerated(make):
         require(
-            hasattr(mechanism, "remember") or mechanism.lifetime_ratio() == mechanism.likelihood_ratio(),
+            mechanism.longitudinal or mechanism.lifetime_ratio() == mechanism.likelihood_ratio(),
             f"{mechanism}: all reports have another ratio than one, and nothing is remembered",
         )
-        if not hasattr(mechanism, "remember"):
+        if not mechanism.longitudinal:
             states_its_level(mechanism, worst_ratio(channel))
         carried = mechanism.estimate(mechanism.privatize([0, 1], rng=1)).privacy
         require(carried == mechanism.privacy(), f"{mechanism}: an estimate carries the statement {carried}")

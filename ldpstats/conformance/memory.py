@@ -151,7 +151,7 @@ def values_that_return_find_their_answer(make: Factory, memo: type[Memo] = Memo)
 def _longitudinal(make: Factory, *cases: tuple[int, float]) -> Iterator[Longitudinal]:
     """Yield the mechanisms of these cases that have something to remember."""
     mechanisms = (make(k, epsilon) for k, epsilon in cases)
-    return (mechanism for mechanism in mechanisms if hasattr(mechanism, "remember"))
+    return (mechanism for mechanism in mechanisms if mechanism.longitudinal)
 
 
 def _bytes(mechanism: Mechanism, rows: NDArray[Any]) -> bytes:

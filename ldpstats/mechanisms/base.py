@@ -81,6 +81,7 @@ class Mechanism(Protocol):
     source: ClassVar[str]
     purpose: ClassVar[str] = "one answer"
     only_k: ClassVar[int | None] = None
+    longitudinal: ClassVar[bool] = False
 
     def __hash__(self) -> int:
         """Mechanisms with the same parameters are the same."""
@@ -230,7 +231,7 @@ class Mechanism(Protocol):
         if law is not None and len(reports) * self.noise.outputs <= _CHUNK_ENTRIES:
             found += report_sizes(self.contributions(reports).sum(axis=1), law)
         # one respondent keeps her function for all her repeated answers
-        if self.hash_symbols is not None and self.purpose != "repeated answers":
+        if self.hash_symbols is not None and not self.longitudinal:
             found += repeated_functions(np.ascontiguousarray(reports[:, :2]))
         return found
 

@@ -8,19 +8,8 @@ from typing import ClassVar
 
 from ldpstats.grid import favoured_numerator
 from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.codes import (
-    Codes,
-    Family,
-    permuted,
-    public_codes,
-    settled,
-    usual_cohorts,
-    usual_width,
-)
-from ldpstats.mechanisms.cohorts import (
-    CohortAnswers,
-)
-from ldpstats.mechanisms.rappor import RAPPOR
+from ldpstats.mechanisms.codes import Codes, permuted, public_codes, settled, usual_cohorts, usual_width
+from ldpstats.mechanisms.cohorts import CohortAnswers, CohortBits, settle_cohorts
 
 _LARGEST_EXPONENT = 100.0
 
@@ -66,8 +55,6 @@ class ORR(CohortAnswers):
     @property
     def codes(self) -> Codes:
         """The permutations modulo the number of symbols."""
-        assert self.symbols is not None
-        assert self.cohorts is not None  # both are set in __post_init__
         return public_codes(permuted, self.k, self.cohorts, 1, self.symbols, self.seed)
 
 
@@ -77,7 +64,7 @@ def _usual_symbols(k: int, epsilon: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ORAPPOR(RAPPOR):
+class ORAPPOR(CohortBits):
     """O-RAPPOR for k known values: a random cohort permutes them, and a filter holds their places modulo `bits`.
 
     With one cohort, one permutation per filter and k bits this is SUE (k-RAPPOR), but for the order of the bits;
@@ -101,13 +88,12 @@ class ORAPPOR(RAPPOR):
     aliases: ClassVar[tuple[str, ...]] = ("orappor",)
     source: ClassVar[str] = "Kairouz, Bonawitz & Ramage 2016"
 
-    @property
-    def _family(self) -> Family:
-        return permuted
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        hashes, bits = settled(self, "hashes", 1), settled(self, "bits", 2, min(self.k, usual_width(self.k)))
+        settle_cohorts(self, 1 if bits >= self.k and hashes == 1 else usual_cohorts(self.k, bits))
 
     @property
-    def _usual_bits(self) -> int:
-        return min(self.k, usual_width(self.k))
-
-    def _usual_cohorts(self, bits: int) -> int:
-        return 1 if bits >= self.k and self.hashes == 1 else usual_cohorts(self.k, bits)
+    def codes(self) -> Codes:
+        """The permutations of the cohorts, modulo the number of bits."""
+        return public_codes(permuted, self.k, self.cohorts, self.hashes, self.bits, self.seed)

@@ -48,6 +48,11 @@ class Codes:
         return len(self.symbols)
 
     @property
+    def hashes(self) -> int:
+        """The number of hash functions of every cohort."""
+        return int(self.symbols.shape[1])
+
+    @property
     def single(self) -> NDArray[np.int64]:
         """The one symbol of every value in every cohort, by the first function."""
         return self.symbols[:, 0]
@@ -79,9 +84,18 @@ def _functions(seed: int, count: int) -> NDArray[np.uint64]:
     return np.frombuffer(words, dtype="<u8").reshape(count, 2).astype(np.uint64)
 
 
+def public_codes(
+    family: Family, k: int, cohorts: int | None, hashes: int | None, width: int | None, seed: int
+) -> Codes:
+    """Return the codes of the first seed, from this one on, that identifies all k frequencies."""
+    assert cohorts is not None
+    assert hashes is not None
+    assert width is not None  # mechanisms settle them
+    return _identifying(family, k, cohorts, hashes, width, seed)
+
+
 @lru_cache(maxsize=16)
-def public_codes(family: Family, k: int, cohorts: int, hashes: int, width: int, seed: int) -> Codes:
-    """Return the codes of the first seed, from this one on, that lets reports tell all k frequencies."""
+def _identifying(family: Family, k: int, cohorts: int, hashes: int, width: int, seed: int) -> Codes:
     refuse_too_many(k, cohorts, hashes, width)
     for shift in range(_SEEDS_TRIED):
         codes = Codes(family(k, cohorts * hashes, width, seed + shift).reshape(cohorts, hashes, k), width)
@@ -125,6 +139,6 @@ def settled(frozen: object, name: str, least: int, usual: int | None = None) -> 
 @lru_cache(maxsize=16)
 def most_differing(codes: Codes) -> int:
     """Return in how many bits the filters of two values in a cohort differ at most."""
-    if codes.symbols.shape[1] == 1:
+    if codes.hashes == 1:
         return 2 if np.any(codes.single != codes.single[:, :1]) else 0
     return max(map(sum, differing_bits(codes.filters(), codes.cohorts, codes.width)))

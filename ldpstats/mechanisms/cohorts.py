@@ -16,7 +16,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, exp_below, favoured_numerator, numerator_at_least, probability
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.mechanisms.bits import bit_counts, clean_padding, set_bits
-from ldpstats.mechanisms.codes import Codes, most_differing
+from ldpstats.mechanisms.codes import Codes, most_differing, settled
 from ldpstats.mechanisms.single_output import SingleOutput
 from ldpstats.noise import CohortChannel, MultinomialNoise, RevealedBits
 from ldpstats.randomness import Draws
@@ -83,9 +83,16 @@ class CohortBits(Mechanism, Protocol):
         """Which bits each value sets in each cohort."""
 
     @property
-    @abstractmethod
     def flip(self) -> int:
         """How often a bit is flipped, in GRID-ths."""
+        return flip_numerator(self.epsilon, 2 * self.codes.hashes)
+
+    @property
+    def slack_reason(self) -> str:
+        """Collisions make filters differ in fewer bits."""
+        if most_differing(self.codes) < 2 * self.codes.hashes:
+            return "no two values have filters that differ in as many bits as those of other values might"
+        return super().slack_reason
 
     @property
     def noise(self) -> RevealedBits:
@@ -140,6 +147,13 @@ class CohortBits(Mechanism, Protocol):
         header = header_bytes(self.codes.cohorts)
         places = 256 ** np.arange(header)[::-1]
         return reports[:, :header].astype(np.int64) @ places, reports[:, header:]
+
+
+def settle_cohorts(filters: CohortBits, usual: int) -> None:
+    """Give filters their number of cohorts and their seed; refuse codes and levels that do not serve."""
+    settled(filters, "cohorts", 1, usual)
+    settled(filters, "seed", 0)
+    flip_numerator(filters.epsilon, 2 * filters.codes.hashes)
 
 
 def header_bytes(cohorts: int) -> int:

@@ -66,49 +66,51 @@ class DBitFlip(Mechanism):
             raise LdpstatsError(f"epsilon = {self.epsilon!r}", "levels large enough to show on a grid of 2^-64")
 
     @property
-    def _bits(self) -> int:
+    def bits(self) -> int:
+        """The number of bits in a report: `d`."""
         assert self.d is not None  # set in __post_init__
         return self.d
 
     @property
     def _flip(self) -> int:
         """How often a bit is flipped, in GRID-ths."""
-        return numerator_at_least(1 / (exp_below(self.epsilon / min(self._bits, 2)) + 1))
+        return numerator_at_least(1 / (exp_below(self.epsilon / min(self.bits, 2)) + 1))
 
     @property
     def noise(self) -> RevealedBits:
         """Independent bits, of which chance alone chooses some."""
-        return _noise(self.k, self._flip, self._bits)
+        return _noise(self.k, self._flip, self.bits)
 
     @property
     def report_format(self) -> ReportFormat:
         """A row of `d` values in increasing order, and then their bits."""
-        return ReportFormat(np.min_scalar_type(self.k - 1), 2 * self._bits)
+        return ReportFormat(np.min_scalar_type(self.k - 1), 2 * self.bits)
 
     @property
     def report_bits(self) -> int:
         """The bits of the number of a set among all sets of its size, and those of its values."""
-        return subset_bits(self.k, self._bits) + self._bits
+        return subset_bits(self.k, self.bits) + self.bits
 
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of a report with v's bit set and w's not, between v and w; with one bit, of v's alone."""
-        return Fraction(GRID - self._flip, self._flip) ** min(self._bits, 2)
+        return Fraction(GRID - self._flip, self._flip) ** min(self.bits, 2)
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         """Draw which values to answer for, and answer."""
-        return self._answered(self._revealed(values.size, draws), values, draws)
+        return self.answered(self._revealed(values.size, draws), values, draws)
 
     def _revealed(self, count: int, draws: Draws) -> NDArray[Any]:
         """Draw rows of `d` values, or of those left out if they are fewer; a value that does not exist is in none."""
         nobody, none = np.full(count, self.k), np.zeros(count, dtype=np.bool_)
-        if 2 * self._bits <= self.k:
-            return draws.subsets(nobody, self.k + 1, self._bits, none)
+        if 2 * self.bits <= self.k:
+            return draws.subsets(nobody, self.k + 1, self.bits, none)
         shown = np.ones((count, self.k), dtype=np.bool_)
-        if self._bits < self.k:
-            np.put_along_axis(shown, draws.subsets(nobody, self.k + 1, self.k - self._bits, none), values=False, axis=1)
-        return np.nonzero(shown)[1].reshape(count, self._bits)
+        if self.bits < self.k:
+            np.put_along_axis(shown, draws.subsets(nobody, self.k + 1, self.k - self.bits, none), values=False, axis=1)
+        return np.nonzero(shown)[1].reshape(count, self.bits)
 
-    def _answered(self, revealed: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+    def answered(self, revealed: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        """Answer for given rows of values."""
         bits = (revealed == values[:, None]) ^ draws.bernoulli(self._flip, revealed.shape)
         return np.concatenate([revealed, bits], axis=1).astype(self.report_format.dtype)
 
@@ -140,7 +142,7 @@ def _noise(k: int, flip: int, d: int) -> RevealedBits:
 
 
 @dataclass(frozen=True, slots=True)
-class DBitFlipPM(Longitudinal, DBitFlip):
+class DBitFlipPM(Longitudinal):
     """dBitFlip with permanent memoization: a respondent keeps her `d` values for good, and repeats her responses.
 
     She has a permanent response for each of the d values, and one for all the others together: at most d + 1 (k if
@@ -158,31 +160,49 @@ class DBitFlipPM(Longitudinal, DBitFlip):
     (3, 1)
     """
 
+    k: int
+    epsilon: float
+    d: int | None = None
+
     name: ClassVar[str] = "dbitflip-pm"
     aliases: ClassVar[tuple[str, ...]] = ("dbitflippm", "omega-bitflip-pm")
     source: ClassVar[str] = "Ding, Kulkarni & Yekhanin 2017, in Wang et al. 2020"
 
-    def remember(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
-        """Draw the values that a respondent answers for, and her first response."""
-        return DBitFlip.randomize(self, values, draws)
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        object.__setattr__(self, "d", self.permanent.d)
+
+    @property
+    def permanent(self) -> DBitFlip:
+        """What draws the values that a respondent answers for, and her first response."""
+        return DBitFlip(self.k, self.epsilon, self.d)
+
+    @property
+    def noise(self) -> RevealedBits:
+        """That of the permanent responses."""
+        return self.permanent.noise
+
+    def likelihood_ratio(self) -> Fraction:
+        """Return that of a permanent response."""
+        return self.permanent.likelihood_ratio()
 
     def remember_another(self, earlier: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         """Draw another response for the same values."""
-        return self._answered(self.kept(earlier), values, draws)
+        return self.permanent.answered(self.kept(earlier), values, draws)
 
     def kept(self, permanent: NDArray[Any]) -> NDArray[Any]:
         """Return the values that the respondent answers for."""
-        return permanent[:, : self._bits]
+        return permanent[:, : self.permanent.bits]
 
     @property
     def most_classes(self) -> int:
         """One for each of these values, and one for all others."""
-        return min(self._bits + 1, self.k)
+        return min(self.permanent.bits + 1, self.k)
 
     def classes(self, permanent: NDArray[Any], values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the place of the value among those that the respondent answers for, or d if it is another one."""
         own = self.kept(permanent) == values[:, None]
-        return np.where(own.any(axis=1), own.argmax(axis=1), self._bits)
+        return np.where(own.any(axis=1), own.argmax(axis=1), self.permanent.bits)
 
     def changing_ratio(self, rounds: int, changes: int, others: int) -> Fraction | None:
         """Return the ratio of a single report for values that never change; two different responses prove a change."""

@@ -48,7 +48,8 @@ class GRR(SingleOutput):
         favoured_numerator(self.epsilon, 1, self.k)  # refuses levels that are too low
 
     @property
-    def _truth(self) -> int:
+    def truth(self) -> int:
+        """How often the value is kept, in GRID-ths."""
         return favoured_numerator(self.epsilon, 1, self.k)
 
     @property
@@ -58,19 +59,19 @@ class GRR(SingleOutput):
     @property
     def noise(self) -> MultinomialNoise:
         """Truth or a uniform fake."""
-        return MultinomialNoise(TruthOrFake.uniform(self.k, Fraction(self._truth, GRID)))
+        return MultinomialNoise(TruthOrFake.uniform(self.k, Fraction(self.truth, GRID)))
 
     def likelihood_ratio(self) -> Fraction:
         """Return P(v | v) / P(v | another value)."""
-        return Fraction(self._truth * (self.k - 1), GRID - self._truth)
+        return Fraction(self.truth * (self.k - 1), GRID - self.truth)
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         """Keep the value or replace it by a uniformly drawn other one."""
-        return draws.respond(values, self.k, self._truth)
+        return draws.respond(values, self.k, self.truth)
 
 
 @dataclass(frozen=True, slots=True)
-class RR(GRR):
+class RR(SingleOutput):
     """Randomized response to a yes-or-no question (Warner's RR, binary BRR): GRR with two values.
 
     Warner's respondents answer "I am" or "I am not" as a coin tells them, which is the same channel.
@@ -81,6 +82,9 @@ class RR(GRR):
     0.01
     """
 
+    k: int
+    epsilon: float
+
     name: ClassVar[str] = "rr"
     aliases: ClassVar[tuple[str, ...]] = ("brr", "warner", "binary randomized response")
     source: ClassVar[str] = "Warner 1965, in Kairouz, Bonawitz & Ramage 2016"
@@ -90,4 +94,25 @@ class RR(GRR):
         Mechanism.__post_init__(self)
         if self.k != self.only_k:
             raise LdpstatsError(f"k = {self.k!r}", "2 for a yes-or-no question", "GRR takes any number of values.")
-        GRR.__post_init__(self)
+        GRR(self.k, self.epsilon)  # refuses levels that are too low
+
+    @property
+    def _grr(self) -> GRR:
+        return GRR(self.k, self.epsilon)
+
+    @property
+    def _outputs(self) -> int:
+        return self.k
+
+    @property
+    def noise(self) -> MultinomialNoise:
+        """That of GRR."""
+        return self._grr.noise
+
+    def likelihood_ratio(self) -> Fraction:
+        """Return P(yes | yes) / P(yes | no)."""
+        return self._grr.likelihood_ratio()
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        """Keep the answer or give the other one."""
+        return self._grr.randomize(values, draws)

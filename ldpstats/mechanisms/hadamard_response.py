@@ -143,7 +143,8 @@ class HRR(SingleOutput):
         favoured_numerator(self.epsilon, 1, 2)  # refuses levels that are too low
 
     @property
-    def _truth(self) -> int:
+    def truth(self) -> int:
+        """How often the sign is kept, in GRID-ths."""
         return favoured_numerator(self.epsilon, 1, 2)
 
     @property
@@ -153,16 +154,16 @@ class HRR(SingleOutput):
     @property
     def noise(self) -> MultinomialNoise:
         """The channel, with its fast transform."""
-        return MultinomialNoise(HadamardRandomizedResponse(self.k, probability(self._truth)))
+        return MultinomialNoise(HadamardRandomizedResponse(self.k, probability(self.truth)))
 
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of the true sign and the other one."""
-        return Fraction(self._truth, GRID - self._truth)
+        return Fraction(self.truth, GRID - self.truth)
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
         """Draw a column, and keep or turn the sign there."""
         columns = draws.uniform(order(self.k), values.shape)
-        reports: NDArray[np.int64] = 2 * columns + draws.respond(odd(values, columns), 2, self._truth)
+        reports: NDArray[np.int64] = 2 * columns + draws.respond(odd(values, columns), 2, self.truth)
         return reports
 
 

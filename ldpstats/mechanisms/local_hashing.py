@@ -46,13 +46,14 @@ class LocalHashing(Mechanism, Protocol):
         favoured_numerator(self.epsilon, 1, self._symbols)  # refuses levels that are too low
 
     @property
-    def _truth(self) -> int:
+    def truth(self) -> int:
+        """How often the symbol is sent as it is, in GRID-ths."""
         return favoured_numerator(self.epsilon, 1, self._symbols)
 
     @property
     def noise(self) -> SupportNoise:
         """Independent supports: all values but the true one are supported with probability 1/g."""
-        return SupportNoise.independent(self.k, probability(self._truth), 1 / self._symbols)
+        return SupportNoise.independent(self.k, probability(self.truth), 1 / self._symbols)
 
     @property
     def report_format(self) -> ReportFormat:
@@ -71,12 +72,15 @@ class LocalHashing(Mechanism, Protocol):
 
     def likelihood_ratio(self) -> Fraction:
         """Return P(y | H(v) = y) / P(y | H(w) another), for a function H that tells v and w apart."""
-        return Fraction(self._truth * (self._symbols - 1), GRID - self._truth)
+        return Fraction(self.truth * (self._symbols - 1), GRID - self.truth)
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint64]:
         """Draw hash functions, and answer with the values' symbols."""
-        seeds = draws.hash_seeds(values.size, self.k, self._symbols)
-        answers = draws.respond(symbols_of(seeds, values, self._symbols), self._symbols, self._truth)
+        return self.answered(draws.hash_seeds(values.size, self.k, self._symbols), values, draws)
+
+    def answered(self, seeds: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint64]:
+        """Answer with the values' symbols under given hash functions."""
+        answers = draws.respond(symbols_of(seeds, values, self._symbols), self._symbols, self.truth)
         return np.column_stack([seeds, answers.astype(np.uint64)])
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:

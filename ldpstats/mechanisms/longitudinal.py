@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import positive_epsilon
+from ldpstats.arrays import BoolArray, positive_epsilon
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import exp_below
-from ldpstats.mechanisms.base import Mechanism
+from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.mechanisms.changing import checked_course
+from ldpstats.mechanisms.patterns import by_pattern
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.randomness import Draws
 
@@ -29,10 +30,81 @@ class Longitudinal(Mechanism, Protocol):
     """
 
     purpose: ClassVar[str] = "repeated answers"
+    longitudinal: ClassVar[bool] = True
 
+    @property
+    def first_epsilon(self) -> float | None:
+        """The privacy level of one report that was asked for; None where a report is the permanent answer itself."""
+        return None
+
+    @property
+    def first_level(self) -> float:
+        """The privacy level of one report that was asked for; the implemented one is never above it."""
+        return self.epsilon if self.first_epsilon is None else self.first_epsilon
+
+    @property
     @abstractmethod
+    def permanent(self) -> Mechanism:
+        """The mechanism for a single collection that draws the permanent answers."""
+
+    def __post_init__(self) -> None:
+        """Check the levels: that of one report is half of `epsilon` where none is given, as in Arcolezi et al. (2023).
+
+        The second round, which randomizes the permanent answer once more for every report, is the least noisy one
+        for which the chain of both rounds keeps one report within that level.
+        """
+        Mechanism.__post_init__(self)
+        first = (
+            self.epsilon / 2 if self.first_epsilon is None else positive_epsilon(self.first_epsilon, "first_epsilon")
+        )
+        if first >= self.epsilon:
+            raise LdpstatsError(
+                f"first_epsilon = {first!r} with epsilon = {self.epsilon!r}",
+                "a level of one report below that of all reports",
+                "A mechanism for a single collection needs no second round.",
+            )
+        object.__setattr__(self, "first_epsilon", first)
+
+    @property
+    def finest(self) -> Mechanism:
+        """Counted as permanent answers would be."""
+        permanent = self.permanent
+        return self if permanent.finest is permanent else by_pattern(self)
+
+    @property
+    def report_format(self) -> ReportFormat:
+        """That of the permanent answers."""
+        return self.permanent.report_format
+
+    @property
+    def report_bits(self) -> int:
+        """Those of a permanent answer."""
+        return self.permanent.report_bits
+
+    @property
+    def hash_symbols(self) -> int | None:
+        """Those of a permanent answer."""
+        return self.permanent.hash_symbols
+
+    def lifetime_ratio(self) -> Fraction | None:
+        """Return the ratio of the permanent answer."""
+        return self.permanent.likelihood_ratio()
+
+    def possible(self, reports: NDArray[Any]) -> BoolArray:
+        """Whatever a permanent answer can be."""
+        return self.permanent.possible(reports)
+
+    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """Count reports as permanent answers are counted."""
+        return self.permanent.count_reports(reports)
+
+    def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """Return what each report adds to the tally, a row per report."""
+        return self.permanent.contributions(reports)
+
     def remember(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         """Draw the permanent answers of respondents who have none yet."""
+        return self.permanent.randomize(values, draws)
 
     @abstractmethod
     def report(self, permanent: NDArray[Any], draws: Draws) -> NDArray[Any]:
@@ -119,38 +191,6 @@ class Longitudinal(Mechanism, Protocol):
         course = f"changes at most {often}" if changes else "never changes"
         unit = f"all reports in {rounds} rounds about a value that {course}"
         return PrivacyStatement(self.changing_epsilon(rounds, changes), unit)
-
-
-class TwoRounds(Longitudinal, Protocol):
-    """A longitudinal mechanism that randomizes the permanent answer once more, for every report.
-
-    The second round is the least noisy one for which the chain of both rounds keeps one report within
-    `first_epsilon`: half of `epsilon` if none is given, as in the experiments of Arcolezi et al. (2023).
-    """
-
-    @property
-    def first_epsilon(self) -> float | None:
-        """The privacy level of one report that was asked for; the implemented one is never above it."""
-        ...
-
-    @property
-    def _first(self) -> float:
-        assert self.first_epsilon is not None  # set in __post_init__
-        return self.first_epsilon
-
-    def __post_init__(self) -> None:
-        """Check the levels."""
-        Mechanism.__post_init__(self)
-        first = (
-            self.epsilon / 2 if self.first_epsilon is None else positive_epsilon(self.first_epsilon, "first_epsilon")
-        )
-        if first >= self.epsilon:
-            raise LdpstatsError(
-                f"first_epsilon = {first!r} with epsilon = {self.epsilon!r}",
-                "a level of one report below that of all reports",
-                "A mechanism for a single collection needs no second round.",
-            )
-        object.__setattr__(self, "first_epsilon", first)
 
 
 def least_noise(ratio: Callable[[int], Fraction], most: int, epsilon: float) -> int:

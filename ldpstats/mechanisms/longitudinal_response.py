@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -13,16 +14,16 @@ from numpy.typing import NDArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, double
 from ldpstats.hashing import symbols_of
-from ldpstats.mechanisms.changing import IndependentPart, Parts, changing_ratio
+from ldpstats.mechanisms.changing import IndependentPart, changing_ratio
 from ldpstats.mechanisms.grr import GRR
-from ldpstats.mechanisms.local_hashing import BLH, OLH, LocalHashing, best_symbols
-from ldpstats.mechanisms.longitudinal import TwoRounds, least_noise
+from ldpstats.mechanisms.local_hashing import BLH, LH, LocalHashing, best_symbols
+from ldpstats.mechanisms.longitudinal import Longitudinal, least_noise
 from ldpstats.noise import MultinomialNoise, SupportNoise, TruthOrFake
 from ldpstats.randomness import Draws
 
 
 @dataclass(frozen=True, slots=True)
-class LGRR(TwoRounds, GRR):
+class LGRR(Longitudinal):
     """Longitudinal GRR: the permanent answer is randomized response, and so is each report of it.
 
     With p1 and p2 for the truth in the two rounds, and q1 and q2 for each of the k-1 lies, a report names the true
@@ -43,6 +44,8 @@ class LGRR(TwoRounds, GRR):
     (2.0, 1.0)
     """
 
+    k: int
+    epsilon: float
     first_epsilon: float | None = None
 
     name: ClassVar[str] = "l-grr"
@@ -50,87 +53,93 @@ class LGRR(TwoRounds, GRR):
     source: ClassVar[str] = "Arcolezi et al. 2022, in Arcolezi et al. 2023"
 
     def __post_init__(self) -> None:
-        TwoRounds.__post_init__(self)
-        GRR.__post_init__(self)
-        _refuse_noise_alone(self.k, self._second_truth, self._first)
+        Longitudinal.__post_init__(self)
+        self.rounds.refuse_noise_alone(self.first_level)
 
     @property
-    def _second_truth(self) -> int:
-        return _solved_truth(self.k, self._truth, self._first)
+    def permanent(self) -> GRR:
+        """Randomized response at the level of all reports together."""
+        return GRR(self.k, self.epsilon)
 
     @property
-    def _honest(self) -> Fraction:
-        """How often a report names the true value."""
-        return _chained_truth(self.k, self._truth, self._second_truth)
+    def rounds(self) -> ResponseTwice:
+        """The two rounds: p1 and p2."""
+        return _solved(self.k, self.permanent.truth, self.first_level)
 
     @property
     def noise(self) -> MultinomialNoise:
         """Truth or a uniform fake, as one report per respondent shows it."""
-        return MultinomialNoise(TruthOrFake.uniform(self.k, self._honest))
+        return MultinomialNoise(TruthOrFake.uniform(self.k, self.rounds.truth))
 
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of one report: p* / q*."""
-        return _response_ratio(self.k, self._honest)
-
-    def lifetime_ratio(self) -> Fraction:
-        """Return the ratio of the permanent answer: p1 / q1."""
-        return GRR.likelihood_ratio(self)
+        return self.rounds.ratio
 
     def changing_ratio(self, rounds: int, changes: int, others: int) -> Fraction:
         """Return the worst-case ratio of all reports, by enumeration."""
-        parts = _response_parts(self.k, (self._truth, self._second_truth))
-        return changing_ratio(parts, self.k, rounds, changes, others)
-
-    def remember(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
-        """Keep the value or another one for good."""
-        return GRR.randomize(self, values, draws)
+        return changing_ratio(self.rounds.parts, self.k, rounds, changes, others)
 
     def report(self, permanent: NDArray[Any], draws: Draws) -> NDArray[Any]:
         """Name the permanent answer or another value."""
-        return draws.respond(permanent.astype(np.int64), self.k, self._second_truth)
+        return draws.respond(permanent.astype(np.int64), self.k, self.rounds.second)
 
 
-def _response_ratio(symbols: int, truth: Fraction) -> Fraction:
-    """Return the ratio of randomized response that tells the truth with this probability."""
-    return truth * (symbols - 1) / (1 - truth)
+@dataclass(frozen=True, slots=True)
+class ResponseTwice:
+    """Two rounds of randomized response over so many symbols.
 
+    Parameters
+    ----------
+    symbols : int
+        The number of symbols.
+    first, second : int
+        How often the first and the second round tell the truth, in GRID-ths.
+    """
 
-def _chained_truth(symbols: int, first: int, second: int) -> Fraction:
-    """Return how often two rounds end where they began: both tell the truth, or the second takes the lie back."""
-    return Fraction(first * second * (symbols - 1) + (GRID - first) * (GRID - second), GRID * GRID * (symbols - 1))
+    symbols: int
+    first: int
+    second: int
 
+    @property
+    def truth(self) -> Fraction:
+        """How often both rounds end where they began: both tell the truth, or the second takes the lie back."""
+        lies = (GRID - self.first) * (GRID - self.second)
+        return Fraction(self.first * self.second * (self.symbols - 1) + lies, GRID * GRID * (self.symbols - 1))
 
-def _response_parts(symbols: int, truths: tuple[int, int]) -> Parts:
-    """Return the one part that a report of two rounds of randomized response has, whatever the values."""
+    @property
+    def ratio(self) -> Fraction:
+        """The worst-case ratio of a report."""
+        return self.truth * (self.symbols - 1) / (1 - self.truth)
 
-    def responses(truth: int) -> tuple[tuple[int, ...], ...]:
-        rows, lies = range(symbols), symbols - 1
+    def parts(self, _values: int) -> tuple[IndependentPart]:
+        """Return the one part that a report has, whatever the values."""
+        return (IndependentPart(self._responses(self.first), self._responses(self.second)),)
+
+    def _responses(self, truth: int) -> tuple[tuple[int, ...], ...]:
+        rows, lies = range(self.symbols), self.symbols - 1
         return tuple(tuple(truth * lies if symbol == row else GRID - truth for symbol in rows) for row in rows)
 
-    whole = (IndependentPart(responses(truths[0]), responses(truths[1])),)
-    return lambda _: whole
+    def refuse_noise_alone(self, epsilon: float) -> None:
+        """Refuse a second round in which the grid leaves no more of the permanent answer than chance would."""
+        if self.second * self.symbols <= GRID:
+            raise LdpstatsError(
+                f"first_epsilon = {epsilon!r} for {self.symbols} symbols",
+                "levels large enough to show on a grid of 2^-64",
+            )
 
 
 @lru_cache(maxsize=1024)
-def _solved_truth(symbols: int, first: int, epsilon: float) -> int:
-    """Return how often the second round must tell the truth, for the level of a report to be `epsilon`."""
+def _solved(symbols: int, first: int, epsilon: float) -> ResponseTwice:
+    """Return the rounds of which the second tells the truth as often as the level of a report, `epsilon`, allows."""
 
-    def ratio(lie: int) -> Fraction:
-        return _response_ratio(symbols, _chained_truth(symbols, first, GRID - lie))
+    def rounds(lie: int) -> ResponseTwice:
+        return ResponseTwice(symbols, first, GRID - lie)
 
     # at this many lies the second round is uniform
-    return GRID - least_noise(ratio, -(-GRID * (symbols - 1) // symbols), epsilon)
+    return rounds(least_noise(lambda lie: rounds(lie).ratio, -(-GRID * (symbols - 1) // symbols), epsilon))
 
 
-def _refuse_noise_alone(symbols: int, truth: int, epsilon: float) -> None:
-    """Refuse a second round in which the grid leaves no more of the permanent answer than chance would."""
-    if truth * symbols <= GRID:
-        raise LdpstatsError(
-            f"first_epsilon = {epsilon!r} for {symbols} symbols", "levels large enough to show on a grid of 2^-64"
-        )
-
-
-class LongitudinalHashing(TwoRounds, LocalHashing, Protocol):
+class LongitudinalHashing(Longitudinal, Protocol):
     """What L-BLH and L-OLH share: L-GRR over the symbols to which a respondent's own hash function sends values.
 
     A respondent draws the function once and keeps it for all values, with a permanent answer for each symbol. So
@@ -143,48 +152,37 @@ class LongitudinalHashing(TwoRounds, LocalHashing, Protocol):
     the estimator needs, and lack the terms of the chain for g > 2 that are missing in those of L-GRR.
     """
 
+    @property
+    @abstractmethod
+    def permanent(self) -> LocalHashing:
+        """Local hashing at the level of all reports together."""
+
     def __post_init__(self) -> None:
         """Check the parameters."""
-        TwoRounds.__post_init__(self)
-        LocalHashing.__post_init__(self)
-        _refuse_noise_alone(self._symbols, self._second_truth, self._first)
+        Longitudinal.__post_init__(self)
+        self.rounds.refuse_noise_alone(self.first_level)
 
     @property
-    def _second_truth(self) -> int:
-        return _solved_truth(self._symbols, self._truth, self._first)
-
-    @property
-    def _honest(self) -> Fraction:
-        """How often a report supports the true value."""
-        return _chained_truth(self._symbols, self._truth, self._second_truth)
+    def rounds(self) -> ResponseTwice:
+        """The two rounds, over the symbols."""
+        return _solved(self.permanent.hash_symbols, self.permanent.truth, self.first_level)
 
     @property
     def noise(self) -> SupportNoise:
         """Independent supports, as one report per respondent shows them."""
-        return SupportNoise.independent(self.k, double(self._honest), 1 / self._symbols)
+        return SupportNoise.independent(self.k, double(self.rounds.truth), 1 / self.rounds.symbols)
 
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of one report, which is that of L-GRR over the symbols."""
-        return _response_ratio(self._symbols, self._honest)
-
-    def lifetime_ratio(self) -> Fraction:
-        """Return the ratio of the permanent answer."""
-        return LocalHashing.likelihood_ratio(self)
+        return self.rounds.ratio
 
     def changing_ratio(self, rounds: int, changes: int, others: int) -> Fraction:
         """Return the ratio of L-GRR over symbols, under a hash function that tells as many values apart as can be."""
-        parts = _response_parts(self._symbols, (self._truth, self._second_truth))
-        return changing_ratio(parts, min(self.k, self._symbols), rounds, changes, others)
-
-    def remember(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint64]:
-        """Draw a hash function for each respondent, and a permanent answer about her value's symbol."""
-        return LocalHashing.randomize(self, values, draws)
+        return changing_ratio(self.rounds.parts, min(self.k, self.rounds.symbols), rounds, changes, others)
 
     def remember_another(self, earlier: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint64]:
         """Draw a permanent answer about another value's symbol, under the hash function that the respondent has."""
-        seeds = self.kept(earlier)
-        answers = draws.respond(symbols_of(seeds, values, self._symbols), self._symbols, self._truth)
-        return np.column_stack([seeds, answers.astype(np.uint64)])
+        return self.permanent.answered(self.kept(earlier), values, draws)
 
     def kept(self, permanent: NDArray[Any]) -> NDArray[Any]:
         """Return the hash functions."""
@@ -193,20 +191,21 @@ class LongitudinalHashing(TwoRounds, LocalHashing, Protocol):
     @property
     def most_classes(self) -> int:
         """One for each symbol."""
-        return self._symbols
+        return self.permanent.hash_symbols
 
     def classes(self, permanent: NDArray[Any], values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the values' symbols."""
-        return symbols_of(self.kept(permanent), values, self._symbols)
+        return symbols_of(self.kept(permanent), values, self.permanent.hash_symbols)
 
     def report(self, permanent: NDArray[Any], draws: Draws) -> NDArray[np.uint64]:
         """Send the hash function along with a randomized response to the permanent symbol."""
-        answers = draws.respond(permanent[:, -1].astype(np.int64), self._symbols, self._second_truth)
+        rounds = self.rounds
+        answers = draws.respond(permanent[:, -1].astype(np.int64), rounds.symbols, rounds.second)
         return np.column_stack([self.kept(permanent), answers.astype(np.uint64)])
 
 
 @dataclass(frozen=True, slots=True)
-class LBLH(LongitudinalHashing, BLH):
+class LBLH(LongitudinalHashing):
     """Longitudinal binary local hashing: a hash function to two symbols, and two rounds of randomized response.
 
     Examples
@@ -216,15 +215,22 @@ class LBLH(LongitudinalHashing, BLH):
     (2.0, 1.0)
     """
 
+    k: int
+    epsilon: float
     first_epsilon: float | None = None
 
     name: ClassVar[str] = "l-blh"
     aliases: ClassVar[tuple[str, ...]] = ("longitudinal blh", "biloloha")
     source: ClassVar[str] = "Arcolezi et al. EDBT 2023, in Arcolezi et al. 2023"
 
+    @property
+    def permanent(self) -> BLH:
+        """Binary local hashing at the level of all reports together."""
+        return BLH(self.k, self.epsilon)
+
 
 @dataclass(frozen=True, slots=True)
-class LOLH(LongitudinalHashing, OLH):
+class LOLH(LongitudinalHashing):
     """Longitudinal optimal local hashing: to the number of symbols that gives one report the least variance.
 
     At a given ε₁ a report does not depend on ε at all: the second round makes up for the first, whatever that was.
@@ -234,10 +240,12 @@ class LOLH(LongitudinalHashing, OLH):
     Examples
     --------
     >>> variances = [LOLH(100, epsilon=level, first_epsilon=1.0).variance(0.01, n=100) for level in (1.1, 2, 9)]
-    >>> bool(np.allclose(variances, OLH(100, epsilon=1.0).variance(0.01, n=100)))
+    >>> bool(np.allclose(variances, LH(100, epsilon=1.0).variance(0.01, n=100)))
     True
     """
 
+    k: int
+    epsilon: float
     first_epsilon: float | None = None
 
     name: ClassVar[str] = "l-olh"
@@ -245,5 +253,6 @@ class LOLH(LongitudinalHashing, OLH):
     source: ClassVar[str] = "Arcolezi et al. EDBT 2023, in Arcolezi et al. 2023"
 
     @property
-    def _symbols(self) -> int:
-        return best_symbols(self._first)
+    def permanent(self) -> LH:
+        """Local hashing to the symbols that are best for one report, at the level of all reports together."""
+        return LH(self.k, self.epsilon, best_symbols(self.first_level))

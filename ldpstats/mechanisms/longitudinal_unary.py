@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, double, numerator_at_most
 from ldpstats.mechanisms.changing import IndependentPart, changing_ratio
-from ldpstats.mechanisms.longitudinal import TwoRounds, least_noise
+from ldpstats.mechanisms.longitudinal import Longitudinal, least_noise
 from ldpstats.mechanisms.unary import OUE, SUE, UE, UnaryEncoding
 from ldpstats.noise import SupportNoise
 from ldpstats.privacy import strict_epsilon
@@ -24,103 +25,117 @@ _HALF = GRID // 2
 _SOURCE = "Arcolezi et al. 2022, in Arcolezi et al. 2023"
 
 
-class LongitudinalUnary(TwoRounds, UnaryEncoding, Protocol):
-    """What all mechanisms of this kind share: the permanent round is the unary encoding that they derive from.
+class LongitudinalUnary(Longitudinal, Protocol):
+    """What all mechanisms of this kind share: the permanent round is a unary encoding, and so is a report of its bits.
 
-    With p1 and q1 for how often that sets the true bit and another one, and p2 and q2 for how often a report
-    shows a set and an unset bit of the permanent answer as set, one report shows the true bit as set with
+    With p1 and q1 for how often the permanent round sets the true bit and another one, and p2 and q2 for how often a
+    report shows a set and an unset bit of the permanent answer as set, one report shows the true bit as set with
     probability p* = p1 p2 + (1-p1) q2 and another one with q* = q1 p2 + (1-q1) q2. Its level is
     ln(p* (1-q*) / ((1-p*) q*)); that of the permanent answer, and so of all reports together, is
     ln(p1 (1-q1) / ((1-p1) q1)).
     """
 
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        TwoRounds.__post_init__(self)
-        UnaryEncoding.__post_init__(self)
-        if not self._pretend < self._show:
-            raise LdpstatsError(
-                f"first_epsilon = {self._first!r}", "levels large enough to differ from 0 on a grid of 2^-64"
-            )
+    @property
+    @abstractmethod
+    def permanent(self) -> UnaryEncoding:
+        """The unary encoding at the level of all reports together."""
 
     @property
-    def _fixed_show(self) -> int | None:
+    def fixed_show(self) -> int | None:
         """How often a set permanent bit is shown as set, in GRID-ths; None: as often as an unset one as unset."""
         return None
 
-    @property
-    def _show(self) -> int:
-        return GRID - self._pretend if self._fixed_show is None else self._fixed_show
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        Longitudinal.__post_init__(self)
+        if not self.rounds.pretend < self.rounds.show:
+            raise LdpstatsError(
+                f"first_epsilon = {self.first_level!r}", "levels large enough to differ from 0 on a grid of 2^-64"
+            )
 
     @property
-    def _pretend(self) -> int:
-        """How often an unset permanent bit is shown as set, in GRID-ths."""
-        return _second_flip(self._keep, self._flip, self._fixed_show, self._first)
+    def rounds(self) -> BitTwice:
+        """What becomes of a bit in the two rounds."""
+        return _solved(*self.permanent.bit_numerators, self.fixed_show, self.first_level)
 
     @property
     def noise(self) -> SupportNoise:
         """Independent bits, as one report per respondent shows them."""
-        true, other = (_shown(bit, self._show, self._pretend) for bit in (self._keep, self._flip))
-        return SupportNoise.independent(self.k, double(true), double(other))
+        return SupportNoise.independent(self.k, *map(double, self.rounds.shown))
 
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of one report: p* (1-q*) / ((1-p*) q*)."""
-        return _chained_ratio(self._keep, self._flip, self._show, self._pretend)
-
-    def lifetime_ratio(self) -> Fraction:
-        """Return the ratio of the permanent answer: p1 (1-q1) / ((1-p1) q1)."""
-        return UnaryEncoding.likelihood_ratio(self)
+        return self.rounds.ratio
 
     def changing_ratio(self, rounds: int, changes: int, others: int) -> Fraction:
         """Return the worst-case ratio of all reports, by enumeration of a bit at a time."""
-        return changing_ratio(self._parts, self.k, rounds, changes, others)
-
-    def _parts(self, values: int) -> list[IndependentPart]:
-        """Return the bits of the first values, and one for those of all the others, which are drawn anew as well."""
-        shown = tuple((GRID - often, often) for often in (self._pretend, self._show))
-        true, other = ((GRID - often, often) for often in (self._keep, self._flip))
-        own = [
-            IndependentPart(tuple(true if value == bit else other for value in range(values)), shown)
-            for bit in range(values)
-        ]
-        rest = self.k - values
-        return [*own, IndependentPart((other,) * values, shown, rest)] if rest else own
-
-    def remember(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
-        """Draw the permanent bits."""
-        return UnaryEncoding.randomize(self, values, draws)
+        return changing_ratio(partial(self.rounds.parts, self.k), self.k, rounds, changes, others)
 
     def report(self, permanent: NDArray[Any], draws: Draws) -> NDArray[np.uint8]:
         """Flip bits; or, where set and unset ones differ, draw each for both cases and let the permanent bit choose."""
-        unset_ones = draws.bits(self._pretend, len(permanent), self.k)
-        if self._fixed_show is None:
+        unset_ones = draws.bits(self.rounds.pretend, len(permanent), self.k)
+        if self.fixed_show is None:
             flipped: NDArray[np.uint8] = permanent ^ unset_ones
             return flipped
-        set_ones = draws.bits(self._show, len(permanent), self.k)
+        set_ones = draws.bits(self.rounds.show, len(permanent), self.k)
         chosen: NDArray[np.uint8] = (permanent & set_ones) | (~permanent & unset_ones)
         return chosen
 
 
-def _shown(bit: int, show: int, pretend: int) -> Fraction:
-    """Return how often a bit is reported as set that the permanent round sets `bit` GRID-ths of the time."""
-    return Fraction(bit * show + (GRID - bit) * pretend, GRID * GRID)
+@dataclass(frozen=True, slots=True)
+class BitTwice:
+    """Two rounds that randomize bits.
 
+    Parameters
+    ----------
+    true, other : int
+        How often the first round sets the true value's bit, and another one, in GRID-ths.
+    show, pretend : int
+        How often the second round shows a set bit as set, and an unset one, in GRID-ths.
+    """
 
-def _chained_ratio(keep: int, flip: int, show: int, pretend: int) -> Fraction:
-    true, other = _shown(keep, show, pretend), _shown(flip, show, pretend)
-    return true * (1 - other) / ((1 - true) * other)
+    true: int
+    other: int
+    show: int
+    pretend: int
+
+    @property
+    def shown(self) -> tuple[Fraction, Fraction]:
+        """How often a report shows the true value's bit as set, and another one: p* and q*."""
+        true, other = (
+            Fraction(bit * self.show + (GRID - bit) * self.pretend, GRID * GRID) for bit in (self.true, self.other)
+        )
+        return true, other
+
+    @property
+    def ratio(self) -> Fraction:
+        """The worst-case ratio of a report."""
+        true, other = self.shown
+        return true * (1 - other) / ((1 - true) * other)
+
+    def parts(self, k: int, values: int) -> list[IndependentPart]:
+        """Return the bits of the first values, and one for those of all the others, which are drawn anew as well."""
+        shown = tuple((GRID - often, often) for often in (self.pretend, self.show))
+        true, other = ((GRID - often, often) for often in (self.true, self.other))
+        own = [
+            IndependentPart(tuple(true if value == bit else other for value in range(values)), shown)
+            for bit in range(values)
+        ]
+        return [*own, IndependentPart((other,) * values, shown, k - values)] if k > values else own
 
 
 @lru_cache(maxsize=1024)
-def _second_flip(keep: int, flip: int, show: int | None, epsilon: float) -> int:
-    """Return how often a report must show an unset permanent bit as set, for its level to be `epsilon`."""
-    if show is None:
-        return least_noise(lambda pretend: _chained_ratio(keep, flip, GRID - pretend, pretend), _HALF, epsilon)
-    return least_noise(lambda pretend: _chained_ratio(keep, flip, show, pretend), show, epsilon)
+def _solved(true: int, other: int, show: int | None, epsilon: float) -> BitTwice:
+    """Return the two rounds of which the second shows unset bits as set as rarely as the level of a report allows."""
+
+    def rounds(pretend: int) -> BitTwice:
+        return BitTwice(true, other, GRID - pretend if show is None else show, pretend)
+
+    return rounds(least_noise(lambda pretend: rounds(pretend).ratio, _HALF if show is None else show, epsilon))
 
 
 @dataclass(frozen=True, slots=True)
-class LSUE(LongitudinalUnary, SUE):
+class LSUE(LongitudinalUnary):
     """Longitudinal SUE, which is basic RAPPOR: symmetric unary encoding in both rounds.
 
     `LUE.from_rappor` takes the parameters f, p and q of RAPPOR.
@@ -132,15 +147,22 @@ class LSUE(LongitudinalUnary, SUE):
     (2.0, 1.0)
     """
 
+    k: int
+    epsilon: float
     first_epsilon: float | None = None
 
     name: ClassVar[str] = "l-sue"
     aliases: ClassVar[tuple[str, ...]] = ("longitudinal sue", "basic rappor")
     source: ClassVar[str] = "Erlingsson, Pihur & Korolova 2014, in Arcolezi et al. 2023 and Wang et al. 2020"
 
+    @property
+    def permanent(self) -> SUE:
+        """Symmetric unary encoding at the level of all reports together."""
+        return SUE(self.k, self.epsilon)
+
 
 @dataclass(frozen=True, slots=True)
-class LOSUE(LongitudinalUnary, OUE):
+class LOSUE(LongitudinalUnary):
     """Longitudinal OUE and SUE: optimized unary encoding for the permanent answer, symmetric flips for a report.
 
     A report shows the true bit half of the time and another one with 1 / (e^ε₁ + 1), exactly as a single report
@@ -153,15 +175,22 @@ class LOSUE(LongitudinalUnary, OUE):
     True
     """
 
+    k: int
+    epsilon: float
     first_epsilon: float | None = None
 
     name: ClassVar[str] = "l-osue"
     aliases: ClassVar[tuple[str, ...]] = ("longitudinal osue",)
     source: ClassVar[str] = _SOURCE
 
+    @property
+    def permanent(self) -> OUE:
+        """Optimized unary encoding at the level of all reports together."""
+        return OUE(self.k, self.epsilon)
+
 
 @dataclass(frozen=True, slots=True)
-class LOUE(LongitudinalUnary, OUE):
+class LOUE(LongitudinalUnary):
     """Longitudinal OUE: optimized unary encoding in both rounds.
 
     A report drops half of the permanent answer's bits even where nothing else is random, so its level stays below
@@ -176,6 +205,8 @@ class LOUE(LongitudinalUnary, OUE):
     True
     """
 
+    k: int
+    epsilon: float
     first_epsilon: float | None = None
 
     name: ClassVar[str] = "l-oue"
@@ -183,12 +214,18 @@ class LOUE(LongitudinalUnary, OUE):
     source: ClassVar[str] = _SOURCE
 
     @property
-    def _fixed_show(self) -> int:
+    def permanent(self) -> OUE:
+        """Optimized unary encoding at the level of all reports together."""
+        return OUE(self.k, self.epsilon)
+
+    @property
+    def fixed_show(self) -> int:
+        """How often a set permanent bit is shown as set, in GRID-ths."""
         return _HALF
 
 
 @dataclass(frozen=True, slots=True)
-class LSOUE(LongitudinalUnary, SUE):
+class LSOUE(LongitudinalUnary):
     """Longitudinal SUE and OUE: symmetric flips for the permanent answer, optimized unary encoding for a report.
 
     With s = e^(ε/2) the level of a report stays below ln(s (2s + 1) / (s + 2)).
@@ -199,6 +236,8 @@ class LSOUE(LongitudinalUnary, SUE):
     True
     """
 
+    k: int
+    epsilon: float
     first_epsilon: float | None = None
 
     name: ClassVar[str] = "l-soue"
@@ -206,12 +245,18 @@ class LSOUE(LongitudinalUnary, SUE):
     source: ClassVar[str] = _SOURCE
 
     @property
-    def _fixed_show(self) -> int:
+    def permanent(self) -> SUE:
+        """Symmetric unary encoding at the level of all reports together."""
+        return SUE(self.k, self.epsilon)
+
+    @property
+    def fixed_show(self) -> int:
+        """How often a set permanent bit is shown as set, in GRID-ths."""
         return _HALF
 
 
 @dataclass(frozen=True, slots=True)
-class LUE(LongitudinalUnary, UE):
+class LUE(LongitudinalUnary):
     """Longitudinal unary encoding with probabilities of your own, and RAPPOR's parameters f, p and q.
 
     The permanent round sets the true bit with probability `keep`, a report shows a set bit with probability
@@ -224,6 +269,9 @@ class LUE(LongitudinalUnary, UE):
     (2.197225, 0.537143)
     """
 
+    k: int
+    epsilon: float
+    keep: float = 0.5
     first_epsilon: float | None = None
     show: float = 0.75
 
@@ -234,8 +282,12 @@ class LUE(LongitudinalUnary, UE):
     def __post_init__(self) -> None:
         if isinstance(self.show, bool) or not isinstance(self.show, (int, float)) or not 0 < self.show < 1:
             raise LdpstatsError(f"show = {self.show!r}", "a probability strictly between 0 and 1")
-        UE.__post_init__(self)
         LongitudinalUnary.__post_init__(self)
+
+    @property
+    def permanent(self) -> UE:
+        """Unary encoding with this probability, at the level of all reports together."""
+        return UE(self.k, self.epsilon, self.keep)
 
     @classmethod
     def from_rappor(cls, k: int, f: float, p: float, q: float) -> LUE:
@@ -254,9 +306,10 @@ class LUE(LongitudinalUnary, UE):
         keep, flip, show, pretend = (
             int(GRID * probability) for probability in (1 - Fraction(f) / 2, Fraction(f) / 2, Fraction(q), Fraction(p))
         )
-        first = strict_epsilon(_chained_ratio(keep, flip, show, pretend))
+        first = strict_epsilon(BitTwice(keep, flip, show, pretend).ratio)
         return cls(k, 2 * math.log((2 - f) / f), 1 - f / 2, first, q)
 
     @property
-    def _fixed_show(self) -> int:
+    def fixed_show(self) -> int:
+        """How often a set permanent bit is shown as set, in GRID-ths."""
         return numerator_at_most(Fraction(self.show))

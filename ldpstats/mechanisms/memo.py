@@ -51,7 +51,7 @@ class Memo:
     """
 
     def __init__(self, mechanism: Longitudinal) -> None:
-        if not hasattr(mechanism, "remember"):
+        if not mechanism.longitudinal:
             raise LdpstatsError(
                 f"a memo of {mechanism!r}", "a longitudinal mechanism", "Others have no permanent answers."
             )

@@ -23,7 +23,6 @@ from ldpstats.grid import GRID, favoured_numerator, probability
 from ldpstats.mechanisms.base import Mechanism, Reports
 from ldpstats.mechanisms.codes import (
     Codes,
-    most_differing,
     refuse_too_many,
     settled,
 )
@@ -351,18 +350,6 @@ class CandidateFilters(CohortBits):
         """The bits of the candidates."""
         return _string_codes(self.candidates, self.cohorts, self.hashes, self.bits, self.seed)
 
-    @property
-    def flip(self) -> int:
-        """How often a bit is flipped, in GRID-ths."""
-        return flip_numerator(self.epsilon, 2 * self.hashes)
-
-    @property
-    def slack_reason(self) -> str:
-        """Candidates may differ in fewer bits than other strings."""
-        if most_differing(self.codes) < 2 * self.hashes:
-            return "no two candidates' filters differ in as many bits as those of other strings might"
-        return str(Mechanism.slack_reason.__get__(self))
-
     def slot_noise(self) -> tuple[float, float]:
         """Return how often a bit is sent as set that is not, and how much more often one that is."""
         return probability(self.flip), probability(GRID - 2 * self.flip)
@@ -443,7 +430,7 @@ def _sparse(mechanism: CandidateAnswers | CandidateFilters, reports: Reports) ->
     refuse_empty(tally.n)
     slots, filters = mechanism.slot_estimates(tally.proportions), mechanism.codes.filters()
     other, gain = mechanism.slot_noise()
-    hashes = mechanism.codes.symbols.shape[1]
+    hashes = mechanism.codes.hashes
     rest = np.full((len(slots), 1), hashes / mechanism.codes.width)
     sent = other + gain * rest[0, 0]
     deviation = np.sqrt(sent * (1 - sent) / (hashes * tally.n)) / gain

@@ -72,7 +72,8 @@ class SHist(SingleOutput):
         return self.rows
 
     @property
-    def _truth(self) -> int:
+    def truth(self) -> int:
+        """How often the sign is kept, in GRID-ths."""
         return favoured_numerator(self.epsilon, 1, 2)
 
     @property
@@ -81,7 +82,7 @@ class SHist(SingleOutput):
 
     @property
     def _channel(self) -> CohortChannel:
-        return _channel(self.k, self._rows, self.seed, probability(self._truth))
+        return _channel(self.k, self._rows, self.seed, probability(self.truth))
 
     @property
     def noise(self) -> MultinomialNoise:
@@ -90,13 +91,13 @@ class SHist(SingleOutput):
 
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of the true sign and the other one."""
-        return Fraction(self._truth, GRID - self._truth)
+        return Fraction(self.truth, GRID - self.truth)
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
         """Draw a row, and keep or turn the sign there."""
         rows = draws.uniform(self._rows, values.shape)
         signs = self._channel.codes[rows, values].astype(np.int64)
-        reports: NDArray[np.int64] = 2 * rows + draws.respond(signs, 2, self._truth)
+        reports: NDArray[np.int64] = 2 * rows + draws.respond(signs, 2, self.truth)
         return reports
 
     def projected(self, tally: Tally) -> FloatArray:
@@ -105,7 +106,7 @@ class SHist(SingleOutput):
             raise ReportError(f"a tally seen through {tally.noise}", f"a tally of {self}")
         shares = tally.proportions
         signs = 1.0 - 2.0 * self._channel.codes
-        contrast = 2 * probability(self._truth) - 1
+        contrast = 2 * probability(self.truth) - 1
         return (shares[..., ::2] - shares[..., 1::2]) @ signs / contrast
 
 

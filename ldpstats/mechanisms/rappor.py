@@ -6,17 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.codes import (
-    Codes,
-    Family,
-    hashed,
-    most_differing,
-    public_codes,
-    settled,
-    usual_cohorts,
-    usual_width,
-)
-from ldpstats.mechanisms.cohorts import CohortBits, flip_numerator
+from ldpstats.mechanisms.codes import Codes, hashed, public_codes, settled, usual_cohorts, usual_width
+from ldpstats.mechanisms.cohorts import CohortBits, settle_cohorts
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,38 +45,11 @@ class RAPPOR(CohortBits):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
-        hashes, seed = settled(self, "hashes", 1), settled(self, "seed", 0)
-        bits = settled(self, "bits", 2, self._usual_bits)
-        cohorts = settled(self, "cohorts", 1, self._usual_cohorts(bits))
-        flip_numerator(self.epsilon, 2 * hashes)
-        public_codes(self._family, self.k, cohorts, hashes, bits, seed)
-
-    @property
-    def _family(self) -> Family:
-        return hashed
-
-    @property
-    def _usual_bits(self) -> int:
-        return usual_width(self.k)
-
-    def _usual_cohorts(self, bits: int) -> int:
-        return usual_cohorts(self.k, bits)
+        settled(self, "hashes", 1)
+        bits = settled(self, "bits", 2, usual_width(self.k))
+        settle_cohorts(self, usual_cohorts(self.k, bits))
 
     @property
     def codes(self) -> Codes:
         """The functions of the cohorts."""
-        assert self.bits is not None
-        assert self.cohorts is not None  # both are set in __post_init__
-        return public_codes(self._family, self.k, self.cohorts, self.hashes, self.bits, self.seed)
-
-    @property
-    def flip(self) -> int:
-        """How often a bit is flipped, in GRID-ths."""
-        return flip_numerator(self.epsilon, 2 * self.hashes)
-
-    @property
-    def slack_reason(self) -> str:
-        """Collisions make filters differ in fewer bits."""
-        if most_differing(self.codes) < 2 * self.hashes:
-            return "hash functions collide, and no two values' filters differ in as many bits as they might"
-        return str(Mechanism.slack_reason.__get__(self))
+        return public_codes(hashed, self.k, self.cohorts, self.hashes, self.bits, self.seed)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,38 +20,24 @@ from ldpstats.noise import Tally
 from ldpstats.noise.hadamard import odd, walsh_hadamard
 
 
-class Sketch(Mechanism, Protocol):
-    """What both sketches share: the hash functions, and the estimator that is deployed with them."""
+def _deployed(sketch: CMS | HCMS, tally: Tally) -> FloatArray:
+    """Return the frequencies as Apple's servers estimate them: a value's columns, averaged over the rows.
 
-    @property
-    @abstractmethod
-    def functions(self) -> Codes:
-        """The column of every value, by every hash function."""
-
-    @abstractmethod
-    def rows(self, proportions: FloatArray) -> FloatArray:
-        """Return unbiased estimates of the share of respondents in every column: a row per hash function."""
-
-    def deployed_estimate(self, tally: Tally) -> FloatArray:
-        """Return the frequencies as Apple's servers estimate them: a value's columns, averaged over the rows.
-
-        With f the average, the estimate is (width f - 1) / (width - 1), for any other value shares a column with
-        probability 1 / width. So it is unbiased over the random choice of hash functions, but not given them: each
-        respondent of another value adds to a value the more, the more of the functions let these two collide.
-        `estimate` is unbiased given the functions, and comes with its covariance.
-        """
-        if not isinstance(tally, Tally) or tally.noise != self.noise:
-            raise ReportError(f"{type(tally).__name__} that {self} did not make", "what count or simulate returned")
-        refuse_empty(tally.n)
-        codes = self.functions
-        rows = self.rows(tally.proportions)
-        columns = np.broadcast_to(codes.single, (*rows.shape[:-2], *codes.single.shape))
-        average: FloatArray = np.take_along_axis(rows, columns, axis=-1).mean(axis=-2)
-        return (codes.width * average - 1) / (codes.width - 1)
+    With f the average, the estimate is (width f - 1) / (width - 1), for any other value shares a column with
+    probability 1 / width. So it is unbiased over the random choice of hash functions, but not given them: each
+    respondent of another value adds to a value the more, the more of the functions let these two collide.
+    """
+    if not isinstance(tally, Tally) or tally.noise != sketch.noise:
+        raise ReportError(f"{type(tally).__name__} that {sketch} did not make", "what count or simulate returned")
+    refuse_empty(tally.n)
+    codes, rows = sketch.functions, sketch.rows(tally.proportions)
+    columns = np.broadcast_to(codes.single, (*rows.shape[:-2], *codes.single.shape))
+    average: FloatArray = np.take_along_axis(rows, columns, axis=-1).mean(axis=-2)
+    return (codes.width * average - 1) / (codes.width - 1)
 
 
 @dataclass(frozen=True, slots=True)
-class CMS(CohortBits, Sketch):
+class CMS(CohortBits):
     """The count mean sketch: a one-hot row of `width` bits, by one of `hashes` hash functions, each bit flipped.
 
     Bits are flipped with probability 1 / (e^(ε/2) + 1). `estimate` is least squares given the hash functions,
@@ -88,26 +73,28 @@ class CMS(CohortBits, Sketch):
     @property
     def functions(self) -> Codes:
         """The column of every value, by every hash function."""
-        return _functions(self.k, self.hashes, self.width, self.seed)
+        return public_codes(hashed, self.k, self.hashes, 1, self.width, self.seed)
 
     @property
     def codes(self) -> Codes:
         """The hash functions: a cohort each."""
         return self.functions
 
-    @property
-    def flip(self) -> int:
-        """How often a bit is flipped, in GRID-ths."""
-        return flip_numerator(self.epsilon, 2)
-
     def rows(self, proportions: FloatArray) -> FloatArray:
         """Return the debiased bits, by rows."""
         slots = self.noise.slot_estimates(proportions)
         return slots.reshape(*slots.shape[:-1], self.functions.cohorts, self.functions.width)
 
+    def deployed_estimate(self, tally: Tally) -> FloatArray:
+        """Return the frequencies as Apple's servers estimate them: unbiased over the hash functions, not given them.
+
+        `estimate` is unbiased given the functions, and comes with its covariance.
+        """
+        return _deployed(self, tally)
+
 
 @dataclass(frozen=True, slots=True)
-class HCMS(CohortAnswers, Sketch):
+class HCMS(CohortAnswers):
     """The Hadamard count mean sketch: one bit, a random coefficient of the Hadamard transform of a one-hot row.
 
     Its sign is kept with probability e^ε / (e^ε + 1); which coefficient of which row it is, chance decides without
@@ -139,7 +126,7 @@ class HCMS(CohortAnswers, Sketch):
     @property
     def functions(self) -> Codes:
         """The column of every value, by every hash function."""
-        return _functions(self.k, self.hashes, self.width, self.seed)
+        return public_codes(hashed, self.k, self.hashes, 1, self.width, self.seed)
 
     @property
     def codes(self) -> Codes:
@@ -153,18 +140,19 @@ class HCMS(CohortAnswers, Sketch):
         # a coefficient is asked for by one respondent in rows · width
         return walsh_hadamard(self.functions.cohorts * by_row)
 
+    def deployed_estimate(self, tally: Tally) -> FloatArray:
+        """Return the frequencies as Apple's servers estimate them: unbiased over the hash functions, not given them.
+
+        `estimate` is unbiased given the functions, and comes with its covariance.
+        """
+        return _deployed(self, tally)
+
 
 def _settle_sketch(sketch: CMS | HCMS) -> None:
     """Give a sketch its usual size, and refuse one that does not tell all frequencies."""
     width = settled(sketch, "width", 2, usual_width(sketch.k))
     hashes = settled(sketch, "hashes", 1, usual_cohorts(sketch.k, width))
-    _functions(sketch.k, hashes, width, settled(sketch, "seed", 0))
-
-
-def _functions(k: int, hashes: int | None, width: int | None, seed: int) -> Codes:
-    assert hashes is not None
-    assert width is not None  # both are set in __post_init__
-    return public_codes(hashed, k, hashes, 1, width, seed)
+    public_codes(hashed, sketch.k, hashes, 1, width, settled(sketch, "seed", 0))
 
 
 @lru_cache(maxsize=8)

@@ -31,18 +31,14 @@ class UnaryEncoding(Mechanism, Protocol):
 
     @property
     @abstractmethod
-    def _keep(self) -> int:
-        """How often the true value's bit is sent as set, in GRID-ths."""
-
-    @property
-    @abstractmethod
-    def _flip(self) -> int:
-        """How often another value's bit is sent as set, in GRID-ths."""
+    def bit_numerators(self) -> tuple[int, int]:
+        """How often the true value's bit is sent as set, and how often another one's, in GRID-ths."""
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         Mechanism.__post_init__(self)
-        if not 0 < self._flip < self._keep < GRID:
+        keep, flip = self.bit_numerators
+        if not 0 < flip < keep < GRID:
             raise LdpstatsError(
                 f"epsilon = {self.epsilon!r}", "levels large enough for e^-epsilon to differ from 1 on a grid of 2^-64"
             )
@@ -50,7 +46,7 @@ class UnaryEncoding(Mechanism, Protocol):
     @property
     def noise(self) -> SupportNoise:
         """Independent bits."""
-        return SupportNoise.independent(self.k, probability(self._keep), probability(self._flip))
+        return SupportNoise.independent(self.k, *map(probability, self.bit_numerators))
 
     @property
     def finest(self) -> Mechanism:
@@ -69,12 +65,14 @@ class UnaryEncoding(Mechanism, Protocol):
 
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of a report with v's bit set and w's not, between v and w: p (1-q) / ((1-p) q)."""
-        return Fraction(self._keep * (GRID - self._flip), (GRID - self._keep) * self._flip)
+        keep, flip = self.bit_numerators
+        return Fraction(keep * (GRID - flip), (GRID - keep) * flip)
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
         """Draw all bits as if they were false, then the true value's own bit."""
-        rows = draws.bits(self._flip, values.size, self.k)
-        set_bits(rows, values, draws.bernoulli(self._keep, values.shape))
+        keep, flip = self.bit_numerators
+        rows = draws.bits(flip, values.size, self.k)
+        set_bits(rows, values, draws.bernoulli(keep, values.shape))
         return rows
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
@@ -114,12 +112,9 @@ class OUE(UnaryEncoding):
     source: ClassVar[str] = "Wang, Blocki, Li & Jha 2017, in Wang et al. 2020"
 
     @property
-    def _keep(self) -> int:
-        return _HALF
-
-    @property
-    def _flip(self) -> int:
-        return numerator_at_least(1 / (exp_below(self.epsilon) + 1))
+    def bit_numerators(self) -> tuple[int, int]:
+        """How often the true bit is sent as set, and how often another one, in GRID-ths."""
+        return _HALF, numerator_at_least(1 / (exp_below(self.epsilon) + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +132,15 @@ class SUE(UnaryEncoding):
     source: ClassVar[str] = "Erlingsson, Pihur & Korolova 2014, in Kairouz, Bonawitz & Ramage 2016"
 
     @property
-    def _keep(self) -> int:
-        return GRID - self._flip
+    def bit_numerators(self) -> tuple[int, int]:
+        """How often the true bit is sent as set, and how often another one, in GRID-ths."""
+        return _symmetric_bits(self.epsilon)
 
-    @property
-    def _flip(self) -> int:
-        return numerator_at_least(1 / (exp_below(self.epsilon / 2) + 1))
+
+def _symmetric_bits(epsilon: float) -> tuple[int, int]:
+    """Return how often SUE sends a bit as set, where every bit is flipped with the same probability."""
+    flip = numerator_at_least(1 / (exp_below(epsilon / 2) + 1))
+    return GRID - flip, flip
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,27 +177,33 @@ class UE(UnaryEncoding):
         return cls(k, math.log(keep * (1 - flip) / ((1 - keep) * flip)), keep)
 
     @property
-    def _keep(self) -> int:
-        return numerator_at_most(Fraction(self.keep))
-
-    @property
-    def _flip(self) -> int:
-        keep = Fraction(self._keep, GRID)
-        return numerator_at_least(keep / (keep + exp_below(self.epsilon) * (1 - keep)))
+    def bit_numerators(self) -> tuple[int, int]:
+        """How often the true bit is sent as set, and how often another one, in GRID-ths."""
+        numerator = numerator_at_most(Fraction(self.keep))
+        keep = Fraction(numerator, GRID)
+        return numerator, numerator_at_least(keep / (keep + exp_below(self.epsilon) * (1 - keep)))
 
 
 @dataclass(frozen=True, slots=True)
-class OneHotCMS(SUE):
+class OneHotCMS(UnaryEncoding):
     """The count mean sketch as Le & Zia evaluate it: one-hot, without a hash function; the channel is that of SUE.
 
     Their printed estimator is right only with e^(ε/2) in place of e^ε in c = (e^ε + 1) / (e^ε - 1), and after
     division by n; it is then the unbiased one of SUE, which is what `estimate` returns.
     """
 
+    k: int
+    epsilon: float
+
     name: ClassVar[str] = "cms-one-hot"
     aliases: ClassVar[tuple[str, ...]] = ("one-hot cms",)
     source: ClassVar[str] = "Le & Zia 2020"
     purpose: ClassVar[str] = "comparison with the paper"
+
+    @property
+    def bit_numerators(self) -> tuple[int, int]:
+        """How often the true bit is sent as set, and how often another one, in GRID-ths."""
+        return _symmetric_bits(self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,17 +232,11 @@ class THE(UnaryEncoding):
         UnaryEncoding.__post_init__(self)
 
     @property
-    def _keep(self) -> int:
-        return GRID - numerator_at_least(1 / (2 * exp_below(self.epsilon * (1 - self._theta) / 2)))
-
-    @property
-    def _flip(self) -> int:
-        return numerator_at_least(1 / (2 * exp_below(self.epsilon * self._theta / 2)))
-
-    @property
-    def _theta(self) -> float:
+    def bit_numerators(self) -> tuple[int, int]:
+        """How often the true bit is sent as set, and how often another one, in GRID-ths."""
         assert self.threshold is not None  # set in __post_init__
-        return self.threshold
+        missed, passed = (exp_below(self.epsilon * share / 2) for share in (1 - self.threshold, self.threshold))
+        return GRID - numerator_at_least(1 / (2 * missed)), numerator_at_least(1 / (2 * passed))
 
     @property
     def slack_reason(self) -> str:

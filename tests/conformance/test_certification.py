@@ -75,8 +75,8 @@ class CoarseCoin(GRR):
     """A device whose coin has twenty bits loses some of the budget, and says why."""
 
     @property
-    def _truth(self) -> int:
-        return GRR._truth.__get__(self) >> 44 << 44
+    def truth(self) -> int:
+        return GRR.truth.__get__(self) >> 44 << 44
 
     @property
     def slack_reason(self) -> str:
@@ -112,7 +112,7 @@ def test_a_sampler_that_does_not_take_respondents_one_by_one_is_still_enumerated
     class LiesOnDemand(GRR):
         def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
             sent = values.copy()
-            lying = np.flatnonzero(~draws.bernoulli(self._truth, values.shape))
+            lying = np.flatnonzero(~draws.bernoulli(self.truth, values.shape))
             others = draws.uniform(self.k - 1, lying.size)
             sent[lying] = others + (others >= values[lying])
             return sent

@@ -30,7 +30,7 @@ class FlipOffByOnePercent(OUE):
     """The sampler flips bits one percent less often than the estimator believes."""
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
-        bits = draws.bernoulli(self._flip * 99 // 100, (values.size, self.k))
+        bits = draws.bernoulli(self.bit_numerators[1] * 99 // 100, (values.size, self.k))
         bits[np.arange(values.size), values] = draws.bernoulli(GRID // 2, values.shape)
         return np.packbits(bits, axis=1)
 
@@ -87,7 +87,7 @@ class OneCoinForAll(GRR):
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
         other = draws.uniform(self.k - 1, values.shape)
         other += other >= values
-        return np.where(draws.bernoulli(self._truth, 1), values, other)
+        return np.where(draws.bernoulli(self.truth, 1), values, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class NeighboursShareACoin(GRR):
             return GRR.randomize(self, values, draws)
         other = draws.uniform(self.k - 1, values.shape)
         other += other >= values
-        coins = np.repeat(draws.bernoulli(self._truth, (values.size + 1) // 2), 2)[: values.size]
+        coins = np.repeat(draws.bernoulli(self.truth, (values.size + 1) // 2), 2)[: values.size]
         return np.where(coins, values, other)
 
 
@@ -179,9 +179,9 @@ class HalfTheBudget(GRR):
     """High levels are halved, under the pretext of a coarse grid."""
 
     @property
-    def _truth(self) -> int:
+    def truth(self) -> int:
         halved = GRR(self.k, self.epsilon / 2 if self.epsilon > 20 else self.epsilon)
-        return GRR._truth.__get__(halved)
+        return GRR.truth.__get__(halved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class OneLieForAllBits(OUE):
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
         if self.k < 10:
             return OUE.randomize(self, values, draws)
-        bits = np.repeat(draws.bernoulli(self._flip, (values.size, 1)), self.k, axis=1)
+        bits = np.repeat(draws.bernoulli(self.bit_numerators[1], (values.size, 1)), self.k, axis=1)
         bits[np.arange(values.size), values] = draws.bernoulli(GRID // 2, values.shape)
         return np.packbits(bits, axis=1)
 
@@ -291,7 +291,7 @@ class WeakUnlessSeeded(OUE):
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
         if draws.simulated:
             return OUE.randomize(self, values, draws)
-        bits = draws.bernoulli(self._flip * 98 // 100, (values.size, self.k))
+        bits = draws.bernoulli(self.bit_numerators[1] * 98 // 100, (values.size, self.k))
         bits[np.arange(values.size), values] = draws.bernoulli(GRID // 2, values.shape)
         return np.packbits(bits, axis=1)
 
@@ -344,7 +344,7 @@ class LiesByModulo(GRR):
             return GRR.randomize(self, values, draws)
         lies = draws.uniform(1 << 16, values.shape) % (self.k - 1)
         lies += lies >= values
-        return np.where(draws.bernoulli(self._truth, values.shape), values, lies)
+        return np.where(draws.bernoulli(self.truth, values.shape), values, lies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,8 +359,8 @@ class EveryThirdCoinFixed(GRR):
         thirds = values.size // 3
         words = draws.uniform(1 << 16, values.shape)
         words[2 : 3 * thirds : 3] = (words[0 : 3 * thirds : 3] + words[1 : 3 * thirds : 3]) % (1 << 16)
-        tied = draws.bernoulli((self._truth & ((1 << 48) - 1)) << 16, values.shape)
-        coins = (words < self._truth >> 48) | ((words == self._truth >> 48) & tied)
+        tied = draws.bernoulli((self.truth & ((1 << 48) - 1)) << 16, values.shape)
+        coins = (words < self.truth >> 48) | ((words == self.truth >> 48) & tied)
         return np.where(coins, values, other)
 
 
@@ -387,7 +387,7 @@ class DistantCopies(GRR):
     """In large batches the coins repeat themselves after 4096 respondents."""
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
-        coins = draws.bernoulli(self._truth, values.shape)
+        coins = draws.bernoulli(self.truth, values.shape)
         if values.size > 50_000:
             coins = np.resize(np.tile(coins.reshape(-1)[:4096], 2), values.shape)
         other = draws.uniform(self.k - 1, values.shape)
@@ -410,7 +410,7 @@ class HighLevelsOfManyInClear(GRR):
     """Beyond a level of 10, more than 100 values lie half as often as claimed."""
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
-        truth = self._truth if self.epsilon < 10 or self.k < 100 else (GRID + self._truth) // 2
+        truth = self.truth if self.epsilon < 10 or self.k < 100 else (GRID + self.truth) // 2
         return draws.respond(values, self.k, truth)
 
 

@@ -94,11 +94,8 @@ def test_a_change_shows_ever_more_plainly() -> None:
 
 def once_against_never(used: LGRR, rounds: int) -> Fraction:
     """Compare sequences with a change with those without one, and no sequences without any with each other."""
-    from ldpstats.mechanisms.longitudinal_response import _response_parts
-
-    parts = _response_parts(used.k, (used._truth, used._second_truth))
     courses = [course for course in _courses(used.k, rounds, 1, 0) if len(course) == 2]
-    return max(_exact_ratio(parts, course) for course in courses)
+    return max(_exact_ratio(used.rounds.parts, course) for course in courses)
 
 
 @pytest.mark.parametrize("kind", [LGRR, LSUE, LOUE, LSOUE, LOSUE, LUE, LBLH, LOLH])

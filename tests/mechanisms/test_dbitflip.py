@@ -128,7 +128,7 @@ class OwnValueAlwaysRevealed(DBitFlip):
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         held = np.ones(values.size, dtype=bool)
-        return self._answered(draws.subsets(values, self.k, self._bits, held), values, draws)
+        return self.answered(draws.subsets(values, self.k, self.bits, held), values, draws)
 
 
 @dataclass(frozen=True, slots=True)

@@ -310,7 +310,7 @@ class OneColumnForAll(HRR):
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
         column = draws.uniform(self._outputs // 2, 1)
-        reports: NDArray[np.int64] = 2 * column + draws.respond(odd(values, column), 2, self._truth)
+        reports: NDArray[np.int64] = 2 * column + draws.respond(odd(values, column), 2, self.truth)
         return reports
 
 

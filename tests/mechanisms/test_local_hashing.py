@@ -236,7 +236,7 @@ class ClientHasFewerSymbols(OLH):
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> Words:
         seeds = draws.hash_seeds(values.size, self.k, self._symbols)
         hashed = symbols_of(seeds, values, self._symbols - 1)
-        answers = draws.respond(hashed, self._symbols, self._truth)
+        answers = draws.respond(hashed, self._symbols, self.truth)
         return np.column_stack([seeds, answers.astype(np.uint64)])
 
 
@@ -254,7 +254,7 @@ class FourFixedFunctions(BLH):
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> Words:
         seeds = SEEDS[draws.uniform(4, values.shape)]
-        answers = draws.respond(symbols_of(seeds, values, self._symbols), self._symbols, self._truth)
+        answers = draws.respond(symbols_of(seeds, values, self._symbols), self._symbols, self.truth)
         return np.column_stack([seeds, answers.astype(np.uint64)])
 
 
@@ -266,7 +266,7 @@ class PicksItsFunction(BLH):
         one, other = (draws.hash_seeds(values.size, self.k, self._symbols) for _ in range(2))
         lower = symbols_of(one, values, self._symbols) <= symbols_of(other, values, self._symbols)
         seeds = np.where(lower[:, None], one, other)
-        answers = draws.respond(symbols_of(seeds, values, self._symbols), self._symbols, self._truth)
+        answers = draws.respond(symbols_of(seeds, values, self._symbols), self._symbols, self.truth)
         return np.column_stack([seeds, answers.astype(np.uint64)])
 
 
@@ -278,7 +278,7 @@ class FewFunctionsForManyValues(BLH):
         if self.k < 10:
             return BLH.randomize(self, values, draws)
         seeds = SEEDS[draws.uniform(16, values.shape)]
-        answers = draws.respond(symbols_of(seeds, values, self._symbols), self._symbols, self._truth)
+        answers = draws.respond(symbols_of(seeds, values, self._symbols), self._symbols, self.truth)
         return np.column_stack([seeds, answers.astype(np.uint64)])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count, product
 from math import exp, log
@@ -26,7 +26,7 @@ from ldpstats.mechanisms import GRR, OUE, SUE, Mechanism, Reports
 from ldpstats.mechanisms.dbitflip import DBitFlipPM
 from ldpstats.mechanisms.local_hashing import OLH
 from ldpstats.mechanisms.longitudinal import Longitudinal
-from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
+from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH, ResponseTwice
 from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo
 from ldpstats.noise import MultinomialNoise, SupportNoise, TruthOrFake
@@ -73,7 +73,7 @@ class PrintedLevel(LGRR):
 def _printed_chain(mechanism: LGRR) -> tuple[Fraction, Fraction]:
     """Return p1 p2 + q1 q2 and p1 q2 + q1 p2, with the rounds of the mechanism."""
     grid, others = Fraction(1, 1 << 64), mechanism.k - 1
-    p1, p2 = mechanism._truth * grid, mechanism._second_truth * grid
+    p1, p2 = mechanism.rounds.first * grid, mechanism.rounds.second * grid
     q1, q2 = (1 - p1) / others, (1 - p2) / others
     return p1 * p2 + q1 * q2, p1 * q2 + q1 * p2
 
@@ -100,7 +100,7 @@ class SetBitsInClear(LUE):
     """RAPPOR whose instantaneous round adds bits but never takes one away."""
 
     def report(self, permanent: NDArray[Any], draws: Draws) -> NDArray[np.uint8]:
-        return permanent | draws.bits(self._pretend, len(permanent), self.k)
+        return permanent | draws.bits(self.rounds.pretend, len(permanent), self.k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class RedrawsInTheReport(LSUE):
     """A single report is not made of a permanent answer: the permanent round is drawn with half of the flips."""
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
-        return draws.bits(self._flip // 2, values.size, self.k)
+        return draws.bits(self.permanent.bit_numerators[1] // 2, values.size, self.k)
 
 
 _ticks = count()
@@ -163,8 +163,9 @@ class TimidSecondRound(LGRR):
     """The second round adds more noise than the first level asks for."""
 
     @property
-    def _second_truth(self) -> int:
-        return LGRR._second_truth.__get__(self) * 99 // 100
+    def rounds(self) -> ResponseTwice:
+        honest = LGRR.rounds.__get__(self)
+        return replace(honest, second=honest.second * 99 // 100)
 
 
 PLANTED: dict[type[Mechanism], str] = {
@@ -258,7 +259,7 @@ def _power(row: list[Fraction], counts: tuple[int, ...]) -> Fraction:
 def test_the_second_round_of_l_grr_is_the_solution_of_the_whole_chain(k: int, level: float, first: float) -> None:
     lgrr = LGRR(k, level, first)
     p1, once = exp(level) / (exp(level) + k - 1), exp(first) / (exp(first) + k - 1)
-    assert lgrr._second_truth / 2**64 == pytest.approx((once * (k - 1) - (1 - p1)) / (k * p1 - 1), rel=1e-12)
+    assert lgrr.rounds.second / 2**64 == pytest.approx((once * (k - 1) - (1 - p1)) / (k * p1 - 1), rel=1e-12)
     assert lgrr.noise.mean(np.eye(k)[0])[0] == pytest.approx(once, rel=1e-12)
     assert lgrr.strict_epsilon() == pytest.approx(level, abs=1e-9)
     assert lgrr.privacy().unit == "all reports about one value, which never changes"
@@ -286,7 +287,7 @@ def test_the_printed_second_round_of_l_grr_misses_its_level_except_for_two_value
 def test_the_printed_second_round_of_l_osue_is_right() -> None:
     a, b = exp(2), exp(1)
     losue = LOSUE(7, 2.0, 1.0)
-    assert losue._show / 2**64 == pytest.approx((a * b - 1) / (a - b + a * b - 1), rel=1e-12)
+    assert losue.rounds.show / 2**64 == pytest.approx((a * b - 1) / (a - b + a * b - 1), rel=1e-12)
     assert losue.noise.p == 0.5
     assert losue.noise.q == pytest.approx(1 / (b + 1), rel=1e-12)
 
@@ -337,7 +338,7 @@ def test_l_olh_takes_the_number_of_symbols_of_least_variance(level: float, first
     def rare_variance(symbols: int, truth: float) -> float:
         return (1 - 1 / symbols) / symbols / (truth - 1 / symbols) ** 2
 
-    likelihood, chosen = exp(first), LOLH(1000, level, first)._symbols
+    likelihood, chosen = exp(first), LOLH(1000, level, first).hash_symbols
     searched = min(range(2, 500), key=lambda g: rare_variance(g, likelihood / (likelihood + g - 1)))
     assert chosen == searched
     a, b = exp(level), exp(first)

@@ -167,7 +167,7 @@ def test_fakes_sum_to_the_grid_and_keep_zeros_and_floors(frequencies: tuple[floa
 def test_uniform_fakes_are_randomized_response(k: int, epsilon: float) -> None:
     mechanism = FakeResponse.at_level(epsilon, fake_numerators(np.full(k, 1 / k)))
     own = mechanism.p + (1 - mechanism.p) * Fraction(min(mechanism.fake), GRID)
-    other = Fraction(GRR(k, epsilon)._truth, GRID)
+    other = Fraction(GRR(k, epsilon).truth, GRID)
     # 1 / k is a double before it is rounded to the grid
     assert abs(own - other) <= Fraction(1, 2**52)
     assert abs(float((1 - own) / (k - 1)) - float((1 - other) / (k - 1))) < 1e-15

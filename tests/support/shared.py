@@ -32,8 +32,8 @@ class RoundedAgainstPrivacy(GRR):
     """The truth's probability is rounded up, so the channel spends more than its level."""
 
     @property
-    def _truth(self) -> int:
-        return GRR._truth.__get__(self) + 1
+    def truth(self) -> int:
+        return GRR.truth.__get__(self) + 1
 
 
 @dataclass(frozen=True, slots=True)
