@@ -29,9 +29,9 @@ import ldpstats as ldp
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.blocks import Block
 from ldpstats.estimation import Estimate, LinearPooling
-from ldpstats.inference.effects.comparisons import Comparison, odds_ratio_of, risk_difference_of, risk_ratio_of
+from ldpstats.inference.effects.comparisons import Comparison
 from ldpstats.inference.effects.confidence import Inversion
-from ldpstats.inference.effects.inversion import Reports, counted_by_part, ends_of, least_tail
+from ldpstats.inference.effects.inversion import PooledReports, counted_by_part, ends_of, least_tail
 from ldpstats.noise import NoiseModel, Tally
 from ldpstats.questions import Question
 
@@ -99,9 +99,9 @@ def comparisons(shape: Shape) -> dict[str, Comparison]:
     rows[0], rows[-1] = 1, 3
     rows[[0, -1], 0] = [0, 2]
     return {
-        "odds ratio": odds_ratio_of(corners.ravel()),
-        "risk ratio": risk_ratio_of(rows.ravel()),
-        "risk difference": risk_difference_of(rows.ravel()),
+        "odds ratio": Comparison(corners.ravel(), "odds ratio"),
+        "risk ratio": Comparison(rows.ravel(), "risk ratio"),
+        "risk difference": Comparison(rows.ravel(), "risk difference"),
     }
 
 
@@ -125,17 +125,17 @@ def tallies(setting: Rare, noise: NoiseModel, rng: np.random.Generator) -> tuple
 
 
 def by_part(
-    reports: Reports, comparison: Comparison, counts: NDArray[np.int64]
-) -> tuple[Reports, Comparison, NDArray[np.int64]]:
+    reports: PooledReports, comparison: Comparison, counts: NDArray[np.int64]
+) -> tuple[PooledReports, Comparison, NDArray[np.int64]]:
     """Count the reports of every part together where `odds_ratio` and its like do so."""
     blocks, compared_parts = counted_by_part(reports.blocks, comparison)
     if blocks[0].noise.outputs < counts.shape[1]:
         counts = np.stack([counts[:, comparison.parts == part].sum(axis=1) for part in compared_parts.parts], axis=1)
-    return Reports(tuple(blocks)), compared_parts, counts
+    return PooledReports(tuple(blocks)), compared_parts, counts
 
 
 def held(
-    reports: Reports, comparison: Comparison, truth: float, counts: NDArray[np.int64]
+    reports: PooledReports, comparison: Comparison, truth: float, counts: NDArray[np.int64]
 ) -> tuple[BoolArray, BoolArray]:
     """Say which intervals by the score test hold the truth, and which have no upper end: what `limits` looks for."""
     parts = []
@@ -147,7 +147,7 @@ def held(
         tails = ALPHA / 2 * least_tail(1 - high), ALPHA / 2 * least_tail(low)
         parts.append(((1 - share >= tails[0]) & (share >= tails[1]), high >= tails[1]))
     found, unbounded = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return found, unbounded & comparison.logarithmic
+    return found, unbounded & comparison.quantity.logarithmic
 
 
 def holds(inversion: Inversion, truth: float) -> tuple[BoolArray, BoolArray]:
@@ -210,11 +210,11 @@ def cells(setting: Rare, noise: NoiseModel, counts: NDArray[np.int64], weight: F
     yield _row(setting, "proportion", old, now, 0.0, 0.0)
 
 
-def reports_of(setting: Rare, noise: NoiseModel) -> Reports:
+def reports_of(setting: Rare, noise: NoiseModel) -> PooledReports:
     """Return reports through this noise; their counts are given apart."""
     question = Question(("row", "column"), setting.shape, tuple(range(noise.cells)))
     nothing = noise.draw(setting.cells.ravel(), setting.n, 1, np.random.default_rng(0))[0]
-    return Reports((Block(question, Tally(noise, nothing, setting.n)),))
+    return PooledReports((Block(question, Tally(noise, nothing, setting.n)),))
 
 
 def _plain(setting: Rare, noise: NoiseModel, counts: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:

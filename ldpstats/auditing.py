@@ -12,6 +12,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism
 from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.randomness import Rng, generator
+from ldpstats.saving import Saveable
 
 if TYPE_CHECKING:
     from ldpstats.conformance.events import EventFrequencies
@@ -26,7 +27,7 @@ _VIOLATIONS = (1.05, 1.1, 1.2)
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(Saveable):
     """What an audit found, each number with the way in which it is known.
 
     Parameters

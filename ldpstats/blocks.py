@@ -16,10 +16,11 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_many_cells
 from ldpstats.noise import Information, NoiseModel, PatternNoise, Tally, noise_from_dict
 from ldpstats.questions import Question
+from ldpstats.saving import Saveable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class Block(Saveable):
     """The reports of respondents who were asked the same question through the same noise.
 
     Everything here speaks of the cells of the question's table; the map from cells to answers, if there is

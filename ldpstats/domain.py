@@ -31,10 +31,11 @@ from ldpstats.columns import (
 from ldpstats.envelope import read_json
 from ldpstats.errors import DomainError, one_line
 from ldpstats.limits import refuse_too_many_cells
+from ldpstats.saving import Saveable
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Domain:
+class Domain(Saveable):
     """Named attributes, each with its ordered categories.
 
     Parameters

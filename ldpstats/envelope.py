@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
@@ -13,7 +14,8 @@ from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
 _NAMES = ("format", "version", "digest against accidents, not attackers", "body")
 _WRITER = "ldpstats "
 _NOT_ITS_NAME = "Pass what the file holds, not its name: pathlib.Path(name).read_text(encoding='utf-8')."
-UNREADABLE = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError)
+_FORMAT = re.compile(r'\s*\{\s*"format"\s*:\s*"ldpstats ([^"\\]+)"\s*[,}]')
+UNREADABLE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 """What a body that is not as it was written may raise in whoever reads it."""
 
 Read = TypeVar("Read")
@@ -34,6 +36,22 @@ def sealed(kind: str, version: int, body: Any) -> str:
     return json.dumps(whole, ensure_ascii=False, allow_nan=False)
 
 
+def kind_of(text: object) -> str | None:
+    """Return what the beginning of a text says that it is a saved one of; None if it says nothing of the kind.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> kind_of(sealed("shopping list", 1, ["bread"])), kind_of("bread")
+    ('shopping list', None)
+    """
+    said = _FORMAT.match(text) if isinstance(text, str) else None
+    return said and said[1]
+
+
 def opened(text: str, kind: str, version: int, read: Callable[[Any], Read]) -> Read:
     """Return what `read` makes of the body of a saved file; any other text is refused.
 
@@ -42,12 +60,25 @@ def opened(text: str, kind: str, version: int, read: Callable[[Any], Read]) -> R
     >>> opened(sealed("shopping list", 1, ["bread"]), "shopping list", 1, tuple)
     ('bread',)
     """
+    return opened_by_version(text, kind, {version: read})
+
+
+def opened_by_version(text: str, kind: str, readers: Mapping[int, Callable[[Any], Read]]) -> Read:
+    """Return what the reader of its version makes of the body of a saved file.
+
+    Examples
+    --------
+    >>> opened_by_version(sealed("shopping list", 1, ["bread"]), "shopping list", {1: tuple, 2: sorted})
+    ('bread',)
+    """
     try:
-        return read(_body(read_json(text), kind, version))
+        version, body = _opened(read_json(text), kind, readers)
+        return readers[version](body)
     except UNREADABLE as error:
+        known = " or ".join(map(str, readers))
         raise LdpstatsError(
             f"text that is not a saved {kind} ({shortened_reason(error)})",
-            f"a whole file of the format '{_WRITER}{kind}', version {version}, as it was written",
+            f"a whole file of the format '{_WRITER}{kind}', version {known}, as it was written",
             "" if isinstance(text, (str, bytes)) and "{" in str(text) else _NOT_ITS_NAME,
         ) from error
 
@@ -70,18 +101,21 @@ def shortened_reason(error: BaseException) -> str:
     return reason if len(reason) <= 300 else shortened(reason, 300)
 
 
-def _body(whole: Any, kind: str, version: int) -> Any:
+def _opened(whole: Any, kind: str, versions: Collection[int]) -> tuple[int, Any]:
+    """Return the version and the body of a saved file that is whole."""
     if not isinstance(whole, dict) or "format" not in whole:
         raise ValueError(f"{shortened(whole)} without a format")
     if whole["format"] != _WRITER + kind:
         raise ValueError(f"its format is {shortened(whole['format'])}")
-    if type(whole.get("version")) is not int or whole["version"] != version:
-        raise ValueError(f"its version is {shortened(whole.get('version'))}")
+    version = whole.get("version")
+    if type(version) is not int or version not in versions:
+        newer = type(version) is int and version > max(versions)
+        raise ValueError(f"its version is {shortened(version)}{', that of a newer ldpstats' if newer else ''}")
     if set(whole) != set(_NAMES):
         raise ValueError(f"it holds {one_line(list(whole))}")
     if whole[_NAMES[2]] != digest(whole["body"]):
         raise ValueError("its digest is that of another body: the file was changed after it was written")
-    return whole["body"]
+    return version, whole["body"]
 
 
 def _different_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

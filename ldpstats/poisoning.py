@@ -13,13 +13,14 @@ from ldpstats.arrays import at_least, integers_below, significance
 from ldpstats.mechanisms import Mechanism, mechanism
 from ldpstats.mechanisms.registry import REGISTRY
 from ldpstats.presentation import summary_of_facts
+from ldpstats.saving import Saveable
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Poisoning:
+class Poisoning(Saveable):
     """The worst that a share of forged reports can do to the unbiased estimate of one frequency.
 
     Parameters

@@ -13,6 +13,7 @@ from typing import Any
 
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.grid import natural_log_above
+from ldpstats.saving import Saveable
 
 _INFINITE = "infinite"
 
@@ -51,7 +52,7 @@ def worst_ratio(rows: Iterable[Mapping[Any, Fraction]]) -> Fraction | None:
 
 
 @dataclass(frozen=True, slots=True)
-class PrivacyStatement:
+class PrivacyStatement(Saveable):
     """A privacy guarantee with its unit.
 
     Parameters

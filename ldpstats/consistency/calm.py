@@ -19,6 +19,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import best_name, mechanism
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, checked_domain, groups_of
+from ldpstats.saving import Saveable
 from ldpstats.views import views
 
 Cover: TypeAlias = Literal["pairs", "triples"]
@@ -71,7 +72,7 @@ def covering_groups(domain: Domain, size: int, cover: Cover = "pairs") -> tuple[
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CalmDesign:
+class CalmDesign(Saveable):
     """Views, and how far tables of k attributes that are put together from their reports will be off.
 
     All figures are means over all sets of k attributes.

@@ -22,6 +22,7 @@ from ldpstats.estimation import mixture_em
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import PerAttribute
 from ldpstats.randomness import Rng, generator
+from ldpstats.saving import Saveable
 from ldpstats.tables import Table
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def lopub(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LoPubModel:
+class LoPubModel(Saveable):
     """A distribution of many attributes that was estimated clique by clique.
 
     Parameters

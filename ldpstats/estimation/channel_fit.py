@@ -16,6 +16,7 @@ from ldpstats.estimation.estimate import pvalue_in_words
 from ldpstats.noise import Information, Tally
 from ldpstats.presentation import summary_of_figures
 from ldpstats.questions import Question
+from ldpstats.saving import Saveable
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -30,7 +31,7 @@ _MOST_CELLS, _MOST_OUTPUTS = 300, 2000
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelFit:
+class ChannelFit(Saveable):
     """The outcome of the test whether reports can have come through their channel.
 
     Parameters

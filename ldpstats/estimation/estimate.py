@@ -15,6 +15,7 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.rare import OwnReports
 from ldpstats.noise import NoiseModel, Tally
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving import Saveable
 
 ASSUMED = "Assumes independent respondents, and one look at the data."
 """What every interval and p-value rests on beside the channel; stopping when a result pleases is many looks."""
@@ -90,7 +91,7 @@ class Limits(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Estimate:
+class Estimate(Saveable):
     """Estimated frequencies of some cells.
 
     Parameters

@@ -11,13 +11,14 @@ from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.block_stack import BlockLike
 from ldpstats.estimation.estimate import Estimate, invert, refuse_empty, summed
+from ldpstats.saving import Saveable
 
 # singular values below this share of the largest are rounding
 _SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class Measured(Saveable):
     """Sums of a table's cells that were estimated without bias, with the covariance of their errors.
 
     Parameters

@@ -18,10 +18,11 @@ from ldpstats.estimation.likelihood import Fitted, expectation_maximization, ite
 from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance, PostProcessing
 from ldpstats.noise import MultinomialNoise, SupportNoise, Tally, TruthOrFake
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving import Saveable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProcessedEstimate:
+class ProcessedEstimate(Saveable):
     """Frequencies that are better behaved than unbiased ones, at the price of a bias.
 
     Parameters

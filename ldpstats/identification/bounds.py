@@ -28,6 +28,7 @@ from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.presentation import summary_of_figures
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving import Saveable
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -83,7 +84,7 @@ class TargetCells:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AssociationBounds:
+class AssociationBounds(Saveable):
     """Limits of Cramér's V; they unpack to (low, high, words).
 
     Parameters
@@ -107,7 +108,7 @@ class AssociationBounds:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bounds:
+class Bounds(Saveable):
     """The proportions that reports leave possible, in every cell of a table that they need not identify.
 
     Parameters

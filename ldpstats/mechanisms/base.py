@@ -40,6 +40,7 @@ from ldpstats.limits import LARGEST_ALPHABET, refuse_too_many_cells
 from ldpstats.noise import NoiseModel, SupportNoise, Tally
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.randomness import Draws, Rng, client_draws, generator
+from ldpstats.saving import Saveable
 
 _CHUNK_BYTES = 1 << 26
 """How many bytes of reports are made at once."""
@@ -69,7 +70,7 @@ class ReportFormat:
         return 8 * self.dtype.itemsize * (self.width or 1)
 
 
-class Mechanism(Protocol):
+class Mechanism(Saveable, Protocol):
     """A randomizer for one value out of k, as a frozen dataclass with the fields `k` and `epsilon`.
 
     A mechanism supplies the members marked abstract; the others are the same for all.
@@ -322,7 +323,7 @@ def joint_ratio(mechanisms: Iterable[Mechanism]) -> Fraction | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reports:
+class Reports(Saveable):
     """Reports of one mechanism, checked when they are made: what cannot have been sent is refused."""
 
     mechanism: Mechanism

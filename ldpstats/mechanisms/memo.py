@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.mechanisms.base import Reports
 from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.randomness import Draws, Rng, client_draws
+from ldpstats.saving import Saveable
 
 _SAVED = ("memo", 2)
 _NAMES = {"mechanism", "simulated", "users", "keys", "answers"}
@@ -22,7 +24,7 @@ _STATE = ("simulated", "_users", "_keys", "_answers", "_first")
 _INT64 = np.iinfo(np.int64)
 
 
-class Memo:
+class Memo(Saveable):
     """Reports of the same respondents time after time, all made of the permanent answers kept here.
 
     A permanent answer is drawn when a respondent first has a value, and reused whenever she has it again. So all
@@ -164,10 +166,23 @@ class Memo:
         return sealed(*_SAVED, body)
 
     @classmethod
-    def from_json(cls, text: str, mechanism: Longitudinal) -> Memo:
-        """Read a memo of this mechanism that `to_json` wrote; those of others and damaged ones are refused."""
-        memo = cls(mechanism)
-        opened(text, *_SAVED, memo._restore)
+    def from_json(cls, text: str, mechanism: Longitudinal | None = None) -> Memo:
+        """Read a memo that `to_json` wrote; damaged ones are refused.
+
+        Parameters
+        ----------
+        text : str
+        mechanism : Longitudinal, optional
+            What it must be a memo of. A mechanism from outside the package has to be given; others are named in it.
+        """
+        return opened(text, *_SAVED, partial(cls._read, mechanism))
+
+    @classmethod
+    def _read(cls, mechanism: Longitudinal | None, body: dict[str, Any]) -> Memo:
+        from ldpstats.mechanisms.registry import mechanism as named
+
+        memo = cls(named(**body["mechanism"]) if mechanism is None else mechanism)  # type: ignore[arg-type]  # checked
+        memo._restore(body)
         return memo
 
     def _restore(self, body: dict[str, Any]) -> None:

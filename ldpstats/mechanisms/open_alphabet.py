@@ -37,6 +37,7 @@ from ldpstats.mechanisms.cohorts import (
 from ldpstats.mechanisms.local_hashing import best_symbols
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.randomness import Draws, Rng, client_draws
+from ldpstats.saving import Saveable
 
 _CONTRASTS = 1 << 12
 """How many contrasts the slots of an open alphabet usually tell: enough to know a thousand candidates apart."""
@@ -50,7 +51,7 @@ _MOST_HASHES = 64 // _WORD
 """So many fit into one digest."""
 
 
-class OpenAlphabet(Protocol):
+class OpenAlphabet(Saveable, Protocol):
     """Frequencies of strings that nobody listed beforehand; candidates for them are named when all is collected.
 
     Every report joins a random cohort, whose public hash functions (keyed BLAKE2, from `seed`) reduce the string

@@ -12,10 +12,11 @@ from ldpstats.arrays import as_array, at_least, counts_array
 from ldpstats.errors import ReportError
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.pattern_channel import PatternNoise
+from ldpstats.saving import Saveable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
+class Tally(Saveable):
     """How often each output was reported by `n` respondents, or supported where a report supports several values.
 
     Two tallies seen through the same noise add up: counting two halves and adding equals counting the whole.

@@ -11,11 +11,12 @@ from ldpstats.domain import Domain
 from ldpstats.envelope import opened, sealed
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.protocols.outside import RANDOM, REFUSE
+from ldpstats.saving import Saveable
 
 _SAVED = ("protocol", 1)
 
 
-class SavedProtocol(ABC):
+class SavedProtocol(Saveable, ABC):
     """A protocol over a domain that can be written down and read again."""
 
     kind: ClassVar[str]

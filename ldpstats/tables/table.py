@@ -33,6 +33,7 @@ from ldpstats.noise import in_brackets, simulation
 from ldpstats.parts import Parts, new_identity
 from ldpstats.presentation import summary_of_figures
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving import Saveable
 from ldpstats.tables.figures import Figures, FromReports
 from ldpstats.tables.provenance import COLLECTED, Provenance, Reconstructed
 from ldpstats.tables.rows import CrossedRows
@@ -47,7 +48,7 @@ _OWN = Parts.none()
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(Saveable):
     """A contingency table estimated from privatized reports.
 
     Parameters

@@ -21,6 +21,7 @@ from ldpstats.estimation import ASSUMED, ChannelFit
 from ldpstats.noise import Tally, in_brackets, simulation
 from ldpstats.parts import Parts
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving import Saveable
 from ldpstats.tables.pooled import pooled_table
 from ldpstats.tables.provenance import merged, saved
 from ldpstats.tables.rows import CrossedRows, merged_rows
@@ -31,7 +32,7 @@ _SAVED = ("table set", 4)
 T = TypeVar("T")
 
 
-class TableSet:
+class TableSet(Saveable):
     """Tables over groups of one domain, found by their attributes in any order.
 
     Adding two sets merges the reports of *different* respondents: sets that share any are refused, wherever they

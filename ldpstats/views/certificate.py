@@ -10,6 +10,7 @@ from math import comb
 from typing import Any, TypeGuard
 
 from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.saving import Saveable
 from ldpstats.views.arguments import (
     Attribute,
     Cover,
@@ -23,7 +24,7 @@ from ldpstats.views.arguments import (
 
 
 @dataclass(frozen=True, slots=True)
-class ViewsCertificate:
+class ViewsCertificate(Saveable):
     """What was counted in views: what they cover how often, whether groups are disjoint, how many views there are.
 
     Parameters

@@ -21,7 +21,7 @@ from ldpstats.estimation.rare import OwnReports
 from ldpstats.inference.effects import comparisons as fits
 from ldpstats.inference.effects.confidence import Quotient
 from ldpstats.inference.effects.effect_size import is_sparse, never_certain
-from ldpstats.inference.effects.inversion import Reports, ScoreInversion
+from ldpstats.inference.effects.inversion import PooledReports, ScoreInversion
 from ldpstats.noise import MultinomialNoise, NoiseModel, SupportNoise, Tally, TruthOrFake
 from ldpstats.noise.weighted import NODES, share_below, weighted_report
 from ldpstats.questions import Question
@@ -136,7 +136,9 @@ def test_every_likely_tally_of_twenty_reports(epsilon: float, shares: list[float
     assert chance.sum() == pytest.approx(1)
     counts, chance = counts[chance > 1e-5], chance[chance > 1e-5]
     truth = truths(np.reshape(shares, (2, 2)))[quantity]
-    inside, _ = held(Reports((block_of(noise, counts[0].tolist()),)), comparisons((2, 2))[quantity], truth, counts)
+    inside, _ = held(
+        PooledReports((block_of(noise, counts[0].tolist()),)), comparisons((2, 2))[quantity], truth, counts
+    )
     assert 0.93 < chance @ inside <= 1
 
 
@@ -179,7 +181,7 @@ class TestLimits:
         assert "score test with the exact law" in str(found.summary())
 
     def test_limits_are_where_the_tails_are(self) -> None:
-        reports = Reports((block_of(ldp.GRR(4, 4.0).noise, [40, 12, 7, 60]),))
+        reports = PooledReports((block_of(ldp.GRR(4, 4.0).noise, [40, 12, 7, 60]),))
         for comparison in comparisons((2, 2)).values():
             limits = ScoreInversion(reports, comparison).limits(0.1)[0]
             assert np.allclose(reports.below(comparison, limits, reports.counts), [0.95, 0.05], atol=1e-3)
@@ -188,9 +190,11 @@ class TestLimits:
         noise, counts = ldp.GRR(4, 3.0).noise, np.array([[9, 1, 0, 10], [5, 5, 5, 5], [0, 0, 20, 0], [1, 12, 3, 4]])
         for comparison in comparisons((2, 2)).values():
             for truth in (0.3, 0.9):
-                inside, unbounded = held(Reports((block_of(noise, counts[0].tolist()),)), comparison, truth, counts)
+                inside, unbounded = held(
+                    PooledReports((block_of(noise, counts[0].tolist()),)), comparison, truth, counts
+                )
                 limits = [
-                    ScoreInversion(Reports((block_of(noise, one.tolist()),)), comparison).limits(0.05)[0]
+                    ScoreInversion(PooledReports((block_of(noise, one.tolist()),)), comparison).limits(0.05)[0]
                     for one in counts
                 ]
                 assert inside.tolist() == [bool(low <= truth <= high) for low, high in limits]
@@ -200,13 +204,13 @@ class TestLimits:
         table = table_of(block_of(ldp.GRR(4, 2.0).noise, [9000, 5000, 4000, 8000]))
         assert not is_sparse(table)
         plain = ldp.odds_ratio(table, rows=("r0", "r1"), columns=("c0", "c1")).conf_int()
-        score = ScoreInversion(Reports(table.blocks), comparisons((2, 2))["odds ratio"]).limits(0.05)[0]
+        score = ScoreInversion(PooledReports(table.blocks), comparisons((2, 2))["odds ratio"]).limits(0.05)[0]
         assert np.allclose(np.log(plain), np.log(score), atol=0.01 * np.log(plain[1] / plain[0]))
 
     def test_noise_below_nothing_does_not_leave_an_end_alone(self) -> None:
         """Fewer reports of two cells than lies alone give: "from 4,200 up" without the share of the tail."""
         low, high = ScoreInversion(
-            Reports((block_of(ldp.GRR(4, 2.0).noise, [9, 1, 0, 10]),)), comparisons((2, 2))["odds ratio"]
+            PooledReports((block_of(ldp.GRR(4, 2.0).noise, [9, 1, 0, 10]),)), comparisons((2, 2))["odds ratio"]
         ).limits(0.05)[0]
         assert low < 20
         assert high == math.inf
@@ -233,11 +237,11 @@ class TestLimits:
         noises = [MultinomialNoise(TruthOrFake(0.9, (0.5 - fake, fake, fake, 0.5 - fake))) for fake in fakes]
         shares = np.array([0.5, 0.02, 0.02, 0.46])
         blocks = [block_of(noise, noise.draw(shares, 20, 1, rng)[0].tolist()) for noise in noises]
-        reports = Reports.of(blocks)
+        reports = PooledReports.of(blocks)
         assert reports is not None
         assert len(reports.blocks) == 8
         comparison = comparisons((2, 2))["odds ratio"]
-        one, together = (ScoreInversion(r, comparison).limits(0.05)[0] for r in (Reports(tuple(blocks)), reports))
+        one, together = (ScoreInversion(r, comparison).limits(0.05)[0] for r in (PooledReports(tuple(blocks)), reports))
         assert np.allclose(np.log(one), np.log(together), atol=0.3)
 
     def test_a_table_without_reports_of_its_own_is_never_certain(self) -> None:

@@ -5,25 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.arrays import FloatArray, IntArray, integers_below
 
 Shares = Callable[[FloatArray, FloatArray], FloatArray]
 _NEVER = 1e-300
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
-    """A quantity ψ that depends on the cells through the shares of a few parts of the table.
+class Quantity(NamedTuple):
+    """A quantity ψ of a few shares.
 
     Parameters
     ----------
-    parts : array of int, shape (cells,)
-        The part that each cell belongs to; the last one holds what is not compared.
     among : int
-        How many parts are compared.
+        Of how many shares.
     fitted : function of shares (..., among + 1) and ψ (...)
         The shares with this ψ under which so many known true values are most likely.
     gradient : function of the same
@@ -34,39 +32,40 @@ class Comparison:
         Whether its range is that of a ratio, from 0 up; if not, from -1 to 1.
     """
 
-    parts: IntArray
     among: int
     fitted: Shares
     gradient: Shares
     value: Callable[[FloatArray], FloatArray]
     logarithmic: bool
 
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """A quantity ψ that depends on the cells through the shares of a few parts of the table.
+
+    Parameters
+    ----------
+    parts : array of int, shape (cells,)
+        The part that each cell belongs to; the last one holds what is not compared.
+    name : {"odds ratio", "risk ratio", "risk difference", "difference"}
+        Of the shares a to d: a d / (b c), and a / (a + b) over, or less, c / (c + d); of two shares, a - b.
+    """
+
+    parts: IntArray
+    name: Literal["odds ratio", "risk ratio", "risk difference", "difference"]
+
+    def __post_init__(self) -> None:
+        integers_below(self.parts, self.quantity.among + 1, "the parts of a comparison")
+
+    @property
+    def quantity(self) -> Quantity:
+        """What is compared."""
+        return _QUANTITIES[self.name]
+
     @property
     def members(self) -> FloatArray:
         """Which cells belong to which part, shape (cells, parts)."""
-        return np.eye(self.among + 1)[self.parts]
-
-
-def odds_ratio_of(parts: IntArray) -> Comparison:
-    """Return the odds ratio of four cells a, b, c, d (parts 0 to 3): a d / (b c)."""
-    return Comparison(
-        parts, 4, fitted_odds, _odds_gradient, lambda s: s[..., 0] * s[..., 3] / (s[..., 1] * s[..., 2]), True
-    )
-
-
-def risk_ratio_of(parts: IntArray) -> Comparison:
-    """Return the risk ratio of parts: a / (a + b) over c / (c + d)."""
-    return Comparison(parts, 4, fitted_risks, _ratio_gradient, lambda s: np.divide(*_risks(s)), True)
-
-
-def risk_difference_of(parts: IntArray) -> Comparison:
-    """Return the risk difference of parts: a / (a + b) - c / (c + d)."""
-    return Comparison(parts, 4, fitted_difference, _difference_gradient, lambda s: np.subtract(*_risks(s)), False)
-
-
-def difference_of(parts: IntArray) -> Comparison:
-    """Return the difference of two parts."""
-    return Comparison(parts, 2, fitted_shares, _shares_gradient, lambda s: s[..., 0] - s[..., 1], False)
+        return np.eye(self.quantity.among + 1)[self.parts]
 
 
 def fitted_odds(shares: FloatArray, ratio: FloatArray) -> FloatArray:
@@ -157,3 +156,13 @@ def _balance(ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _with(shares: FloatArray, *compared: FloatArray) -> FloatArray:
     return np.stack([*compared, shares[..., 4]], axis=-1)
+
+
+_QUANTITIES = {
+    "odds ratio": Quantity(
+        4, fitted_odds, _odds_gradient, lambda s: s[..., 0] * s[..., 3] / (s[..., 1] * s[..., 2]), True
+    ),
+    "risk ratio": Quantity(4, fitted_risks, _ratio_gradient, lambda s: np.divide(*_risks(s)), True),
+    "risk difference": Quantity(4, fitted_difference, _difference_gradient, lambda s: np.subtract(*_risks(s)), False),
+    "difference": Quantity(2, fitted_shares, _shares_gradient, lambda s: s[..., 0] - s[..., 1], False),
+}

@@ -16,6 +16,7 @@ from ldpstats.inference.effects.confidence import Inversion
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.presentation import summary_of_facts
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving import Saveable
 from ldpstats.tables import Table
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _NO_INTERVAL = "none, as the reports do not fit their channel"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Effect:
+class Effect(Saveable):
     """An effect size of a privatized table.
 
     Parameters

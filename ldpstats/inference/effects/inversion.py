@@ -41,7 +41,7 @@ _UNSEEN = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Reports:
+class PooledReports:
     """The reports of some blocks as one linear, unbiased estimate, and the fits that their counts allow.
 
     Parameters
@@ -53,7 +53,7 @@ class Reports:
     blocks: tuple[Block, ...]
 
     @classmethod
-    def of(cls, blocks: Sequence[Block]) -> Reports | None:
+    def of(cls, blocks: Sequence[Block]) -> PooledReports | None:
         """Return the reports, if every block counts reports, if they identify the cells, and if those are not many.
 
         Sets of values are counted by value: the estimate is made of that.
@@ -121,7 +121,7 @@ class Reports:
             frequencies = np.maximum(told / everything, _LEAST)
             if values is not None:
                 shares = frequencies @ members
-                factor = comparison.fitted(shares, values) / np.where(shares > 0, shares, 1)
+                factor = comparison.quantity.fitted(shares, values) / np.where(shares > 0, shares, 1)
                 frequencies = frequencies * factor[..., comparison.parts]
             frequencies = frequencies / frequencies.sum(axis=-1, keepdims=True)
             if np.abs(frequencies - before).max() < _SETTLED:
@@ -143,7 +143,7 @@ class Reports:
             some = [[seen if len(seen) == 1 else seen[part] for seen in counts] for part in parts]
             return np.concatenate([self.below(comparison, values[p], c) for p, c in zip(parts, some, strict=True)])
         cells = self.fitted(comparison, values, counts)
-        slope = comparison.gradient(cells @ comparison.members, values)[..., comparison.parts]
+        slope = comparison.quantity.gradient(cells @ comparison.members, values)[..., comparison.parts]
         gap, spread, weights = np.zeros(len(cells)), np.zeros(len(cells)), []
         for block, operator, seen in zip(self.blocks, self.pooling.operators, counts, strict=True):
             weight = slope @ operator
@@ -183,11 +183,11 @@ class ScoreInversion:
 
     Parameters
     ----------
-    reports : Reports
+    reports : PooledReports
     comparison : Comparison
     """
 
-    reports: Reports
+    reports: PooledReports
     comparison: Comparison
 
     @property
@@ -229,9 +229,9 @@ class ScoreInversion:
         reports, comparison = self.reports, self.comparison
         proper = reports.fitted(comparison, None, reports.counts)[0]
         smooth = (reports.n * proper + 0.5) / (reports.n + reports.cells / 2)
-        centre = float(comparison.value(smooth @ comparison.members))
+        centre = float(comparison.quantity.value(smooth @ comparison.members))
         low, high = ends_of(comparison)
-        if comparison.logarithmic:
+        if comparison.quantity.logarithmic:
             low, high, centre = math.log(low), math.log(high), math.log(centre)
         steps = _FIRST_STEP * 2.0 ** np.arange(math.ceil(math.log2((high - low) / _FIRST_STEP)))
         scale = np.unique(np.clip(np.concatenate([[low, centre, high], centre - steps, centre + steps]), low, high))
@@ -241,7 +241,7 @@ class ScoreInversion:
         return self.reports.below(self.comparison, self._value(scale), self.reports.counts)
 
     def _value(self, scale: FloatArray | float) -> FloatArray:
-        return np.exp(scale) if self.comparison.logarithmic else np.clip(scale, -1, 1)
+        return np.exp(scale) if self.comparison.quantity.logarithmic else np.clip(scale, -1, 1)
 
 
 def counted_by_part(blocks: Sequence[Block], comparison: Comparison) -> tuple[list[Block], Comparison]:
@@ -276,7 +276,7 @@ def least_tail(share: FloatArray) -> FloatArray:
 
 def ends_of(comparison: Comparison) -> tuple[float, float]:
     """Return values that stand for the ends of the range."""
-    return (math.exp(-_END), math.exp(_END)) if comparison.logarithmic else (-1.0, 1.0)
+    return (math.exp(-_END), math.exp(_END)) if comparison.quantity.logarithmic else (-1.0, 1.0)
 
 
 def _fewer(blocks: Sequence[Block]) -> list[Block]:

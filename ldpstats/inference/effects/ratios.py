@@ -18,15 +18,11 @@ from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.inference.effects.comparisons import (
     Comparison,
-    difference_of,
-    odds_ratio_of,
-    risk_difference_of,
-    risk_ratio_of,
 )
 from ldpstats.inference.effects.confidence import Inversion, Quotient, WholeRange
 from ldpstats.inference.effects.cramers_v import two_way_shape
 from ldpstats.inference.effects.effect_size import Effect, is_sparse, never_certain, own_reports, unbiased_cells
-from ldpstats.inference.effects.inversion import Reports, ScoreInversion, counted_by_part
+from ldpstats.inference.effects.inversion import PooledReports, ScoreInversion, counted_by_part
 from ldpstats.tables import Table, checked_table
 
 Pair = Sequence[Any] | None
@@ -66,7 +62,7 @@ def odds_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, columns: Pa
     (first, second), (yes, no) = groups, cases = _pair(table, 0, rows), _pair(table, 1, columns)
     name = f"odds ratio of {_compared(table, yes, no)} between {_between(table, first, second)}"
     needed = [(row, column) for row in groups for column in cases]
-    comparison = odds_ratio_of(_corners(shape, groups, cases))
+    comparison = Comparison(_corners(shape, groups, cases), "odds ratio")
     return _quotient(table, name, comparison, odds_forms(shape, groups, cases), needed, alpha)
 
 
@@ -98,7 +94,7 @@ def risk_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any
     groups, case, words = _risks(table, rows, column)
     needed = [(row, part) for row in groups for part in (case, None)]
     shape = two_way_shape(table)
-    comparison = risk_ratio_of(_rows(shape, groups, case))
+    comparison = Comparison(_rows(shape, groups, case), "risk ratio")
     forms = risk_ratio_forms(shape, groups, case)
     return _quotient(table, f"risk ratio of {words}", comparison, forms, needed, alpha)
 
@@ -120,7 +116,7 @@ def risk_difference(table: Table, alpha: float = 0.05, rows: Pair = None, column
     """
     groups, case, words = _risks(table, rows, column)
     shape = two_way_shape(table)
-    comparison = risk_difference_of(_rows(shape, groups, case))
+    comparison = Comparison(_rows(shape, groups, case), "risk difference")
     forms, needed = risk_difference_forms(shape, groups, case), [(row, None) for row in groups]
     return _quotient(table, f"risk difference of {words}", comparison, forms, needed, alpha)
 
@@ -157,7 +153,7 @@ def proportion_difference(table: Table, first: Any, second: Any, alpha: float = 
     difference = Quotient.of_contrast(found.estimate, never_certain(table, found), contrast)
     parts = np.full(contrast.size, 2)
     parts[places] = [0, 1]
-    inversion = _inversion(table, difference, difference_of(parts)) if places[0] != places[1] else difference
+    inversion = _inversion(table, difference, Comparison(parts, "difference")) if places[0] != places[1] else difference
     return Effect.of(table, name, float(difference.pair[0]), inversion, "", alpha)
 
 
@@ -213,7 +209,7 @@ def _quotient(
     table: Table, name: str, comparison: Comparison, forms: Forms, needed: Sequence[Part], alpha: float
 ) -> Effect:
     """Return the quotient of two forms; its estimate, only if every share that is needed is above zero."""
-    possible = (0.0, math.inf) if comparison.logarithmic else (-1.0, 1.0)
+    possible = (0.0, math.inf) if comparison.quantity.logarithmic else (-1.0, 1.0)
     found = unbiased_cells(table)
     if isinstance(found, str):
         return Effect.of(table, name, math.nan, WholeRange(*possible), found, alpha)
@@ -231,7 +227,7 @@ def _inversion(table: Table, quotient: Quotient, comparison: Comparison) -> Inve
     if not is_sparse(table):
         return quotient
     blocks, compared = counted_by_part(own_reports(table), comparison)
-    reports = Reports.of(blocks)
+    reports = PooledReports.of(blocks)
     return quotient if reports is None else ScoreInversion(reports, compared)
 
 

@@ -14,6 +14,7 @@ from ldpstats.arrays import BoolArray, FloatArray, at_least, significance
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.statistics import Statistic
 from ldpstats.randomness import Rng, generator
+from ldpstats.saving import Saveable
 
 _USUAL = 9999
 # a clear case of nothing is decided by the first batch
@@ -33,7 +34,7 @@ def reaches(drawn: Any, observed: float) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class MonteCarlo:
+class MonteCarlo(Saveable):
     """Ask for a Monte Carlo p-value.
 
     Parameters
@@ -138,7 +139,7 @@ class MonteCarlo:
 
 
 @dataclass(frozen=True, slots=True)
-class AmongMany:
+class AmongMany(Saveable):
     """Ask for the p-value that "auto" gives, resolved well enough for one of many tests.
 
     A Monte Carlo p-value is then drawn on, where next to no table reaches the observed one, until even a single

@@ -21,6 +21,7 @@ from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, e
 from ldpstats.inference.engine.statistics import NullFitter, likelihood_gain, seen_directions
 from ldpstats.inference.hypothesis_tests.reporting import null_model_test, result_of
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
+from ldpstats.saving import Saveable
 from ldpstats.tables import Table, checked_table
 
 
@@ -82,7 +83,7 @@ def no_three_way_interaction_test(table: Table, method: Method = "auto", pvalue:
 
 
 @dataclass(frozen=True, eq=False)
-class LogLinearFit:
+class LogLinearFit(Saveable):
     """A hierarchical log-linear model, fitted to the reports of a table.
 
     Parameters

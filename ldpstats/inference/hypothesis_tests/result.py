@@ -16,6 +16,7 @@ from ldpstats.inference.engine.scope import scope_in_words
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.presentation import summary_of_facts
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving import Saveable
 from ldpstats.tables import Table
 from ldpstats.tables.shared import source_of
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Hypothesis:
+class Hypothesis(Saveable):
     """A hypothesis in words.
 
     Parameters
@@ -50,7 +51,7 @@ class Hypothesis:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HypothesisResult:
+class HypothesisResult(Saveable):
     """The outcome of a test; it unpacks to (statistic, pvalue).
 
     Parameters

@@ -32,6 +32,7 @@ from ldpstats.inference.planning.design import (
 )
 from ldpstats.mechanisms import GRID_LEVEL, mechanism as named_mechanism, recommend
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of
+from ldpstats.saving import Saveable
 
 _LEAST_LEVEL = 1e-3
 _HALVINGS = 30
@@ -39,7 +40,7 @@ _RIVALS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class Plan(Saveable):
     """Who must be asked, how, and at which level, to find an effect.
 
     Parameters

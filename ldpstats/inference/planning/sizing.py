@@ -31,6 +31,7 @@ from ldpstats.inference.planning.design import (
 )
 from ldpstats.mechanisms import best_name
 from ldpstats.presentation import axes_to_draw_on
+from ldpstats.saving import Saveable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,7 +131,7 @@ def sample_size(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PowerCurve:
+class PowerCurve(Saveable):
     """Power over the number of reports and the level.
 
     Parameters

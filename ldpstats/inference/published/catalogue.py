@@ -33,6 +33,7 @@ from ldpstats.noise import NoisyCounts, in_brackets, simulation
 from ldpstats.presentation import summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng
+from ldpstats.saving import Saveable
 from ldpstats.tables import Table, checked_table
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ Seen: TypeAlias = Literal["reports", "debiased"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PublishedResult:
+class PublishedResult(Saveable):
     """The outcome of a published test; it unpacks to (statistic, pvalue).
 
     The decision is `rejected`, and a rule of thumb may make it differ from what the p-value says.

@@ -24,6 +24,7 @@ from ldpstats.protocols.rrba.journal import Journal, NoRoomError
 from ldpstats.protocols.rrba.ownership import Owned, in_turn
 from ldpstats.protocols.rrba.query import Answer, GroupQuery, Query
 from ldpstats.protocols.rrba.series import Series, UnitBlock, plain_randomizers, read_randomizers
+from ldpstats.saving import Saveable
 from ldpstats.tables import TableSet
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _EVERYONE = 1 << 40
 """Whom tables count, whenever they are taken: tables of two times share respondents, and are never added."""
 
 
-class Aggregator(Owned):
+class Aggregator(Owned, Saveable):
     """The collecting side of an RRBA protocol: it sees queries and randomized answers, never a record.
 
     `query` asks about the next unit of groups, with the fakes of its open block. `take` counts an answer, exactly

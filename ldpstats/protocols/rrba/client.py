@@ -17,6 +17,7 @@ from ldpstats.protocols.outside import REFUSE, checked_outside
 from ldpstats.protocols.rrba.ownership import Owned, in_turn
 from ldpstats.protocols.rrba.query import Answer, Query
 from ldpstats.randomness import Rng, client_draws, client_words
+from ldpstats.saving import Saveable
 
 if TYPE_CHECKING:
     from ldpstats.protocols.rrba.protocol import RRBA
@@ -26,7 +27,7 @@ _NAMES = {"domain", "record", "protocol", "limit", "spent", "answers"}
 _Key: TypeAlias = tuple[str, int, str]
 
 
-class Client(Owned):
+class Client(Owned, Saveable):
     """A respondent who answers queries truthfully or with fakes, and keeps count of what that costs her.
 
     An answer is drawn once: the same query gets the same answer again, so that it may be sent as often as the

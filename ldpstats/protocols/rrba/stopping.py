@@ -22,6 +22,7 @@ from ldpstats.estimation import full_blocks, two_blocks
 from ldpstats.estimation.block_stack import TruthOrFakeStack, is_truth_or_fake
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.presentation import axes_to_draw_on, summary_of_figures
+from ldpstats.saving import Saveable
 from ldpstats.tables import Table, checked_table
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _HALVINGS = 52
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Convergence:
+class Convergence(Saveable):
     """How far the tables of consecutive blocks lie apart, cell by cell, against the width of an interval.
 
     Blocks are numbered from 1, cells are flattened, and the first comparison is made at block 2.

@@ -1,0 +1,291 @@
+"""The codec: values, arrays, data frames and objects of registered classes as plain JSON values, and back.
+
+Single values and tuples stand for themselves: null, true, numbers, texts, lists. Everything else is an object of JSON
+with one name that says what it is, such as {"array": ...} or {"Table": {...}}. What occurs twice is written once:
+{"same": 7} is the object, or array, that was finished as the eighth.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from math import prod
+from typing import Any, get_origin
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.hints import fits
+from ldpstats.registered import class_named, is_registered, kept_fields
+
+_EXACT = (1 << 53) - 1
+"""The largest whole number that every reader of JSON keeps: larger ones are written as texts."""
+_WRITTEN_OUT = 64
+"""Arrays of more numbers are written as the bytes of all of them, in base64."""
+_MOST_AXES = 32
+_DTYPES = frozenset(["|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8)), "<f4", "<f8"])
+_BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+
+
+def encoded(value: object) -> Any:
+    """Return a value as plain JSON values.
+
+    Examples
+    --------
+    >>> from ldpstats import GRR
+    >>> encoded((GRR(3, epsilon=1.0), float("inf"), 1 << 60))
+    [{'GRR': {'k': 3, 'epsilon': 1.0}}, {'float': 'inf'}, {'int': '1152921504606846976'}]
+    """
+    return _Encoder().plain(value)
+
+
+def decoded(plain: Any) -> Any:
+    """Return the value that `encoded` wrote; objects are made by their constructors, which check what they are given.
+
+    Examples
+    --------
+    >>> decoded([{"GRR": {"k": 3, "epsilon": 1.0}}, {"float": "inf"}])
+    (GRR(k=3, epsilon=1.0), inf)
+    """
+    return _Decoder().value(plain)
+
+
+class _Encoder:
+    """What was written so far, so that it is not written again."""
+
+    def __init__(self) -> None:
+        self._places: dict[int, int] = {}
+        # an object that is gone would leave its id to another one
+        self._written: list[object] = []
+
+    def plain(self, value: Any) -> Any:
+        """Return a value as plain values."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        kind = type(value)
+        if value is None or kind in (bool, str):
+            return value
+        if kind is int:
+            return value if abs(value) <= _EXACT else {"int": str(value)}
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if kind is tuple:
+            return [self.plain(one) for one in value]
+        if id(value) in self._places:
+            return {"same": self._places[id(value)]}
+        structured = self._structured(value)
+        self._places[id(value)] = len(self._written)
+        self._written.append(value)
+        return structured
+
+    def _structured(self, value: Any) -> dict[str, Any]:
+        if is_registered(type(value)):
+            return {type(value).__name__: self._fields(value)}
+        for tag, (kind, parts, _) in _STRUCTURES.items():
+            if isinstance(value, kind):
+                return {tag: [self.plain(one) for one in parts(value)]}
+        if isinstance(value, np.ndarray):
+            return {"array": _written_array(value)}
+        raise LdpstatsError(
+            f"{shortened(value)}, an object of the class {type(value).__name__}",
+            "objects that can be saved",
+            "A class from outside the package has to be registered: ldpstats.registered.register.",
+        )
+
+    def _fields(self, value: Any) -> dict[str, Any]:
+        cls, found = type(value), {}
+        for name, hint in kept_fields(cls).items():
+            field = getattr(value, name)
+            # a file that could not be read again would be worth nothing
+            if not fits(field, hint):
+                raise LdpstatsError(
+                    f"{cls.__name__} with {name} = {shortened(field)}", f"a {name} of the type that the class states"
+                )
+            # a single number in the place of an array is one without axes
+            found[name] = self.plain(np.asarray(field) if get_origin(hint) is np.ndarray else field)
+        return found
+
+
+class _Decoder:
+    """What was read so far, for what refers to it."""
+
+    def __init__(self) -> None:
+        self._read: list[object] = []
+
+    def value(self, plain: Any) -> Any:
+        """Return the value that plain values stand for."""
+        if plain is None or isinstance(plain, (bool, int, float, str)):
+            return plain
+        if isinstance(plain, list):
+            return tuple(self.value(one) for one in plain)
+        if not isinstance(plain, dict) or len(plain) != 1:
+            raise LdpstatsError(f"the value {shortened(plain)}", "one name that says what it is, and its parts")
+        ((tag, content),) = plain.items()
+        if tag in _SINGLE:
+            return _SINGLE[tag](content)
+        if tag == "same":
+            return self._read[_place(content, len(self._read))]
+        found = self._structured(tag, content)
+        self._read.append(found)
+        return found
+
+    def _structured(self, tag: str, content: Any) -> Any:
+        if tag == "array":
+            return _read_array(content)
+        if tag in _STRUCTURES:
+            return _STRUCTURES[tag][2](*self.value(_listed(content)))
+        cls = class_named(tag)
+        hints = kept_fields(cls)
+        if not isinstance(content, dict) or set(content) != set(hints):
+            raise LdpstatsError(f"{tag} with {shortened(content)}", f"the fields {', '.join(hints)}")
+        # in the order of the class, in which they were written, whatever order they come in
+        fields = {name: self.value(content[name]) for name in hints}
+        for name, hint in hints.items():
+            if not fits(fields[name], hint):
+                raise LdpstatsError(f"{tag} with {name} = {shortened(fields[name])}", f"another kind of {name}")
+        return cls(**fields)
+
+
+def _whole(text: object) -> int:
+    if not isinstance(text, str) or str(int(text)) != text:
+        raise LdpstatsError(f"the whole number {shortened(text)}", "its digits, as a text")
+    return int(text)
+
+
+def _not_finite(text: object) -> float:
+    if text not in ("nan", "inf", "-inf"):
+        raise LdpstatsError(f"the number {shortened(text)}", "'nan', 'inf' or '-inf'")
+    return float(str(text))
+
+
+def _place(place: object, known: int) -> int:
+    if type(place) is not int or not 0 <= place < known:
+        raise LdpstatsError(f"a reference to {shortened(place)}", f"one of the {known} objects before it")
+    return place
+
+
+def _listed(content: object) -> list[Any]:
+    if not isinstance(content, list):
+        raise LdpstatsError(f"{shortened(content)}", "a list")
+    return content
+
+
+def _written_array(array: np.ndarray[Any, Any]) -> list[Any]:
+    """Return the type of the entries, the shape, and the entries: a list of few, the bytes of many or of odd ones."""
+    plain = array.astype(array.dtype.newbyteorder("<"))
+    if plain.dtype.str not in _DTYPES:
+        raise LdpstatsError(f"an array of the type {array.dtype}", "numbers, or true and false")
+    entries = plain.ravel()
+    as_text = entries.size > _WRITTEN_OUT or not np.all(np.isfinite(entries)) or np.any(np.abs(entries * 1.0) > _EXACT)
+    listed = base64.b64encode(entries.tobytes()).decode() if as_text else entries.tolist()
+    return [plain.dtype.str, list(array.shape), listed]
+
+
+def _read_array(content: Any) -> np.ndarray[Any, Any]:
+    """Read what `_written_array` wrote; it takes no more memory than it took in the file."""
+    dtype, shape, entries = _listed(content)
+    sides = [side for side in _listed(shape) if type(side) is int and side >= 0]
+    if dtype not in _DTYPES or len(sides) != len(shape) or len(sides) > _MOST_AXES:
+        raise LdpstatsError(
+            f"an array of the type {shortened(dtype)} and the shape {shortened(shape)}", "numbers, and whole sides"
+        )
+    kind = np.dtype(dtype)
+    if isinstance(entries, str):
+        flat = np.frombuffer(base64.b64decode(entries, validate=True), kind)
+        proper = kind.kind != "b" or not np.any(flat.view(np.uint8) > 1)
+    else:
+        types = {"b": (bool,), "f": (int, float)}.get(kind.kind, (int,))
+        proper = all(type(one) in types for one in _listed(entries))
+        flat = np.array(entries if proper else [], dtype=kind)
+    if not proper or flat.size != prod(sides):
+        raise LdpstatsError(f"an array of {flat.size} entries for the shape {shape}", "as many entries of its type")
+    return flat.reshape(sides).astype(kind.newbyteorder("="))
+
+
+def _fraction(numerator: object, denominator: object) -> Fraction:
+    if type(numerator) is not int or type(denominator) is not int or denominator < 1:
+        raise LdpstatsError(f"the fraction {shortened(numerator)} / {shortened(denominator)}", "whole numbers")
+    return Fraction(numerator, denominator)
+
+
+def _frame_parts(frame: pd.DataFrame) -> tuple[Any, ...]:
+    """Return the names of the columns, and each column: an array of numbers, or its values with their type."""
+    named = all(type(name) is str for name in frame.columns) and frame.columns.is_unique
+    if not named or not frame.index.equals(pd.RangeIndex(len(frame))):
+        raise LdpstatsError("a data frame with an index of its own", "named columns, and rows that are numbered from 0")
+    columns = [frame[name] for name in frame.columns]
+    plain = [
+        column.to_numpy() if column.dtype.kind in "biuf" else (str(column.dtype), *column.tolist())
+        for column in columns
+    ]
+    return (tuple(frame.columns), tuple(plain))
+
+
+def _frame(names: Any, columns: Any) -> pd.DataFrame:
+    if len({*names}) != len(names) or not all(isinstance(name, str) for name in names):
+        raise LdpstatsError(f"the columns {shortened(names)}", "different names")
+    made = {
+        name: column if isinstance(column, np.ndarray) else pd.Series(list(column[1:]), dtype=_text_dtype(column[0]))
+        for name, column in zip(names, columns, strict=True)
+    }
+    return pd.DataFrame(made)
+
+
+def _text_dtype(name: object) -> Any:
+    if name not in ("object", "str"):
+        raise LdpstatsError(f"a column of the type {shortened(name)}", "numbers, texts or objects")
+    return name
+
+
+def _generator_parts(generator: np.random.Generator) -> tuple[Any, ...]:
+    return (generator.bit_generator.state,)
+
+
+def _generator(state: Any) -> np.random.Generator:
+    name = state["bit_generator"]
+    if name not in _BIT_GENERATORS:
+        raise LdpstatsError(f"the generator {shortened(name)}", f"one of {', '.join(_BIT_GENERATORS)}")
+    made = getattr(np.random, name)(0)
+    made.state = state
+    return np.random.Generator(made)
+
+
+def _graph_parts(graph: Any) -> tuple[Any, ...]:
+    return (tuple(graph.nodes(data=True)), tuple(graph.edges(data=True)))
+
+
+def _graph(nodes: Any, edges: Any) -> Any:
+    import networkx as nx
+
+    graph: nx.Graph[Any] = nx.Graph()
+    graph.add_nodes_from(nodes)
+    if not all(graph.has_node(end) for *pair, _ in edges for end in pair):
+        raise LdpstatsError(f"the edges {shortened(edges)}", "pairs of nodes")
+    graph.add_edges_from(edges)
+    return graph
+
+
+class _GraphLike(type):
+    """What networkx calls a graph, known without importing it: an object that has nodes and edges."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return type(value).__module__.startswith("networkx.") and type(value).__name__ == "Graph"
+
+
+class _AnyGraph(metaclass=_GraphLike):
+    pass
+
+
+_SINGLE: dict[str, Callable[[Any], Any]] = {"int": _whole, "float": _not_finite}
+_STRUCTURES: dict[str, tuple[Any, Callable[[Any], Any], Callable[..., Any]]] = {
+    "list": (list, tuple, lambda *parts: list(parts)),
+    "frozenset": (frozenset, lambda value: sorted(value, key=repr), lambda *parts: frozenset(parts)),
+    "mapping": (Mapping, lambda value: tuple(value.items()), lambda *pairs: dict(pairs)),
+    "fraction": (Fraction, lambda value: (value.numerator, value.denominator), _fraction),
+    "frame": (pd.DataFrame, _frame_parts, _frame),
+    "generator": (np.random.Generator, _generator_parts, _generator),
+    "graph": (_AnyGraph, _graph_parts, _graph),
+}

@@ -1,0 +1,88 @@
+"""Type hints at run time: whether a value is one that a field was declared to hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import numpy as np
+
+_NUMBERS: dict[Any, tuple[type, ...]] = {
+    bool: (bool, np.bool_),
+    int: (int, np.integer),
+    float: (int, float, np.integer, np.floating),
+}
+
+
+def fits(value: object, hint: Any) -> bool:
+    """Say whether a value is of a type, whose parts are looked at as well.
+
+    Parameters
+    ----------
+    value : object
+    hint : type or what `typing` has
+        Unions, literals, tuples, sequences, sets, mappings, arrays with the type of their entries, protocols and
+        classes; a whole number is a float, and truth is no number. No value is a function: files cannot hold any.
+
+    Examples
+    --------
+    >>> fits((1, 2.5), tuple[float, ...]), fits(True, int), fits(None, int | None), fits("x", Literal["x", "y"])
+    (True, False, True, True)
+    """
+    if hint in _NUMBERS:
+        return isinstance(value, _NUMBERS[hint]) and (hint is bool or not isinstance(value, bool))
+    origin, parts = get_origin(hint) or hint, get_args(hint)
+    check = _CHECKS.get(origin)
+    if check is not None:
+        return check(value, parts)
+    if getattr(origin, "_is_protocol", False):
+        return all(hasattr(value, name) for name in vars(origin) if not name.startswith("_"))
+    return isinstance(value, origin)
+
+
+def _fits_tuple(value: object, parts: tuple[Any, ...]) -> bool:
+    if not isinstance(value, tuple) or not parts:
+        return isinstance(value, tuple)
+    if parts[1:] == (Ellipsis,):
+        return all(fits(one, parts[0]) for one in value)
+    return len(value) == len(parts) and all(map(fits, value, parts))
+
+
+def _fits_sequence(value: object, parts: tuple[Any, ...]) -> bool:
+    return isinstance(value, (list, tuple)) and all(fits(one, part) for part in parts for one in value)
+
+
+def _fits_set(value: object, parts: tuple[Any, ...]) -> bool:
+    return isinstance(value, frozenset) and all(fits(one, part) for part in parts for one in value)
+
+
+def _fits_mapping(value: object, parts: tuple[Any, ...]) -> bool:
+    if not isinstance(value, Mapping) or not parts:
+        return isinstance(value, Mapping)
+    return all(fits(name, parts[0]) and fits(one, parts[1]) for name, one in value.items())
+
+
+def _fits_array(value: object, parts: tuple[Any, ...]) -> bool:
+    entries = get_args(parts[1])[0] if len(parts) > 1 else Any
+    kind = get_origin(entries) or entries
+    return isinstance(value, (np.ndarray, np.generic)) and (kind is Any or np.issubdtype(value.dtype, kind))
+
+
+def _fits_some(value: object, parts: tuple[Any, ...]) -> bool:
+    return any(fits(value, part) for part in parts)
+
+
+_CHECKS: dict[Any, Callable[[object, tuple[Any, ...]], bool]] = {
+    Any: lambda value, _: not callable(value),
+    NoneType: lambda value, _: value is None,
+    Union: _fits_some,
+    UnionType: _fits_some,
+    Literal: lambda value, parts: any(type(value) is type(one) and value == one for one in parts),
+    tuple: _fits_tuple,
+    **dict.fromkeys((list, Sequence, Iterable, Collection), _fits_sequence),
+    frozenset: _fits_set,
+    **dict.fromkeys((dict, Mapping), _fits_mapping),
+    np.ndarray: _fits_array,
+    Callable: lambda _value, _parts: False,
+}

@@ -1,0 +1,167 @@
+"""Registered classes: those whose objects a saved file may hold, by name, each imported when it is first met."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar, get_type_hints
+
+from ldpstats.errors import LdpstatsError, shortened
+
+_HOMES = {
+    "auditing": ["Audit"],
+    "blocks": ["Block"],
+    "consistency.calm": ["CalmDesign", "DesignProblem"],
+    "consistency.consistent": ["LimitsOfTheFit"],
+    "consistency.junction_tree": ["Beliefs", "JunctionTree"],
+    "consistency.lopub": ["LoPubModel"],
+    "domain": ["Domain"],
+    "estimation.channel_fit": ["ChannelFit"],
+    "estimation.component_tests": ["ComponentTest"],
+    "estimation.estimate": ["Estimate", "TallySpread"],
+    "estimation.likelihood": ["Fitted"],
+    "estimation.measured": ["Measured"],
+    "estimation.methods": ["ProcessedEstimate"],
+    "estimation.postprocessing": ["NoiseVariance"],
+    "estimation.rare": ["OwnReports"],
+    "identification.bounds": ["AssociationBounds", "Bounds"],
+    "inference.effects.comparisons": ["Comparison"],
+    "inference.effects.confidence": ["Hull", "NoisySquare", "Quotient", "WholeRange"],
+    "inference.effects.cramers_v": ["Association"],
+    "inference.effects.effect_size": ["Effect"],
+    "inference.effects.inversion": ["PooledReports", "ScoreInversion"],
+    "inference.engine.families": ["LogLinear"],
+    "inference.engine.monte_carlo": ["AmongMany", "MonteCarlo"],
+    "inference.hypothesis_tests.log_linear": ["LogLinearFit"],
+    "inference.hypothesis_tests.result": ["Hypothesis", "HypothesisResult"],
+    "inference.planning.plans": ["Plan"],
+    "inference.planning.sizing": ["PowerCurve"],
+    "inference.published.catalogue": ["PublishedResult"],
+    "mechanisms.base": ["Reports"],
+    "mechanisms.closed_alphabet": ["ORAPPOR", "ORR"],
+    "mechanisms.dbitflip": ["DBitFlip", "DBitFlipPM"],
+    "mechanisms.grr": ["GRR", "RR"],
+    "mechanisms.hadamard_response": ["HR", "HRR"],
+    "mechanisms.histogram": ["SHE"],
+    "mechanisms.local_hashing": ["BLH", "LH", "OLH"],
+    "mechanisms.longitudinal_response": ["LBLH", "LGRR", "LOLH"],
+    "mechanisms.longitudinal_unary": ["LOSUE", "LOUE", "LSOUE", "LSUE", "LUE"],
+    "mechanisms.open_alphabet": ["CandidateAnswers", "CandidateFilters", "OpenRAPPOR", "OpenRR", "OpenReports"],
+    "mechanisms.patterns": ["Patterns"],
+    "mechanisms.random_projection": ["SHist"],
+    "mechanisms.rappor": ["RAPPOR"],
+    "mechanisms.sketch": ["CMS", "HCMS"],
+    "mechanisms.ss": ["SS"],
+    "mechanisms.truth_or_fake": ["FakeResponse"],
+    "mechanisms.unary": ["OUE", "OneHotCMS", "SUE", "THE", "UE"],
+    "noise.additive": ["AdditiveNoise"],
+    "noise.channels": ["DenseChannel", "TruthOrFake"],
+    "noise.cohort_channel": ["CohortChannel"],
+    "noise.hadamard": ["HadamardRandomizedResponse", "HadamardResponse"],
+    "noise.multinomial": ["MultinomialNoise"],
+    "noise.noisy_counts": ["DiscreteLaplace", "NoisyCounts", "RoundedGaussian"],
+    "noise.pattern_channel": ["PatternChannel", "PatternNoise"],
+    "noise.revealed": ["RevealedBits"],
+    "noise.summed": ["SummedSupport"],
+    "noise.support": ["SupportNoise"],
+    "noise.tally": ["Tally"],
+    "parts": ["Parts"],
+    "poisoning": ["Poisoning"],
+    "privacy": ["PrivacyStatement"],
+    "protocols.hadamard_coefficients": ["HadamardCoefficients"],
+    "protocols.rrba.stopping": ["Convergence"],
+    "questions": ["Question"],
+    "tables.figures": ["Figures", "FromReports"],
+    "tables.provenance": ["Collected", "Consistent", "Reconstructed", "Summed"],
+    "tables.rows": ["CrossedRows"],
+    "tables.table": ["Table"],
+    "views.certificate": ["ViewsCertificate"],
+}
+_MODULES = {name: f"ldpstats.{module}" for module, names in _HOMES.items() for name in names}
+_FROM_OUTSIDE: dict[str, type] = {}
+_KEPT: dict[type, dict[str, Any]] = {}
+
+C = TypeVar("C", bound=type)
+
+
+def register(cls: C) -> C:
+    """Let saved files hold objects of a class from outside the package, such as a mechanism; a class decorator.
+
+    A file names the class, and its objects are made again from their fields: it has to be registered wherever files
+    that hold some are read.
+
+    Parameters
+    ----------
+    cls : type
+        A dataclass whose name is not taken.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from ldpstats.registered import class_named, register
+    >>> @register
+    ... @dataclass(frozen=True)
+    ... class Wish:
+    ...     words: str
+    >>> class_named("Wish") is Wish
+    True
+    """
+    name = cls.__name__
+    known = _FROM_OUTSIDE.get(name, cls)
+    # a module that is imported again brings the same class again
+    again = (known.__module__, known.__qualname__) == (cls.__module__, cls.__qualname__)
+    if not is_dataclass(cls) or name in _MODULES or not again:
+        raise LdpstatsError(f"the class {name}", "a dataclass with a name that no registered class has")
+    _FROM_OUTSIDE[name] = cls
+    return cls
+
+
+def class_named(name: str) -> type:
+    """Return a registered class.
+
+    Parameters
+    ----------
+    name : str
+        The name of the class, without that of its module.
+    """
+    if name in _MODULES:
+        found: type = getattr(importlib.import_module(_MODULES[name]), name)
+        return found
+    if name not in _FROM_OUTSIDE:
+        raise LdpstatsError(
+            f"an object of the class {shortened(name)}",
+            "an object of a class of this version of ldpstats",
+            "A class from outside the package has to be registered first: ldpstats.registered.register.",
+        )
+    return _FROM_OUTSIDE[name]
+
+
+def is_named(name: str) -> bool:
+    """Say whether a registered class has this name."""
+    return name in _MODULES or name in _FROM_OUTSIDE
+
+
+def is_registered(cls: type) -> bool:
+    """Say whether saved files may hold objects of exactly this class."""
+    name = cls.__name__
+    return _FROM_OUTSIDE.get(name) is cls or (name in _MODULES and class_named(name) is cls)
+
+
+def kept_fields(cls: type) -> dict[str, Any]:
+    """Return the fields that a file keeps of an object, each with its type; those behind an underscore are caches."""
+    if cls not in _KEPT:
+        hints = get_type_hints(cls, localns=_Registered())
+        names = [one.name for one in fields(cls) if one.init and not one.name.startswith("_")]
+        _KEPT[cls] = {name: hints[name] for name in names}
+    return _KEPT[cls]
+
+
+class _Registered(dict[str, Any]):
+    """Names of registered classes, and of graphs, for annotations that name what is not imported there."""
+
+    def __missing__(self, name: str) -> Any:
+        if name == "Graph":  # of networkx, whose Graph[str] is a type for checkers alone
+            return {str: Any}
+        if name not in _MODULES:
+            raise KeyError(name)
+        return class_named(name)

@@ -1,0 +1,153 @@
+"""Saving: every public object as JSON, and as a file that is written as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from ldpstats.codec import decoded, encoded
+from ldpstats.envelope import kind_of, opened, sealed
+from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.registered import class_named, is_named
+
+_VERSION = 1
+_HEAD = 4096
+
+
+class Saveable(Protocol):
+    """What can be written down and read again as the same."""
+
+    __slots__ = ()
+
+    def to_json(self) -> str:
+        """Return the object as JSON; `from_json` and `ldpstats.load` restore it."""
+        return sealed(type(self).__name__, _VERSION, encoded(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read an object that `to_json` wrote; an object of another class is refused.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` returned, or what is in a file that `save` wrote.
+        """
+        kind = kind_of(text)
+        if kind is not None and is_named(kind) and not issubclass(class_named(kind), cls):
+            raise LdpstatsError(
+                f"a saved {kind}", f"a saved {cls.__name__}", "ldpstats.load reads objects of every class."
+            )
+        read: Self = read_object(text, kind if kind is not None and is_named(kind) else cls.__name__)
+        return read
+
+    def save(self, path: str | Path) -> None:
+        """Write the object to a file, as a whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that exists is replaced if it holds an object of the same kind; any other is left as it is, and
+            refused.
+        """
+        write(path, self.to_json())
+
+
+def read_object(text: str, name: str) -> Any:
+    """Read an object of a registered class that `to_json` wrote.
+
+    Parameters
+    ----------
+    text : str
+    name : str
+        The class.
+    """
+
+    def read(body: Any) -> object:
+        found = decoded(body)
+        if type(found).__name__ != name:
+            raise LdpstatsError(f"a {type(found).__name__} in it", f"a {name}")
+        return found
+
+    return opened(text, name, _VERSION, read)
+
+
+def write(path: str | Path, text: str) -> None:
+    """Write a saved object to a file: beside it first, so that an interruption leaves an older one whole.
+
+    Parameters
+    ----------
+    path : str or Path
+    text : str
+        What `to_json` of the object returned.
+    """
+    target = _target(path)
+    try:
+        mode = _refuse_others(target, text)
+        beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+        try:
+            _write_through(beside, text, mode)
+            beside.replace(target)
+        except BaseException:
+            with suppress(OSError):
+                beside.unlink()
+            raise
+        _settle(target.parent)
+    except OSError as error:
+        raise LdpstatsError(
+            f"the file {str(path)!r}, which could not be written ({error.strerror or error})",
+            "a name in a directory that may be written to, with room for the file",
+            "A file that was there before is as it was.",
+        ) from error
+
+
+def _target(path: Any) -> Path:
+    if not isinstance(path, (str, Path)) or not str(path) or "\0" in str(path):
+        raise LdpstatsError(f"the path {shortened(path)}", "the name of a file, as a text or a pathlib.Path")
+    # what a link points to is replaced, not the link
+    return Path(os.path.realpath(path))
+
+
+def _refuse_others(target: Path, text: str) -> int | None:
+    """Refuse to replace anything but a file of the same kind; return the permissions of the one that is replaced."""
+    try:
+        found = target.stat()
+    except FileNotFoundError:
+        return None
+    came = f"{str(target)!r}, which is no file"
+    if stat.S_ISREG(found.st_mode):
+        with target.open(encoding="utf-8", errors="replace") as file:
+            head = file.read(_HEAD)
+            known = kind_of(text)
+            ours = kind_of(head) == known if known else head + file.read(len(text) + 1) == text
+        if ours or not found.st_size:
+            return stat.S_IMODE(found.st_mode)
+        came = f"the file {str(target)!r}, which holds something else"
+    raise LdpstatsError(
+        came,
+        f"a new name, or a file that holds {f'a saved {kind_of(text)}' if kind_of(text) else 'the same'}",
+        "Nothing in it was changed. Choose another name, or remove it first.",
+    )
+
+
+def _write_through(path: Path, text: str, mode: int | None) -> None:
+    """Write a new file, and wait until it is on the disk."""
+    with path.open("x", encoding="utf-8", newline="") as file:
+        if mode is not None:
+            path.chmod(mode)
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _settle(directory: Path) -> None:
+    """Wait until the directory knows the new file, where directories can be waited for."""
+    with suppress(OSError):
+        file = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)

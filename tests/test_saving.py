@@ -1,0 +1,188 @@
+"""Saving: objects of every public class come back from a file as they were, and no other file is taken for one."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ldpstats as ldp
+from ldpstats import registered
+from ldpstats.auditing import audit
+from ldpstats.consistency.calm import calm_views
+from ldpstats.consistency.lopub import lopub
+from ldpstats.errors import LdpstatsError
+from ldpstats.inference import AmongMany
+from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
+from ldpstats.mechanisms.truth_or_fake import FakeResponse, fake_numerators
+from ldpstats.protocols.rrba.stopping import convergence
+from ldpstats.saving import Saveable
+
+DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": [0, 1]})
+PEOPLE = np.array([300, 100, 50, 50, 80, 20, 100, 300, 10, 40, 60, 90])
+
+
+@cache
+def tables() -> ldp.TableSet:
+    return ldp.SampledGroups(DOMAIN, k=2, epsilon=3.0, mechanism="grr").simulate(PEOPLE, rng=1)
+
+
+def table() -> ldp.Table:
+    return tables()["a", "b"]
+
+
+def square() -> ldp.Table:
+    return tables()["a", "c"]
+
+
+def counted(name: str, k: int = 4) -> Any:
+    made = mechanism(name, k=k, epsilon=1.0)
+    return made.count(made.privatize(np.arange(k).repeat(50), rng=1))
+
+
+def few() -> ldp.Table:
+    """Return a table with cells that hardly anybody reported, whose intervals are those of its own reports."""
+    tables = ldp.SampledGroups(DOMAIN, k=2, epsilon=4.0, mechanism="grr", groups=[("a", "c")])
+    return tables.simulate(np.array([80, 0, 0, 1, 0, 9, 3, 2, 0, 0, 1, 0]), rng=2)["a", "c"]
+
+
+def blocks() -> ldp.Table:
+    return ldp.RRBA(DOMAIN, k=2, epsilon=2.0, block_size=100).simulate(PEOPLE, rng=1)["a", "c"]
+
+
+def answered() -> Any:
+    protocol = ldp.PerAttribute(DOMAIN, epsilon=6.0, k=2)
+    frame = DOMAIN.decode(np.argwhere(np.ones(DOMAIN.shape)).repeat(40, axis=0))
+    return lopub(protocol, protocol.reports(frame, rng=1))
+
+
+RATIO = {"rows": ("x", "y"), "columns": (0, 1)}
+EXAMPLES: dict[str, Callable[[], Any]] = {
+    "Aggregator": lambda: ldp.RRBA(DOMAIN, epsilon=1.0).aggregator(),
+    "Association": lambda: ldp.association(table()),
+    "AssociationBounds": lambda: square().bounds().cramers_v(),
+    "AmongMany": lambda: AmongMany(10, 0.05),
+    "Audit": lambda: audit(ldp.GRR(3, epsilon=1.0), 2000, rng=1),
+    "Block": lambda: table().blocks[0],
+    "Bounds": lambda: square().bounds(),
+    "CalmDesign": lambda: calm_views(DOMAIN, 10_000, 1.0, 2),
+    "ChannelFit": lambda: table().channel_fit(),
+    "Client": lambda: ldp.rrba.Client(DOMAIN, {"a": "x", "b": "q", "c": 1}, 2.0),
+    "Convergence": lambda: convergence(blocks()),
+    "Domain": lambda: DOMAIN,
+    "Effect": lambda: ldp.odds_ratio(square(), **RATIO),
+    "Estimate": lambda: ldp.GRR(4, epsilon=1.0).estimate(counted("grr")),
+    "FakeResponse": lambda: FakeResponse((1 << 63) + 1, fake_numerators(np.array([0.1, 0.9]))),
+    "Hypothesis": lambda: ldp.independence_test(table()).about,
+    "HypothesisResult": lambda: ldp.independence_test(table()),
+    "LoPubModel": answered,
+    "LogLinearFit": lambda: ldp.log_linear_model(table(), "a + b"),
+    "Measured": lambda: table().measured,
+    "Memo": lambda: ldp.Memo(ldp.LSUE(3, epsilon=2.0)),
+    "MonteCarlo": lambda: ldp.MonteCarlo(99, rng=np.random.default_rng(3)),
+    "OpenRAPPOR": lambda: ldp.OpenRAPPOR(epsilon=2.0),
+    "OpenRR": lambda: ldp.OpenRR(epsilon=2.0),
+    "Plan": lambda: ldp.plan((2, 2), epsilon=1.0, mechanisms=["grr", "oue"]),
+    "Poisoning": lambda: ldp.poisoning(ldp.GRR(3, epsilon=1.0), 0.1),
+    "PowerCurve": lambda: ldp.power_curve((2, 2), [1.0], [1000, 2000], ["grr"]),
+    "PrivacyStatement": lambda: dataclasses.replace(table().privacy, epsilon=float("inf"), provably_true=0.5),
+    "ProcessedEstimate": lambda: ldp.GRR(4, epsilon=1.0).estimate(counted("grr"), method="ibu"),
+    "PublishedResult": lambda: ldp.two_step_test(table(), rng=1),
+    "Reports": lambda: ldp.OLH(4, epsilon=1.0).privatize(np.arange(4), rng=1),
+    "Table": table,
+    "TableSet": tables,
+    "Tally": lambda: counted("oue"),
+    "ViewsCertificate": lambda: ldp.certify_views(ldp.views(4, 2), 4, 2),
+}
+KINDS = ("SampledGroups", "WholeView", "ProductDomain", "PerAttribute", "HadamardCoefficients", "RRBA")
+KINDS += ("CentralLaplace",)
+PROTOCOLS: dict[str, Callable[[], Any]] = {name: partial(getattr(ldp, name), DOMAIN, epsilon=1.0) for name in KINDS}
+PROTOCOLS["CentralGaussian"] = lambda: ldp.CentralGaussian(DOMAIN, epsilon=1.0, delta=1e-6)
+MORE: dict[str, Callable[[], Any]] = {
+    "an interval of few reports": lambda: ldp.odds_ratio(few(), **RATIO),
+    "mutual information": lambda: ldp.mutual_information(table()),
+    "a Monte Carlo test": lambda: ldp.independence_test(few(), pvalue=ldp.MonteCarlo(99, rng=1)),
+    "a seed of 63 bits": lambda: ldp.MonteCarlo(99, rng=(1 << 62) + 1),
+    "a pooled table": lambda: tables().pooled(["a"]),
+    "a marginal": lambda: table().marginal("a"),
+    "an estimate of a table": lambda: table().cells,
+    "rare cells": lambda: few().cells,
+    "counts of patterns": lambda: counted("ss"),
+    "counts of cohorts": lambda: counted("orr"),
+    "revealed bits": lambda: counted("dbitflip"),
+}
+
+
+def shown(value: Any) -> str:
+    """Return all that an object says of itself."""
+    found = [re.sub("at 0x[0-9A-F]+", "", repr(value), flags=re.IGNORECASE)]
+    for name in ("to_dict", "summary", "to_frame", "conf_int", "channel_fit"):
+        method = getattr(value, name, None)
+        if method is not None and not hasattr(value, "privatize"):
+            try:
+                found.append(str(method()))
+            except LdpstatsError as error:
+                found.append(str(error))
+    return "\n".join(found)
+
+
+def round_trip(value: Any) -> Any:
+    text = value.to_json()
+    read = type(value).from_json(text)
+    if not isinstance(value, ldp.rrba.Aggregator):
+        assert read.to_json() == text
+    return read
+
+
+@pytest.mark.parametrize("name", [*EXAMPLES, *PROTOCOLS, *MORE])
+def test_objects_come_back_as_they_were(name: str):
+    value = {**EXAMPLES, **PROTOCOLS, **MORE}[name]()
+    read = round_trip(value)
+    assert type(read) is type(value)
+    assert shown(read) == shown(value)
+
+
+@pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.__name__)
+def test_mechanisms_and_their_tallies_come_back(kind: type[Mechanism]):
+    made = mechanism(kind.name, k=kind.only_k or 4, epsilon=1.0)
+    assert round_trip(made) == made
+    tally = made.simulate(np.full(made.k, 100), rng=1)
+    assert round_trip(tally).noise == tally.noise
+
+
+def public_classes() -> dict[str, type]:
+    """Return the classes that the package and its rooms export."""
+    rooms = ["ldpstats", *(one.name for one in pkgutil.walk_packages(ldp.__path__, "ldpstats.") if one.ispkg)]
+    modules = [importlib.import_module(room) for room in rooms]
+    exported = [getattr(module, name) for module in modules for name in getattr(module, "__all__", ())]
+    return {one.__name__: one for one in exported if inspect.isclass(one) and not issubclass(one, Exception)}
+
+
+NOT_SAVED = {
+    **dict.fromkeys(("Query", "Answer"), "messages between client and aggregator, which travel as they are"),
+    **dict.fromkeys(("Information", "ReportTotal", "LinearPooling"), "steps of a computation"),
+    **dict.fromkeys(("ReportFormat", "Wider", "Marginal"), "parts that are made anew"),
+    **dict.fromkeys(("TableMethod", "ReconstructionMethod"), "functions by name"),
+    **dict.fromkeys(("NullModel", "LinearSubspace", "ProductOfConditionals"), "hypotheses while they are fitted"),
+    **dict.fromkeys(("Mechanism", "Longitudinal", "NoiseModel", "Limits"), "what others are derived from"),
+}
+
+
+def test_every_public_class_has_an_example():
+    known = {*EXAMPLES, *PROTOCOLS, *NOT_SAVED, *(kind.__name__ for kind in REGISTRY)}
+    rest = {name: one for name, one in public_classes().items() if name not in known}
+    assert not [name for name, one in rest.items() if Saveable in one.__mro__ or not registered.is_registered(one)]
+
+
+@pytest.mark.parametrize("name", registered._MODULES)
+def test_every_registered_class_is_where_it_is_said_to_be(name: str):
+    assert registered.is_registered(registered.class_named(name))
+    assert registered.kept_fields(registered.class_named(name)) is not None
