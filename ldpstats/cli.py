@@ -134,11 +134,11 @@ def _audited(
 ) -> list[Audit]:
     """Audit one mechanism or all, in one setting or along a walk; each audit gets its share of what may err."""
     from ldpstats.auditing import audit as audit_one, audits
-    from ldpstats.mechanisms import REGISTRY, mechanism
+    from ldpstats.mechanisms import mechanism, registered_mechanisms
 
     if every == (name is not None):
         raise LdpstatsError("a name and --all" if name else "neither a name nor --all", "one of the two")
-    kinds = REGISTRY if every else (type(mechanism(str(name), k=k, epsilon=epsilon)),)
+    kinds = registered_mechanisms() if every else (type(mechanism(str(name), k=k, epsilon=epsilon)),)
     each = 1 - (1 - confidence) / len(kinds)
     if settings is not None:
         walks = (audits(kind, settings, k, epsilon, n, each, seed) for kind in kinds)

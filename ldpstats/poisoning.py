@@ -11,7 +11,7 @@ import pandas as pd
 
 from ldpstats.arrays import at_least, integers_below, significance
 from ldpstats.mechanisms import Mechanism, mechanism
-from ldpstats.mechanisms.registry import REGISTRY
+from ldpstats.mechanisms.registry import registered_mechanisms
 from ldpstats.presentation import summary_of_facts
 from ldpstats.saving import Saveable
 
@@ -156,7 +156,7 @@ def poisoning_table(k: int = 16, epsilon: float = 1.0, share: float = 0.05) -> p
     hr    0.11           3.16
     grr   0.49           9.73
     """
-    kinds = [mechanism(kind.name, k=kind.only_k or k, epsilon=epsilon) for kind in REGISTRY]
+    kinds = [mechanism(kind.name, k=kind.only_k or k, epsilon=epsilon) for kind in registered_mechanisms()]
     found = [poisoning(one, share) for one in kinds]
     rows = [
         {

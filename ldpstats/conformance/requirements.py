@@ -66,7 +66,8 @@ def level_is_close(mechanism: Mechanism) -> None:
     require(strict <= mechanism.epsilon, f"{mechanism}: the strict level {strict} is above the one asked for")
     near = strict > mechanism.epsilon - 1e-9
     wasted = f"{mechanism}: the level {strict} wastes budget without a reason"
-    if type(mechanism).slack_reason is not Mechanism.slack_reason:
+    shared = Mechanism.slack_reason.__get__(mechanism)
+    if mechanism.slack_reason != shared:
         require(near or bool(mechanism.slack_reason), wasted)
         return
     # the grid of 2^-64 is the only excuse that all mechanisms share, and this is what it costs at most

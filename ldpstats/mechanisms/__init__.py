@@ -14,7 +14,15 @@ from ldpstats.mechanisms.memo import Memo
 from ldpstats.mechanisms.open_alphabet import OpenRAPPOR, OpenRR
 from ldpstats.mechanisms.random_projection import SHist
 from ldpstats.mechanisms.rappor import RAPPOR
-from ldpstats.mechanisms.registry import REGISTRY, best_name, mechanism, mechanisms, recommend
+from ldpstats.mechanisms.registry import (
+    REGISTRY,
+    best_name,
+    mechanism,
+    mechanisms,
+    recommend,
+    register_mechanism,
+    registered_mechanisms,
+)
 from ldpstats.mechanisms.sketch import CMS, HCMS
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.truth_or_fake import FakeResponse, fake_numerators, least_fake
@@ -68,4 +76,6 @@ __all__ = [
     "mechanism",
     "mechanisms",
     "recommend",
+    "register_mechanism",
+    "registered_mechanisms",
 ]

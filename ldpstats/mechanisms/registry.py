@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any
+from inspect import isabstract
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -59,10 +60,59 @@ REGISTRY: tuple[type[Mechanism], ...] = (
     LOLH,
     DBitFlipPM,
 )
+"""The package's own mechanisms."""
+
+_registered: tuple[type[Mechanism], ...] = ()
+_RESERVED = "auto"
+"""What protocols call the mechanism that `recommend` puts first."""
+
+AnyMechanism = TypeVar("AnyMechanism", bound=type[Mechanism])
 
 
 _AS_EXACT = 0.01
 """Variances that differ by a smaller share are as good as equal: 1 % more respondents make up for it."""
+
+
+def registered_mechanisms() -> tuple[type[Mechanism], ...]:
+    """Return the classes of all mechanisms: the package's own, and then those that were registered."""
+    return REGISTRY + _registered
+
+
+def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
+    """Let a mechanism be found by its name and its aliases: by `mechanism`, `recommend`, protocols and audits.
+
+    It lasts as long as the process; whoever reads a protocol that names the mechanism registers it first. Names
+    stand for one mechanism only, so that a taken one is refused. Registering a class twice changes nothing.
+
+    Parameters
+    ----------
+    kind : class
+        A dataclass derived from `Mechanism`, with the fields `k` and `epsilon`; `ldpstats.conformance.certify` says
+        whether it does what it claims. It is returned, so that this serves as a decorator.
+
+    Examples
+    --------
+    >>> register_mechanism(GRR) is GRR
+    True
+    """
+    global _registered  # noqa: PLW0603  # the one thing that registering changes
+    derived = isinstance(kind, type) and Mechanism in kind.__mro__
+    if not derived or not hasattr(kind, "__dataclass_params__") or isabstract(kind):
+        raise LdpstatsError(
+            f"{shortened(kind)} as a mechanism", "a dataclass derived from Mechanism that supplies all abstract members"
+        )
+    missing = {"k", "epsilon"} - {one.name for one in fields(kind)}
+    if missing:
+        raise LdpstatsError(f"{kind.__name__} without {one_line(sorted(missing))}", "the fields k and epsilon")
+    if kind not in registered_mechanisms():
+        names = (kind.name, *kind.aliases)
+        taken = {_RESERVED, *(name for one in registered_mechanisms() for name in (one.name, *one.aliases))}
+        if any(not name or name != name.strip().lower() or name in taken for name in names):
+            raise LdpstatsError(
+                f"the names {one_line(list(names))} of {kind.__name__}", "names in lower case that no other has"
+            )
+        _registered += (kind,)
+    return kind
 
 
 def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
@@ -74,7 +124,8 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
     GRR(k=3, epsilon=1.0)
     """
     wanted = str(name).strip().lower()
-    for kind in REGISTRY:
+    kinds = registered_mechanisms()
+    for kind in kinds:
         if wanted == kind.name or wanted in kind.aliases:
             try:
                 return kind(k=k, epsilon=epsilon, **options)  # type: ignore[call-arg]  # every kind is such a dataclass
@@ -85,7 +136,7 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
                 ) from error
     raise LdpstatsError(
         f"the mechanism {shortened(name)}",
-        one_line([kind.name for kind in REGISTRY], len(REGISTRY)),
+        one_line([kind.name for kind in kinds], len(kinds)),
         "See ldpstats.mechanisms() for what they are also known as.",
     )
 
@@ -107,7 +158,7 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
     oue      4      4.12
     """
     rows = []
-    for kind in REGISTRY:
+    for kind in registered_mechanisms():
         values = kind.only_k or k
         found = _Figures.of(kind, values, epsilon)
         rows.append(
@@ -159,7 +210,7 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
     ['ss', 'least variance']
     """
     respondents = at_least(n, 1, "n")
-    kinds = [kind for kind in REGISTRY if kind.purpose == "one answer" and kind.only_k in (None, k)]
+    kinds = [kind for kind in registered_mechanisms() if kind.purpose == "one answer" and kind.only_k in (None, k)]
     figures = [_Figures.of(kind, k, epsilon) for kind in kinds]
     ranked = pd.DataFrame(
         {
@@ -181,9 +232,13 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
     return ranked
 
 
-@lru_cache(maxsize=1024)
 def best_name(k: int, epsilon: float) -> str:
     """Return the name of the mechanism that `recommend` puts first."""
+    return _best_name(k, epsilon, registered_mechanisms())
+
+
+@lru_cache(maxsize=1024)
+def _best_name(k: int, epsilon: float, _kinds: tuple[type[Mechanism], ...]) -> str:
     return str(recommend(k, epsilon)["name"].iloc[0])
 
 
