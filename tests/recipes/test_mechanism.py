@@ -14,15 +14,21 @@ from scipy.linalg import hadamard
 
 import ldpstats as ldp
 from ldpstats.arrays import BoolArray
-from ldpstats.blocks import Block
 from ldpstats.conformance import CHECKS
-from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, exp_below, numerator_at_most
-from ldpstats.mechanisms import Mechanism, ReportFormat
-from ldpstats.noise import DenseChannel, MultinomialNoise
-from ldpstats.questions import Question
-from ldpstats.randomness import Draws
-from ldpstats.tables import Table
+from ldpstats.extend import (
+    GRID,
+    Block,
+    DenseChannel,
+    Draws,
+    LdpstatsError,
+    Mechanism,
+    MultinomialNoise,
+    Question,
+    ReportFormat,
+    Table,
+    exp_below,
+    numerator_at_most,
+)
 
 
 @lru_cache

@@ -1,0 +1,70 @@
+"""Extension types: what mechanisms, protocols, hypotheses, estimators and saved classes of your own are made of.
+
+ARCHITECTURE.md has a recipe for each of them, and `tests/recipes` follows it from outside the package.
+"""
+
+from ldpstats.blocks import Block
+from ldpstats.conformance import certify
+from ldpstats.consistency import RECONSTRUCTION_METHODS, ReconstructionMethod, from_marginals
+from ldpstats.errors import DomainError, LdpstatsError, NotIdentifiedError, ReportError
+from ldpstats.estimation import METHODS, TABLE_METHODS, Estimate, TableMethod
+from ldpstats.grid import GRID, exp_below, numerator_at_least, numerator_at_most
+from ldpstats.inference import (
+    Hypothesis,
+    LinearSubspace,
+    LogLinear,
+    NullModel,
+    ProductOfConditionals,
+    null_model_test,
+)
+from ldpstats.mechanisms import Mechanism, ReportFormat, Reports
+from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SupportNoise, Tally, TruthOrFake
+from ldpstats.presentation import axes_to_draw_on, summary_of_facts, summary_of_figures
+from ldpstats.questions import Question
+from ldpstats.randomness import Draws
+from ldpstats.registered import register
+from ldpstats.saving import Saveable
+from ldpstats.tables import Table
+
+__all__ = [
+    "GRID",
+    "METHODS",
+    "RECONSTRUCTION_METHODS",
+    "TABLE_METHODS",
+    "Block",
+    "DenseChannel",
+    "DomainError",
+    "Draws",
+    "Estimate",
+    "Hypothesis",
+    "LdpstatsError",
+    "LinearSubspace",
+    "LogLinear",
+    "Mechanism",
+    "MultinomialNoise",
+    "NoiseModel",
+    "NotIdentifiedError",
+    "NullModel",
+    "ProductOfConditionals",
+    "Question",
+    "ReconstructionMethod",
+    "ReportError",
+    "ReportFormat",
+    "Reports",
+    "Saveable",
+    "SupportNoise",
+    "Table",
+    "TableMethod",
+    "Tally",
+    "TruthOrFake",
+    "axes_to_draw_on",
+    "certify",
+    "exp_below",
+    "from_marginals",
+    "null_model_test",
+    "numerator_at_least",
+    "numerator_at_most",
+    "register",
+    "summary_of_facts",
+    "summary_of_figures",
+]

@@ -1,0 +1,110 @@
+"""The shape of the package: names that mean one thing, shallow classes, documented parameters, tests in their place."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ldpstats as ldp
+
+ROOT = Path(__file__).parents[2]
+MODULES = {
+    info.name: importlib.import_module(info.name)
+    for info in pkgutil.walk_packages(ldp.__path__, "ldpstats.")
+    if not info.name.endswith("__main__")
+}
+CLASSES = {
+    value
+    for name, module in MODULES.items()
+    for value in vars(module).values()
+    if inspect.isclass(value) and value.__module__ == name
+}
+DEEPEST = 3
+"""A mechanism, the family whose Protocol it shares, and what every mechanism is."""
+POETRY = re.compile(r"hangs? together|c[ao]me to rest|at rest\b|cautious", flags=re.IGNORECASE)
+
+
+def repeated(names: Any) -> set[str]:
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
+def exported() -> dict[str, Any]:
+    """Return everything that a package of ours exports, by its full name."""
+    packages = [ldp, *(module for module in MODULES.values() if hasattr(module, "__all__"))]
+    found = [getattr(package, name) for package in packages for name in package.__all__]
+    return {
+        f"{one.__module__}.{one.__qualname__}": one for one in found if inspect.isclass(one) or inspect.isfunction(one)
+    }
+
+
+def unnamed_parameters(function: Any) -> list[str]:
+    """Return the parameters that the Parameters section of a docstring does not name."""
+    names = [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+    section = re.search(
+        r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", inspect.getdoc(function) or "", flags=re.DOTALL | re.MULTILINE
+    )
+    lines = section[1].splitlines() if section else []
+    said = {name.strip(" *") for line in lines if line[:1].strip() for name in line.split(" :")[0].split(",")}
+    return [name for name in names if name not in said]
+
+
+def test_no_two_modules_and_no_two_classes_share_a_name() -> None:
+    assert not repeated(name.rpartition(".")[2] for name in MODULES)
+    assert not repeated(one.__name__ for one in CLASSES)
+
+
+def test_no_class_stands_deep() -> None:
+    depths = {
+        one.__qualname__: sum(base.__module__.startswith("ldpstats") for base in one.__mro__)
+        for one in CLASSES
+        if not issubclass(one, Exception)
+    }
+    assert not {name: depth for name, depth in depths.items() if depth > DEEPEST}
+
+
+def test_every_module_says_its_subject_in_one_line() -> None:
+    lines = {name: (module.__doc__ or "").partition("\n")[0] for name, module in MODULES.items()}
+    assert not [name for name, line in lines.items() if not line.endswith(".") or len(line) < 20]
+    assert not repeated(lines.values())
+
+
+def test_every_exported_function_names_its_parameters() -> None:
+    assert not {
+        name: missing
+        for name, one in exported().items()
+        if inspect.isfunction(one) and (missing := unnamed_parameters(one))
+    }
+
+
+def test_methods_of_what_users_hold_name_their_parameters() -> None:
+    assert not {
+        f"{one.__name__}.{name}": missing
+        for one in map(ldp.__getattr__, ldp.__all__)
+        if inspect.isclass(one)
+        for name, method in inspect.getmembers(one, inspect.isroutine)
+        if not name.startswith("_") and (getattr(method, "__module__", None) or "").startswith("ldpstats")
+        if (missing := unnamed_parameters(method))
+    }
+
+
+@pytest.mark.parametrize("folder", ["ldpstats", "vignettes"])
+def test_words_are_those_that_statisticians_search_for(folder: str) -> None:
+    files = [path for path in (ROOT / folder).rglob("*.*") if path.suffix in (".py", ".md")]
+    assert not [f"{path.name}: {found[0]}" for path in files for found in POETRY.finditer(path.read_text("utf-8"))]
+
+
+def test_every_test_stands_where_what_it_tests_stands() -> None:
+    strays = []
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        place = path.relative_to(ROOT / "tests").parent
+        home = ROOT / "benchmarks" if place.parts[:1] == ("benchmarks",) else ROOT / "ldpstats" / place
+        if place.parts[:1] != ("journeys",) and not (home / path.name.removeprefix("test_")).exists():
+            strays.append(str(path.relative_to(ROOT)))
+    assert not strays
