@@ -17,7 +17,7 @@ from ldpstats.inference import (
     ProductOfConditionals,
     null_model_test,
 )
-from ldpstats.mechanisms import Mechanism, ReportFormat, Reports
+from ldpstats.mechanisms import Mechanism, ReportFormat, Reports, register_mechanism
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SupportNoise, Tally, TruthOrFake
 from ldpstats.presentation import axes_to_draw_on, summary_of_facts, summary_of_figures
 from ldpstats.questions import Question
@@ -65,6 +65,7 @@ __all__ = [
     "numerator_at_least",
     "numerator_at_most",
     "register",
+    "register_mechanism",
     "summary_of_facts",
     "summary_of_figures",
 ]
