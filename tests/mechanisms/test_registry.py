@@ -76,7 +76,7 @@ class Rotation(Mechanism):
 
 @dataclass(frozen=True, slots=True)
 class OneBit(Rotation):
-    """The same, with a report of one bit, as it says: by what `recommend` compares, the best of all that are as exact."""
+    """The same, with a report of one bit, as it says: what `recommend` ranks best of all that are as exact."""
 
     name: ClassVar[str] = "one bit"
     aliases: ClassVar[tuple[str, ...]] = ()
