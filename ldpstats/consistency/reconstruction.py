@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 
 from ldpstats.arrays import at_least
-from ldpstats.consistency.graphical import joining
 from ldpstats.consistency.marginals import as_collected
 from ldpstats.consistency.reconstruction_methods import RECONSTRUCTION_METHODS
+from ldpstats.consistency.relevant_marginals import joining
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import Estimate, pvalue_in_words, refuse_empty

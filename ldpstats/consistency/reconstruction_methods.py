@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
 from ldpstats.consistency.channels_em import joint_blocks, most_likely_even
-from ldpstats.consistency.graphical import fit_maximum_entropy, relevant_marginals, weighed_together
 from ldpstats.consistency.joint import fitted_joint, within
 from ldpstats.consistency.marginals import Attributes, Marginal, places
-from ldpstats.consistency.profile import ProfileLimits
+from ldpstats.consistency.maximum_entropy import fit_maximum_entropy, weighed_together
+from ldpstats.consistency.profile_limits import ProfileLimits
 from ldpstats.consistency.redrawn import redrawn_estimates
 from ldpstats.consistency.refits import least_violating_refits, shortest_refits
+from ldpstats.consistency.relevant_marginals import relevant_marginals
 from ldpstats.consistency.shrinkage import shrunken_joint, shrunken_refits
 from ldpstats.consistency.violation import GAMMA, absolute_share
 from ldpstats.domain import Domain

@@ -2,6 +2,7 @@
 
 from ldpstats.estimation.channel_fit import LEVEL, ChannelFit, channel_fit, tally_fit
 from ldpstats.estimation.component_tests import ComponentTest, repeated_functions, report_sizes
+from ldpstats.estimation.em import Fitted
 from ldpstats.estimation.estimate import (
     ASSUMED,
     Estimate,
@@ -12,25 +13,17 @@ from ldpstats.estimation.estimate import (
     pvalue_in_words,
     refuse_empty,
 )
-from ldpstats.estimation.likelihood import (
-    Fitted,
-    expectation_maximization,
-    iterative_bayesian_update,
-    mixture_em,
-    most_likely,
-)
+from ldpstats.estimation.least_squares import generalized_least_squares, maximum_likelihood
+from ldpstats.estimation.likelihood import expectation_maximization, iterative_bayesian_update, mixture_em, most_likely
 from ldpstats.estimation.measured import Measured, measured_by, steadied
 from ldpstats.estimation.methods import METHODS, ProcessedEstimate, known_method, processed
 from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance
-from ldpstats.estimation.several import (
-    TABLE_METHODS,
-    TableMethod,
+from ldpstats.estimation.table_methods import TABLE_METHODS, TableMethod
+from ldpstats.estimation.unbiased_estimates import (
     closed_form,
     full_blocks,
-    generalized_least_squares,
     last_two,
-    maximum_likelihood,
     two_blocks,
     unbiased,
     unbiased_weights,

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
 from ldpstats.estimation.block_stack import BlockLike
-from ldpstats.estimation.component_tests import AsymptoticTest, ComponentTest, ConstrainedFit, shares, totals
+from ldpstats.estimation.component_tests import AsymptoticTest, ComponentTest, shares, totals
+from ldpstats.estimation.constrained_fit import ConstrainedFit
 from ldpstats.estimation.estimate import pvalue_in_words
 from ldpstats.noise import Information, Tally
 from ldpstats.presentation import summary_of_figures

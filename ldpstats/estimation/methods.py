@@ -13,8 +13,9 @@ import pandas as pd
 
 from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.estimation.em import Fitted
 from ldpstats.estimation.estimate import Estimate
-from ldpstats.estimation.likelihood import Fitted, expectation_maximization, iterative_bayesian_update, krr_mle
+from ldpstats.estimation.likelihood import expectation_maximization, iterative_bayesian_update, krr_mle
 from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance, PostProcessing
 from ldpstats.noise import MultinomialNoise, SupportNoise, Tally, TruthOrFake
 from ldpstats.privacy import PrivacyStatement

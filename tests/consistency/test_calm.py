@@ -12,8 +12,8 @@ import pytest
 
 from ldpstats import Domain, LdpstatsError
 from ldpstats.consistency.calm import DesignProblem, calm_views, covering_groups
-from ldpstats.consistency.graphical import fit_maximum_entropy
 from ldpstats.consistency.marginals import marginals_of
+from ldpstats.consistency.maximum_entropy import fit_maximum_entropy
 from ldpstats.mechanisms import best_name, mechanism
 from ldpstats.views import views
 

@@ -13,9 +13,11 @@ import pytest
 
 from ldpstats import Domain, LdpstatsError, NotIdentifiedError, SampledGroups
 from ldpstats.arrays import FloatArray
-from ldpstats.consistency.graphical import fit_maximum_entropy, relevant_marginals
-from ldpstats.consistency.junction_tree import JunctionTree, LogLinearTerms, cells_from_means
+from ldpstats.consistency.junction_tree import JunctionTree
+from ldpstats.consistency.log_linear_terms import LogLinearTerms, cells_from_means
 from ldpstats.consistency.marginals import Attributes, Marginal, marginals_of
+from ldpstats.consistency.maximum_entropy import fit_maximum_entropy
+from ldpstats.consistency.relevant_marginals import relevant_marginals
 from ldpstats.datasets import network
 
 SIZES = {"a": 3, "b": 2, "c": 2, "d": 3, "e": 2}

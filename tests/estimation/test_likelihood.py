@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.estimation.likelihood import (
-    expectation_maximization,
-    iterative_bayesian_update,
-    krr_mle,
-    mixture_em,
-)
+from ldpstats.estimation.likelihood import expectation_maximization, iterative_bayesian_update, krr_mle, mixture_em
 from ldpstats.noise import DenseChannel, MultinomialNoise, SupportNoise, TruthOrFake
 
 Array = NDArray[np.float64]

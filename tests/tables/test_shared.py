@@ -17,8 +17,8 @@ from scipy.stats import chi2
 import ldpstats as ldp
 from ldpstats import Domain, LdpstatsError, NotIdentifiedError, Table, TableSet
 from ldpstats.consistency.agreement import AgreeingFit, shared_quantities
-from ldpstats.consistency.graphical import fit_maximum_entropy
 from ldpstats.consistency.marginals import Marginal, marginals_of
+from ldpstats.consistency.maximum_entropy import fit_maximum_entropy
 from ldpstats.noise import Tally
 from ldpstats.parts import Parts
 from ldpstats.tables.pooled import pooled_measured

@@ -1,18 +1,15 @@
-"""One table from several blocks of reports: unbiased, by least squares, most likely, or as the RRBA paper has it."""
+"""Unbiased estimates from several blocks: inverted, pooled, in closed form for adaptive fakes, or of the last two."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
 from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.estimation.block_stack import BlockLike, BlockT, TruthOrFakeStack, is_truth_or_fake, stacked
+from ldpstats.estimation.block_stack import BlockLike, BlockT, TruthOrFakeStack, is_truth_or_fake
 from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom
-from ldpstats.estimation.likelihood import most_likely
 from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.rare import OwnReports
 
@@ -39,7 +36,7 @@ def unbiased(blocks: Sequence[BlockLike]) -> Estimate:
     if all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks):
         stack = TruthOrFakeStack.of(blocks)
         return _pooled_truths(stack, stack.truth)
-    pooling, n = LinearPooling(blocks), _reports(blocks)
+    pooling, n = LinearPooling(blocks), sum(block.n for block in blocks)
     estimate = pooling.estimate([block.tally.counts for block in blocks])
     return Estimate(estimate, over_degrees_of_freedom(n * pooling.covariance(estimate), n), n)
 
@@ -69,68 +66,6 @@ def unbiased_weights(blocks: Sequence[BlockLike]) -> list[FloatArray]:
         shares = (told / (told * stack.truth).sum()).ravel()
         return [share * np.eye(own.size)[own] for share, own in zip(shares, cells, strict=True)]
     return LinearPooling(blocks).operators
-
-
-def generalized_least_squares(blocks: Sequence[BlockLike]) -> Estimate:
-    """Weigh every block by the inverse covariance of its reports, as estimated; frequencies sum to one.
-
-    The covariances are those at a first, unbiased estimate; given them, one solution is exact:
-    π = π₀ + M⁻ s with the score s and the information M of all blocks at π₀, inverted over the contrasts.
-    For truth-or-fake blocks, with the distribution μ_b of the reports of block b,
-
-        π_v = (Σ_b w_bv π̂_bv − λ) / Σ_b w_bv,    w_bv = n_b p_b² / μ_bv,
-
-    where π̂_b inverts block b and λ makes the sum one. These weights are the full multinomial covariance;
-    n_b p_b² / (μ_bv (1 − μ_bv)), its diagonal alone, would not use that the counts of a block have a known sum.
-    As the weights are estimated, the result has a bias of smaller order than its standard error. It may be negative.
-
-    The covariance is M⁻ times n / (n - 1): what an inversion divides by, so that one block gives the same.
-
-    Examples
-    --------
-    >>> from ldpstats.blocks import Block
-    >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
-    >>> from ldpstats.questions import Question
-    >>> asked, rough = Question(("letter",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
-    >>> exact = MultinomialNoise(TruthOrFake(1.0, (0.5, 0.5)))
-    >>> both = [Block(asked, Tally(rough, [60, 40], 100)), Block(asked, Tally(exact, [50, 50], 100))]
-    >>> generalized_least_squares(both).estimate.round(2)
-    array([0.54, 0.46])
-    """
-    n = _reports(blocks)
-    start = above_zero(LinearPooling(blocks).estimate([block.tally.counts for block in blocks]), n)
-    score, information = total_score(blocks, start)
-    inverse = _inverse_on_contrasts(information)
-    return Estimate(start + inverse @ score, over_degrees_of_freedom(n * inverse, n), n)
-
-
-def maximum_likelihood(blocks: Sequence[BlockLike]) -> Estimate:
-    """Find the proper frequencies under which the reports of all blocks together are most likely.
-
-    The covariance is the inverse of the expected information over the contrasts, times n / (n - 1) like every
-    other. It describes the estimate where all frequencies are well above zero. Where some are estimated as zero or
-    nearly so it is an approximation only: there the estimate is biased, and its errors are not normal.
-
-    Examples
-    --------
-    >>> from ldpstats.blocks import Block
-    >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
-    >>> from ldpstats.questions import Question
-    >>> noise = MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
-    >>> block = Block(Question(("letter",), (2,), (0, 1)), Tally(noise, [4, 0], 4))
-    >>> unbiased([block]).estimate, maximum_likelihood([block]).estimate.round(6)
-    (array([ 1.5, -0.5]), array([1., 0.]))
-    """
-    n, fitted = _reports(blocks), most_likely(blocks)
-    LinearPooling(blocks)  # refuses blocks that leave a contrast open, of which many frequencies were most likely
-    if not fitted.converged:
-        warnings.warn(
-            f"after {fitted.iterations} iterations the log-likelihood may still rise by {n * fitted.gap:.2g}",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    _, information = total_score(blocks, above_zero(fitted.frequencies, n))
-    return Estimate(fitted.frequencies, over_degrees_of_freedom(n * _inverse_on_contrasts(information), n), n)
 
 
 def closed_form(blocks: Sequence[BlockLike]) -> Estimate:
@@ -223,44 +158,10 @@ def last_two(blocks: Sequence[BlockT]) -> Sequence[BlockT]:
     return (full_blocks(blocks) if len(blocks) > 2 else blocks)[-2:]
 
 
-@dataclass(frozen=True, slots=True)
-class TableMethod:
-    """How a table may be estimated, and what readers of the estimate must know."""
-
-    estimated: Callable[[Sequence[BlockLike]], Estimate]
-    words: str
-
-
-TABLE_METHODS: dict[str, TableMethod] = {
-    "unbiased": TableMethod(unbiased, "Unbiased estimates: cells may be negative when the noise exceeds them."),
-    "gls": TableMethod(
-        generalized_least_squares,
-        "Generalized least squares (gls), with estimated weights: cells may be negative when the noise exceeds them, "
-        "and intervals of rare ones are rough.",
-    ),
-    "mle": TableMethod(
-        maximum_likelihood,
-        "Maximum likelihood (mle): proper proportions; near zero they are biased, and their intervals rough.",
-    ),
-    "closed form": TableMethod(
-        closed_form,
-        "Unbiased estimates (closed form over all blocks): cells may be negative when the noise exceeds them.",
-    ),
-    "two blocks": TableMethod(
-        two_blocks,
-        "Unbiased estimates (average of the last two blocks; does not converge): cells may be negative.",
-    ),
-}
-
-
 def _inverted(block: BlockLike) -> Estimate:
     """Invert a block that has an answer of its own for every cell."""
     answers = invert(block.tally)
     return answers if block.question.is_identity else answers.in_order(np.asarray(block.question.classes))
-
-
-def _reports(blocks: Sequence[BlockLike]) -> int:
-    return sum(block.n for block in blocks)
 
 
 def _about_the_cells(blocks: Sequence[BlockLike], method: str) -> TruthOrFakeStack:
@@ -271,41 +172,3 @@ def _about_the_cells(blocks: Sequence[BlockLike], method: str) -> TruthOrFakeSta
             "'gls' and 'unbiased' take any blocks.",
         )
     return TruthOrFakeStack.of(blocks)
-
-
-def above_zero(frequencies: FloatArray, n: int) -> FloatArray:
-    """Cut frequencies at half a respondent and make them sum to one.
-
-    A block that never fakes an answer would have no variance there at a frequency of zero, hence infinite weight;
-    at half a respondent it weighs much, but other blocks still count.
-    """
-    cut = np.maximum(frequencies, 1 / (2 * n))
-    positive: FloatArray = cut / cut.sum()
-    return positive
-
-
-def total_score(blocks: Sequence[BlockLike], frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the score of the cells, up to a multiple of ones, and its information over all blocks."""
-    stacks, others = stacked(blocks)
-    score, information = np.zeros_like(frequencies), np.zeros((frequencies.size, frequencies.size))
-    for stack in stacks:
-        more, added = stack.score(frequencies)
-        score, information = score + more, information + added
-    for block in others:
-        more, low_rank = block.score(frequencies, block.tally.counts)
-        score, information = score + more, information + low_rank.dense()
-    return score, information
-
-
-def _inverse_on_contrasts(information: FloatArray) -> FloatArray:
-    """Invert an information matrix over the vectors that sum to zero; along the ones it tells nothing.
-
-    This is the leading part of the inverse of the matrix, bordered by ones: the equations of a minimum whose
-    variables have a given sum. Scaling the diagonal to one first keeps digits where some cells are rare.
-    """
-    scale = 1 / np.sqrt(np.diagonal(information))
-    border = scale / np.linalg.norm(scale)
-    bordered = np.block([[information * np.outer(scale, scale), border[:, None]], [border, np.zeros(1)]])
-    inverse = np.linalg.inv(bordered)[:-1, :-1] * np.outer(scale, scale)
-    symmetric: FloatArray = (inverse + inverse.T) / 2
-    return symmetric

@@ -14,10 +14,9 @@ from scipy.stats import binom
 
 from ldpstats import GRR, OUE, SS, Domain, SampledGroups, mechanism
 from ldpstats.arrays import FloatArray
-from ldpstats.consistency import graphical
-from ldpstats.consistency.graphical import MaximumEntropy, fit_maximum_entropy, weighed_together
 from ldpstats.consistency.marginals import Attributes, Marginal, marginals_of, rise_of_variance
-from ldpstats.consistency.profile import ProfileLimits
+from ldpstats.consistency.maximum_entropy import MaximumEntropy, fit_maximum_entropy, weighed_together
+from ldpstats.consistency.profile_limits import ProfileLimits
 from ldpstats.consistency.reconstruction import reconstruct
 
 Z = 1.959963984540054
@@ -169,11 +168,11 @@ def test_limits_of_sums_are_those_of_the_table_of_sums() -> None:
     assert np.array_equal(found.summed(turned, 12).limits(0.05), found.limits(0.05)[::-1])
 
 
-def test_a_fit_that_does_not_come_to_rest_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphical, "_MOST_STEPS", 1)
+def test_a_fit_that_does_not_converge_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldpstats.consistency.dual_newton._MOST_STEPS", 1)
     found = limits_of(measured({"a": 2, "b": 2, "c": 2}, 1e-4, 1, 2.5), ("a", "b", "c"))
     assert not found.profile.model.converged
-    assert found.kind == "none, as the fit did not come to rest"
+    assert found.kind == "none, as the fit did not converge"
     assert found.limits(0.05).tolist() == [[0.0, 1.0]] * 8
     assert np.all(found.std_err > 0.25)
 

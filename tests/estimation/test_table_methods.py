@@ -27,7 +27,7 @@ from ldpstats import (
 )
 from ldpstats.blocks import Block
 from ldpstats.envelope import sealed
-from ldpstats.estimation import TABLE_METHODS, Estimate, expectation_maximization, invert, most_likely, several
+from ldpstats.estimation import TABLE_METHODS, Estimate, expectation_maximization, invert, most_likely, two_blocks
 from ldpstats.estimation.likelihood import krr_mle
 from ldpstats.mechanisms import REGISTRY, Mechanism
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, Tally, TruthOrFake
@@ -346,7 +346,7 @@ def test_a_dense_channel_alone_is_fitted_as_by_expectation_maximization() -> Non
 
 
 def test_an_iteration_that_ends_early_warns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(several, "most_likely", partial(most_likely, iterations=1))
+    monkeypatch.setattr("ldpstats.estimation.least_squares.most_likely", partial(most_likely, iterations=1))
     with pytest.warns(RuntimeWarning, match="after 1 iterations the log-likelihood may still rise by"):
         estimated("mle", LIKELY["coarsened"])
 
@@ -551,8 +551,8 @@ def adaptive_collections(size: int) -> tuple[NDArray[np.int64], Array]:
 def test_two_blocks_leave_out_a_last_block_that_is_still_open() -> None:
     full = [asked(faked(0.5, 0.5, 0.5), counts, 8) for counts in ([8, 0], [5, 3], [4, 4])]
     still_open = asked(faked(0.5, 0.75, 0.25), [2, 0], 2)
-    assert np.array_equal(several.two_blocks([*full, still_open]).estimate, several.two_blocks(full).estimate)
-    assert several.two_blocks([full[0], still_open]).n == 10  # there are no others
+    assert np.array_equal(two_blocks([*full, still_open]).estimate, two_blocks(full).estimate)
+    assert two_blocks([full[0], still_open]).n == 10  # there are no others
 
 
 def test_two_blocks_of_thirty_two_have_sixteen_times_the_error() -> None:

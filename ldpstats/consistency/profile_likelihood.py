@@ -1,4 +1,4 @@
-"""Profile limits: intervals for cells of a graphical model that hold where cells are nearly empty, too."""
+"""Profile likelihood of a cell of a graphical model: the least misfit for each value of its probability."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, FloatArray, IntArray
-from ldpstats.consistency.graphical import LogLinearPoint, MaximumEntropy, with_entropy
-from ldpstats.consistency.junction_tree import CellTermCovariance, LogLinearTerms, cells_from_means
+from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.consistency.dual_newton import LogLinearPoint, with_entropy
+from ldpstats.consistency.log_linear_terms import CellTermCovariance, LogLinearTerms, cells_from_means
 from ldpstats.consistency.marginals import Attributes, Marginal
+from ldpstats.consistency.maximum_entropy import MaximumEntropy
 from ldpstats.noise import solve_or_shortest
 
 FAR = 5
 """A cell so many standard errors away from zero and from one gets normal limits."""
-
-_USUAL = 0.05
 # what entropy counts for beside the misfit: as much as the reports of so few respondents, which keeps cells positive
 _ENTROPY = 0.05
 # so many standard errors of measured cells: what all cells are lifted by to be well above zero, and what a cell is
@@ -38,104 +36,7 @@ _NOTHING = 1e-6
 _RIDGE = 1e-12
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ProfileLimits:
-    """Intervals for cells of a model, or for sums of them: the values that the estimates do not contradict.
-
-    A distribution's misfit is the squared distance of the means of its terms from their unbiased estimates, in the
-    covariance of these. The interval of a cell holds its probabilities in all distributions of the model whose misfit
-    exceeds the least one by no more than the squared normal quantile: it inverts the likelihood-ratio test of normal
-    estimates. No cell of these distributions is negative, so that the limits of a cell that is estimated as zero allow
-    for all that the estimates of other cells leave for it, and no more.
-
-    Where hardly any report came from a cell its estimated variance is too small. For upper limits the variances of all
-    measured cells are therefore those that they had at the limit, as in Wilson's interval (1927).
-
-    A cell that is five standard errors away from zero and from one gets normal limits, by the delta method.
-
-    Parameters
-    ----------
-    profile : ProfileLikelihood
-        What the limits follow from.
-    of_cell : array, shape (cells,)
-        The sum that each cell of the profile's table belongs to.
-    size : int
-        The number of sums.
-
-    Examples
-    --------
-    >>> from ldpstats.consistency.graphical import fit_maximum_entropy
-    >>> noise = (np.eye(4) - 1 / 4) / 10000
-    >>> ab = Marginal(("a", "b"), (2, 2), np.array([0.5, -0.01, 0.2, 0.31]), noise, 10000)
-    >>> found = ProfileLimits.of(fit_maximum_entropy([ab]), [ab], ("a", "b"))
-    >>> found.limits(0.05).round(3)
-    array([[0.48 , 0.514],
-           [0.   , 0.01 ],
-           [0.18 , 0.214],
-           [0.29 , 0.324]])
-    """
-
-    profile: ProfileLikelihood
-    of_cell: IntArray
-    size: int
-
-    @classmethod
-    def of(cls, model: MaximumEntropy, marginals: Sequence[Marginal], attributes: Attributes) -> ProfileLimits:
-        """Return those of the cells of a table of some attributes of a model that was fitted to marginals."""
-        cells = math.prod(model.terms.tree.shape(attributes))
-        return cls(ProfileLikelihood(model, tuple(marginals), attributes), np.arange(cells), cells)
-
-    @property
-    def kind(self) -> str:
-        """Which cells have which limits."""
-        if not self.profile.is_settled:
-            return "none, as the fit did not come to rest"
-        far = _far(self._found(), self._delta())
-        if far.all():
-            return "normal, by the delta method"
-        mixed = f"; normal, by the delta method, {FAR} standard errors away from 0 and 1" if far.any() else ""
-        return f"profile likelihood{mixed}"
-
-    def limits(self, alpha: float) -> FloatArray:
-        """Return pointwise intervals, shape (cells, 2), which contain what the model says."""
-        if not self.profile.is_settled:
-            return np.tile([0.0, 1.0], (self.size, 1))
-        z = _quantile(alpha)
-        found, errors = self._found(), self._delta()
-        limits = np.stack([found - z * errors, found + z * errors], axis=-1)
-        for cell in np.flatnonzero(~_far(found, errors)):
-            low, high = self.profile.interval(self.of_cell == cell, z)
-            limits[cell] = min(low, found[cell]), max(high, found[cell])
-        return limits
-
-    @property
-    def std_err(self) -> FloatArray:
-        """The standard errors with which normal intervals of .95 would just contain these, whose longer side they have.
-
-        A cell that is estimated as zero has no other: by the delta method zero would be certain.
-        """
-        reach: FloatArray = np.abs(self.limits(_USUAL) - self._found()[:, np.newaxis]).max(axis=1)
-        return reach / _quantile(_USUAL)
-
-    def summed(self, of_cell: IntArray, size: int) -> ProfileLimits:
-        """Return those of sums, `of_cell` being the place of the sum that every one of these belongs to."""
-        return replace(self, of_cell=np.asarray(of_cell)[self.of_cell], size=size)
-
-    def _members(self) -> FloatArray:
-        return np.eye(self.size)[:, self.of_cell]
-
-    def _found(self) -> FloatArray:
-        return self._members() @ self.profile.model.marginal(self.profile.attributes)
-
-    def _delta(self) -> FloatArray:
-        return self.profile.std_err(self._members())
-
-
-def _quantile(alpha: float) -> float:
-    return -NormalDist().inv_cdf(alpha / 2)
-
-
-def _far(found: FloatArray, errors: FloatArray) -> BoolArray:
+def far_from_the_ends(found: FloatArray, errors: FloatArray) -> BoolArray:
     """Say which are so far from zero and from one that normal limits do."""
     far: BoolArray = np.minimum(found, 1 - found) >= FAR * errors
     return far
@@ -262,7 +163,7 @@ class ProfileLikelihood:
 
     def _is_inside(self, marginal: Marginal) -> bool:
         errors = np.sqrt(np.maximum(np.diagonal(marginal.covariance), 0))
-        return bool(np.all(_far(self.model.marginal(marginal.attributes), errors)))
+        return bool(np.all(far_from_the_ends(self.model.marginal(marginal.attributes), errors)))
 
     @cached_property
     def _operators(self) -> tuple[FloatArray, ...]:

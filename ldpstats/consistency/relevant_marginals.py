@@ -1,0 +1,137 @@
+"""Relevant marginals: those that bear upon a table, added up to attributes whose junction tree is affordable."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+
+from ldpstats.columns import listed
+from ldpstats.consistency.joint import within
+from ldpstats.consistency.marginals import Attributes, Marginal, refuse_untold
+from ldpstats.consistency.maximum_entropy import MOST_CELLS, MOST_TERMS, affordable_tree, sizes_of
+from ldpstats.errors import LdpstatsError, one_line
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RelevantMarginals:
+    """The marginals that bear upon a table; see `relevant_marginals`.
+
+    Parameters
+    ----------
+    marginals : tuple of Marginal
+        Added up to the attributes that are kept.
+    attributes : tuple of str
+        These attributes.
+    left_out : tuple of str
+        Attributes that hang together with the table, but were too many to be kept with it.
+    """
+
+    marginals: tuple[Marginal, ...]
+    attributes: Attributes
+    left_out: Attributes
+
+
+def relevant_marginals(
+    marginals: Iterable[Marginal], target: Iterable[str], most_cells: int = MOST_CELLS
+) -> RelevantMarginals:
+    """Choose the marginals that bear upon a table, and add them up to attributes that a junction tree can hold.
+
+    The first of these that is small enough:
+
+    1. Every attribute that hangs together with the target, directly or through others. Nothing is lost.
+    2. Without those that are in only one group, and so hang on the rest at one place; again and again. Marginals
+       that agree with each other lose nothing by that.
+    3. The target and, where it does not hang together in itself, the attributes on shortest paths between its parts.
+       What is lost is dependence within the target through the others, as far as no group shows it.
+
+    Whatever a group tells of the attributes that are kept is used: that of a kept attribute and another one tells how
+    frequent the categories of the first are. Marginals of the same attributes stay separate, each with its precision.
+
+    Parameters
+    ----------
+    marginals : iterable of Marginal
+    target : iterable of str
+        Each of these attributes is in at least one of the groups.
+    most_cells : int
+        How many cells the tables of all cliques may have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noise = np.eye(4) / 1000
+    >>> chain = [Marginal(pair, (2, 2), np.full(4, 0.25), noise, 100) for pair in [("a", "b"), ("b", "c"), ("c", "d")]]
+    >>> found = relevant_marginals(chain, ["a", "c"])
+    >>> found.attributes, found.left_out
+    (('a', 'b', 'c', 'd'), ())
+    >>> found = relevant_marginals(chain, ["a", "c"], most_cells=8)
+    >>> found.attributes, found.left_out, [one.attributes for one in found.marginals]
+    (('a', 'b', 'c'), ('d',), [('a', 'b'), ('b', 'c'), ('c',)])
+    """
+    given, wanted = list(marginals), listed(target)
+    groups, sizes = [one.attributes for one in given], sizes_of(given)
+    refuse_untold(wanted, groups)
+    connected = _connected(groups, wanted)
+    for kept in _ever_fewer(groups, wanted, connected):
+        parts = [tuple(name for name in kept if name in group) for group in groups]
+        if affordable_tree([part for part in parts if part], {name: sizes[name] for name in kept}, most_cells):
+            return RelevantMarginals(
+                tuple(within(given, kept)), kept, tuple(name for name in connected if name not in kept)
+            )
+    raise LdpstatsError(
+        f"a table of {one_line(wanted)}, for which any model is too large",
+        f"cliques of at most {most_cells:,} cells, and at most {MOST_TERMS:,} terms of the log-linear model",
+        "Ask for fewer attributes together.",
+    )
+
+
+def joining(groups: Sequence[Attributes], wanted: Attributes) -> Iterator[Attributes]:
+    """Yield attributes that join the wanted ones, with them: all that are no ends, then those on shortest paths."""
+    _, *fewer = _ever_fewer(groups, wanted, _connected(groups, wanted))
+    yield from fewer
+
+
+def _ever_fewer(groups: Sequence[Attributes], wanted: Attributes, connected: Attributes) -> Iterator[Attributes]:
+    """Yield the attributes that may be kept, the best choice first."""
+    yield connected
+    for keep in (_without_ends, _joined_by_paths):
+        kept = keep(groups, wanted)
+        yield tuple(name for name in connected if name in kept)
+
+
+def _connected(groups: Sequence[Attributes], wanted: Attributes) -> Attributes:
+    """Return all attributes that hang together with the wanted ones, in the order in which groups name them."""
+    reached = set(wanted)
+    while hanging := {name for group in groups if not reached.isdisjoint(group) for name in group} - reached:
+        reached |= hanging
+    return tuple(name for name in dict.fromkeys(chain.from_iterable(groups)) if name in reached)
+
+
+def _without_ends(groups: Sequence[Attributes], wanted: Attributes) -> set[str]:
+    """Leave out attributes in one group only, and groups within others, until there are none (Graham 1979)."""
+    left = {frozenset(group) for group in groups}
+    while True:
+        left = {one for one in left if not any(one < other for other in left)}
+        seen = Counter(chain.from_iterable(left))
+        ends = {name for name, times in seen.items() if times == 1}.difference(wanted)
+        if not ends:
+            return set(seen)
+        left = {one - ends for one in left}
+
+
+def _joined_by_paths(groups: Sequence[Attributes], wanted: Attributes) -> set[str]:
+    """Add the attributes on shortest paths between parts of the wanted ones, until all that can be is joined."""
+    import networkx as nx
+
+    graph: nx.Graph[str] = nx.Graph(pair for group in groups for pair in combinations(group, 2))
+    graph.add_nodes_from(wanted)
+    kept = list(wanted)
+    while True:
+        paths = []
+        for part in nx.connected_components(graph.subgraph(kept)):
+            from_part = nx.multi_source_dijkstra_path(graph, [name for name in kept if name in part])
+            paths += [from_part[name] for name in kept if name in from_part and name not in part]
+        if not paths:
+            return set(kept)
+        kept += min(paths, key=lambda path: (len(path), path))[1:-1]

@@ -1,0 +1,174 @@
+"""The EM algorithm, accelerated (SQUAREM), for frequencies whose reports are seen through a linear map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray, at_least
+from ldpstats.estimation.block_stack import BlockLike, TruthOrFakeStack
+from ldpstats.noise import MultinomialNoise, SupportNoise, TruthOrFake
+
+# what rounding alone can take from the log-likelihood of a report
+_ROUNDING = 1e-14
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """Frequencies found by iteration, and how far from the best they can be.
+
+    Parameters
+    ----------
+    frequencies : array, shape (cells,)
+        Nonnegative, summing to one.
+    log_likelihood : float
+        Of all the reports, without the terms that no frequency enters.
+    iterations : int
+        How many were made.
+    converged : bool
+        Whether they ended by their rule, and not because there were no more of them.
+    gap : float
+        At most so much higher is the log-likelihood per report of any other frequencies. It is the largest
+        derivative less one: the log-likelihood is concave, so it lies below its tangent, and the tangent
+        rises most towards a corner of the simplex.
+    """
+
+    frequencies: FloatArray
+    log_likelihood: float
+    iterations: int
+    converged: bool
+    gap: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportLikelihood:
+    """The shares of distinct reports among n, and the linear map from frequencies to their probabilities."""
+
+    n: float
+    shares: FloatArray
+    push: Callable[[FloatArray], FloatArray]
+    pull: Callable[[FloatArray], FloatArray]
+
+    def gradient(self, chances: FloatArray) -> FloatArray:
+        """Differentiate the log-likelihood per report; an EM step multiplies the frequencies by this."""
+        return self.pull(self.shares / chances)
+
+    def fitted(self, frequencies: FloatArray, iterations: int, converged: bool) -> Fitted:
+        """Sum up where an iteration ended."""
+        chances = self.push(frequencies)
+        gap = float(self.gradient(chances).max()) - 1
+        return Fitted(frequencies, self.n * float(self.shares @ np.log(chances)), iterations, converged, gap)
+
+
+def seen_through(noise: MultinomialNoise | SupportNoise, often: NDArray[Any]) -> ReportLikelihood:
+    """Give the outputs that were seen and their maps; unseen ones do not enter a likelihood."""
+    seen = np.flatnonzero(often)
+    n = float(often.sum())
+    if isinstance(noise, SupportNoise):
+        maps = _diagonal_and_common(np.full(seen.size, noise.delta), np.full(seen.size, noise.q), seen, noise.cells)
+    elif isinstance(noise.channel, TruthOrFake):
+        fakes = (1 - noise.channel.truth) * np.asarray(noise.channel.fake)
+        maps = _diagonal_and_common(np.full(seen.size, noise.channel.truth), fakes[seen], seen, noise.cells)
+    else:
+        maps = dense_maps(noise.channel.matrix()[:, seen])
+    return ReportLikelihood(n, often[seen] / n, *maps)
+
+
+_Maps: TypeAlias = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]
+
+
+def dense_maps(matrix: FloatArray) -> _Maps:
+    """Give the maps of a matrix with a row per value and a column per report."""
+    return lambda frequencies: frequencies @ matrix, lambda odds: matrix @ odds
+
+
+def _diagonal_and_common(diagonal: FloatArray, common: FloatArray, values: NDArray[np.intp], cells: int) -> _Maps:
+    """Give the maps of reports that any value brings with probability `common`, and the one in `values` more often.
+
+    Such a matrix is one entry per report plus a row for all values: it is applied in O(reports + cells).
+    """
+
+    def push(frequencies: FloatArray) -> FloatArray:
+        return diagonal * frequencies[values] + common
+
+    def pull(odds: FloatArray) -> FloatArray:
+        pulled: FloatArray = np.bincount(values, weights=diagonal * odds, minlength=cells) + common @ odds
+        return pulled
+
+    return push, pull
+
+
+def of_stack(stack: TruthOrFakeStack) -> tuple[FloatArray, _Maps]:
+    """Give how often each report came in truth-or-fake blocks, and its maps from and to the cells."""
+    rows, values = np.nonzero(stack.counts)
+    of_each = stack.counts[rows, values].astype(float)
+    push, pull = _diagonal_and_common(stack.truth[rows, 0], stack.fakes[rows, values], values, stack.fakes.shape[1])
+    return of_each, (lambda cells: push(stack.answers(cells)), lambda odds: pull(odds)[stack.classes])
+
+
+def of_others(blocks: Sequence[BlockLike]) -> tuple[FloatArray, _Maps]:
+    """Give how often each output of some channels came, and the maps of their matrices side by side."""
+    often, columns = [], []
+    for block in blocks:
+        matrix, _ = block.design()  # of a channel: without an offset
+        seen = np.flatnonzero(block.tally.counts)
+        often.append(block.tally.counts[seen].astype(float))
+        columns.append(matrix[seen].T)
+    return np.concatenate(often), dense_maps(np.concatenate(columns, axis=1))
+
+
+def side_by_side(parts: Sequence[tuple[FloatArray, _Maps]]) -> ReportLikelihood:
+    """Put the reports of several parts one after another; their log-likelihoods, and so their pulls, add up."""
+    often = np.concatenate([part for part, _ in parts])
+    ends = np.cumsum([part.size for part, _ in parts])[:-1]
+    n = float(often.sum())
+
+    def push(frequencies: FloatArray) -> FloatArray:
+        return np.concatenate([pushed(frequencies) for _, (pushed, _) in parts])
+
+    def pull(odds: FloatArray) -> FloatArray:
+        shares = zip(parts, np.split(odds, ends), strict=True)
+        pulled: FloatArray = np.sum([pulled(share) for (_, (_, pulled)), share in shares], axis=0)
+        return pulled
+
+    return ReportLikelihood(n, often / n, push, pull)
+
+
+def accelerated_em(reports: ReportLikelihood, cells: int, iterations: int, tolerance: float) -> Fitted:
+    """Climb from the uniform distribution until the gap is small."""
+    frequencies = np.full(cells, 1 / cells)
+    gradient = reports.gradient(reports.push(frequencies))
+    made, most = 0, at_least(iterations, 1, "iterations")
+    while gradient.max() - 1 > tolerance and made < most:
+        frequencies, chances = _squarem_step(reports, frequencies, gradient)
+        gradient = reports.gradient(chances)
+        made += 1
+    return reports.fitted(frequencies, made, bool(gradient.max() - 1 <= tolerance))
+
+
+def _squarem_step(reports: ReportLikelihood, start: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Make two EM steps and follow their path as far as the likelihood allows; return where, and `push` of it.
+
+    SQUAREM with the step length S3 (Varadhan & Roland 2008), shortened until the likelihood is no lower than after
+    the first step; at length 1 it is the second step, which EM itself guarantees. A frequency stays within a tenth
+    and ten times of what the second step makes of it: zero it would never leave, and one that EM quickly
+    drives to zero would leap up again.
+    """
+    once = start * gradient
+    chances = reports.push(once)
+    twice = once * reports.gradient(chances)
+    change = once - start
+    bend = twice - once - change
+    length = np.linalg.norm(change) / np.linalg.norm(bend) if bend.any() else 1.0
+    while length > 1:
+        ahead = np.clip(start + 2 * length * change + length**2 * bend, twice / 10, twice * 10)
+        ahead /= ahead.sum()
+        reached = reports.push(ahead)
+        if reports.shares @ np.log1p((reached - chances) / chances) >= -_ROUNDING:
+            return ahead, reached
+        length /= 4
+    return twice, reports.push(twice)
