@@ -170,6 +170,8 @@ class LogLinear:
         Its largest terms; every subset of one is a term, too.
     possible : tuple of int, optional
         The cells that can have respondents: frequencies are of these alone, and terms they do not tell apart are one.
+    covariate : tuple of float, optional
+        One more column beside the terms, a number for every cell, such as products of scores.
 
     Examples
     --------
@@ -183,6 +185,7 @@ class LogLinear:
     shape: tuple[int, ...]
     generators: tuple[Axes, ...]
     possible: tuple[int, ...] | None = None
+    covariate: tuple[float, ...] | None = None
 
     @cached_property
     def design(self) -> FloatArray:
@@ -193,6 +196,8 @@ class LogLinear:
             for size in range(1, len(generator) + 1)
         )
         columns = [self._term(axes) for axes in dict.fromkeys(subsets)]
+        if self.covariate is not None:
+            columns.append(np.array(self.covariate)[:, None] - np.mean(self.covariate))
         everything = np.concatenate(columns, axis=1) if columns else np.zeros((prod(self.shape), 0))
         if self.possible is None or not columns:
             return everything[list(self.possible or range(len(everything)))]

@@ -13,7 +13,7 @@ from ldpstats.arrays import FloatArray
 from ldpstats.estimation import LinearPooling
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.evidence import Evidence, identified_contrasts, own_cells
-from ldpstats.inference.engine.families import LinearSubspace
+from ldpstats.inference.engine.families import LinearSubspace, LogLinear
 from ldpstats.inference.engine.null_model import (
     PRECISE,
     RANKING,
@@ -139,6 +139,54 @@ def likelihood_gain(evidence: Evidence, small: NullFit, large: NullFit) -> NullF
     return replace(small, statistic=statistic, converged=small.converged & large.converged)
 
 
+class NestedStatistic:
+    """How much better a larger log-linear model explains the reports than a smaller one within it."""
+
+    def __init__(self, smaller: NullModel, larger: LogLinear, evidence: Evidence, *, likelihood: bool) -> None:
+        self._smaller, self._larger, self._likelihood = smaller, larger, likelihood
+        cells = larger.design.shape[0]
+        self._fit = NullFitter(evidence, cells)
+        self.df = seen_directions(larger, evidence, cells) - seen_directions(smaller, evidence, cells)
+
+    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+        """Fit the smaller model to every table, and measure what the larger one adds."""
+        small = self._fit(self._smaller, evidence, near)
+        if not self._likelihood:
+            return replace(small, statistic=np.maximum(self._further(evidence, small) - small.statistic, 0))
+        return likelihood_gain(evidence, small, self._fit(self._larger, evidence, near))
+
+    def _further(self, evidence: Evidence, small: NullFit) -> FloatArray:
+        """Return the norm of the score in all the directions of the larger model."""
+        score, information = evidence.score(small.frequencies)
+        tangents = self._larger.tangents(small.frequencies)
+        gradient = np.swapaxes(tangents, -1, -2) @ score[..., None]
+        norm: FloatArray = (gradient * self._fit.solve(information.between(tangents), gradient)).sum(axis=(-1, -2))
+        return norm
+
+
+class PooledEstimate:
+    """The unbiased estimate of the cells that can have respondents, by linear pooling, for many tables at once."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        assert isinstance(evidence, BlockEvidence)  # others know the covariance at the estimate only
+        self._possible, self._pooling = evidence.possible, LinearPooling(evidence.blocks)
+
+    def __call__(self, evidence: Evidence) -> FloatArray:
+        """Return the estimates."""
+        assert isinstance(evidence, BlockEvidence)  # of the same blocks
+        return own_cells(self._possible, self._pooling.estimate(evidence.counts))
+
+    def deviation(
+        self, evidence: Evidence, frequencies: FloatArray, directions: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the estimates in some directions, and their covariance at these frequencies."""
+        spread = self._pooling.covariance(evidence.whole(frequencies))
+        if self._possible is not None:
+            spread = spread[..., self._possible[:, None], self._possible]
+        across = np.swapaxes(directions, -1, -2)
+        return (across @ self(evidence)[..., None])[..., 0], across @ spread @ directions
+
+
 class WaldStatistic:
     """Wald's statistic: how far the unbiased estimate is from the null model, by its covariance there.
 
@@ -150,8 +198,8 @@ class WaldStatistic:
     Parameters
     ----------
     model : NullModel
-    evidence : BlockEvidence
-        Blocks that together identify the cells.
+    evidence : Evidence
+        Of blocks that together identify the cells.
     cells : int
         How many of them can have respondents.
     directions : function of parameters, optional
@@ -165,43 +213,20 @@ class WaldStatistic:
         cells: int,
         directions: Callable[[FloatArray], FloatArray] | None = None,
     ) -> None:
-        assert isinstance(evidence, BlockEvidence)  # others know the covariance at the estimate only
-        self._model, self._possible = model, evidence.possible
-        self._pooling = LinearPooling(evidence.blocks)
+        self._model, self._estimate = model, PooledEstimate(evidence)
         self._directions = directions or partial(unexplained, model)
         self.df = self._directions(model.nearest(irregular(cells))).shape[-1]
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
         """Measure every table's estimate at the nearest member of the null."""
-        estimate = self.estimate(evidence)
-        parameters = self._model.nearest(estimate)
-        frequencies, directions = self._model.frequencies(parameters), self._directions(parameters)
-        statistic = quadratic(*self.deviation(evidence, frequencies, directions))
+        parameters = self._model.nearest(self._estimate(evidence))
+        frequencies = self._model.frequencies(parameters)
+        gaps, spread = self._estimate.deviation(evidence, frequencies, self._directions(parameters))
+        statistic = (gaps * shortest(spread, gaps[..., None])[..., 0]).sum(axis=-1)
         return NullFit(parameters, frequencies, statistic, np.ones(len(evidence), dtype=np.bool_))
-
-    def estimate(self, evidence: Evidence) -> FloatArray:
-        """Return every table's unbiased estimate of the cells that can have respondents."""
-        assert isinstance(evidence, BlockEvidence)  # of the same blocks
-        return own_cells(self._possible, self._pooling.estimate(evidence.counts))
-
-    def deviation(
-        self, evidence: Evidence, frequencies: FloatArray, directions: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the estimate in some directions, and its covariance at these frequencies."""
-        spread = self._pooling.covariance(evidence.whole(frequencies))
-        if self._possible is not None:
-            spread = spread[..., self._possible[:, None], self._possible]
-        across = np.swapaxes(directions, -1, -2)
-        return (across @ self.estimate(evidence)[..., None])[..., 0], across @ spread @ directions
 
 
 def unexplained(model: NullModel, parameters: FloatArray) -> FloatArray:
     """Return an orthonormal basis of all that is orthogonal to a member of a null model and to its tangents."""
     spanned = np.concatenate([model.frequencies(parameters)[..., None], model.jacobian(parameters)], axis=-1)
     return np.linalg.qr(spanned, mode="complete").Q[..., spanned.shape[-1] :]
-
-
-def quadratic(deviation: FloatArray, covariance: FloatArray) -> FloatArray:
-    """Return gᵀ V⁻ g for every table; what does not vary says nothing."""
-    form: FloatArray = (deviation * shortest(covariance, deviation[..., None])[..., 0]).sum(axis=-1)
-    return form

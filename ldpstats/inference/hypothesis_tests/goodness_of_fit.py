@@ -29,7 +29,7 @@ def goodness_of_fit_test(
     frequencies : array, optional
         The frequencies, in the table's shape (or flattened), summing to one; uniform by default.
     method, pvalue
-        As in `independence_test`; "wald" is for independence only.
+        As in `independence_test`.
 
     Examples
     --------

@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.engine.detectability import orthogonal_to
 from ldpstats.inference.engine.evidence import Evidence, identified_contrasts
 from ldpstats.inference.engine.families import LinearSubspace
+from ldpstats.inference.engine.grouped_evidence import GroupedEvidence
 from ldpstats.inference.engine.null_model import NullFit, on_simplex
-from ldpstats.inference.engine.procedure import PValue, chosen_method, evidence_of, outcome_of
-from ldpstats.inference.engine.statistics import NullFitter, ScoreStatistic
+from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, evidence_of, outcome_of
+from ldpstats.inference.engine.statistics import NullFitter, PooledEstimate, ScoreStatistic
 from ldpstats.inference.hypothesis_tests.reporting import result_of
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
-from ldpstats.noise import Information
+from ldpstats.noise import shortest
 from ldpstats.parts import Parts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
 
 
-def homogeneity_test(tables: Sequence[Table] | Mapping[str, Table], pvalue: PValue = "auto") -> HypothesisResult:
+def homogeneity_test(
+    tables: Sequence[Table] | Mapping[str, Table], method: Method = "auto", pvalue: PValue = "auto"
+) -> HypothesisResult:
     """Test whether different groups of respondents have the same frequencies.
 
     Each group has a table of its own, from reports of its own through any noise. (Where the group is itself one of the
-    attributes that are asked for, test independence of it.) The statistic is the Rao score, or its
-    least-squares counterpart where only moments are known, at the frequencies that fit all groups best.
+    attributes that are asked for, test independence of it.) Without noise it is the classical χ² test of the groups by
+    the cells.
 
     Parameters
     ----------
     tables : sequence or mapping of Table
         At least two tables of the same attributes with the same categories; a mapping names the groups.
-    pvalue : {"auto", "asymptotic"} or MonteCarlo
+    method, pvalue
         As in `independence_test`.
 
     Examples
@@ -54,10 +56,16 @@ def homogeneity_test(tables: Sequence[Table] | Mapping[str, Table], pvalue: PVal
     Parts.together(table.parts for table in groups)  # refuses groups that share respondents
     parts = [evidence_of(table) for table in groups]
     together = GroupedEvidence(tuple(parts), tuple(table.n for table in groups))
-    statistic = HomogeneityStatistic(together, groups[0].domain.size())
-    _, words = chosen_method("auto", together)
-    outcome = outcome_of(groups[0], statistic, statistic.common, together, words, pvalue)
-    information = statistic.information(together, outcome.null)
+    cells = groups[0].domain.size()
+    chosen, words = chosen_method(method, together)
+    statistic = (
+        HomogeneityWald(together, cells)
+        if chosen == "wald"
+        else HomogeneityStatistic(together, cells, likelihood=chosen == "lr")
+    )
+    common = any_frequencies(together, cells)
+    outcome = outcome_of(groups[0], statistic, common, together, words, pvalue)
+    information = information_between(together, outcome.null, common.basis)
     about = Hypothesis(
         "homogeneity of groups",
         f"{', '.join(named)} have the same frequencies of {' and '.join(groups[0].attributes)}",
@@ -77,136 +85,83 @@ def _that_says_most(groups: Sequence[Table]) -> Table:
     return max(groups, key=lambda table: (bool(table.assumption), bool(table.provenance.words)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupedEvidence:
-    """What is known of several groups of respondents, as evidence about frequencies that all of them have.
-
-    Parameters
-    ----------
-    groups : tuple of Evidence
-    reports : tuple of int
-        How many are behind each of them.
-    """
-
-    groups: tuple[Evidence, ...]
-    reports: tuple[int, ...]
-
-    @property
-    def has_likelihood(self) -> bool:
-        """Whether every group has one."""
-        return all(group.has_likelihood for group in self.groups)
-
-    @property
-    def has_null_covariance(self) -> bool:
-        """Whether every group's estimate has one."""
-        return all(group.has_null_covariance for group in self.groups)
-
-    @property
-    def words(self) -> str:
-        """What is measured of the groups, each said once."""
-        return ", ".join(dict.fromkeys(group.words for group in self.groups))
-
-    @property
-    def fingerprint(self) -> bytes:
-        """That of every group."""
-        return b"".join(group.fingerprint for group in self.groups)
-
-    def among(self, possible: NDArray[np.intp] | None) -> GroupedEvidence:
-        """Return the same evidence about tables of which only some cells can have respondents."""
-        return replace(self, groups=tuple(group.among(possible) for group in self.groups))
-
-    def estimator(self) -> Callable[[Evidence], FloatArray] | None:
-        """Return the mean of the groups' estimates by their reports, where every group has one."""
-        own = [group.estimator() for group in self.groups]
-        known = [estimated for estimated in own if estimated is not None]
-        if len(known) < len(own):
-            return None
-
-        def mean(drawn: Evidence) -> FloatArray:
-            assert isinstance(drawn, GroupedEvidence)  # of the same groups
-            each = [estimated(group) for estimated, group in zip(known, drawn.groups, strict=True)]
-            averaged: FloatArray = np.average(each, axis=0, weights=self.reports)
-            return averaged
-
-        return mean
-
-    def replicates(self, frequencies: FloatArray, size: int, rng: np.random.Generator) -> GroupedEvidence:
-        """Draw `size` times all groups, if all have these frequencies."""
-        return replace(self, groups=tuple(group.replicates(frequencies, size, rng) for group in self.groups))
-
-    def subset(self, tables: NDArray[np.intp]) -> GroupedEvidence:
-        """Return some of the tables of every group."""
-        return replace(self, groups=tuple(group.subset(tables) for group in self.groups))
-
-    def whole(self, frequencies: FloatArray) -> FloatArray:
-        """Return the frequencies of all cells of the table."""
-        return self.groups[0].whole(frequencies)
-
-    def __len__(self) -> int:
-        return len(self.groups[0])
-
-    def score(self, frequencies: FloatArray) -> tuple[FloatArray, Information]:
-        """Return the sum of the groups' scores, and of their information."""
-        score, information = self.groups[0].score(frequencies)
-        for group in self.groups[1:]:
-            more, added = group.score(frequencies)
-            score, information = score + more, information + added
-        return score, information
-
-    def log_likelihood(self, frequencies: FloatArray) -> FloatArray:
-        """Return the sum of the groups'."""
-        total: FloatArray = np.sum([group.log_likelihood(frequencies) for group in self.groups], axis=0)
-        return total
-
-    def supports(self, frequencies: FloatArray) -> BoolArray:
-        """Say for which tables these frequencies are proper in every group."""
-        proper: BoolArray = np.logical_and.reduce([group.supports(frequencies) for group in self.groups])
-        return proper
-
-    def rarest_expected_report(self, frequencies: FloatArray) -> float:
-        """Return that of the group in which it is rarest."""
-        return min(group.rarest_expected_report(frequencies) for group in self.groups)
-
-
 class HomogeneityStatistic:
-    """What the groups' scores say by themselves, at frequencies fitted to all of them together."""
+    """How far the groups are from frequencies fitted to all of them together, by their scores or their likelihoods."""
 
-    def __init__(self, evidence: GroupedEvidence, cells: int) -> None:
-        uniform = np.full(cells, 1 / cells)
-        self._fit = NullFitter(evidence, cells)
-        self.common = LinearSubspace(uniform, identified_contrasts(evidence, uniform))
-        nothing = LinearSubspace(uniform, np.zeros((cells, 0)))
+    def __init__(self, evidence: GroupedEvidence, cells: int, *, likelihood: bool) -> None:
+        self._fit, self._likelihood = NullFitter(evidence, cells), likelihood
+        self._common = any_frequencies(evidence, cells)
+        nothing = LinearSubspace(self._common.centre, np.zeros((cells, 0)))
         self._alone = [ScoreStatistic(nothing, part, cells) for part in evidence.groups]
-        self.df = sum(one.df for one in self._alone) - self.common.basis.shape[1]
+        self.df = sum(one.df for one in self._alone) - self._common.basis.shape[1]
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit common frequencies to every table, and measure how far each group is from them."""
         assert isinstance(evidence, GroupedEvidence)  # of the same groups
-        fit = self._fit(self.common, evidence, near)
-        apart = sum(
-            one.total(*part.score(fit.frequencies)) for one, part in zip(self._alone, evidence.groups, strict=True)
-        )
-        return NullFit(fit.parameters, fit.frequencies, np.maximum(apart - fit.statistic, 0), fit.converged)
+        common = self._fit(self._common, evidence, near)
+        groups = zip(self._alone, evidence.groups, strict=True)
+        if not self._likelihood:
+            apart = sum(one.total(*part.score(common.frequencies)) for one, part in groups)
+            return replace(common, statistic=np.maximum(apart - common.statistic, 0))
+        gained, converged = -2 * evidence.log_likelihood(common.frequencies) - common.statistic, common.converged
+        for one, part in groups:
+            own = one.fit(LinearSubspace(self._common.centre, one.contrasts), part, near)
+            gained = gained + 2 * part.log_likelihood(own.frequencies) + own.statistic
+            converged = converged & own.converged
+        return replace(common, statistic=np.maximum(gained, 0), converged=converged)
 
-    def information(self, evidence: GroupedEvidence, null: FloatArray) -> FloatArray:
-        """Return the information about differences between the groups, the common frequencies being unknown.
 
-        A difference has the size √(Σ_g (n_g/n) Σ δ_g²/π): it is Cohen's w of the groups by the cells.
-        """
-        shares = np.array(evidence.reports) / sum(evidence.reports)
-        frequencies = on_simplex(null)
-        root = np.sqrt(frequencies)
-        between, within = orthogonal_to(np.sqrt(shares)), root[:, None] * orthogonal_to(root)
-        tangents = self.common.basis
-        known, crossed, common = np.zeros((3, 1, 1))
-        for part, share, row in zip(evidence.groups, shares, between, strict=True):
-            differences = np.kron(row / np.sqrt(share), within)
-            _, information = part.score(frequencies[None, :])
-            known = known + differences.T @ information.times(differences)[0]
-            crossed = crossed + differences.T @ information.times(tangents)[0]
-            common = common + tangents.T @ information.times(tangents)[0]
-        remaining: FloatArray = known - crossed @ np.linalg.pinv(common, hermitian=True) @ crossed.T
-        return remaining
+class HomogeneityWald:
+    """The groups' unbiased estimates, measured against their mean by the covariances at the mean of all reports."""
+
+    def __init__(self, evidence: GroupedEvidence, cells: int) -> None:
+        self._common = any_frequencies(evidence, cells)
+        self._estimates = [PooledEstimate(part) for part in evidence.groups]
+        self.df = (len(evidence.groups) - 1) * (cells - 1)
+
+    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
+        """Compare the groups' estimates."""
+        assert isinstance(evidence, GroupedEvidence)  # of the same groups
+        groups = list(zip(self._estimates, evidence.groups, strict=True))
+        mean = np.average([own(part) for own, part in groups], axis=0, weights=evidence.reports)
+        parameters = self._common.nearest(mean)
+        frequencies = self._common.frequencies(parameters)
+        others = np.linalg.qr(frequencies[..., None], mode="complete").Q[..., 1:]
+        apart, weighted, precision = np.zeros(len(evidence)), np.zeros((1, 1, 1)), np.zeros((1, 1, 1))
+        for own, part in groups:
+            values, spread = own.deviation(part, frequencies, others)
+            inverse = shortest(spread, np.broadcast_to(np.eye(values.shape[-1]), spread.shape))
+            own_weighted = inverse @ values[..., None]
+            apart = apart + (values[..., None] * own_weighted).sum(axis=(-1, -2))
+            weighted, precision = weighted + own_weighted, precision + inverse
+        statistic = apart - (weighted * shortest(precision, weighted)).sum(axis=(-1, -2))
+        return NullFit(parameters, frequencies, np.maximum(statistic, 0), np.ones(len(evidence), dtype=np.bool_))
+
+
+def any_frequencies(evidence: Evidence, cells: int) -> LinearSubspace:
+    """Return the model that excludes nothing, as far as the evidence identifies it."""
+    uniform = np.full(cells, 1 / cells)
+    return LinearSubspace(uniform, identified_contrasts(evidence, uniform))
+
+
+def information_between(evidence: GroupedEvidence, null: FloatArray, tangents: FloatArray) -> FloatArray:
+    """Return the information about differences between the groups, the common frequencies being unknown.
+
+    A difference has the size √(Σ_g (n_g/n) Σ δ_g²/π): it is Cohen's w of the groups by the cells.
+    """
+    shares = np.array(evidence.reports) / sum(evidence.reports)
+    frequencies = on_simplex(null)
+    root = np.sqrt(frequencies)
+    between, within = orthogonal_to(np.sqrt(shares)), root[:, None] * orthogonal_to(root)
+    known, crossed, common = np.zeros((3, 1, 1))
+    for part, share, row in zip(evidence.groups, shares, between, strict=True):
+        differences = np.kron(row / np.sqrt(share), within)
+        _, information = part.score(frequencies[None, :])
+        known = known + differences.T @ information.times(differences)[0]
+        crossed = crossed + differences.T @ information.times(tangents)[0]
+        common = common + tangents.T @ information.times(tangents)[0]
+    remaining: FloatArray = known - crossed @ np.linalg.pinv(common, hermitian=True) @ crossed.T
+    return remaining
 
 
 def _alike(named: Mapping[str, Table]) -> list[Table]:

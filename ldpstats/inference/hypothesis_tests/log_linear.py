@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,7 @@ from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear
 from ldpstats.inference.engine.null_model import NullFit
 from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, evidence_of, outcome_of
-from ldpstats.inference.engine.statistics import NullFitter, likelihood_gain, seen_directions
+from ldpstats.inference.engine.statistics import NestedStatistic, NullFitter
 from ldpstats.inference.hypothesis_tests.reporting import null_model_test, result_of
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
 from ldpstats.saving import Saveable
@@ -171,6 +171,11 @@ class LogLinearFit(Saveable):
         if method == "auto" and chosen == "score":
             chosen = "lr"
         statistic = NestedStatistic(self.model, larger.model, evidence, likelihood=chosen == "lr")
+        if statistic.df <= 0:
+            raise NotIdentifiedError(
+                "models between which the reports cannot tell",
+                "a larger model with terms that the reports tell something about",
+            )
         named = {"lr": "difference of deviances", "score": "score of the further terms"}
         text = named.get(chosen, f"score of the further terms: {words}")
         outcome = outcome_of(self.table, statistic, self.model, evidence, text, pvalue)
@@ -185,36 +190,6 @@ class LogLinearFit(Saveable):
     def _within(self, larger: LogLinearFit) -> bool:
         held = all(any(set(own) <= set(other) for other in larger.generators) for own in self.generators)
         return held and self.model.possible == larger.model.possible
-
-
-class NestedStatistic:
-    """How much better a larger log-linear model explains the reports than a smaller one within it."""
-
-    def __init__(self, smaller: LogLinear, larger: LogLinear, evidence: Evidence, *, likelihood: bool) -> None:
-        self._smaller, self._larger, self._likelihood = smaller, larger, likelihood
-        cells = smaller.design.shape[0]
-        self._fit = NullFitter(evidence, cells)
-        self.df = seen_directions(larger, evidence, cells) - seen_directions(smaller, evidence, cells)
-        if self.df <= 0:
-            raise NotIdentifiedError(
-                "models between which the reports cannot tell",
-                "a larger model with terms that the reports tell something about",
-            )
-
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
-        """Fit the smaller model to every table, and measure what the larger one adds."""
-        small = self._fit(self._smaller, evidence, near)
-        if not self._likelihood:
-            return replace(small, statistic=np.maximum(self._further(evidence, small) - small.statistic, 0))
-        return likelihood_gain(evidence, small, self._fit(self._larger, evidence, near))
-
-    def _further(self, evidence: Evidence, small: NullFit) -> FloatArray:
-        """Return the norm of the score in all the directions of the larger model."""
-        score, information = evidence.score(small.frequencies)
-        tangents = self._larger.tangents(small.frequencies)
-        gradient = np.swapaxes(tangents, -1, -2) @ score[..., None]
-        norm: FloatArray = (gradient * self._fit.solve(information.between(tangents), gradient)).sum(axis=(-1, -2))
-        return norm
 
 
 def _possible(table: Table, zeros: Iterable[Mapping[str, object]]) -> tuple[int, ...] | None:

@@ -1,4 +1,4 @@
-"""Trend: whether one ordered attribute rises or falls with another, tested on a single degree of freedom."""
+"""Linear-by-linear trend (Cochran and Armitage, Mantel): whether one ordered attribute rises or falls with another."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike
 from ldpstats.arrays import FloatArray, as_array
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.inference.effects.cramers_v import association, two_way_shape
+from ldpstats.inference.engine.detectability import information_added
 from ldpstats.inference.engine.evidence import Evidence
-from ldpstats.inference.engine.families import ProductOfConditionals
-from ldpstats.inference.engine.null_model import NullFit
-from ldpstats.inference.engine.procedure import PValue, chosen_method, evidence_of, outcome_of
-from ldpstats.inference.engine.statistics import ScoreStatistic
+from ldpstats.inference.engine.families import LogLinear, ProductOfConditionals
+from ldpstats.inference.engine.null_model import null_score
+from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, evidence_of, outcome_of
+from ldpstats.inference.engine.statistics import NestedStatistic, Statistic, WaldStatistic
 from ldpstats.inference.hypothesis_tests.reporting import result_of
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
-from ldpstats.noise import solve_or_shortest
 from ldpstats.tables import Table
 
 _NO_SPREAD = 1e-9
@@ -25,12 +25,13 @@ def trend_test(
     table: Table,
     row_scores: ArrayLike | None = None,
     column_scores: ArrayLike | None = None,
+    method: Method = "auto",
     pvalue: PValue = "auto",
 ) -> HypothesisResult:
     """Test independence against a trend: the linear-by-linear association of two ordered attributes.
 
-    Without noise the statistic is n r², with the correlation r of the scores (Cochran and Armitage's test where an
-    attribute has two categories; Mantel's has n − 1 in the place of n). It is two-sided; what a rejection says
+    Without noise the score statistic is n r², with the correlation r of the scores (Cochran and Armitage's test where
+    an attribute has two categories; Mantel's has n − 1 in the place of n). It is two-sided; what a rejection says
     names the direction.
 
     Parameters
@@ -39,8 +40,9 @@ def trend_test(
         A two-way table; the order of its categories is that of the domain.
     row_scores, column_scores : array, optional
         A number for every category; 0, 1, 2, ... by default.
-    pvalue : {"auto", "asymptotic"} or MonteCarlo
-        As in `independence_test`.
+    method, pvalue
+        As in `independence_test`; "lr" compares the log-linear model with a linear-by-linear term to independence, and
+        "wald" measures the estimated covariance of the scores.
 
     Examples
     --------
@@ -51,77 +53,59 @@ def trend_test(
     >>> result.df, result.pvalue < 1e-6
     (1, True)
     """
-    rows, columns = two_way_shape(table)
+    shape = two_way_shape(table)
     first, second = table.attributes
-    scores = _centred(row_scores, rows, first), _centred(column_scores, columns, second)
+    trend = LinearByLinear(shape, _centred(row_scores, shape[0], first), _centred(column_scores, shape[1], second))
     evidence = evidence_of(table)
-    model = ProductOfConditionals.independent((rows, columns))
-    statistic = TrendStatistic(model, evidence, *scores)
-    _, words = chosen_method("auto", evidence)
+    chosen, words = chosen_method(method, evidence)
     words = f"{words}, in the direction of the trend"
-    outcome = outcome_of(table, statistic, model, evidence, words, pvalue)
-    direction, information = statistic.signed(evidence, outcome.null)
-    rises = "rises" if direction > 0 else "falls"
+    outcome = outcome_of(table, trend.statistic(chosen, evidence), trend.independence, evidence, words, pvalue)
+    rises = "rises" if trend.is_positive(evidence, outcome.null) else "falls"
     about = Hypothesis(
         "trend",
         f"{second} neither rises nor falls with {first}",
         f"{second} {rises} with {first}",
         ("trend", "no trend shown"),
     )
-    return result_of(table, about, outcome, np.array([[information]]), association(table))
+    information = information_added(LogLinear(shape, ((0,), (1,))), trend.model, evidence, outcome.null)
+    return result_of(table, about, outcome, information, association(table))
 
 
-class TrendStatistic:
-    """The score in the direction π₀ (u − ū)(v − v̄), beyond what the margins explain, over its information."""
+class LinearByLinear:
+    """Independence of two attributes, and the log-linear model with the product of their scores as one more term."""
 
-    def __init__(self, model: ProductOfConditionals, evidence: Evidence, rows: FloatArray, columns: FloatArray) -> None:
-        self._model, self._rows, self._columns = model, rows, columns
-        self._independence = ScoreStatistic(model, evidence, rows.size * columns.size)
-        self.df = min(self._independence.df, 1)
+    def __init__(self, shape: tuple[int, int], rows: FloatArray, columns: FloatArray) -> None:
+        self._rows, self._columns = rows, columns
+        self.independence = ProductOfConditionals.independent(shape)
+        self.model = LogLinear(shape, ((0,), (1,)), covariate=tuple(np.outer(rows, columns).ravel().tolist()))
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
-        """Fit independence to every table, and measure the trend there."""
-        fit = self._independence.fit(self._model, evidence, near)
-        efficient, information = self._efficient(evidence, fit.parameters)
-        # where the margins leave a single category nothing can rise or fall
-        statistic = np.divide(efficient**2, information, out=np.zeros_like(efficient), where=information > 0)
-        return NullFit(fit.parameters, fit.frequencies, statistic, fit.converged)
+    def statistic(self, method: str, evidence: Evidence) -> Statistic:
+        """Return the statistic of this name."""
+        if method == "wald":
+            return WaldStatistic(self.independence, evidence, len(self.model.design), self.weights)
+        return NestedStatistic(self.independence, self.model, evidence, likelihood=method == "lr")
 
-    def signed(self, evidence: Evidence, null: FloatArray) -> tuple[float, float]:
-        """Return the score of the trend, and its information per squared size √(Σ δ²/π), of all reports."""
-        parameters = self._model.nearest(null)[None, :]
-        efficient, information = self._efficient(evidence, parameters)
-        (row, u), (column, v) = self._spread(parameters)
-        size = float(((row * u**2).sum(axis=-1) * (column * v**2).sum(axis=-1))[0])  # Σ δ²/π
-        if not (size > _NO_SPREAD and information[0] > 0):
+    def weights(self, parameters: FloatArray) -> FloatArray:
+        """Return (u − ū)(v − v̄) for every cell, shape (..., cells, 1): their mean is the covariance of the scores."""
+        margins = (one[..., 0, :] for one in self.independence.distributions(parameters))
+        pairs = zip(margins, (self._rows, self._columns), strict=True)
+        rows, columns = (scores - (margin @ scores)[..., None] for margin, scores in pairs)
+        return (rows[..., :, None] * columns[..., None, :]).reshape(*parameters.shape[:-1], -1, 1)
+
+    def is_positive(self, evidence: Evidence, null: FloatArray) -> bool:
+        """Say whether the score of the trend, less what the margins explain of it, is above zero."""
+        parameters = self.independence.nearest(null)[None, :]
+        weights = self.weights(parameters)
+        direction = self.independence.frequencies(parameters)[..., None] * weights
+        if not (weights * direction).sum() > _NO_SPREAD:
             raise NotIdentifiedError(
                 "an attribute of which one category is all that shows",
                 "attributes with respondents in several categories",
                 "Nothing can rise or fall there.",
             )
-        return float(efficient[0]), float(information[0]) / size
-
-    def _direction(self, parameters: FloatArray) -> FloatArray:
-        (row, u), (column, v) = self._spread(parameters)
-        direction: FloatArray = (row * u)[..., :, None] * (column * v)[..., None, :]
-        return direction.reshape(*parameters.shape[:-1], -1)
-
-    def _spread(self, parameters: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Return both margins, each with the scores less their mean."""
-        margins = (one[..., 0, :] for one in self._model.distributions(parameters))
-        pairs = zip(margins, (self._rows, self._columns), strict=True)
-        return [(margin, scores - (margin @ scores)[..., None]) for margin, scores in pairs]
-
-    def _efficient(self, evidence: Evidence, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return score and information of the trend, less what the margins explain of them."""
-        score, information = evidence.score(self._model.frequencies(parameters))
-        tangents, direction = self._model.jacobian(parameters), self._direction(parameters)[..., None]
-        weighted = information.times(direction)
-        crossed = np.swapaxes(tangents, -1, -2) @ weighted
-        explained = solve_or_shortest(information.between(tangents), crossed)
-        efficient = direction - tangents @ explained
-        remaining = (np.swapaxes(direction, -1, -2) @ weighted - np.swapaxes(crossed, -1, -2) @ explained)[..., 0, 0]
-        return (score[..., None, :] @ efficient)[..., 0, 0], remaining
+        at = null_score(self.independence, evidence, parameters)
+        explained = at.information.times(self.independence.jacobian(parameters) @ at.step[..., None])
+        return bool(((at.score[..., None] - explained) * direction).sum() > 0)
 
 
 def _centred(scores: ArrayLike | None, categories: int, name: str) -> FloatArray:

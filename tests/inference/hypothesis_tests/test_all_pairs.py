@@ -91,5 +91,5 @@ class TestDrawnPvalues:
             ldp.inference.AmongMany(*arguments)  # type: ignore[arg-type]  # this is what is refused
 
     def test_a_derived_table_is_one_of_many_like_any_other(self, rare: ldp.TableSet) -> None:
-        derived = ldp.consistency.make_consistent(rare)
+        derived = ldp.make_consistent(rare)
         assert set(ldp.independence_tests(derived)["verdict"]) <= {"dependent", "no dependence shown"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -14,6 +13,8 @@ from numpy.typing import NDArray
 from scipy import optimize
 from scipy.special import chdtrc
 from scipy.stats import chi2_contingency
+from support import noisy_tables
+from support.noisy_tables import PRIVACY
 
 import ldpstats as ldp
 from ldpstats.blocks import Block
@@ -27,12 +28,11 @@ from ldpstats.tables import Table
 
 MARGINS = {2: np.array([0.7, 0.3]), 3: np.array([0.5, 0.3, 0.2]), 4: np.array([0.4, 0.3, 0.2, 0.1])}
 Frequencies = NDArray[np.float64]
-PRIVACY = ldp.PrivacyStatement(math.inf, "a test")
 
 
-def table_of(shape: tuple[int, int], tallies: Sequence[Tally], names: tuple[str, str] = ("row", "column")) -> Table:
-    domain = ldp.Domain({name: range(size) for name, size in zip(names, shape, strict=True)})
-    return Table(domain, tuple(Block(Question.of(domain, names), tally) for tally in tallies), PRIVACY)
+def table_of(shape: tuple[int, int], tallies: Sequence[Tally]) -> Table:
+    domain = ldp.Domain({name: range(size) for name, size in zip(("row", "column"), shape, strict=True)})
+    return noisy_tables.table_of(shape, tallies, domain)
 
 
 def independent(rows: int, columns: int) -> Frequencies:
@@ -45,10 +45,8 @@ def product_table(parameters: Frequencies) -> Frequencies:
     return np.outer(np.append(row, 1 - row.sum()), np.append(column, 1 - column.sum())).ravel()
 
 
-def drawn(name: str, shape: tuple[int, int], n: int, epsilon: float, seed: int, frequencies: Frequencies) -> Tally:
-    mechanism = ldp.mechanism(name, k=shape[0] * shape[1], epsilon=epsilon)
-    rng = np.random.default_rng(seed)
-    return mechanism.simulate(rng.multinomial(n, frequencies), rng=rng)
+def drawn(name: str, n: int, epsilon: float, seed: int, frequencies: Frequencies) -> Tally:
+    return noisy_tables.collected(frequencies, n, epsilon, seed, name)
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 4), (4, 4), (2, 4)])
@@ -85,7 +83,7 @@ def test_strange_tables_have_an_answer_or_a_clear_error(name: str, epsilon: floa
     for seed, shape in product(range(5), [(2, 2), (2, 9)]):
         rng = np.random.default_rng(seed)
         frequencies = np.outer(*(rng.dirichlet(np.ones(size)) for size in shape)).ravel()
-        table = table_of(shape, [drawn(name, shape, n, epsilon, seed, frequencies)])
+        table = table_of(shape, [drawn(name, n, epsilon, seed, frequencies)])
         try:
             result = ldp.independence_test(table, pvalue="asymptotic")
         except ldp.NotIdentifiedError as error:
@@ -102,7 +100,7 @@ def test_strange_tables_have_an_answer_or_a_clear_error(name: str, epsilon: floa
 def test_level_of_the_score_test_and_failure_of_the_naive_one(side: int) -> None:
     # The issue's own bounds; with 4,000 tables they are 2.9 standard errors, and the seed is fixed.
     tables, shape = 4000, (side, side)
-    block = table_of(shape, [drawn("grr", shape, 8000, 1.0, 5, independent(*shape))]).blocks[0]
+    block = table_of(shape, [drawn("grr", 8000, 1.0, 5, independent(*shape))]).blocks[0]
     evidence = BlockEvidence.observed([block]).replicates(independent(*shape), tables, np.random.default_rng(17))
     statistic = ScoreStatistic(ProductOfConditionals.independent(shape), BlockEvidence.observed([block]), side * side)
     pvalues = chdtrc(statistic.df, statistic(evidence).statistic)
@@ -116,7 +114,7 @@ def test_level_of_the_score_test_and_failure_of_the_naive_one(side: int) -> None
 @pytest.mark.parametrize("name", ["oue", "ss"])
 @pytest.mark.parametrize("shape", [(2, 2), (3, 4)])
 def test_level_of_least_squares_on_support_counts(name: str, shape: tuple[int, int]) -> None:
-    block = table_of(shape, [drawn(name, shape, 8000, 1.0, 5, independent(*shape))]).blocks[0]
+    block = table_of(shape, [drawn(name, 8000, 1.0, 5, independent(*shape))]).blocks[0]
     evidence = BlockEvidence.observed([block]).replicates(independent(*shape), 4000, np.random.default_rng(18))
     statistic = ScoreStatistic(
         ProductOfConditionals.independent(shape), BlockEvidence.observed([block]), block.question.cells
@@ -128,7 +126,7 @@ def test_level_of_least_squares_on_support_counts(name: str, shape: tuple[int, i
 def test_score_is_raos_by_brute_force(epsilon: float) -> None:
     """Maximise the likelihood of the reports numerically; compare with Pearson's statistic of the reports."""
     shape = (2, 3)
-    tally = drawn("grr", shape, 5000, epsilon, 7, independent(*shape))
+    tally = drawn("grr", 5000, epsilon, 7, independent(*shape))
 
     def surprise(parameters: Frequencies) -> float:
         return float(-tally.counts @ np.log(tally.noise.mean(product_table(parameters))))
@@ -146,7 +144,7 @@ def test_score_is_raos_by_brute_force(epsilon: float) -> None:
 def test_least_squares_is_a_difference_of_two_minima(name: str) -> None:
     """Minimise the weighted distance numerically over independent tables, and over all tables that sum to one."""
     shape = (2, 3)
-    tally = drawn(name, shape, 5000, 1.0, 8, independent(*shape))
+    tally = drawn(name, 5000, 1.0, 8, independent(*shape))
     result = ldp.independence_test(table_of(shape, [tally]))
     estimate = tally.noise.debias(tally.proportions)
     weight = 5000 * np.linalg.pinv(tally.noise.covariance(result.expected.ravel()), rcond=1e-10)
@@ -166,7 +164,7 @@ def test_least_squares_is_a_difference_of_two_minima(name: str) -> None:
 @pytest.mark.parametrize("method", ["auto", "wald"])
 def test_order_of_attributes_and_categories_does_not_matter(name: str, method: str) -> None:
     shape = (3, 4)
-    tally = drawn(name, shape, 6000, 1.0, 9, independent(*shape))
+    tally = drawn(name, 6000, 1.0, 9, independent(*shape))
     table = table_of(shape, [tally])
     plain = ldp.independence_test(table, method=method)
     swapped = ldp.independence_test(table.reordered(("column", "row")), method=method)
@@ -180,7 +178,7 @@ def test_order_of_attributes_and_categories_does_not_matter(name: str, method: s
 
 def test_split_blocks_give_the_answer_of_the_whole() -> None:
     shape = (3, 3)
-    parts = [drawn("grr", shape, n, 1.0, n, independent(*shape)) for n in (2000, 3000)]
+    parts = [drawn("grr", n, 1.0, n, independent(*shape)) for n in (2000, 3000)]
     whole = ldp.independence_test(table_of(shape, [parts[0] + parts[1]]))
     split = ldp.independence_test(table_of(shape, parts))
     assert split.statistic == pytest.approx(whole.statistic, rel=1e-9)
@@ -190,7 +188,7 @@ def test_split_blocks_give_the_answer_of_the_whole() -> None:
 def test_blocks_of_different_mechanisms_are_weighed_together() -> None:
     shape = (2, 2)
     frequencies = np.array([0.35, 0.25, 0.15, 0.25])
-    tallies = [drawn(name, shape, 20_000, 1.0, 11, frequencies) for name in ("grr", "oue", "ss")]
+    tallies = [drawn(name, 20_000, 1.0, 11, frequencies) for name in ("grr", "oue", "ss")]
     together = ldp.independence_test(table_of(shape, tallies))
     alone = [ldp.independence_test(table_of(shape, [tally])) for tally in tallies]
     assert together.method.startswith("generalized least squares")
@@ -207,7 +205,7 @@ def test_a_contrast_question_adds_to_the_evidence_but_does_not_stand_alone() -> 
     frequencies = np.full(4, 0.25)
     rng = np.random.default_rng(4)
     contrast = Block(question, Tally(bit, bit.draw(frequencies, 4000, 1, rng)[0], 4000))
-    plain = Block(question, drawn("grr", (2, 2), 4000, 1.0, 5, frequencies))
+    plain = Block(question, drawn("grr", 4000, 1.0, 5, frequencies))
     both = ldp.independence_test(Table(domain, (plain, contrast), PRIVACY))
     alone = ldp.independence_test(Table(domain, (plain,), PRIVACY))
     assert both.df == alone.df == 1
@@ -222,7 +220,7 @@ def test_stated_power_is_the_simulated_one(name: str, side: int, n: int, epsilon
     """Dependences of V = .1 in random directions; 4,000 tables, so the standard error is below .008."""
     shape = (side, side)
     uniform = np.full(side * side, 1 / side**2)
-    result = ldp.independence_test(table_of(shape, [drawn(name, shape, n, epsilon, 6, uniform)]))
+    result = ldp.independence_test(table_of(shape, [drawn(name, n, epsilon, 6, uniform)]))
     rng = np.random.default_rng(2)
     rejected = []
     for _ in range(20):
@@ -231,7 +229,7 @@ def test_stated_power_is_the_simulated_one(name: str, side: int, n: int, epsilon
         direction -= direction.mean(axis=1, keepdims=True)
         size = np.sqrt((direction**2).sum() / (side - 1)) * side
         frequencies = uniform + 0.1 * direction.ravel() / size
-        block = table_of(shape, [drawn(name, shape, n, epsilon, 6, uniform)]).blocks[0]
+        block = table_of(shape, [drawn(name, n, epsilon, 6, uniform)]).blocks[0]
         evidence = BlockEvidence.observed([block]).replicates(frequencies, 200, rng)
         statistic = ScoreStatistic(ProductOfConditionals.independent(shape), evidence, side * side)
         rejected.append(np.mean(chdtrc(statistic.df, statistic(evidence).statistic) < 0.05))
@@ -266,7 +264,7 @@ class TestMonteCarlo:
     """The Monte Carlo p-value."""
 
     def test_agrees_with_the_approximation_where_that_is_good(self) -> None:
-        table = table_of((2, 3), [drawn("ss", (2, 3), 9000, 1.0, 21, independent(2, 3))])
+        table = table_of((2, 3), [drawn("ss", 9000, 1.0, 21, independent(2, 3))])
         asymptotic = ldp.independence_test(table, pvalue="asymptotic")
         simulated = ldp.independence_test(table, pvalue=ldp.MonteCarlo(9999, rng=1))
         error = np.sqrt(asymptotic.pvalue * (1 - asymptotic.pvalue) / 9999)
@@ -274,7 +272,7 @@ class TestMonteCarlo:
         assert simulated.statistic == asymptotic.statistic
 
     def test_is_reproducible_and_records_its_seed(self) -> None:
-        table = table_of((2, 2), [drawn("grr", (2, 2), 900, 1.0, 22, independent(2, 2))])
+        table = table_of((2, 2), [drawn("grr", 900, 1.0, 22, independent(2, 2))])
         first, again = (ldp.independence_test(table, pvalue=ldp.MonteCarlo(199, rng=5)) for _ in range(2))
         assert first.pvalue == again.pvalue
         assert first.pvalue_source == "Monte Carlo, 199 tables, seed 5"
@@ -282,7 +280,7 @@ class TestMonteCarlo:
         assert ldp.independence_test(table, pvalue=ldp.MonteCarlo(199, rng=fresh.seed)).pvalue == fresh.pvalue
 
     def test_stops_early_where_nothing_is_to_be_seen(self) -> None:
-        table = table_of((2, 2), [drawn("grr", (2, 2), 900, 1.0, 22, independent(2, 2))])
+        table = table_of((2, 2), [drawn("grr", 900, 1.0, 22, independent(2, 2))])
         whole, early = (
             ldp.independence_test(table, pvalue=ldp.MonteCarlo(20_000, rng=5, enough=enough)) for enough in (None, 400)
         )
@@ -326,12 +324,12 @@ class TestMonteCarlo:
             ldp.MonteCarlo(999, at_most=99)
 
     def test_is_never_zero(self) -> None:
-        table = table_of((2, 2), [drawn("grr", (2, 2), 90_000, 2.0, 23, np.array([0.4, 0.1, 0.1, 0.4]))])
+        table = table_of((2, 2), [drawn("grr", 90_000, 2.0, 23, np.array([0.4, 0.1, 0.1, 0.4]))])
         assert ldp.independence_test(table, pvalue=ldp.MonteCarlo(99, rng=5)).pvalue == 1 / 100
 
     def test_is_chosen_where_reports_are_rare(self) -> None:
         frequencies = np.outer([0.97, 0.03], [0.9, 0.1]).ravel()
-        table = table_of((2, 2), [drawn("grr", (2, 2), 200, 9.0, 24, frequencies)])
+        table = table_of((2, 2), [drawn("grr", 200, 9.0, 24, frequencies)])
         result = ldp.independence_test(table)
         assert result.pvalue_source.startswith("Monte Carlo, up to 9,999 tables")
         assert "expected reports" in result.pvalue_source
@@ -346,19 +344,19 @@ class TestResult:
     """What a test gives back."""
 
     def test_unpacks_like_scipy(self) -> None:
-        result = ldp.independence_test(table_of((2, 2), [drawn("grr", (2, 2), 900, 1.0, 31, independent(2, 2))]))
+        result = ldp.independence_test(table_of((2, 2), [drawn("grr", 900, 1.0, 31, independent(2, 2))]))
         statistic, pvalue = result
         assert (statistic, pvalue) == (result.statistic, result.pvalue)
         assert result.to_dict()["hypothesis"] == "row and column are independent"
 
     def test_summary_says_what_was_shown_or_what_could_have_been(self) -> None:
-        quiet = ldp.independence_test(table_of((2, 2), [drawn("grr", (2, 2), 900, 1.0, 31, independent(2, 2))]))
+        quiet = ldp.independence_test(table_of((2, 2), [drawn("grr", 900, 1.0, 31, independent(2, 2))]))
         text = str(quiet.summary())
         assert "does not show that it holds" in text
         assert f"power {quiet.power[0.1]:.2f} against V = 0.1" in text
         assert "simulated" in text
         dependent = np.array([0.4, 0.1, 0.1, 0.4])
-        loud = ldp.independence_test(table_of((2, 2), [drawn("grr", (2, 2), 90_000, 1.0, 31, dependent)]))
+        loud = ldp.independence_test(table_of((2, 2), [drawn("grr", 90_000, 1.0, 31, dependent)]))
         assert "row and column are dependent" in str(loud.summary())
         assert (quiet.verdict(), loud.verdict()) == ("no dependence shown", "dependent")
 
@@ -381,7 +379,7 @@ class TestRefusals:
     """Input that cannot be tested."""
 
     def test_names_what_is_allowed(self) -> None:
-        table = table_of((2, 2), [drawn("oue", (2, 2), 900, 1.0, 31, independent(2, 2))])
+        table = table_of((2, 2), [drawn("oue", 900, 1.0, 31, independent(2, 2))])
         with pytest.raises(ldp.LdpstatsError, match="'gls' or 'wald'"):
             ldp.independence_test(table, method="score")
         with pytest.raises(ldp.LdpstatsError, match="'auto', 'score', 'gls', 'lr', 'wald'"):

@@ -1,4 +1,4 @@
-"""Log-linear models, trend and homogeneity of groups: classical answers, their level through noise, refusals."""
+"""Log-linear models: classical answers without noise, the power of comparisons, structural zeros, refusals."""
 
 from __future__ import annotations
 
@@ -11,31 +11,19 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
-from scipy.stats import binom, chi2, chi2_contingency
+from scipy.stats import binom, chi2
+from support.noisy_tables import seen_without_noise
 
 import ldpstats as ldp
 from ldpstats.blocks import Block
 from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.engine.statistics import ScoreStatistic
-from ldpstats.inference.hypothesis_tests.log_linear import NestedStatistic
+from ldpstats.inference.engine.statistics import NestedStatistic, ScoreStatistic
 from ldpstats.noise import Tally
-from ldpstats.parts import Parts
 
 # Alcohol, cigarettes and marijuana among 2,276 students (Agresti, Categorical Data Analysis, Table 8.3)
 STUDENTS = np.array([911, 538, 44, 456, 3, 43, 2, 279])
 HABITS = ldp.Domain({"alcohol": ["yes", "no"], "cigarettes": ["yes", "no"], "marijuana": ["yes", "no"]})
-# Unaided distance vision of 7,477 women, right and left eye (Stuart 1953)
-VISION = np.array([[1520, 266, 124, 66], [234, 1512, 432, 78], [117, 362, 1772, 205], [36, 82, 179, 492]])
-EYES = ldp.Domain({"right": [1, 2, 3, 4], "left": [1, 2, 3, 4]})
 FALSE_FAILURE_RATE = 1e-6
-
-
-def seen_without_noise(domain: ldp.Domain, counts: np.ndarray[Any, Any]) -> ldp.Table:
-    """Return the table of reports that are all true."""
-    protocol = ldp.SampledGroups(domain, groups=[domain.names], epsilon=60.0, mechanism="grr")
-    table = protocol.simulate(counts.ravel(), rng=1)[domain.names]
-    assert np.array_equal(table.blocks[0].tally.counts, counts.ravel())
-    return table
 
 
 FORMULAS = [
@@ -172,96 +160,6 @@ def test_only_nested_models_of_one_table_are_compared() -> None:
         chain.compared_with(chain)
     with pytest.raises(ldp.LdpstatsError, match="a Table"):
         ldp.log_linear_model(STUDENTS, "a")  # type: ignore[arg-type]  # this is what is refused
-
-
-def test_without_noise_a_trend_is_the_squared_correlation_times_n() -> None:
-    found = ldp.trend_test(seen_without_noise(EYES, VISION))
-    right, left = np.repeat(np.arange(4), 4), np.tile(np.arange(4), 4)
-    spread = np.cov(np.vstack([right, left]), fweights=VISION.ravel())
-    n = VISION.sum()
-    assert found.statistic == pytest.approx(n * spread[0, 1] ** 2 / spread[0, 0] / spread[1, 1], rel=1e-8)
-    # Mantel's form has n - 1 in the place of n
-    assert found.statistic == pytest.approx(
-        sm.stats.Table(VISION, shift_zeros=False).test_ordinal_association().zscore ** 2 * n / (n - 1), rel=1e-6
-    )
-    assert found.df == 1
-    assert "left rises with right" in str(found.summary())
-    turned = ldp.trend_test(seen_without_noise(EYES, VISION), column_scores=[4, 3, 2, 1])
-    assert turned.statistic == pytest.approx(found.statistic)
-    assert turned.about.otherwise == "left falls with right"
-
-
-def test_the_scale_of_scores_does_not_matter_and_wrong_ones_are_refused() -> None:
-    table = seen_without_noise(EYES, VISION)
-    plain = ldp.trend_test(table, row_scores=[1, 2, 4, 8])
-    assert ldp.trend_test(table, row_scores=[105, 110, 120, 140]).statistic == pytest.approx(plain.statistic)
-    for scores in ([1, 2, 3], [1, 1, 1, 1], [1, 2, 3, np.nan], "abcd", [[1], [2], [3], [4]]):
-        with pytest.raises(ldp.LdpstatsError, match="scores"):
-            ldp.trend_test(table, row_scores=scores)
-
-
-def test_without_noise_homogeneity_is_the_classical_test_of_a_two_way_table() -> None:
-    groups = np.array([[300, 200, 100], [120, 150, 130], [80, 90, 30]])
-    domain = ldp.Domain({"answer": ["a", "b", "c"]})
-    named = {name: seen_without_noise(domain, counts) for name, counts in zip("xyz", groups, strict=True)}
-    found, known = ldp.homogeneity_test(named), chi2_contingency(groups, correction=False)
-    assert found.statistic == pytest.approx(known.statistic, rel=1e-8)
-    assert (found.df, found.n) == (known.dof, groups.sum())
-    assert found.pvalue == pytest.approx(known.pvalue, rel=1e-6)
-    assert "x, y, z have the same frequencies of answer" in found.hypothesis
-    assert ldp.homogeneity_test(list(named.values())[::-1]).statistic == pytest.approx(found.statistic)
-
-
-def test_groups_that_were_asked_otherwise_are_refused() -> None:
-    table = seen_without_noise(HABITS, STUDENTS)
-    other = seen_without_noise(EYES, VISION)
-    for groups in ([table], [table, other], [], [table, STUDENTS]):
-        with pytest.raises(ldp.LdpstatsError, match="Allowed: "):
-            ldp.homogeneity_test(groups)  # type: ignore[arg-type]  # this is what is refused
-    turned = table.reordered(["marijuana", "alcohol", "cigarettes"])
-    with pytest.raises(ldp.LdpstatsError, match="the same respondents twice"):
-        ldp.homogeneity_test([table, turned])
-    others = replace(turned, parts=Parts.whole("0" * 32, 0, turned.n))
-    assert ldp.homogeneity_test([table, others]).pvalue == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("mechanism", ["grr", "oue", "ss"])
-def test_the_level_holds_through_noise(mechanism: str) -> None:
-    """Rejections at .05 out of 200, each within its binomial limits at the false-failure rate."""
-    rng, tables = np.random.default_rng(8), 200
-    domain = ldp.Domain({"a": [0, 1, 2], "b": [0, 1, 2]})
-    protocol = ldp.SampledGroups(domain, epsilon=2.0, mechanism=mechanism)
-    frequencies = np.outer([0.5, 0.3, 0.2], [0.4, 0.35, 0.25]).ravel()
-    rejected = np.zeros(3)
-    for _ in range(tables):
-        one, other = (protocol.simulate(rng.multinomial(n, frequencies), rng=rng)["a", "b"] for n in (3000, 1500))
-        pvalues = (
-            ldp.trend_test(one, pvalue="asymptotic").pvalue,
-            ldp.homogeneity_test([one, other], pvalue="asymptotic").pvalue,
-            ldp.log_linear_model(one, "a + b").test(pvalue="asymptotic").pvalue,
-        )
-        rejected += np.array(pvalues) <= 0.05
-    low, high = binom.ppf([FALSE_FAILURE_RATE / 2, 1 - FALSE_FAILURE_RATE / 2], tables, 0.05)
-    assert np.all((low <= rejected) & (rejected <= high)), rejected
-
-
-def test_a_trend_is_found_where_the_test_of_independence_has_less_power() -> None:
-    """Of 400 collections .86 and .48 were significant; from 120 the difference is below .1 less than once in 10^6."""
-    rng = np.random.default_rng(9)
-    domain = ldp.Domain({"a": range(4), "b": range(4)})
-    protocol = ldp.SampledGroups(domain, epsilon=2.0)
-    step = np.arange(4) - 1.5
-    frequencies = (1 + 0.2 * np.outer(step, step) / 2.25) / 16
-    statistics = []
-    for _ in range(120):
-        table = protocol.simulate(rng.multinomial(8000, frequencies.ravel()), rng=rng)["a", "b"]
-        found = [ldp.trend_test(table, pvalue="asymptotic"), ldp.independence_test(table, pvalue="asymptotic")]
-        statistics.append([one.pvalue <= 0.05 for one in found])
-    trend, independence = np.mean(statistics, axis=0)
-    assert trend > independence + 0.1
-    assert chi2.sf(ldp.trend_test(table).statistic, 1) == pytest.approx(
-        ldp.trend_test(table, pvalue="asymptotic").pvalue
-    )
 
 
 # Class and survival of the 2,201 on the Titanic, by age: of the crew nobody was a child (Dawson 1995)

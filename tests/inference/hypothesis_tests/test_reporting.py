@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
 from statsmodels.formula.api import glm
 from statsmodels.stats.contingency_tables import SquareTable
+from support.noisy_tables import PRIVACY, collected, domain_of, seen, table_of
 
 import ldpstats as ldp
 from ldpstats.arrays import FloatArray
@@ -32,7 +33,6 @@ from ldpstats.questions import Question
 from ldpstats.tables import Table
 
 Counts = NDArray[np.int64]
-PRIVACY = ldp.PrivacyStatement(math.inf, "a test")
 CLASSICAL = {"score": "pearson", "gls": "pearson", "lr": "log-likelihood"}
 NOISELESS = [("grr", "score"), ("grr", "lr"), ("ss", "gls"), ("sue", "gls")]
 """At ε = 60 a report of these mechanisms is the truth. (OUE stays silent half of the time at any ε.)"""
@@ -71,28 +71,6 @@ THREE_WAY = {"survey": SURVEY, "Berkeley": BERKELEY, "affairs": affairs(), "vote
 SQUARE = {"vision": VISION, "coffee": COFFEE, "ratings": RATINGS}
 every_three_way = pytest.mark.parametrize("data", THREE_WAY)
 every_square = pytest.mark.parametrize("data", SQUARE)
-
-
-def domain_of(shape: Sequence[int]) -> ldp.Domain:
-    return ldp.Domain({name: range(size) for name, size in zip("abcd", shape, strict=False)})
-
-
-def table_of(shape: Sequence[int], tallies: Sequence[Tally]) -> Table:
-    domain = domain_of(shape)
-    return Table(domain, tuple(Block(Question.of(domain, domain.names), tally) for tally in tallies), PRIVACY)
-
-
-def seen(counts: ArrayLike, mechanism: str = "grr", epsilon: float = 60.0) -> Table:
-    """Return the table of respondents who all told the truth, as at ε = 60; at other levels, of such reports."""
-    reports = np.asarray(counts)
-    noise = ldp.mechanism(mechanism, k=reports.size, epsilon=epsilon).noise
-    return table_of(reports.shape, [Tally(noise, reports.ravel(), int(reports.sum()))])
-
-
-def collected(frequencies: FloatArray, n: int, epsilon: float, seed: int, mechanism: str = "grr") -> Tally:
-    rng = np.random.default_rng(seed)
-    drawn = ldp.mechanism(mechanism, k=frequencies.size, epsilon=epsilon)
-    return drawn.simulate(rng.multinomial(n, frequencies.ravel()), rng=rng)
 
 
 def agrees(result: HypothesisResult, statistic: float, df: int) -> bool:

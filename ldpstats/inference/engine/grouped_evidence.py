@@ -1,0 +1,104 @@
+"""Evidence of several groups of respondents about frequencies that all of them have: scores and information add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.inference.engine.evidence import Evidence
+from ldpstats.noise import Information
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedEvidence:
+    """What is known of several groups of respondents, as evidence about frequencies that all of them have.
+
+    Parameters
+    ----------
+    groups : tuple of Evidence
+    reports : tuple of int
+        How many are behind each of them.
+    """
+
+    groups: tuple[Evidence, ...]
+    reports: tuple[int, ...]
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether every group has one."""
+        return all(group.has_likelihood for group in self.groups)
+
+    @property
+    def has_null_covariance(self) -> bool:
+        """Whether every group's estimate has one."""
+        return all(group.has_null_covariance for group in self.groups)
+
+    @property
+    def words(self) -> str:
+        """What is measured of the groups, each said once."""
+        return ", ".join(dict.fromkeys(group.words for group in self.groups))
+
+    @property
+    def fingerprint(self) -> bytes:
+        """That of every group."""
+        return b"".join(group.fingerprint for group in self.groups)
+
+    def among(self, possible: NDArray[np.intp] | None) -> GroupedEvidence:
+        """Return the same evidence about tables of which only some cells can have respondents."""
+        return replace(self, groups=tuple(group.among(possible) for group in self.groups))
+
+    def estimator(self) -> Callable[[Evidence], FloatArray] | None:
+        """Return the mean of the groups' estimates by their reports, where every group has one."""
+        own = [group.estimator() for group in self.groups]
+        known = [estimated for estimated in own if estimated is not None]
+        if len(known) < len(own):
+            return None
+
+        def mean(drawn: Evidence) -> FloatArray:
+            assert isinstance(drawn, GroupedEvidence)  # of the same groups
+            each = [estimated(group) for estimated, group in zip(known, drawn.groups, strict=True)]
+            averaged: FloatArray = np.average(each, axis=0, weights=self.reports)
+            return averaged
+
+        return mean
+
+    def replicates(self, frequencies: FloatArray, size: int, rng: np.random.Generator) -> GroupedEvidence:
+        """Draw `size` times all groups, if all have these frequencies."""
+        return replace(self, groups=tuple(group.replicates(frequencies, size, rng) for group in self.groups))
+
+    def subset(self, tables: NDArray[np.intp]) -> GroupedEvidence:
+        """Return some of the tables of every group."""
+        return replace(self, groups=tuple(group.subset(tables) for group in self.groups))
+
+    def whole(self, frequencies: FloatArray) -> FloatArray:
+        """Return the frequencies of all cells of the table."""
+        return self.groups[0].whole(frequencies)
+
+    def __len__(self) -> int:
+        return len(self.groups[0])
+
+    def score(self, frequencies: FloatArray) -> tuple[FloatArray, Information]:
+        """Return the sum of the groups' scores, and of their information."""
+        score, information = self.groups[0].score(frequencies)
+        for group in self.groups[1:]:
+            more, added = group.score(frequencies)
+            score, information = score + more, information + added
+        return score, information
+
+    def log_likelihood(self, frequencies: FloatArray) -> FloatArray:
+        """Return the sum of the groups'."""
+        total: FloatArray = np.sum([group.log_likelihood(frequencies) for group in self.groups], axis=0)
+        return total
+
+    def supports(self, frequencies: FloatArray) -> BoolArray:
+        """Say for which tables these frequencies are proper in every group."""
+        proper: BoolArray = np.logical_and.reduce([group.supports(frequencies) for group in self.groups])
+        return proper
+
+    def rarest_expected_report(self, frequencies: FloatArray) -> float:
+        """Return that of the group in which it is rarest."""
+        return min(group.rarest_expected_report(frequencies) for group in self.groups)

@@ -1,0 +1,245 @@
+"""The procedure of every test: the methods and p-values that each takes, their level, and classical answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from numpy.typing import NDArray
+from scipy.stats import binom, chi2, chi2_contingency
+from statsmodels.formula.api import glm
+from statsmodels.stats.contingency_tables import SquareTable
+from support.noisy_tables import collected, domain_of, seen, table_of
+
+import ldpstats as ldp
+from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.families import LinearSubspace, LogLinear, ProductOfConditionals
+from ldpstats.inference.engine.grouped_evidence import GroupedEvidence
+from ldpstats.inference.engine.null_model import NullModel
+from ldpstats.inference.engine.procedure import WORDS
+from ldpstats.inference.engine.statistics import Statistic, WaldStatistic
+from ldpstats.inference.hypothesis_tests.homogeneity import HomogeneityStatistic, HomogeneityWald
+from ldpstats.inference.hypothesis_tests.trend import LinearByLinear
+
+METHODS = ("auto", "score", "gls", "lr", "wald")
+DRAWN = ldp.MonteCarlo(99, rng=1)
+FALSE_FAILURE_RATE = 1e-6
+VISION = np.array([[1520, 266, 124, 66], [234, 1512, 432, 78], [117, 362, 1772, 205], [36, 82, 179, 492]])
+"""Right and left eyes of 7,477 women (Stuart 1953)."""
+SURVEY = np.array([911, 538, 44, 456, 3, 43, 2, 279]).reshape(2, 2, 2)
+"""Alcohol, cigarettes, marijuana: 2,276 students, Dayton (Agresti, Categorical Data Analysis, table 9.3)."""
+GROUPS = np.array([[300, 200, 100], [120, 150, 130], [80, 90, 30]])
+
+
+def others(table: ldp.Table) -> ldp.Table:
+    """Return the table of other respondents who say the same."""
+    return table_of(table.shape, [block.tally for block in table.blocks])
+
+
+def first_pair(table: ldp.Table, **options: Any) -> ldp.HypothesisResult:
+    """Return the test of one pair, whose figures must be those of the row of many."""
+    alone = ldp.independence_test(table, **options)
+    row = ldp.independence_tests(ldp.TableSet(table.domain, (table,), table.privacy), **options).iloc[0]
+    if options["pvalue"] != "auto":
+        assert (row["statistic"], row["pvalue"]) == tuple(alone)
+    return alone
+
+
+def nested(table: ldp.Table, **options: Any) -> ldp.HypothesisResult:
+    small, large = (ldp.log_linear_model(table, formula) for formula in ("a*b + c", "a*b + b*c"))
+    return small.compared_with(large, **options)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A test of a table of this shape, and the statistics that it takes."""
+
+    shape: tuple[int, ...]
+    test: Callable[..., ldp.HypothesisResult]
+    methods: tuple[str, ...] = METHODS
+
+
+EVERY = {
+    "goodness of fit": Setting((4,), ldp.goodness_of_fit_test),
+    "independence": Setting((2, 3), ldp.independence_test),
+    "mutual independence": Setting((2, 2, 2), ldp.independence_test),
+    "joint": Setting((2, 2, 2), lambda t, **o: ldp.joint_independence_test(t, "a", ["b", "c"], **o)),
+    "conditional": Setting((2, 2, 2), lambda t, **o: ldp.conditional_independence_test(t, "a", "b", "c", **o)),
+    "no three-way": Setting((2, 2, 2), ldp.no_three_way_interaction_test),
+    "symmetry": Setting((3, 3), ldp.symmetry_test),
+    "marginal homogeneity": Setting((3, 3), ldp.marginal_homogeneity_test),
+    "homogeneity": Setting((2, 2), lambda t, **o: ldp.homogeneity_test([t, others(t)], **o)),
+    "trend": Setting((2, 3), ldp.trend_test),
+    "log-linear": Setting((2, 2, 2), lambda t, **o: ldp.log_linear_model(t, "a*b + c").test(**o)),
+    "nested": Setting((2, 2, 2), nested, METHODS[:-1]),
+    "all pairs": Setting((2, 2), first_pair),
+}
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue"])
+@pytest.mark.parametrize("name", EVERY)
+def test_every_method_and_pvalue_has_an_answer_or_says_what_is_allowed(name: str, mechanism: str) -> None:
+    tested, cells = EVERY[name], int(np.prod(EVERY[name].shape))
+    table = table_of(tested.shape, [collected(np.full(cells, 1 / cells), 3000, 2.0, 5, mechanism)])
+    usual = "score" if mechanism == "grr" else "gls"
+    found: dict[str, set[float]] = {}
+    for method, pvalue in product(METHODS, ("asymptotic", DRAWN, "auto")):
+        if method not in tested.methods or (mechanism == "oue" and method in ("score", "lr")):
+            with pytest.raises(ldp.LdpstatsError, match=r"Allowed: .*'gls'"):
+                tested.test(table, method=method, pvalue=pvalue)
+            continue
+        result = tested.test(table, method=method, pvalue=pvalue)
+        assert name == "nested" or result.method.startswith(WORDS[usual if method == "auto" else method])
+        expected = {"asymptotic": "asymptotic χ²", DRAWN: "Monte Carlo, 99 tables, seed 1", "auto": ""}[pvalue]
+        assert result.pvalue_source.startswith(expected)
+        if pvalue == "asymptotic":
+            assert result.pvalue == pytest.approx(float(chi2.sf(result.statistic, result.df)))
+        if pvalue == DRAWN:
+            assert result.pvalue * 100 == pytest.approx(round(result.pvalue * 100))
+        found.setdefault(method, set()).add(result.statistic)
+    assert all(len(statistics) == 1 for statistics in found.values()), "the p-value does not change the statistic"
+    with pytest.raises(ldp.LdpstatsError, match=r"method = 'pearson'.*Allowed: 'auto', 'score', 'gls', 'lr'"):
+        tested.test(table, method="pearson", pvalue="auto")
+    with pytest.raises(ldp.LdpstatsError, match=r"pvalue = 'exact'.*MonteCarlo"):
+        tested.test(table, method="auto", pvalue="exact")
+
+
+CLASSICAL: dict[str, tuple[NDArray[np.int64], Callable[[Any], float]]] = {
+    "goodness of fit": (GROUPS[0], lambda counts: float(((counts - 200) ** 2).sum() / 200)),
+    "independence": (VISION, lambda counts: chi2_contingency(counts, correction=False).statistic),
+    "joint": (SURVEY, lambda counts: chi2_contingency(counts.reshape(2, 4), correction=False).statistic),
+    "conditional": (
+        SURVEY,
+        lambda counts: sum(chi2_contingency(counts[..., c], correction=False).statistic for c in (0, 1)),
+    ),
+    "no three-way": (SURVEY, lambda counts: poisson(counts, "(a + b + c) ** 2").pearson_chi2),
+    "symmetry": (VISION, lambda counts: SquareTable(counts, shift_zeros=False).symmetry().statistic),
+    "marginal homogeneity": (
+        VISION,
+        lambda counts: SquareTable(counts, shift_zeros=False).homogeneity("stuart_maxwell").statistic,
+    ),
+    "trend": (
+        VISION,
+        lambda counts: (
+            sm.stats.Table(counts, shift_zeros=False).test_ordinal_association().zscore ** 2
+            * counts.sum()
+            / (counts.sum() - 1)
+        ),
+    ),
+    "log-linear": (SURVEY, lambda counts: poisson(counts, "a*b + c").pearson_chi2),
+}
+
+
+def poisson(counts: NDArray[np.int64], formula: str) -> Any:
+    cells = pd.DataFrame(list(np.ndindex(*counts.shape)), columns=list("abc")[: counts.ndim]).assign(n=counts.ravel())
+    return glm(f"n ~ {formula}", cells, family=sm.families.Poisson()).fit(tol=1e-13)
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "ss", "sue"])
+@pytest.mark.parametrize("name", CLASSICAL)
+def test_without_noise_walds_statistic_is_the_classical_one(name: str, mechanism: str) -> None:
+    """Pearson's, Bowker's, Stuart and Maxwell's, or that of the correlation: the covariance is that of the null."""
+    counts, classical = CLASSICAL[name]
+    result = EVERY[name].test(seen(counts, mechanism), method="wald", pvalue="asymptotic")
+    assert result.statistic == pytest.approx(classical(counts), rel=1e-6)
+
+
+@pytest.mark.parametrize(("method", "classical"), [("wald", "pearson"), ("lr", "log-likelihood")])
+def test_without_noise_homogeneity_is_classical(method: str, classical: str) -> None:
+    tables = {name: seen(row) for name, row in zip("xyz", GROUPS, strict=True)}
+    known = chi2_contingency(GROUPS, correction=False, lambda_=classical)
+    result = ldp.homogeneity_test(tables, method=method, pvalue="asymptotic")
+    assert (result.statistic, result.df) == (pytest.approx(known.statistic, rel=1e-8), known.dof)
+
+
+def test_without_noise_the_likelihood_ratio_of_a_trend_is_a_difference_of_deviances() -> None:
+    known = [poisson(VISION, formula).deviance for formula in ("C(a) + C(b)", "C(a) + C(b) + a:b")]
+    result = ldp.trend_test(seen(VISION), method="lr", pvalue="asymptotic")
+    assert result.statistic == pytest.approx(known[0] - known[1], rel=1e-8)
+
+
+MODELS: dict[str, tuple[tuple[int, ...], NullModel]] = {
+    "goodness of fit": ((4,), LinearSubspace(np.full(4, 0.25), np.zeros((4, 0)))),
+    "conditional": ((2, 2, 3), ProductOfConditionals((2, 2, 3), (((2,), ()), ((0,), (2,)), ((1,), (2,))))),
+    "no three-way": ((2, 2, 2), LogLinear((2, 2, 2), ((0, 1), (0, 2), (1, 2)))),
+    "chain": ((2, 3, 2), LogLinear((2, 3, 2), ((0, 1), (1, 2)))),
+    "a linear constraint": ((4,), LinearSubspace.constrained(np.full(4, 0.25), np.array([[1.0, -1, 1, -1]]))),
+}
+
+
+def rejected(statistic: Statistic, evidence: Any, frequencies: Any, tables: int = 2000) -> None:
+    """Draw tables under the null; rejections at .05 are within binomial limits at the false-failure rate."""
+    found = statistic(evidence.replicates(frequencies, tables, np.random.default_rng(6))).statistic
+    low, high = binom.ppf([FALSE_FAILURE_RATE / 2, 1 - FALSE_FAILURE_RATE / 2], tables, 0.05)
+    assert low <= np.count_nonzero(chi2.sf(found, statistic.df) <= 0.05) <= high
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue"])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_level_of_walds_statistic_holds_through_noise(name: str, mechanism: str) -> None:
+    shape, model = MODELS[name]
+    cells = int(np.prod(shape))
+    near = np.random.default_rng(2).dirichlet(np.full(cells, 200.0))
+    null = model.frequencies(model.nearest(near))
+    blocks = table_of(shape, [collected(null, 9000, level, 3, mechanism) for level in (1.5, 2.0)]).blocks
+    evidence = BlockEvidence.observed(blocks)
+    rejected(WaldStatistic(model, evidence, cells), evidence, null)
+
+
+@pytest.mark.parametrize(("mechanism", "method"), [("grr", "lr"), ("grr", "wald"), ("oue", "wald")])
+def test_the_levels_of_trend_and_homogeneity_hold_through_noise(mechanism: str, method: str) -> None:
+    null = np.outer([0.6, 0.4], [0.5, 0.3, 0.2]).ravel()
+    groups = [table_of((2, 3), [collected(null, n, 2.0, n, mechanism)]) for n in (6000, 4000, 5000)]
+    alone = [BlockEvidence.observed(group.blocks) for group in groups]
+    together = GroupedEvidence(tuple(alone), tuple(group.n for group in groups))
+    trend = LinearByLinear((2, 3), np.array([-0.5, 0.5]), np.array([-1.0, 0, 1]))
+    rejected(trend.statistic(method, alone[0]), alone[0], null)
+    homogeneous = (
+        HomogeneityWald(together, 6) if method == "wald" else HomogeneityStatistic(together, 6, likelihood=True)
+    )
+    assert homogeneous.df == 10
+    rejected(homogeneous, together, null, 500)
+
+
+def test_structural_zeros_are_no_part_of_walds_statistic() -> None:
+    """The cells of the zeros say nothing: without noise it is Pearson's of quasi-independence."""
+    counts = np.array([[0, 40, 25], [35, 0, 50], [30, 45, 0]])
+    fit = ldp.log_linear_model(seen(counts), "a + b", [{"a": one, "b": one} for one in range(3)])
+    expected = fit.expected * counts.sum()
+    kept = expected > 0
+    pearson = ((counts - expected)[kept] ** 2 / expected[kept]).sum()
+    result = fit.test("wald", pvalue="asymptotic")
+    assert (result.statistic, result.df) == (pytest.approx(pearson, rel=1e-6), 1)
+
+
+def test_blocks_that_leave_cells_open_have_no_wald_statistic() -> None:
+    domain = domain_of((2, 2, 2))
+    chain = ldp.SampledGroups(domain, epsilon=1.0, groups=[("a", "b"), ("b", "c")]).simulate(np.full(8, 100), rng=1)
+    with pytest.raises(ldp.NotIdentifiedError, match="identify"):
+        ldp.log_linear_model(ldp.reconstruct(chain, list("abc")), "a + b + c").test("wald")
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue", "ss"])
+def test_the_levels_of_trend_homogeneity_and_log_linear_models_hold_through_noise(mechanism: str) -> None:
+    """Rejections at .05 out of 200, each within its binomial limits at the false-failure rate."""
+    rng, tables = np.random.default_rng(8), 200
+    domain = ldp.Domain({"a": [0, 1, 2], "b": [0, 1, 2]})
+    protocol = ldp.SampledGroups(domain, epsilon=2.0, mechanism=mechanism)
+    frequencies = np.outer([0.5, 0.3, 0.2], [0.4, 0.35, 0.25]).ravel()
+    rejected = np.zeros(3)
+    for _ in range(tables):
+        one, other = (protocol.simulate(rng.multinomial(n, frequencies), rng=rng)["a", "b"] for n in (3000, 1500))
+        pvalues = (
+            ldp.trend_test(one, pvalue="asymptotic").pvalue,
+            ldp.homogeneity_test([one, other], pvalue="asymptotic").pvalue,
+            ldp.log_linear_model(one, "a + b").test(pvalue="asymptotic").pvalue,
+        )
+        rejected += np.array(pvalues) <= 0.05
+    low, high = binom.ppf([FALSE_FAILURE_RATE / 2, 1 - FALSE_FAILURE_RATE / 2], tables, 0.05)
+    assert np.all((low <= rejected) & (rejected <= high)), rejected
