@@ -1,4 +1,4 @@
-"""Programmes: the proper tables nearest to noisy ones that agree on all they share, linear or quadratic."""
+"""Linear and quadratic programming: the proper tables nearest to noisy ones that agree on all they share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ _TOLERANCES = {
 _REPAIRED = 1e-6
 
 
-def nearest_agreeing(marginals: Sequence[Marginal], held: Sequence[SharedQuantities], gamma: float) -> list[FloatArray]:
+def nearest_agreeing(
+    marginals: Sequence[Marginal], shared: Sequence[SharedQuantities], gamma: float
+) -> list[FloatArray]:
     """Return proper tables that agree on what they hold in common, with the least γ Σ |r| + (1 − γ) Σ r².
 
     Here r = (x − π̂) / standard error, over all cells of all tables. The estimates themselves do not agree, for they
@@ -35,25 +37,25 @@ def nearest_agreeing(marginals: Sequence[Marginal], held: Sequence[SharedQuantit
     """
     estimates = np.concatenate([one.estimate for one in marginals])
     spread = 1 / np.sqrt(np.concatenate([one.precision for one in marginals]))
-    equations, values = _equations(held)
+    equations, values = _equations(shared)
     # cells and equations in standard errors, so that the solver's tolerances are, too
     unit = np.median(spread)
     open_values = (values - equations @ estimates) / unit
     moves = _least_moves(equations.multiply(spread / unit), open_values, -estimates / spread, gamma)
     ends = np.cumsum([one.estimate.size for one in marginals])[:-1]
-    return _repaired(np.split(estimates + spread * moves, ends), AgreeingFit(marginals, held))
+    return _repaired(np.split(estimates + spread * moves, ends), AgreeingFit(marginals, shared))
 
 
-def _equations(held: Sequence[SharedQuantities]) -> tuple[csr_array, FloatArray]:
+def _equations(shared: Sequence[SharedQuantities]) -> tuple[csr_array, FloatArray]:
     """Return A and a of A x = a: totals are one, common quantities are those of the first table that has them."""
     from scipy.sparse import block_diag, csr_array, vstack
 
-    sums = csr_array(block_diag([own.sums for own in held]))
-    places = np.concatenate([own.places for own in held])
+    sums = csr_array(block_diag([own.sums for own in shared]))
+    places = np.concatenate([own.places for own in shared])
     _, first = np.unique(places, return_index=True)
     again = np.setdiff1d(np.flatnonzero(places), first)
     totals, differences = sums[places == 0], sums[again] - sums[first[places[again]]]
-    return csr_array(vstack([totals, differences])), np.repeat([1.0, 0.0], [len(held), again.size])
+    return csr_array(vstack([totals, differences])), np.repeat([1.0, 0.0], [len(shared), again.size])
 
 
 def _least_moves(equations: csr_array, values: FloatArray, least: FloatArray, gamma: float) -> FloatArray:

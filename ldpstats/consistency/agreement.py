@@ -1,4 +1,4 @@
-"""Agreement: the quantities that several tables hold in common, and the least-squares fit that makes them equal."""
+"""Agreement: generalized least squares under the constraint that tables have equal marginals where they overlap."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ldpstats.tables.stacked import Cluster, Part, Stacked, shares, sum_at
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedQuantities:
-    """What one table holds of the quantities that tables agree on: sums of its cells, and which quantities they are.
+    """What one table holds of the quantities that tables must agree on: sums of its cells, and which quantities.
 
     Parameters
     ----------
@@ -58,22 +58,22 @@ class AgreeingFit:
     """Weighted least squares under the equations of agreement: cells may be negative, and all is linear.
 
     Each table tells of the common quantities, sums K of its cells, with the information F = (K W⁻¹ Kᵀ)⁻¹. What the
-    tables tell is pooled with these weights, the total being known. Then each table moves by W⁻¹ Kᵀ F (pooled − told).
+    tables tell is pooled with these weights, the total being known. Then each table moves by W⁻¹ Kᵀ F (pooled − own).
     That is x̂ = P π̂ + constant with P = I − W⁻¹Aᵀ(A W⁻¹Aᵀ)⁻¹A for all the equations A x = constant together; but the
     matrix to invert has only as many rows as there are common quantities.
 
     Parameters
     ----------
     marginals : sequence of Marginal
-    held : sequence of SharedQuantities
-        What each of them holds in common with others.
+    shared : sequence of SharedQuantities
+        What each of them shares with others.
     """
 
-    def __init__(self, marginals: Sequence[Marginal], held: Sequence[SharedQuantities]) -> None:
-        self._marginals, self._held = marginals, held
-        spreads = [own.sums / one.precision for one, own in zip(marginals, held, strict=True)]
-        self._information = [np.linalg.inv(spread @ own.sums.T) for spread, own in zip(spreads, held, strict=True)]
-        self._gains = [spread.T @ told for spread, told in zip(spreads, self._information, strict=True)]
+    def __init__(self, marginals: Sequence[Marginal], shared: Sequence[SharedQuantities]) -> None:
+        self._marginals, self._shared = marginals, shared
+        spreads = [own.sums / one.precision for one, own in zip(marginals, shared, strict=True)]
+        self._information = [np.linalg.inv(spread @ own.sums.T) for spread, own in zip(spreads, shared, strict=True)]
+        self._gains = [spread.T @ information for spread, information in zip(spreads, self._information, strict=True)]
         information = self._together(self._information)
         self._with_total = information[:, 0]
         self._inverse = np.zeros_like(information)
@@ -81,13 +81,13 @@ class AgreeingFit:
 
     def tables(self, estimates: Sequence[FloatArray]) -> list[FloatArray]:
         """Return the nearest tables that agree and have the total one."""
-        told = [own.sums @ estimate for own, estimate in zip(self._held, estimates, strict=True)]
+        sums = [own.sums @ estimate for own, estimate in zip(self._shared, estimates, strict=True)]
         weighted = np.zeros(len(self._inverse))
-        for own, information, quantities in zip(self._held, self._information, told, strict=True):
+        for own, information, quantities in zip(self._shared, self._information, sums, strict=True):
             weighted[own.places] += information @ quantities
         pooled = self._inverse @ (weighted - self._with_total)
         pooled[0] = 1.0
-        moves = [pooled[own.places] - quantities for own, quantities in zip(self._held, told, strict=True)]
+        moves = [pooled[own.places] - quantities for own, quantities in zip(self._shared, sums, strict=True)]
         return [one + gain @ move for one, gain, move in zip(estimates, self._gains, moves, strict=True)]
 
     @property
@@ -96,19 +96,19 @@ class AgreeingFit:
         return self._stacked.bound
 
     def covariances(self) -> list[FloatArray]:
-        """Return each table's covariance after the fit: it hears itself directly, and all through what is pooled."""
+        """Return each table's covariance after the fit: its own errors enter directly, all through what is pooled."""
         size = len(self._inverse)
         parts = [
-            one.part(own.places, told @ own.sums)
-            for one, own, told in zip(self._marginals, self._held, self._information, strict=True)
+            one.part(own.places, information @ own.sums)
+            for one, own, information in zip(self._marginals, self._shared, self._information, strict=True)
         ]
-        heard = self._stacked.with_sum(parts, size)
-        pooled = self._inverse @ sum_at(parts, heard, size) @ self._inverse
+        cross = self._stacked.with_sum(parts, size)
+        pooled = self._inverse @ sum_at(parts, cross, size) @ self._inverse
         found = []
-        for place, (own, gain, told) in enumerate(zip(self._held, self._gains, heard, strict=True)):
+        for place, (own, gain, with_sum) in enumerate(zip(self._shared, self._gains, cross, strict=True)):
             block, direct = np.ix_(own.places, own.places), np.eye(len(gain)) - gain @ own.sums
             direct = direct @ self._marginals[place].sums
-            across = direct @ told @ self._inverse[:, own.places] @ gain.T
+            across = direct @ with_sum @ self._inverse[:, own.places] @ gain.T
             covariance = (
                 direct @ self._stacked.covariance(place) @ direct.T + across + across.T + gain @ pooled[block] @ gain.T
             )
@@ -124,34 +124,34 @@ class AgreeingFit:
     def _add_slack(self, cluster: Cluster, parts: Sequence[Part], covariances: list[FloatArray]) -> None:
         """Add what tables of a cluster may have in common beyond independence, at most, to the covariance of each.
 
-        What a table hears of the others in its cluster, and what it says itself, are two errors that may go together.
+        What a table takes from the others in its cluster, and its own error, are two errors that may go together.
         """
         size = len(self._inverse)
-        heard = {one: self._inverse[:, parts[one].places] @ parts[one].matrix for one, _ in cluster}
-        spreads = {one: heard[one] @ spread @ heard[one].T for one, spread in cluster}
+        influence = {one: self._inverse[:, parts[one].places] @ parts[one].matrix for one, _ in cluster}
+        spreads = {one: influence[one] @ spread @ influence[one].T for one, spread in cluster}
         weights = dict(zip(spreads, shares([float(np.trace(one)) for one in spreads.values()]), strict=True))
         most = {one: spread / weights[one] if weights[one] > 0 else spread for one, spread in spreads.items()}
         all_most, all_alone = (sum(those.values(), np.zeros((size, size))) for those in (most, spreads))
         members = dict(cluster)
-        for place, (own, gain) in enumerate(zip(self._held, self._gains, strict=True)):
+        for place, (own, gain) in enumerate(zip(self._shared, self._gains, strict=True)):
             block = np.ix_(own.places, own.places)
             if place not in members:
                 covariances[place] += gain @ (all_most - all_alone)[block] @ gain.T
                 continue
             direct = (np.eye(len(gain)) - gain @ own.sums) @ self._marginals[place].sums
-            direct = direct + gain @ heard[place][own.places]
-            said = direct @ members[place] @ direct.T
+            direct = direct + gain @ influence[place][own.places]
+            own_error = direct @ members[place] @ direct.T
             others = gain @ (all_most - most[place])[block] @ gain.T
-            weight = shares([float(np.trace(said)), float(np.trace(others))])
-            alone = said + gain @ (all_alone - spreads[place])[block] @ gain.T
-            both = [one / share for one, share in zip((said, others), weight, strict=True) if share > 0]
-            covariances[place] += sum(both, np.zeros_like(said)) - alone
+            weight = shares([float(np.trace(own_error)), float(np.trace(others))])
+            alone = own_error + gain @ (all_alone - spreads[place])[block] @ gain.T
+            both = [one / share for one, share in zip((own_error, others), weight, strict=True) if share > 0]
+            covariances[place] += sum(both, np.zeros_like(own_error)) - alone
 
     def _together(self, matrices: Sequence[FloatArray]) -> FloatArray:
         """Add up the tables' matrices at the places of their quantities."""
-        size = 1 + max(int(own.places.max()) for own in self._held)
+        size = 1 + max(int(own.places.max()) for own in self._shared)
         total = np.zeros((size, size))
-        for own, matrix in zip(self._held, matrices, strict=True):
+        for own, matrix in zip(self._shared, matrices, strict=True):
             total[np.ix_(own.places, own.places)] += matrix
         return total
 

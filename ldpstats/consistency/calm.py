@@ -1,4 +1,4 @@
-"""CALM: which views of several attributes to ask for, so that tables of any k attributes can be put together."""
+"""CALM: covering designs of views to collect, so that tables of any k attributes can be reconstructed."""
 
 from __future__ import annotations
 
@@ -275,17 +275,17 @@ class DesignProblem:
 
     def designed(self, made: str, groups: tuple[Group, ...]) -> CalmDesign:
         """Return the errors that are to be expected of these views."""
-        told = _InteractionVariances.by(self, groups)
+        precision = _InteractionVariances.by(self, groups)
         sizes, targets = np.array(self.domain.shape), _subsets(np.arange(len(self.domain)), self.k)
         cells = sizes[targets].prod(axis=1)
         error, sampling, unknown = np.zeros((3, len(targets)))
         for order in range(1, self.k + 1):
             for part in _subsets(np.arange(self.k), order):
                 freedom, place = (sizes[targets[:, part]] - 1).prod(axis=1), _rank(targets[:, part])
-                error += freedom / cells * told.variance[order][place]
-                sampling += freedom / cells * told.sampling[order][place]
-                unknown += freedom * (told.variance[order][place] == 0)
-        whole = told.variance[self.k][_rank(targets)] > 0
+                error += freedom / cells * precision.variance[order][place]
+                sampling += freedom / cells * precision.sampling[order][place]
+                unknown += freedom * (precision.variance[order][place] == 0)
+        whole = precision.variance[self.k][_rank(targets)] > 0
         left_open = unknown / (cells - 1)
         noise_error, sampling_error = float((error - sampling).mean()), float(sampling.mean())
         return CalmDesign(self, groups, made, noise_error, sampling_error, float(left_open.mean()), float(whole.mean()))

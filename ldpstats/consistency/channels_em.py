@@ -1,4 +1,4 @@
-"""The joint table under which the reports behind many tables are most likely, through all their channels at once."""
+"""EM algorithm over many tables: the joint table under which all reports are most likely, through all channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consistent tables: proper ones that agree on every attribute they share, as near to the estimates as can be."""
+"""Consistent tables: the proper ones nearest to the estimates that agree on every marginal they share."""
 
 from __future__ import annotations
 
@@ -129,18 +129,20 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     share = absolute_share(method, gamma)
     _refuse_unusable(tables)
     marginals = marginals_of(tables)
-    held = shared_quantities(marginals)
-    fit = AgreeingFit(marginals, held)
+    shared = shared_quantities(marginals)
+    fit = AgreeingFit(marginals, shared)
     linear = fit.tables([one.estimate for one in marginals])
     words = " ".join([_WORDS.format(method), *([f"There, {fit.bound}."] if fit.bound else [])])
     provenance = Consistent(method, words, tuple(one.attributes for one in marginals))
-    fitted = zip(tables, marginals, _nearest(marginals, held, share), linear, fit.covariances(), strict=True)
+    fitted = zip(tables, marginals, _nearest(marginals, shared, share), linear, fit.covariances(), strict=True)
     made = [
         _derived(table, one.table, shown, Measured.of_cells(before, covariance, table.n, fit.bound), provenance, tables)
         for table, one, shown, before, covariance in fitted
     ]
-    heard = Parts.either(table.parts for table, own in zip(tables, held, strict=True) if _shares(own))
-    made = [replace(table, parts=heard) if _shares(own) else table for table, own in zip(made, held, strict=True)]
+    respondents = Parts.either(table.parts for table, own in zip(tables, shared, strict=True) if _shares(own))
+    made = [
+        replace(table, parts=respondents) if _shares(own) else table for table, own in zip(made, shared, strict=True)
+    ]
     return TableSet(tables.domain, made, tables.privacy)
 
 
@@ -168,11 +170,11 @@ def _has_covariance(derived: Estimate) -> bool:
     return np.shape(derived.covariance) == derived.estimate.shape * 2 and bool(np.all(np.isfinite(derived.covariance)))
 
 
-def _nearest(marginals: Sequence[Marginal], held: Sequence[SharedQuantities], gamma: float) -> list[FloatArray]:
+def _nearest(marginals: Sequence[Marginal], shared: Sequence[SharedQuantities], gamma: float) -> list[FloatArray]:
     """Solve the tables that share something together, and every other one by itself."""
-    shares = list(map(_shares, held))
+    shares = list(map(_shares, shared))
     together = list(compress(marginals, shares))
-    agreeing = iter(nearest_agreeing(together, list(compress(held, shares)), gamma) if together else [])
+    agreeing = iter(nearest_agreeing(together, list(compress(shared, shares)), gamma) if together else [])
     return [
         next(agreeing) if sharing else nearest_proper(one.estimate, one.precision, gamma)
         for one, sharing in zip(marginals, shares, strict=True)
@@ -180,7 +182,7 @@ def _nearest(marginals: Sequence[Marginal], held: Sequence[SharedQuantities], ga
 
 
 def _shares(own: SharedQuantities) -> bool:
-    """Say whether a table has attributes in common with another, so that it hears the respondents of both."""
+    """Say whether a table has attributes in common with another, so that the respondents of both count."""
     return own.places.size > 1
 
 

@@ -81,7 +81,7 @@ def _uniform(terms: LogLinearTerms, known: EstimatedMeans) -> LogLinearPoint:
 
 
 def minimum_in_the_limit(terms: LogLinearTerms, known: EstimatedMeans) -> tuple[LogLinearPoint, bool]:
-    """Follow the minimum of the dual problem as τ goes to zero; say whether it came to rest."""
+    """Follow the minimum of the dual problem as τ goes to zero; say whether it converged."""
     last, found = _minimum(_uniform(terms, known), terms, known)
     for _ in range(_DECADES):
         if not found:

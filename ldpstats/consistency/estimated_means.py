@@ -29,7 +29,7 @@ class EstimatedMeans:
         The curvature of the misfit.
     inverse : array, shape (terms, terms)
         Its inverse.
-    told : tuple of Part
+    contributions : tuple of Part
         What every marginal adds to the equations, precision · means.
     errors : Stacked
         What the marginals' errors have to do with each other.
@@ -38,7 +38,7 @@ class EstimatedMeans:
     means: FloatArray
     precision: FloatArray
     inverse: FloatArray
-    told: tuple[Part, ...]
+    contributions: tuple[Part, ...]
     errors: Stacked
 
     @classmethod
@@ -47,11 +47,11 @@ class EstimatedMeans:
         given = list(marginals)
         precision, seen = equations(terms, given)
         inverse = np.linalg.inv(precision)
-        told = []
+        contributions = []
         for one in given:
             weighted = one.precision[:, np.newaxis] * cells_from_means(one.shape)[1]
-            told.append(one.part(terms.places(one.attributes), weighted.T))
-        return cls(inverse @ seen, precision, inverse, tuple(told), stacked(given))
+            contributions.append(one.part(terms.places(one.attributes), weighted.T))
+        return cls(inverse @ seen, precision, inverse, tuple(contributions), stacked(given))
 
     @property
     def bound(self) -> str:
@@ -67,9 +67,9 @@ class EstimatedMeans:
         """Return the covariance of sums of the estimates, shape (sums, terms)."""
         weights, many = sums @ self.inverse, len(self.means)
         if not self.errors.clusters:
-            return weights @ self.errors.covariance_of(self.told, many) @ weights.T
+            return weights @ self.errors.covariance_of(self.contributions, many) @ weights.T
         rows = np.arange(len(sums))
-        parts = [Part(rows, weights[:, places] @ matrix) for places, matrix in self.told]
+        parts = [Part(rows, weights[:, places] @ matrix) for places, matrix in self.contributions]
         return self.errors.covariance_of(parts, len(sums))
 
     def length(self, difference: FloatArray) -> float:

@@ -1,4 +1,4 @@
-"""One small joint table out of noisy marginals that overlap: the least violation of them, then the smallest norm."""
+"""Least violation of noisy marginals by one joint table (least squares, least absolute deviations), then least norm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Junction trees: exact marginals and moments of a log-linear distribution, whose joint table is never formed."""
+"""Junction tree algorithm: exact marginals of a log-linear distribution, whose joint table is never formed."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ldpstats.errors import LdpstatsError, one_line
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JunctionTree:
-    """Cliques of attributes, so joined that all cliques with an attribute hang together.
+    """Cliques of attributes, so joined that all cliques with an attribute are connected.
 
     Parameters
     ----------
     sizes : mapping of str to int
         The number of categories of every attribute. Its order is that of the axes of every clique's table.
     cliques : tuple of tuple of str
-        The root first; a clique is followed by all that hang on it, directly or not, before any other.
+        The root first; a clique is followed by its descendants before any other.
     parents : tuple of int
-        The place of the clique that each one hangs on; -1 for the root.
+        The place of each clique's parent; -1 for the root.
     separators : tuple of tuple of str
         What each clique shares with its parent; nothing for the root, and between parts that share nothing.
 
@@ -71,7 +71,7 @@ class JunctionTree:
         return tuple(self.sizes[name] for name in attributes)
 
     def children(self, place: int) -> list[int]:
-        """Return the places of the cliques that hang directly on a clique."""
+        """Return the places of a clique's children."""
         return [child for child, parent in enumerate(self.parents) if parent == place]
 
     def holder(self, attributes: Iterable[str]) -> int | None:
@@ -114,7 +114,7 @@ class JunctionTree:
         return Beliefs(self, tuple(tables))
 
     def _gathered(self, potentials: Sequence[FloatArray]) -> list[FloatArray]:
-        """Add to the potential of each clique what hangs on it, summed out, from the leaves to the root."""
+        """Add to the potential of each clique those of its subtree, summed out, from the leaves to the root."""
         gathered = list(potentials)
         for place in range(len(self.cliques) - 1, 0, -1):
             parent, shared = self.parents[place], self.separators[place]

@@ -85,7 +85,7 @@ class LogLinearTerms:
     def moments(self, beliefs: Beliefs) -> tuple[FloatArray, FloatArray]:
         """Return the means and the covariances of all terms.
 
-        It goes from the leaves to the root. Given the cell of a clique, what hangs on it in different places is
+        It goes from the leaves to the root. Given the cell of a clique, what lies beyond it in different subtrees is
         independent, so that only the means of terms given the cell are needed. These depend on what the clique
         shares with each child alone, and are sums of terms of that.
         """

@@ -145,7 +145,7 @@ def marginals_of(tables: Iterable[Table]) -> list[Marginal]:
 def as_collected(tables: Iterable[Table]) -> list[Table]:
     """Return the tables with reports; of those that were made consistent, the ones that they were made of.
 
-    A consistent table has heard all others: it would count their reports again.
+    Reports of all others have entered a consistent table: it would count their reports again.
     """
     found: list[Table] = []
     for table in map(checked_table, tables):

@@ -79,8 +79,8 @@ def weighed_together(marginals: Iterable[Marginal]) -> list[Marginal]:
     Two tables of 100 people each who answered the truth:
 
     >>> cells = [np.array([0.96, 0.04]), np.array([0.92, 0.08])]
-    >>> told = [Marginal(("a",), (2,), one, (np.diag(one) - np.outer(one, one)) / 100, 100) for one in cells]
-    >>> [fit_maximum_entropy(some).marginal("a").round(3) for some in (told, weighed_together(told))]
+    >>> answers = [Marginal(("a",), (2,), one, (np.diag(one) - np.outer(one, one)) / 100, 100) for one in cells]
+    >>> [fit_maximum_entropy(some).marginal("a").round(3) for some in (answers, weighed_together(answers))]
     [array([0.946, 0.054]), array([0.94, 0.06])]
     """
     given = list(marginals)

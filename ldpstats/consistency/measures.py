@@ -1,4 +1,4 @@
-"""Measures of how far one distribution is from another, and how far an estimate is expected to be from the truth."""
+"""Distances between distributions: total variation, Jensen-Shannon, χ²; and the expected squared error of a table."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ class ProfileLikelihood:
         """Search for the push at which the best distribution exceeds the least misfit by as much as is allowed.
 
         Small probabilities may drop to zero at once as the push grows, and the excess with them: then the limit is on
-        the safe side of the drop.
+        the conservative side of the drop.
         """
         metric, error = self.metric(), float(self.std_err(members[np.newaxis])[0])
         start, push = self._begin(members, z, up, metric, error)

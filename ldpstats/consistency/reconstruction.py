@@ -94,8 +94,8 @@ def reconstruct(
     groups = found.groups or tuple(table.attributes for table in near)
     assumption = chosen.assumption(groups, found.joint or target.names)
     provenance = Reconstructed(name, words, groups, assumption, chosen.refused or found.refused)
-    heard = {name for table in near for name in table.attributes}
-    return _made(target, provenance, cells, tables.privacy, collected, heard)
+    used = {name for table in near for name in table.attributes}
+    return _made(target, provenance, cells, tables.privacy, collected, used)
 
 
 def _made(
@@ -104,11 +104,11 @@ def _made(
     cells: Estimate,
     privacy: PrivacyStatement,
     tables: Sequence[Table],
-    heard: set[str],
+    used: set[str],
 ) -> Table:
     """Return the table with what reports tell without an assumption; it assumes nothing if they tell all.
 
-    `heard` are the attributes of the tables that the proportions were made of.
+    `used` are the attributes of the tables that the proportions were made of.
     """
     joint = joined(tables, target)
     near = [table for table in tables if not set(table.attributes).isdisjoint(joint.names)]
@@ -118,7 +118,7 @@ def _made(
     provenance = replace(provenance, words=f"{provenance.words}{_contradiction(near, joint)}")
     if provenance.assumption and any(set(target.names) <= set(block.question.about) for block in blocks or ()):
         provenance = replace(provenance, words=f"{provenance.words} {_POOLED}")
-    behind = [table for table in tables if not heard.union(joint.names).isdisjoint(table.attributes)]
+    behind = [table for table in tables if not used.union(joint.names).isdisjoint(table.attributes)]
     made = Table(
         target,
         blocks or (),

@@ -1,4 +1,4 @@
-"""Refits: the least violation of many sets of marginals that differ in their estimates alone, all at once."""
+"""Least violation of many sets of marginals at once: nonnegative least squares, and ADMM for absolute deviations."""
 
 from __future__ import annotations
 

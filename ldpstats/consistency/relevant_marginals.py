@@ -25,7 +25,7 @@ class RelevantMarginals:
     attributes : tuple of str
         These attributes.
     left_out : tuple of str
-        Attributes that hang together with the table, but were too many to be kept with it.
+        Attributes that are connected with the table, but were too many to be kept with it.
     """
 
     marginals: tuple[Marginal, ...]
@@ -40,10 +40,10 @@ def relevant_marginals(
 
     The first of these that is small enough:
 
-    1. Every attribute that hangs together with the target, directly or through others. Nothing is lost.
-    2. Without those that are in only one group, and so hang on the rest at one place; again and again. Marginals
+    1. Every attribute that is connected with the target, directly or through others. Nothing is lost.
+    2. Without those that are in only one group, and so are linked to the rest at one place; again and again. Marginals
        that agree with each other lose nothing by that.
-    3. The target and, where it does not hang together in itself, the attributes on shortest paths between its parts.
+    3. The target and, where it is not connected in itself, the attributes on shortest paths between its parts.
        What is lost is dependence within the target through the others, as far as no group shows it.
 
     Whatever a group tells of the attributes that are kept is used: that of a kept attribute and another one tells how
@@ -101,10 +101,10 @@ def _ever_fewer(groups: Sequence[Attributes], wanted: Attributes, connected: Att
 
 
 def _connected(groups: Sequence[Attributes], wanted: Attributes) -> Attributes:
-    """Return all attributes that hang together with the wanted ones, in the order in which groups name them."""
+    """Return all attributes that are connected with the wanted ones, in the order in which groups name them."""
     reached = set(wanted)
-    while hanging := {name for group in groups if not reached.isdisjoint(group) for name in group} - reached:
-        reached |= hanging
+    while linked := {name for group in groups if not reached.isdisjoint(group) for name in group} - reached:
+        reached |= linked
     return tuple(name for name in dict.fromkeys(chain.from_iterable(groups)) if name in reached)
 
 

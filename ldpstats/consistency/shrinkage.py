@@ -1,4 +1,4 @@
-"""The table nearest to independence that noisy marginals do not contradict: structure only where noise is no excuse."""
+"""Shrinkage towards independence: a penalized likelihood whose penalty minimizes Mallows' estimate of the risk."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def shrunken_joint(marginals: Iterable[Marginal], target: Attributes, shape: Seq
 
     Examples
     --------
-    Two attributes that hang together a little, seen through much noise and through little:
+    Two weakly associated attributes, seen through much noise and through little:
 
     >>> seen = np.array([0.3, 0.2, 0.2, 0.3])
     >>> for variance in (0.01, 0.0001):
@@ -200,7 +200,7 @@ class _RidgePaths:
         return objectives
 
     def at(self, penalties: FloatArray, near: FloatArray) -> FloatArray:
-        """Return the multipliers at these penalties: by Newton's method, until each comes to rest."""
+        """Return the multipliers at these penalties: by Newton's method, until each converges."""
         multipliers, moving = near.copy(), np.arange(len(near))
         for _ in range(_MOST_STEPS):
             paths, begins, penalty = self.only(moving), multipliers[moving], penalties[moving]

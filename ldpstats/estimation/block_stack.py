@@ -1,4 +1,4 @@
-"""Truth-or-fake blocks that ask the same question, as arrays: thousands of them cost one operation."""
+"""Stacked blocks: truth-or-fake blocks that ask the same question, as arrays, so that thousands cost one operation."""
 
 from __future__ import annotations
 

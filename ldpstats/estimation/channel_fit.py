@@ -1,4 +1,4 @@
-"""Channel fit: a test whether tallies can have come through their channels, whatever the true answers are."""
+"""Channel fit: a goodness-of-fit test whether tallies can have come through their channels, whatever the truth is."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _reach(noise: NoiseModel) -> tuple[FloatArray, FloatArray] | None:
 def _tails(counts: NDArray[Any], n: NDArray[Any], lowest: FloatArray, highest: FloatArray) -> FloatArray:
     """Return how often a binomial count at the nearer bound is at least as far out; 1 between the bounds.
 
-    Of very many counts only the farthest are looked at; the others are left at 1, which is on the safe side.
+    Of very many counts only the farthest are looked at; the others are left at 1, which is conservative.
     """
     from scipy.special import bdtr, bdtrc
 

@@ -1,4 +1,4 @@
-"""Estimates: frequencies with their exact covariance, and the intervals that follow from them."""
+"""Estimates: frequencies with their covariance, and Wilson, mid-p or normal confidence intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reports measure of a table: sums of its cells, without bias, and how far they scatter together."""
+"""Measured sums of a table's cells: unbiased estimates of linear functions, with their covariance."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class Measured(Saveable):
                 "Collect these attributes together, or see what can be said without an assumption: bounds().",
             )
         inverse = np.linalg.pinv(rows)
-        told = inverse[:, :-1]
-        return told @ self.estimate + inverse[:, -1], told @ self.covariance @ told.T
+        weights = inverse[:, :-1]
+        return weights @ self.estimate + inverse[:, -1], weights @ self.covariance @ weights.T
 
 
 def steadied(found: Estimate) -> FloatArray:

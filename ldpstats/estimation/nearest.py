@@ -1,4 +1,4 @@
-"""The proper frequencies nearest to what reports say, in the reports' own information, and how far away they are."""
+"""Quadratic programming over the simplex: the proper frequencies nearest to a score, in its information."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def nearest_in_information(
     """Maximize scoreᵀ d − dᵀ information d / 2 over all d for which start + d is a distribution.
 
     Cells that came out negative are held at zero, those that should be released are let go, all at once and then,
-    should that not come to rest, one at a time: such exchanges end (Júdice & Pires 1994).
+    should that not converge, one at a time: such exchanges end (Júdice & Pires 1994).
 
     Parameters
     ----------

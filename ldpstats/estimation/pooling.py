@@ -1,4 +1,4 @@
-"""Pooling: one unbiased linear estimate from several blocks, also where no block alone identifies the table."""
+"""Linear pooling: weighted least squares from several blocks, also where no block alone identifies the table."""
 
 from __future__ import annotations
 

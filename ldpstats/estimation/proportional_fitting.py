@@ -1,4 +1,4 @@
-"""Proportional fitting: the most even frequencies with given totals over the classes of some partitions."""
+"""Iterative proportional fitting: the frequencies of maximum entropy with given totals over some partitions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def proportionally_fitted(frequencies: FloatArray, partitions: Iterable[IntArray
 
     Examples
     --------
-    Two attributes that hang together, of which the margins alone are kept:
+    Two associated attributes, of which the margins alone are kept:
 
     >>> proportionally_fitted(np.array([0.5, 0.1, 0.0, 0.4]), [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])])
     array([0.3, 0.3, 0.2, 0.2])

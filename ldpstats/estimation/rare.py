@@ -1,4 +1,4 @@
-"""Intervals for cells whose own reports are few: the tails of their counts themselves, with mid-p."""
+"""Mid-p intervals for rare cells: the tails of the counts themselves, where a cell's own reports are few."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ class OwnReports:
     def ungrouped_limits(self, alpha: float) -> FloatArray:
         """Return the same without taking blocks together, for all cells at once."""
         lowest, highest = (-self.offset / self.gain).max(axis=0), ((1 - self.offset) / self.gain).min(axis=0)
-        told = (self.weights * self.n * self.gain).sum(axis=0)
-        middle = (self.weights * (self.counts - self.n * self.offset)).sum(axis=0) / told
-        reach = _NEAR * self.weights.max() / told
+        sensitivity = (self.weights * self.n * self.gain).sum(axis=0)
+        middle = (self.weights * (self.counts - self.n * self.offset)).sum(axis=0) / sensitivity
+        reach = _NEAR * self.weights.max() / sensitivity
         ends = np.clip(np.stack([middle - reach, middle + reach]), lowest, highest)
         (low, _), (_, high) = (self._crossing(ends, level) for level in (1 - alpha / 2, alpha / 2))
         return np.stack([low, high], axis=-1)

@@ -62,8 +62,8 @@ def unbiased_weights(blocks: Sequence[BlockLike]) -> list[FloatArray]:
         return [(noise.debias(np.eye(noise.outputs)) - noise.debias(np.zeros(noise.outputs))).T[cells[0]]]
     if all(map(is_truth_or_fake, blocks)):
         stack = TruthOrFakeStack.of(blocks)
-        told = stack.truth * stack.n
-        shares = (told / (told * stack.truth).sum()).ravel()
+        truths = stack.truth * stack.n
+        shares = (truths / (truths * stack.truth).sum()).ravel()
         return [share * np.eye(own.size)[own] for share, own in zip(shares, cells, strict=True)]
     return LinearPooling(blocks).operators
 
@@ -92,18 +92,18 @@ def closed_form(blocks: Sequence[BlockLike]) -> Estimate:
 
 
 def _pooled_truths(stack: TruthOrFakeStack, weights: FloatArray) -> Estimate:
-    """Divide the truths that were told, so weighted, by the number that was to be expected.
+    """Divide the true answers, so weighted, by the number that was to be expected.
 
     The plug-in covariance is too small by the share Σ w² n p² / (Σ w n p)² of itself, because the estimate is in it.
     A negative estimate can make a report's probability negative in some block; it is taken for that of half a truthful
     respondent, lest a cell that shows less than nothing be given no variance.
     """
-    told, n = float((weights * stack.n * stack.truth).sum()), int(stack.n.sum())
-    estimate = (weights * (stack.counts - stack.n * stack.fakes)).sum(axis=0) / told
+    expected, n = float((weights * stack.n * stack.truth).sum()), int(stack.n.sum())
+    estimate = (weights * (stack.counts - stack.n * stack.fakes)).sum(axis=0) / expected
     mean, often = stack.truth * estimate + stack.fakes, weights**2 * stack.n
     mean = np.where(mean < 0, stack.truth / (2 * n), mean)
     spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
-    free = told**2 - float((often * stack.truth**2).sum()) if n > 1 else 0.0
+    free = expected**2 - float((often * stack.truth**2).sum()) if n > 1 else 0.0
     gain = np.broadcast_to(stack.truth, stack.counts.shape)
     own = OwnReports(stack.n.astype(float), gain, stack.fakes, stack.counts.astype(float), weights)
     return Estimate(estimate, spread / free if free else np.full_like(spread, np.inf), n, own=own)

@@ -1,4 +1,4 @@
-"""Conic programmes as Clarabel takes them: one set of constraints, minimized over for one cost after another."""
+"""Conic programming with Clarabel: one set of constraints, minimized over for one cost after another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TOLERANCE = 1e-8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConicSolution:
-    """Where a programme came to rest.
+    """The solution of a programme, with its dual certificate.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Cramér's V of two attributes whose joint table is only known within limits: from below, and from above."""
+"""Limits of Cramér's V of two attributes whose joint table is only partially identified."""
 
 from __future__ import annotations
 

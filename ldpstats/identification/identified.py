@@ -1,4 +1,4 @@
-"""What reports tell of a table: the contrasts of its cells that they identify, with a joint estimate of them."""
+"""Identified contrasts of a table: generalized least squares from measured sums, and Hansen's test of the rest."""
 
 from __future__ import annotations
 

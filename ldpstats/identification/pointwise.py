@@ -1,4 +1,4 @@
-"""Confidence in one value at a time: χ² with only the degrees of freedom that a hypothesis holds fast."""
+"""Pointwise limits under partial identification: the conditional χ² test of Cox & Shi, inverted for one value."""
 
 from __future__ import annotations
 

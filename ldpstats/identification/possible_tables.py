@@ -1,4 +1,4 @@
-"""Programmes: the extremes of sums and of their quotients over all proper tables that reports do not contradict."""
+"""Possible tables: extremes of sums and of quotients, by linear and second-order cone programming."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class PossibleTables:
         return values, held
 
     def _solved(self, objectives: FloatArray, given: FloatArray | None) -> Iterator[tuple[float, ConicSolution | None]]:
-        """Yield a bound for every objective, and where the programme came to rest if there is one."""
+        """Yield a bound for every objective, and its solution if there is one."""
         smallest = 1.0 if given is None else float(self.least(given[None])[0])
         if smallest <= _VANISHING:
             yield from ((-np.inf, None) for _ in objectives)

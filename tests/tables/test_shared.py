@@ -140,7 +140,7 @@ def test_what_marginals_tell_of_a_model_varies_as_enumeration_says(kind: str) ->
     def means(counts: Counts) -> Array:
         # the equations, precision · means = Σ weighted estimates, but for their constants
         seen = np.zeros(len(known.means))
-        for (places, matrix), estimate in zip(known.told, estimates_of(make(counts)), strict=True):
+        for (places, matrix), estimate in zip(known.contributions, estimates_of(make(counts)), strict=True):
             seen[places] += matrix @ estimate
         return known.inverse @ seen
 
