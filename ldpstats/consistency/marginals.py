@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray, places_onto
+from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import NoiseModel
 from ldpstats.tables import Consistent, Reconstructed, Table, checked_table
 from ldpstats.tables.shared import as_reported
@@ -192,3 +194,42 @@ def refuse_untold(wanted: Iterable[str], groups: Iterable[Attributes]) -> None:
             f"attributes out of {one_line(list(known))}",
             "Leave these attributes out, or collect a group that has them.",
         )
+
+
+def within(marginals: Iterable[Marginal], target: Iterable[str]) -> list[Marginal]:
+    """Add every marginal up to those of its attributes that are in the target, in the target's order.
+
+    One that has none of them says nothing about the target and is left out. Several about the same attributes stay
+    separate, each with its own covariance.
+
+    Examples
+    --------
+    >>> pair = Marginal(("sex", "car"), (2, 2), np.array([0.1, 0.4, 0.3, 0.2]), np.eye(4) / 100, 100)
+    >>> [(one.attributes, one.estimate, one.covariance.tolist()) for one in within([pair], ["car"])]
+    [(('car',), array([0.4, 0.6]), [[0.02, 0.0], [0.0, 0.02]])]
+    """
+    wanted, given = listed(target), list(marginals)
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise LdpstatsError(f"the target {wanted!r}", "different attributes, at least one")
+    refuse_untold(wanted, [one.attributes for one in given])
+    kept = [tuple(name for name in wanted if name in one.attributes) for one in given]
+    return [one.added_up(names) for one, names in zip(given, kept, strict=True) if names]
+
+
+def overlapping(marginals: Iterable[Marginal], target: Attributes, shape: Sequence[int]) -> list[Marginal]:
+    """Return the marginals within a target, after a check that it is small and has this shape."""
+    found = within(marginals, target)
+    sizes = dict(zip(target, shape, strict=False))
+    for one in found:
+        if len(shape) != len(target) or one.shape != tuple(sizes[name] for name in one.attributes):
+            raise LdpstatsError(
+                f"the shape {tuple(shape)!r} for {one_line(target)}",
+                f"one with {one_line(one.shape)} categories of {one_line(one.attributes)}, as a marginal has",
+            )
+    if math.prod(shape) > LARGEST_JOINT:
+        raise LdpstatsError(
+            f"a joint table of {one_line(target)} with {math.prod(shape):,} cells",
+            f"at most {LARGEST_JOINT:,} cells",
+            "Ask for fewer attributes together.",
+        )
+    return found

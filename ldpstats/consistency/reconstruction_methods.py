@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
 from ldpstats.consistency.channels_em import joint_blocks, most_likely_even
-from ldpstats.consistency.joint import fitted_joint, within
-from ldpstats.consistency.marginals import Attributes, Marginal, places
+from ldpstats.consistency.least_violation import fitted_joint
+from ldpstats.consistency.marginals import Attributes, Marginal, places, within
 from ldpstats.consistency.maximum_entropy import fit_maximum_entropy, weighed_together
 from ldpstats.consistency.profile_limits import ProfileLimits
 from ldpstats.consistency.redrawn import redrawn_estimates

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ldpstats.arrays import FloatArray
-from ldpstats.consistency.joint import StandardizedResiduals
+from ldpstats.consistency.least_violation import StandardizedResiduals
 from ldpstats.consistency.marginals import Attributes, Marginal
 
 # the penalties of the method of multipliers, in units of one over the standard error of the most precise marginal:

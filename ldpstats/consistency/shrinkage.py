@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
-from ldpstats.consistency.joint import overlapping
-from ldpstats.consistency.marginals import Attributes, Marginal, places
+from ldpstats.consistency.marginals import Attributes, Marginal, overlapping, places
 from ldpstats.estimation.simplex import nearest_proper
 
 # a variance no estimate is taken to be below, in squared proportions

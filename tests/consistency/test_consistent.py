@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from consistency_speed import disagreement
 from scipy.linalg import block_diag, null_space
-from scipy.optimize import linprog
 from scipy.stats import chi2, t as student
+from support.joint_tables import EXACT
 
 from ldpstats import GRR, Domain, LdpstatsError, PrivacyStatement, SampledGroups, Table, TableSet
 from ldpstats.consistency import agreeing_programs
@@ -22,17 +22,14 @@ from ldpstats.consistency.agreement import AgreeingFit, shared_quantities
 from ldpstats.consistency.consistent import LimitsOfTheFit, make_consistent
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.estimation import Estimate
-from ldpstats.estimation.postprocessing import NoiseVariance, norm_sub
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.questions import Question
 from ldpstats.tables import Figures
 
 Array = np.ndarray[Any, Any]
-GAMMAS = (0.0, 0.01, 0.5, 0.99)
 METHODS = ("l2", "l1", "elastic-net")
 FOUR = Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1, 2], "d": [0, 1, 2, 3]})
 PROMISE = PrivacyStatement(1.0, "a respondent's whole record")
-EXACT = {"solver": cvxpy.CLARABEL, "tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-12}
 
 each_method = pytest.mark.parametrize("method", METHODS)
 
@@ -102,65 +99,6 @@ def nearest_by_cvxpy(tables: TableSet, gamma: float) -> Array:
     objective = gamma * cvxpy.norm1(residuals) + (1 - gamma) * cvxpy.sum_squares(residuals)
     cvxpy.Problem(cvxpy.Minimize(objective), constraints).solve(**EXACT)
     return np.concatenate([one.value for one in cells])
-
-
-@pytest.mark.parametrize("gamma", GAMMAS)
-@pytest.mark.parametrize("equal", [True, False])
-def test_one_tables_nearest_proper_one_is_what_cvxpy_finds(gamma: float, equal: bool) -> None:
-    rng = np.random.default_rng(5)
-    for size in (2, 3, 12, 40):
-        noisy = rng.dirichlet(np.full(size, 0.5)) + rng.normal(0, 0.2, size)
-        precision = np.full(size, 25.0) if equal else rng.uniform(5, 100, size)
-        cells = cvxpy.Variable(size, nonneg=True)
-        residuals = cvxpy.multiply(np.sqrt(precision), cells - noisy)
-        objective = gamma * cvxpy.norm1(residuals) + (1 - gamma) * cvxpy.sum_squares(residuals)
-        cvxpy.Problem(cvxpy.Minimize(objective), [cvxpy.sum(cells) == 1]).solve(**EXACT)
-        assert nearest_proper(noisy, precision, gamma) == pytest.approx(cells.value, abs=1e-6)
-
-
-@pytest.mark.parametrize("gamma", [*GAMMAS, 1 - 1e-9, 1.0])
-def test_with_equal_weights_it_is_the_euclidean_projection_for_every_gamma(gamma: float) -> None:
-    rng = np.random.default_rng(6)
-    for size, spread in ((2, 0.1), (7, 1.0), (50, 5.0), (300, 0.01)):
-        noisy = 1 / size + rng.normal(0, spread, size)
-        expected = norm_sub(noisy, NoiseVariance(1, 1.0, 0.0))
-        assert nearest_proper(noisy, np.full(size, 3.7), gamma) == pytest.approx(expected, abs=1e-7)
-        if gamma <= 0.99:
-            assert nearest_proper(noisy, np.full(size, 3.7), gamma) == pytest.approx(expected, abs=1e-12)
-
-
-def test_absolute_distances_of_one_table_are_as_small_as_a_linear_programme_makes_them() -> None:
-    rng = np.random.default_rng(7)
-    for size in (2, 5, 9, 30):
-        noisy, weight = rng.normal(1.5 / size, 0.3, size), np.sqrt(rng.choice([1.0, 4.0, 9.0, 10.0], size))
-        programme = linprog(
-            np.concatenate([np.zeros(size), weight]),
-            A_ub=np.block([[np.eye(size), -np.eye(size)], [-np.eye(size), -np.eye(size)]]),
-            b_ub=np.concatenate([noisy, -noisy]),
-            A_eq=np.concatenate([np.ones(size), np.zeros(size)])[None],
-            b_eq=[1.0],
-        )
-        found = nearest_proper(noisy, weight**2, 1.0)
-        assert found.min() >= 0
-        assert found.sum() == pytest.approx(1, abs=1e-12)
-        assert weight @ np.abs(found - noisy) == pytest.approx(programme.fun, abs=1e-9)
-        # and of all that are as near, it is the limit of the elastic net
-        assert found == pytest.approx(nearest_proper(noisy, weight**2, 1 - 1e-8), abs=1e-5)
-
-
-def test_absolute_distances_move_the_cells_that_cost_least_and_no_others() -> None:
-    assert nearest_proper(np.array([0.95, 0.2]), np.array([4.0, 1.0]), 1.0) == pytest.approx([0.95, 0.05])
-    assert nearest_proper(np.array([0.7, 0.2]), np.array([1.0, 4.0]), 1.0) == pytest.approx([0.8, 0.2])
-    assert nearest_proper(np.array([0.9, 0.2, 0.3]), np.array([4.0, 1.0, 1.0]), 1.0) == pytest.approx([0.9, 0.0, 0.1])
-    assert nearest_proper(np.array([1.3, 0.2, -0.1]), np.array([4.0, 1.0, 1.0]), 1.0) == pytest.approx([1, 0, 0])
-
-
-@pytest.mark.parametrize("gamma", [*GAMMAS, 1.0])
-def test_a_proper_table_is_nearest_to_itself(gamma: float) -> None:
-    for proper in ([0.5, 0.5, 0.0], [1.0, 0.0], [0.1, 0.2, 0.7]):
-        weights = np.arange(1.0, len(proper) + 1)
-        assert nearest_proper(np.array(proper), weights, gamma) == pytest.approx(proper, abs=1e-15)
-        assert nearest_proper(np.array(proper), weights[::-1], gamma) == pytest.approx(proper, abs=1e-15)
 
 
 GROUPS = {

@@ -22,7 +22,7 @@ from ldpstats import (
 )
 from ldpstats.blocks import Block
 from ldpstats.consistency.consistent import make_consistent
-from ldpstats.consistency.joint import fitted_joint
+from ldpstats.consistency.least_violation import fitted_joint
 from ldpstats.consistency.marginals import Marginal, places
 from ldpstats.consistency.reconstruction import reconstruct
 from ldpstats.consistency.refits import least_violating_refits, shortest_refits

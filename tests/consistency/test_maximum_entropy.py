@@ -1,65 +1,23 @@
-"""The graphical model of overlapping marginals: exact inference, the fit against oracles, what is kept, uncertainty."""
+"""Maximum entropy from noisy marginals: the fit against oracles and proportional fitting, order, and uncertainty."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from support.log_linear_tables import MODELS, SIZES, flat, log_linear, noise_free, random_graph, spread, summed
 
-from ldpstats import Domain, LdpstatsError, NotIdentifiedError, SampledGroups
+from ldpstats import Domain, LdpstatsError, SampledGroups
 from ldpstats.arrays import FloatArray
-from ldpstats.consistency.junction_tree import JunctionTree
-from ldpstats.consistency.log_linear_terms import LogLinearTerms, cells_from_means
 from ldpstats.consistency.marginals import Attributes, Marginal, marginals_of
 from ldpstats.consistency.maximum_entropy import fit_maximum_entropy
 from ldpstats.consistency.relevant_marginals import relevant_marginals
 from ldpstats.datasets import network
-
-SIZES = {"a": 3, "b": 2, "c": 2, "d": 3, "e": 2}
-
-
-def summed(joint: FloatArray, names: Sequence[str], kept: Sequence[str]) -> FloatArray:
-    """Return the flat marginal of a joint table, its attributes in the order in which they are given."""
-    left = [name for name in names if name in kept]
-    others = tuple(axis for axis, name in enumerate(names) if name not in kept)
-    return joint.sum(axis=others).transpose([left.index(name) for name in kept]).ravel()
-
-
-def spread(estimate: FloatArray, n: int) -> FloatArray:
-    """Return the covariance of the proportions of n respondents."""
-    return (np.diag(estimate) - np.outer(estimate, estimate)) / n
-
-
-def noise_free(joint: FloatArray, sizes: Mapping[str, int], groups: Iterable[Attributes], n: int) -> list[Marginal]:
-    found = []
-    for group in groups:
-        cells = summed(joint, list(sizes), group)
-        found.append(Marginal(group, tuple(sizes[name] for name in group), cells, spread(cells, n), n))
-    return found
-
-
-def log_linear(sizes: Mapping[str, int], groups: Iterable[Attributes], rng: np.random.Generator) -> FloatArray:
-    """Return a random distribution with interactions within the groups only."""
-    names = list(sizes)
-    logs = np.zeros(tuple(sizes.values()))
-    for group in groups:
-        ordered = [name for name in names if name in group]
-        weights = rng.normal(size=[sizes[name] for name in ordered])
-        logs = logs + weights[tuple(slice(None) if name in group else None for name in names)]
-    return np.exp(logs) / np.exp(logs).sum()
-
-
-def random_graph(seed: int) -> tuple[np.random.Generator, dict[str, int], list[Attributes]]:
-    """Return a few random groups of up to three out of up to seven attributes."""
-    rng = np.random.default_rng(seed)
-    sizes = {name: int(rng.integers(2, 4)) for name in "tuvwxyz"[: rng.integers(1, 8)]}
-    members = [rng.permutation(list(sizes))[: rng.integers(1, 4)] for _ in range(rng.integers(1, 9))]
-    return rng, sizes, [tuple(map(str, group)) for group in members]
 
 
 def iterated(joint: FloatArray, groups: Sequence[Attributes], names: Sequence[str]) -> FloatArray:
@@ -70,107 +28,6 @@ def iterated(joint: FloatArray, groups: Sequence[Attributes], names: Sequence[st
             others = tuple(axis for axis, name in enumerate(names) if name not in group)
             fitted = fitted * (joint.sum(axis=others, keepdims=True) / fitted.sum(axis=others, keepdims=True))
     return fitted
-
-
-# Inference.
-
-
-@pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("size", [1, 300])
-def test_marginals_on_a_junction_tree_are_sums_over_the_joint_table(seed: int, size: float) -> None:
-    rng, sizes, groups = random_graph(seed)
-    names, tree = list(sizes), JunctionTree.of(groups, sizes)
-    potentials = [size * rng.normal(size=tree.shape(clique)) for clique in tree.cliques]
-    logs = sum(
-        potential[tuple(slice(None) if name in clique else None for name in names)]
-        for clique, potential in zip(tree.cliques, potentials, strict=True)
-    )
-    logs = np.broadcast_to(logs, tree.shape(names))
-    joint = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
-    beliefs = tree.beliefs(potentials)
-    total = logs.max() + np.log(np.exp(logs - logs.max()).sum())
-    assert tree.log_total(potentials) == pytest.approx(total, rel=1e-12, abs=1e-12)
-    assert all(tree.holder(group) is not None for group in groups)
-    for _ in range(5):
-        wanted = [str(name) for name in rng.permutation(names)[: rng.integers(1, len(names) + 1)]]
-        assert np.allclose(beliefs.marginal(wanted).ravel(), summed(joint, names, wanted), rtol=0, atol=1e-11)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_every_clique_hangs_on_one_that_shares_all_it_shares_with_those_before(seed: int) -> None:
-    """It is what makes a tree of cliques a junction tree. Also, all that hangs on a clique follows it at once."""
-    _, sizes, groups = random_graph(seed)
-    tree = JunctionTree.of(groups, sizes)
-    assert set().union(*tree.cliques) == set(sizes)
-    assert tree.cells == sum(math.prod(sizes[name] for name in clique) for clique in tree.cliques)
-    for place in range(1, len(tree.cliques)):
-        before = set().union(*tree.cliques[:place])
-        assert set(tree.separators[place]) == before & set(tree.cliques[place])
-        assert set(tree.separators[place]) <= set(tree.cliques[tree.parents[place]])
-        ancestors, above = set(), place - 1
-        while above >= 0:
-            ancestors.add(above)
-            above = tree.parents[above]
-        assert tree.parents[place] in ancestors
-
-
-def test_the_size_of_a_tree_that_could_never_be_formed_is_known() -> None:
-    sizes = {f"q{number}": 4 for number in range(37)}
-    assert JunctionTree.of(combinations(sizes, 2), sizes).cells == 4**37
-    assert JunctionTree.of(pairwise(sizes), sizes).cells == 36 * 16
-
-
-@pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("size", [1, 30])
-def test_means_and_covariances_of_terms_are_those_of_the_joint_table(seed: int, size: float) -> None:
-    rng, sizes, groups = random_graph(seed)
-    names = list(sizes)
-    terms = LogLinearTerms.of(JunctionTree.of(groups, sizes), groups)
-    cells = np.indices(tuple(sizes.values())).reshape(len(sizes), -1)
-    design = np.array([((asked[:, None] == 0) | (asked[:, None] == cells)).all(axis=0) for asked in terms.levels])
-    weights = size * rng.normal(size=len(design))
-    logs = weights @ design
-    joint = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
-    beliefs = terms.tree.beliefs(terms.potentials(weights))
-    means, covariance = terms.moments(beliefs)
-    assert np.allclose(means, design @ joint, rtol=0, atol=1e-12)
-    assert np.allclose(covariance, (design * joint) @ design.T - np.outer(means, means), rtol=0, atol=1e-12)
-    wanted = [str(name) for name in rng.permutation(names)[: rng.integers(1, len(names) + 1)]]
-    rows = np.eye(joint.size).reshape(joint.size, *sizes.values())
-    indicator = np.array([summed(row, names, wanted) for row in rows]).T
-    expected = (indicator * joint) @ design.T - np.outer(indicator @ joint, means)
-    assert np.allclose(terms.covariance_with(tuple(wanted), beliefs), expected, rtol=0, atol=1e-12)
-
-
-def test_there_are_as_many_terms_as_a_log_linear_model_has_parameters() -> None:
-    pairs = list(combinations(SIZES, 2))
-    terms = LogLinearTerms.of(JunctionTree.of(pairs, SIZES), pairs)
-    assert len(terms.levels) == sum(size - 1 for size in SIZES.values()) + sum(
-        (SIZES[one] - 1) * (SIZES[other] - 1) for one, other in pairs
-    )
-
-
-def test_cells_follow_from_the_means_of_terms() -> None:
-    rng = np.random.default_rng(3)
-    cells = rng.dirichlet(np.ones(12)).reshape(2, 3, 2)
-    means = [cells[tuple(level or slice(None) for level in asked)].sum() for asked in np.ndindex(cells.shape)]
-    constant, slopes = cells_from_means(cells.shape)
-    assert np.allclose(constant + slopes @ np.array(means[1:]), cells.ravel(), rtol=0, atol=1e-15)
-
-
-# The fit where the answer is known.
-
-CHAIN = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]
-MODELS = {
-    "chain": CHAIN,
-    "cycle": [*CHAIN, ("e", "a")],
-    "all pairs": list(combinations(SIZES, 2)),
-    "threes": [("c", "a", "b"), ("b", "c", "d"), ("d", "e")],
-    "groups within groups": [("a", "b", "c"), ("b",), ("c", "a"), ("d", "e"), ("e", "c"), ("d",)],
-    "two parts": [("a", "b"), ("c", "d"), ("d", "e")],
-    "single attributes": [("a",), ("b",), ("c",), ("d",), ("e",)],
-    "everything": [("e", "a", "c", "b", "d")],
-}
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -420,134 +277,6 @@ def test_fours_that_nobody_was_asked_about_come_near_the_truth(
     l2, js = np.mean(found, axis=0)
     assert l2 == pytest.approx(distance[0], abs=distance[1])
     assert js == pytest.approx(divergence[0], abs=divergence[1])
-
-
-# What is kept for a target.
-
-
-def flat(groups: Iterable[Sequence[str]], sizes: Mapping[str, int]) -> list[Marginal]:
-    """Return uniform marginals: only their attributes matter."""
-    uniform = np.full(tuple(sizes.values()), 1 / math.prod(sizes.values()))
-    return noise_free(uniform, sizes, [tuple(group) for group in groups], n=100)
-
-
-def test_a_path_through_attributes_outside_the_target_is_used() -> None:
-    joint = log_linear(SIZES, CHAIN, np.random.default_rng(10))
-    marginals = noise_free(joint, SIZES, CHAIN, n=10**7)
-    whole, path = relevant_marginals(marginals, ["d", "a"]), relevant_marginals(marginals, ["d", "a"], most_cells=17)
-    assert (whole.attributes, whole.left_out) == (("a", "b", "c", "d", "e"), ())
-    assert (path.attributes, path.left_out) == (("a", "b", "c", "d"), ("e",))
-    assert [one.attributes for one in path.marginals] == [("a", "b"), ("b", "c"), ("c", "d"), ("d",)]
-    expected = summed(joint, list(SIZES), ["d", "a"])
-    apart = np.outer(summed(joint, list(SIZES), "d"), summed(joint, list(SIZES), "a")).ravel()
-    assert np.abs(expected - apart).max() > 1e-3
-    for found in (whole, path):
-        fitted = fit_maximum_entropy(found.marginals)
-        assert fitted.attributes == found.attributes
-        assert np.allclose(fitted.marginal(["d", "a"]), expected, rtol=0, atol=1e-8)
-
-
-def test_other_parts_are_left_alone() -> None:
-    marginals = flat([*MODELS["two parts"]], SIZES)
-    assert relevant_marginals(marginals, ["a"]).attributes == ("a", "b")
-    assert relevant_marginals(marginals, ["e", "b"]).attributes == ("a", "b", "c", "d", "e")
-    assert relevant_marginals(marginals, ["a"]).left_out == ()
-
-
-def test_attributes_that_hang_on_at_one_place_are_left_out_before_any_others() -> None:
-    """Both ways round the cycle are kept from b to e, though that over a is shorter."""
-    sizes = dict.fromkeys("abcdexyz", 2)
-    groups = flat(["ab", "bc", "cd", "de", "ea", "ax", "xy", "yz"], sizes)
-    assert relevant_marginals(groups, ["b", "e"], most_cells=36).left_out == ()
-    for most in (35, 24):
-        found = relevant_marginals(groups, ["b", "e"], most_cells=most)
-        assert (found.attributes, found.left_out) == (("a", "b", "c", "d", "e"), ("x", "y", "z"))
-    assert relevant_marginals(groups, ["b", "e"], most_cells=23).attributes == ("a", "b", "e")
-
-
-def test_what_hangs_on_at_one_place_is_not_missed() -> None:
-    groups = [("a", "b"), ("b", "c"), ("a", "c"), ("c", "d"), ("d", "e")]
-    marginals = noise_free(log_linear(SIZES, groups, np.random.default_rng(4)), SIZES, groups, n=10**7)
-    whole, fewer = (relevant_marginals(marginals, ["a", "b"], most_cells=most) for most in (10**6, 12))
-    assert (len(whole.attributes), fewer.attributes) == (5, ("a", "b", "c"))
-    one, other = (fit_maximum_entropy(found.marginals).marginal(["a", "b"]) for found in (whole, fewer))
-    assert np.allclose(one, other, rtol=0, atol=1e-8)
-
-
-def test_what_is_too_large_is_joined_by_the_shortest_paths_instead() -> None:
-    sizes = dict.fromkeys("abcdefgh", 2)
-    ring_and_chords = ["ab", "bc", "cd", "de", "ef", "fg", "gh", "ha", "be", "cf"]
-    found = relevant_marginals(flat(ring_and_chords, sizes), ["a", "e"], most_cells=8)
-    assert (found.attributes, found.left_out) == (("a", "b", "e"), ("c", "d", "f", "g", "h"))
-    assert {one.attributes for one in found.marginals} == {("a", "b"), ("b", "e"), ("a",), ("b",), ("e",)}
-    found = relevant_marginals(flat(ring_and_chords, sizes), ["a", "d", "e", "g"], most_cells=20)
-    assert found.attributes == ("a", "b", "d", "e", "g", "h")
-
-
-def test_of_all_pairs_of_many_attributes_those_of_the_target_are_kept() -> None:
-    """37 attributes that all hang together have a joint table of 10¹⁶ cells."""
-    net, rng = network("alarm"), np.random.default_rng(1)
-    wanted = ("HYPOVOLEMIA", "LVFAILURE", "LVEDVOLUME", "CVP")
-    protocol = SampledGroups(net.domain, k=2, epsilon=4.0, mechanism="grr")
-    marginals = marginals_of(protocol.simulate(net.sample(50_000, rng), rng))
-    with pytest.raises(LdpstatsError, match=r"666 marginals of 37 attributes.*`relevant_marginals`"):
-        fit_maximum_entropy(marginals)
-    found = relevant_marginals(marginals, wanted)
-    assert set(found.attributes) == set(wanted)
-    assert set(found.left_out) == set(net.domain.names) - set(wanted)
-    assert len(found.marginals) == 6 + 4 * 33
-    fitted = fit_maximum_entropy(found.marginals)
-    assert fitted.converged
-    # single attributes are as well known as by 36 tables of each: 7 of the errors of a pooled proportion
-    for name in wanted:
-        tables = [one for one in marginals if name in one.attributes]
-        truth = net.pair(name, next(other for other in wanted if other != name)).sum(axis=1)
-        error = (
-            np.mean(
-                [
-                    np.sqrt(np.diagonal(part.covariance))
-                    for part in relevant_marginals(tables, [name], most_cells=5).marginals
-                ],
-                axis=0,
-            )
-            / 6
-        )
-        assert len(tables) == 36
-        assert np.all(np.abs(fitted.marginal([name]) - truth) < 7 * error)
-
-
-def test_marginals_of_one_attribute_from_several_tables_are_pooled() -> None:
-    rng = np.random.default_rng(11)
-    tables = []
-    for other, n in (("b", 4000), ("c", 1000), ("e", 500)):
-        cells = np.outer([0.5, 0.3, 0.2], [0.6, 0.4]).ravel() + rng.normal(scale=0.01, size=6)
-        cells /= cells.sum()
-        tables.append(Marginal(("a", other), (3, 2), cells, spread(cells, n), n))
-    found = relevant_marginals(tables, ["a"], most_cells=3)
-    assert (found.attributes, found.left_out) == (("a",), ("b", "c", "e"))
-    alone = [one.estimate.reshape(3, 2).sum(axis=1) for one in tables]
-    weights = np.array([one.n / (cells * (1 - cells)) for one, cells in zip(tables, alone, strict=True)])
-    pooled = (weights * alone).sum(axis=0) / weights.sum(axis=0)
-    # cells that sum to one share what is missing by their variances
-    expected = pooled + (1 - pooled.sum()) * (1 / weights.sum(axis=0)) / (1 / weights.sum(axis=0)).sum()
-    assert np.allclose(fit_maximum_entropy(found.marginals).marginal(["a"]), expected, rtol=0, atol=1e-7)
-
-
-def test_attributes_that_no_group_has_are_named() -> None:
-    with pytest.raises(NotIdentifiedError, match="'height', 'shoes'"):
-        relevant_marginals(flat(CHAIN, SIZES), ["height", "a", "shoes"])
-    with pytest.raises(NotIdentifiedError, match="a target with nothing"):
-        relevant_marginals(flat(CHAIN, SIZES), [])
-
-
-def test_a_group_with_too_many_cells_is_added_up() -> None:
-    """A step of the fit would solve 4,095 equations."""
-    sizes = {"a": 64, "b": 64, "c": 2}
-    groups = flat(["ab", "bc"], sizes)
-    with pytest.raises(LdpstatsError, match=r"2,048 terms"):
-        fit_maximum_entropy(groups)
-    found = relevant_marginals(groups, ["b", "c"])
-    assert (found.attributes, found.left_out) == (("b", "c"), ("a",))
 
 
 def test_what_cannot_be_fitted_is_refused() -> None:
