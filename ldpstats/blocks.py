@@ -14,7 +14,7 @@ from ldpstats.arrays import FloatArray, IntArray, at_least, places_onto
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_many_cells
-from ldpstats.noise import Information, NoiseModel, PatternNoise, Tally, noise_from_dict
+from ldpstats.noise import Information, NoiseModel, Tally, noise_from_dict
 from ldpstats.questions import Question
 from ldpstats.saving import Saveable
 
@@ -130,7 +130,7 @@ class Block(Saveable):
 
         Linear estimates are made of these: what else whole reports tell is for the likelihood.
         """
-        return self.by_value, self.noise.channel.members if isinstance(self.noise, PatternNoise) else None
+        return self.by_value, self.noise.members
 
     def merged_with(self, other: Block) -> Block:
         """Add the reports of other respondents to the same question through the same noise."""

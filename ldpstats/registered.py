@@ -60,7 +60,7 @@ _HOMES = {
     "noise.hadamard": ["HadamardRandomizedResponse", "HadamardResponse"],
     "noise.multinomial": ["MultinomialNoise"],
     "noise.noisy_counts": ["DiscreteLaplace", "NoisyCounts", "RoundedGaussian"],
-    "noise.pattern_channel": ["PatternChannel", "PatternNoise"],
+    "noise.pattern_channel": ["PatternChannel"],
     "noise.revealed": ["RevealedBits"],
     "noise.summed": ["SummedSupport"],
     "noise.support": ["SupportNoise"],

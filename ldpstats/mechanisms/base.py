@@ -37,7 +37,7 @@ from ldpstats.estimation import (
     tally_fit,
 )
 from ldpstats.limits import LARGEST_ALPHABET, refuse_too_many_cells
-from ldpstats.noise import NoiseModel, SupportNoise, Tally
+from ldpstats.noise import NoiseModel, Tally
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.randomness import Draws, Rng, client_draws, generator
 from ldpstats.saving import Saveable
@@ -228,7 +228,7 @@ class Mechanism(Saveable, Protocol):
     def _component_tests(self, reports: NDArray[Any]) -> list[ComponentTest]:
         """Look at what single reports are like."""
         found: list[ComponentTest] = []
-        law = self.noise.size_law() if isinstance(self.noise, SupportNoise) else None
+        law = self.noise.size_law()
         if law is not None and len(reports) * self.noise.outputs <= _CHUNK_ENTRIES:
             found += report_sizes(self.contributions(reports).sum(axis=1), law)
         # one respondent keeps her function for all her repeated answers

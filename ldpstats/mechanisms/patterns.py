@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +11,8 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
-from ldpstats.noise import PatternChannel, PatternNoise, SupportNoise
-from ldpstats.noise.pattern_channel import few_patterns
+from ldpstats.noise import MultinomialNoise, PatternChannel
+from ldpstats.noise.pattern_channel import patterns_of
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Draws
 
@@ -59,11 +58,15 @@ class Patterns(Mechanism):
         return self.sender.epsilon
 
     @property
-    def noise(self) -> PatternNoise:
+    def noise(self) -> MultinomialNoise:
         """The law of the sets."""
-        by_value = self.sender.noise
-        assert isinstance(by_value, SupportNoise)
-        return PatternNoise(_channel(by_value))
+        return MultinomialNoise(self._channel)
+
+    @property
+    def _channel(self) -> PatternChannel:
+        channel = patterns_of(self.sender.noise)
+        assert channel is not None  # `by_pattern` asks first
+        return channel
 
     @property
     def report_format(self) -> ReportFormat:
@@ -115,16 +118,9 @@ class Patterns(Mechanism):
         return found
 
     def _numbers(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        return self.noise.channel.numbers(self.sender.contributions(reports))
-
-
-@lru_cache(maxsize=64)
-def _channel(noise: SupportNoise) -> PatternChannel:
-    """Return the channel, once for all: its matrices are worth keeping."""
-    return PatternChannel(noise)
+        return self._channel.numbers(self.sender.contributions(reports))
 
 
 def by_pattern(mechanism: Mechanism) -> Mechanism:
     """Count whole reports where there are few enough different ones that support anything; else leave it as it is."""
-    noise = mechanism.noise
-    return Patterns(mechanism) if isinstance(noise, SupportNoise) and few_patterns(noise) else mechanism
+    return mechanism if patterns_of(mechanism.noise) is None else Patterns(mechanism)

@@ -13,12 +13,13 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import multinomial_covariance
 from ldpstats.noise.information import Information
+from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.privacy_loss import privacy_loss
 from ldpstats.noise.report_total import ReportTotal
 
 
 @dataclass(frozen=True, slots=True)
-class AdditiveNoise:
+class AdditiveNoise(NoiseModel):
     """Sums of noisy histograms: an entry per value, from 0 to `largest`, independent of each other given the true one.
 
     Parameters
@@ -55,19 +56,9 @@ class AdditiveNoise:
         return 2 * max(privacy_loss(other, true) for other, true in zip(self.weights, self.weights[::-1], strict=True))
 
     @property
-    def has_likelihood(self) -> bool:
-        """No: the sums' joint law depends on more than their first two moments."""
-        return False
-
-    @property
     def outputs(self) -> int:
         """The number of entries of a tally: one per value."""
         return self.cells
-
-    @property
-    def size(self) -> None:
-        """Nothing: the sum of a report's entries is random."""
-        return
 
     @property
     def largest(self) -> int:
@@ -111,10 +102,6 @@ class AdditiveNoise:
         """Return the unbiased estimate of the frequencies."""
         return (proportions - self.centre) / self.shift
 
-    def bounds(self) -> None:
-        """Give none: an entry's sum is not a count of reports."""
-        return
-
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate."""
         return self.report_covariance(frequencies) / self.shift**2
@@ -151,10 +138,6 @@ class AdditiveNoise:
         beyond = (self._law[rise > 0] / rise[rise > 0]).min()
         proper: NDArray[np.bool_] = np.all((frequencies > -beyond) & (frequencies < 1 + beyond), axis=-1)
         return proper
-
-    def merged(self, _classes: NDArray[np.int64], /) -> None:
-        """Give none: the sum of several entries has another law."""
-        return
 
     def influence(self) -> tuple[FloatArray, FloatArray]:
         """Return the estimates if all entries of a value were zero, and as large as they can be."""

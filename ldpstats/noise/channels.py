@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,13 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.information import Information
 from ldpstats.noise.privacy_loss import privacy_loss
+from ldpstats.noise.report_total import ReportTotal
 
+if TYPE_CHECKING:
+    from ldpstats.noise.model import NoiseModel
+
+RAREST = 2.0**-64
+"""The grid's step: no output of a mechanism is rarer, but a channel in floating point may call it impossible."""
 # a share of probabilities: what differs by less differs by rounding
 _ALIKE = 1e-12
 
@@ -22,10 +28,11 @@ _ALIKE = 1e-12
 class Channel(Protocol):
     """P(output | true value) as a linear map; channels compare by what they are made of."""
 
-    @property
-    def cells(self) -> int:
-        """The number of true values."""
-        ...
+    if TYPE_CHECKING:  # a field of most channels, which would take a property for its default
+
+        @property
+        def cells(self) -> int:
+            """The number of true values."""
 
     @property
     def outputs(self) -> int:
@@ -64,7 +71,45 @@ class Channel(Protocol):
 
     def bounds(self) -> FloatArray | None:
         """Return each cell's estimate if none, and if all, of the reports named it; None where outputs mix."""
-        ...
+        return None
+
+    @property
+    def by_value(self) -> NoiseModel | None:
+        """The noise of the same reports counted by the values that they support, where an output is a set of values."""
+        return None
+
+    @property
+    def members(self) -> FloatArray | None:
+        """Which values are in the set that an output is, a row of zeros and ones per output; None of other outputs."""
+        return None
+
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return the covariance matrix of one report's estimate."""
+        return self.spread(self.push(frequencies))
+
+    def variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return its diagonal, without the rest."""
+        return self.variances(self.push(frequencies))
+
+    def likelihood_score(self, mean: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
+        """Return the score of the multinomial likelihood, given the distribution of the report, and its information."""
+        expected = np.where(self.idle, 1.0, np.where(mean == 0, RAREST, mean))
+        # counts / mean would do, up to a multiple of ones, but loses digits when n is large
+        weights = np.where(self.idle, 0.0, (counts - n * mean) / expected)
+        return self.score(weights, np.where(self.idle, 0.0, n / expected))
+
+    def log_likelihoods(self, outputs: NDArray[np.intp]) -> FloatArray:
+        """Return ln P(output | value), a row per output given by its number."""
+        columns: FloatArray = np.log(self.matrix()[:, outputs])
+        return np.moveaxis(columns, 0, -1)
+
+    def rounding(self) -> FloatArray | float:
+        """Return how much of the probability of each output may be rounding."""
+        return float(np.finfo(float).eps)
+
+    def total(self) -> ReportTotal | None:
+        """Return the law of the number of values that an output counts for; None where that is one for all."""
+        return None
 
     def spread(self, mean: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report's estimate, given the distribution of the report."""
@@ -76,7 +121,8 @@ class Channel(Protocol):
 
     def merged(self, classes: NDArray[np.int64], /) -> Channel | None:
         """Return the channel between classes of values and the same classes of outputs, if there is one."""
-        ...
+        del classes
+        return None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the channel as plain values."""
@@ -84,7 +130,7 @@ class Channel(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class TruthOrFake:
+class TruthOrFake(Channel):
     """Tell the truth with probability `truth`, else draw an answer from the distribution `fake`: p I + (1-p) 1 Tᵀ."""
 
     truth: float
@@ -173,7 +219,7 @@ class TruthOrFake:
 
 
 @dataclass(frozen=True, slots=True)
-class DenseChannel:
+class DenseChannel(Channel):
     """Any channel, a row of output probabilities per true value; it may be rectangular."""
 
     rows: tuple[tuple[float, ...], ...]
@@ -240,10 +286,6 @@ class DenseChannel:
         """Draw the reports of each true value's respondents and add them up."""
         counts: NDArray[np.int64] = rng.multinomial(true_counts, proper(self.matrix())).sum(axis=-2)
         return counts
-
-    def bounds(self) -> None:
-        """Give none: an estimate mixes the counts of several outputs."""
-        return
 
     def spread(self, mean: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report's estimate."""

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from ldpstats.arrays import BoolArray, FloatArray, IntArray, as_array, at_least
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import MOST_CODES, refuse_too_large
+from ldpstats.noise.channels import Channel
 from ldpstats.noise.information import Information, information_of
 from ldpstats.noise.privacy_loss import privacy_loss
 
 
 @dataclass(frozen=True, eq=False)
-class CohortChannel:
+class CohortChannel(Channel):
     """A report is a cohort c, uniform and public, and the randomized symbol codes[c, v] of the value v.
 
     The symbol is sent truly with probability `truth` and else replaced by a uniformly drawn other one. Output
@@ -176,10 +177,6 @@ class CohortChannel:
         counts: NDArray[np.int64] = told + faked.reshape(slots.shape)
         return counts
 
-    def bounds(self) -> None:
-        """Give none: an estimate mixes the counts of several outputs."""
-        return
-
     def spread(self, mean: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report's estimate, by way of pairs of values, not of outputs."""
         inverse = self._inverse_gram / self._gain
@@ -197,10 +194,6 @@ class CohortChannel:
         """Return for every two values the total weight of the outputs whose slots hold both."""
         pairs: FloatArray = (self._members.T * weights[..., None, :]) @ self._members
         return pairs
-
-    def merged(self, _classes: NDArray[np.int64], /) -> None:
-        """Give none: classes of values have no symbols of their own."""
-        return
 
     def to_dict(self) -> dict[str, Any]:
         """Return the channel as plain values."""

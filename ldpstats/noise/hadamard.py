@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpstats.arrays import BoolArray, FloatArray, IntArray, at_least, whole_cells
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large, refuse_too_many_cells
+from ldpstats.noise.channels import Channel
 from ldpstats.noise.information import Information, information_of
 from ldpstats.noise.privacy_loss import privacy_loss
 
@@ -81,7 +82,7 @@ def random_columns(people: NDArray[np.int64], rng: np.random.Generator, *, posit
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardResponse:
+class HadamardResponse(Channel):
     """A report is an output from the value's set with probability `inside`, and else one of all the others.
 
     There are `blocks` blocks of `size` outputs. A value has a row of the Hadamard matrix of this size (not the
@@ -210,10 +211,6 @@ class HadamardResponse:
         )
         return counts
 
-    def bounds(self) -> None:
-        """Give none: an estimate mixes the counts of several outputs."""
-        return
-
     def spread(self, mean: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report's estimate: one transform holds all products of two rows."""
         refuse_too_large((self.cells, self.cells), "a covariance matrix")
@@ -241,10 +238,6 @@ class HadamardResponse:
         product = (here & -self.size)[:, None] + ((here[:, None] ^ here) & (self.size - 1))
         return np.where(self._together, transformed[..., product], 0)
 
-    def merged(self, _classes: NDArray[np.int64], /) -> None:
-        """Give none: classes of values have no row of their own."""
-        return
-
     def to_dict(self) -> dict[str, Any]:
         """Return the channel as plain values."""
         plain = {"cells": self.cells, "blocks": self.blocks, "size": self.size, "inside": self.inside}
@@ -252,7 +245,7 @@ class HadamardResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardRandomizedResponse:
+class HadamardRandomizedResponse(Channel):
     """A report is a column of a Hadamard matrix, uniform and public, and the sign of the value's entry there.
 
     The value v has row v of the smallest matrix with a row for every value; the sign is kept with probability
@@ -343,10 +336,6 @@ class HadamardRandomizedResponse:
         sent: NDArray[np.int64] = kept + (signs - kept)[..., ::-1]
         return sent.reshape(*true_counts.shape[:-1], self.outputs)
 
-    def bounds(self) -> None:
-        """Give none: an estimate mixes the counts of all outputs."""
-        return
-
     def spread(self, mean: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report's estimate: c² I - f fᵀ."""
         refuse_too_large((self.cells, self.cells), "a covariance matrix")
@@ -356,10 +345,6 @@ class HadamardRandomizedResponse:
     def variances(self, mean: FloatArray) -> FloatArray:
         """Return the variances of one report's estimate."""
         return 1 / self._contrast**2 - self.invert(mean) ** 2
-
-    def merged(self, _classes: NDArray[np.int64], /) -> None:
-        """Give none: classes of values have no row of their own."""
-        return
 
     def to_dict(self) -> dict[str, Any]:
         """Return the channel as plain values."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
+from ldpstats.noise.channels import Channel
 from ldpstats.noise.information import Information
 from ldpstats.noise.report_total import ReportTotal
 
@@ -16,7 +17,7 @@ class NoiseModel(Protocol):
     """The law of the counts of randomized reports, given the frequencies of the true values.
 
     Frequencies, proportions and counts may have leading axes: many tables at once. Frequencies sum to one
-    over their last axis but need not be nonnegative (estimates are not).
+    over their last axis but need not be nonnegative (estimates are not). Members with a body are common answers.
     """
 
     @property
@@ -24,15 +25,31 @@ class NoiseModel(Protocol):
         """The privacy level of one report, from the probabilities as doubles; a mechanism knows the exact one."""
         ...
 
+    if TYPE_CHECKING:  # a field of some models, which would take a property for its default
+
+        @property
+        def cells(self) -> int:
+            """The number of true values."""
+
+    @property
+    def channel(self) -> Channel | None:
+        """The channel of which every report is one output; None where reports are more than that."""
+        return None
+
     @property
     def has_likelihood(self) -> bool:
         """Whether `score` is that of the reports' likelihood, and not only of their first two moments."""
-        ...
+        return self.channel is not None
 
     @property
-    def cells(self) -> int:
-        """The number of true values."""
-        ...
+    def by_value(self) -> NoiseModel:
+        """The noise of the same reports, counted by the values that they support; itself unless it counts sets."""
+        return self
+
+    @property
+    def members(self) -> FloatArray | None:
+        """Which values are in the set that an entry of a tally counts, a row each; None where it counts no sets."""
+        return None
 
     @property
     def outputs(self) -> int:
@@ -42,12 +59,12 @@ class NoiseModel(Protocol):
     @property
     def size(self) -> int | None:
         """The number of entries of a tally that every report counts for; None where reports differ."""
-        ...
+        return None
 
     @property
     def largest(self) -> float:
         """The most that one report adds to an entry of a tally; infinite where entries may even be negative."""
-        ...
+        return 1
 
     def mean(self, frequencies: FloatArray) -> FloatArray:
         """Return each output's expected share of the reports."""
@@ -70,7 +87,7 @@ class NoiseModel(Protocol):
 
         Of sums of supports they are the two values between which an estimate varies as a share of reports does.
         """
-        ...
+        return None
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate."""
@@ -102,7 +119,12 @@ class NoiseModel(Protocol):
 
     def merged(self, classes: NDArray[np.int64], /) -> NoiseModel | None:
         """Return the noise of the tally whose outputs are added up by class, if it is again a noise model."""
-        ...
+        del classes
+        return None
+
+    def size_law(self) -> FloatArray | None:
+        """Return the probabilities that a report supports 0, 1, ..., cells values; None where that is not random."""
+        return None
 
     def total(self) -> ReportTotal | None:
         """Return the law of what a report adds to the whole tally; None where that is the same for every report."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,27 +12,20 @@ from ldpstats.arrays import FloatArray
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import Channel, multinomial_covariance, proper
 from ldpstats.noise.information import Information
+from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.report_total import ReportTotal
-
-RAREST = 2.0**-64
-"""The grid's step: no output of a mechanism is rarer, but a channel in floating point may call it impossible."""
 
 
 @dataclass(frozen=True, slots=True)
-class MultinomialNoise:
+class MultinomialNoise(NoiseModel):
     """The counts of n reports are one Multinomial(n, frequencies pushed through the channel) draw."""
 
-    channel: Channel
+    channel: Channel = field()
 
     @property
     def epsilon(self) -> float:
         """The privacy level of one report."""
         return self.channel.epsilon
-
-    @property
-    def has_likelihood(self) -> bool:
-        """Yes: the counts are multinomial."""
-        return True
 
     @property
     def cells(self) -> int:
@@ -45,13 +38,19 @@ class MultinomialNoise:
         return self.channel.outputs
 
     @property
-    def size(self) -> int:
-        """The entries of a tally that a report counts for: one."""
-        return 1
+    def by_value(self) -> NoiseModel:
+        """The noise of the same reports, counted by the values that they support."""
+        by_value = self.channel.by_value
+        return self if by_value is None else by_value
 
     @property
-    def largest(self) -> int:
-        """The most that a report adds to an entry: one."""
+    def members(self) -> FloatArray | None:
+        """Which values are in the set that an output is; None where outputs are no sets."""
+        return self.channel.members
+
+    @property
+    def size(self) -> int:
+        """The entries of a tally that a report counts for: one."""
         return 1
 
     def mean(self, frequencies: FloatArray) -> FloatArray:
@@ -77,11 +76,11 @@ class MultinomialNoise:
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate."""
-        return self.channel.spread(self.mean(frequencies))
+        return self.channel.covariance(frequencies)
 
     def variance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the variances of the debiased estimate."""
-        return self.channel.variances(self.mean(frequencies))
+        return self.channel.variance(frequencies)
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the tally of respondents whose true values are known."""
@@ -96,21 +95,17 @@ class MultinomialNoise:
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the score of the multinomial likelihood and the expected information."""
-        mean, idle = self.mean(frequencies), self.channel.idle
-        expected = np.where(idle, 1.0, np.where(mean == 0, RAREST, mean))
-        # counts / mean would do, up to a multiple of ones, but loses digits when n is large
-        return self.channel.score(
-            np.where(idle, 0.0, (counts - n * mean) / expected), np.where(idle, 0.0, n / expected)
-        )
+        return self.channel.likelihood_score(self.mean(frequencies), counts, n)
 
     def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
         """Return the logarithm of the channel's column behind each report."""
-        columns: FloatArray = np.log(self.channel.matrix()[:, tallies.argmax(axis=-1)])
-        return np.moveaxis(columns, 0, -1)
+        return self.channel.log_likelihoods(tallies.argmax(axis=-1))
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
         """Say for each table whether every output that tells anything has a positive probability, beyond rounding."""
-        proper: NDArray[np.bool_] = np.all((self.mean(frequencies) > np.finfo(float).eps) | self.channel.idle, axis=-1)
+        proper: NDArray[np.bool_] = np.all(
+            (self.mean(frequencies) > self.channel.rounding()) | self.channel.idle, axis=-1
+        )
         return proper
 
     def merged(self, classes: NDArray[np.int64], /) -> MultinomialNoise | None:
@@ -128,8 +123,8 @@ class MultinomialNoise:
         return alone.min(axis=0), alone.max(axis=0)
 
     def total(self) -> ReportTotal | None:
-        """Give none: every report is one output."""
-        return None
+        """Return the law of the number of values that an output counts for; None where that is one for all."""
+        return self.channel.total()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""

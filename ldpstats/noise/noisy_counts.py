@@ -16,6 +16,7 @@ from ldpstats.limits import refuse_too_large
 from ldpstats.noise.additive import gls_score
 from ldpstats.noise.channels import multinomial_covariance, proper
 from ldpstats.noise.information import Information
+from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.report_total import ReportTotal
 
 _CANCELLED = 1e-12
@@ -159,7 +160,7 @@ NoiseLaw: TypeAlias = DiscreteLaplace | RoundedGaussian
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyCounts:
+class NoisyCounts(NoiseModel):
     """True counts plus independent noise per cell, which every release of a table brings once, however many answered.
 
     A tally of so many respondents is one release; releases of as many respondents each add up, their noise with
@@ -198,19 +199,9 @@ class NoisyCounts:
         return self.law.epsilon
 
     @property
-    def has_likelihood(self) -> bool:
-        """No: the counts are sums of a multinomial draw and noise."""
-        return False
-
-    @property
     def outputs(self) -> int:
         """The number of entries of a tally: one per value."""
         return self.cells
-
-    @property
-    def size(self) -> None:
-        """Nothing: the noise does not add up to zero."""
-        return
 
     @property
     def largest(self) -> float:
@@ -238,10 +229,6 @@ class NoisyCounts:
     def debias(self, proportions: FloatArray) -> FloatArray:
         """Return the proportions, which are unbiased."""
         return proportions
-
-    def bounds(self) -> None:
-        """Give none: a noisy count is not a number of respondents."""
-        return
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the estimate.
@@ -289,10 +276,6 @@ class NoisyCounts:
         shares = np.divide(frequencies, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
         definite: NDArray[np.bool_] = positive & (shares.sum(axis=-1) > _CANCELLED * np.abs(shares).sum(axis=-1))
         return definite
-
-    def merged(self, _classes: NDArray[np.int64], /) -> None:
-        """Give none: a sum of cells has more noise, the more cells it has."""
-        return
 
     def influence(self) -> tuple[FloatArray, FloatArray]:
         """Return zero and one: the curator adds the noise, not the respondents."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -14,16 +14,19 @@ from numpy.typing import NDArray
 from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import MOST_PATTERNS
-from ldpstats.noise.channels import proper
+from ldpstats.noise.channels import RAREST, Channel, proper
 from ldpstats.noise.information import Information, information_of
-from ldpstats.noise.multinomial import RAREST, MultinomialNoise
+from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.support import SupportNoise
 
 
 @dataclass(frozen=True)
-class PatternChannel:
+class PatternChannel(Channel):
     """Every output is a set of values that a report supports: any set of them, or any of the fixed size.
+
+    Their counts have a likelihood, where counts by value have two moments. The unbiased estimate and its covariance are
+    those of the counts by value.
 
     A set is known by its number. Of all sets that is the binary number whose first bit says whether the first value
     is in it. Sets of a fixed size are numbered in the order of their largest members, then of the next ones, and so on.
@@ -45,7 +48,7 @@ class PatternChannel:
     support: SupportNoise
 
     def __post_init__(self) -> None:
-        if not few_patterns(self.support):
+        if not _few_patterns(self.support):
             size = "any size" if self.support.size is None else f"size {self.support.size}"
             raise LdpstatsError(
                 f"all sets of {size} of {self.cells:,} values",
@@ -177,72 +180,63 @@ class PatternChannel:
         """Return each cell's estimate if none, and if all, of the reports supported it."""
         return self.support.bounds()
 
+    @property
+    def by_value(self) -> SupportNoise:
+        """The noise of the same reports, counted by the values that they support."""
+        return self.support
+
     def spread(self, mean: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report's estimate."""
-        return self.support.covariance(self.invert(mean))
+        return self.covariance(self.invert(mean))
 
     def variances(self, mean: FloatArray) -> FloatArray:
         """Return the variances of one report's estimate."""
-        return self.support.variance(self.invert(mean))
+        return self.variance(self.invert(mean))
 
-    def merged(self, _classes: NDArray[np.int64], /) -> None:
-        """Give none: how likely a set is for a class depends on the frequencies inside the class."""
-        return
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return the same, given the frequencies: that of the counts by value."""
+        return self.support.covariance(frequencies)
+
+    def variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return its diagonal."""
+        return self.support.variance(frequencies)
+
+    def likelihood_score(self, mean: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
+        """Return the score and the information; idle sets gain nothing, so that there is less to do than for others."""
+        inverse = 1 / np.where(mean == 0, RAREST, mean)
+        return self.score(counts * inverse - n, n * inverse)
+
+    def log_likelihoods(self, outputs: NDArray[np.intp]) -> FloatArray:
+        """Return the level for the values in each set, and 0 for the others."""
+        return self.support.log_likelihoods(self.members[outputs])
+
+    def rounding(self) -> FloatArray:
+        """Return the rounding of each set's probability: many are tiny."""
+        rounding: FloatArray = np.finfo(float).eps * self._matrix.max(axis=0)
+        return rounding
+
+    def total(self) -> ReportTotal | None:
+        """Return the law of how many values a report supports: what its set counts for is its size."""
+        of_values = self.support.total()
+        return None if of_values is None else replace(of_values, weights=self.members.sum(axis=1))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the channel as plain values."""
         return {"kind": "patterns", **asdict(self.support)}
 
 
-@dataclass(frozen=True, slots=True)
-class PatternNoise(MultinomialNoise):
-    """The counts of every set of values that reports support: a likelihood, where counts by value have two moments.
-
-    The unbiased estimate and its covariance are those of the counts by value.
-    """
-
-    channel: PatternChannel
-
-    @property
-    def by_value(self) -> SupportNoise:
-        """The noise of the same reports, counted by the values that they support."""
-        return self.channel.support
-
-    def covariance(self, frequencies: FloatArray) -> FloatArray:
-        """Return n times the covariance matrix of the debiased estimate."""
-        return self.by_value.covariance(frequencies)
-
-    def variance(self, frequencies: FloatArray) -> FloatArray:
-        """Return n times the variances of the debiased estimate."""
-        return self.by_value.variance(frequencies)
-
-    def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
-        """Return the score of the multinomial likelihood and the expected information.
-
-        Idle sets gain nothing, whatever their weight: so there is less to do here than for any channel.
-        """
-        mean = self.mean(frequencies)
-        inverse = 1 / np.where(mean == 0, RAREST, mean)
-        return self.channel.score(counts * inverse - n, n * inverse)
-
-    def total(self) -> ReportTotal | None:
-        """Return the law of how many values a report supports: what its set counts for is its size."""
-        of_values = self.by_value.total()
-        return None if of_values is None else replace(of_values, weights=self.channel.members.sum(axis=1))
-
-    def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
-        """Return the level for the values in each report's set, and 0 for the others."""
-        return self.by_value.log_likelihoods(self.channel.members[tallies.argmax(axis=-1)])
-
-    def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
-        """Say for each table whether every set has a positive probability, beyond rounding of its own size."""
-        rounding = np.finfo(float).eps * self.channel.matrix().max(axis=0)
-        proper: NDArray[np.bool_] = np.all((self.mean(frequencies) > rounding) | self.channel.idle, axis=-1)
-        return proper
+def patterns_of(noise: NoiseModel) -> PatternChannel | None:
+    """Return the channel of whole reports; None where they are no sets of values, or too many sets to count."""
+    return _channel(noise) if isinstance(noise, SupportNoise) and _few_patterns(noise) else None
 
 
-def few_patterns(noise: SupportNoise) -> bool:
-    """Say whether a report can support few enough sets of values to count each."""
+@lru_cache(maxsize=64)
+def _channel(noise: SupportNoise) -> PatternChannel:
+    """Return the channel, once for all: its matrices are worth keeping."""
+    return PatternChannel(noise)
+
+
+def _few_patterns(noise: SupportNoise) -> bool:
     # there are no fewer sets than values, and of very many values their number alone would take long
     return noise.cells <= MOST_PATTERNS and _patterns(noise) <= MOST_PATTERNS
 

@@ -13,6 +13,7 @@ from ldpstats.arrays import BoolArray, FloatArray, as_array, at_least
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.information import Information, information_of, solve_or_shortest
+from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.privacy_loss import privacy_loss
 from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.subsets import uniform_subset_counts
@@ -24,7 +25,7 @@ _LEAST_COIN = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class RevealedBits:
+class RevealedBits(NoiseModel):
     """Every bit that a report reveals was randomized on its own; which ones those are says nothing about the value.
 
     The slots (bits) come in `cohorts` groups of equal size. A report reveals slots of one group only, chosen
@@ -149,11 +150,6 @@ class RevealedBits:
         return max(first * set_first + second * set_second for first, second in pairs)
 
     @property
-    def has_likelihood(self) -> bool:
-        """No: the bits of a report depend on each other through its value, which their counts do not show."""
-        return False
-
-    @property
     def cells(self) -> int:
         """The number of true values."""
         return int(self.encoding.shape[1])
@@ -168,11 +164,6 @@ class RevealedBits:
         """The entries of a tally that every report counts for: one per revealed slot."""
         assert self.revealed is not None  # set in __post_init__
         return self.revealed
-
-    @property
-    def largest(self) -> int:
-        """The most that one report adds to an entry: one."""
-        return 1
 
     def mean(self, frequencies: FloatArray) -> FloatArray:
         """Return how often each slot is expected to be sent as set and as not set, per report."""
@@ -202,10 +193,6 @@ class RevealedBits:
     def debias(self, proportions: FloatArray) -> FloatArray:
         """Return the unbiased estimate of the frequencies, by least squares from the slots."""
         return (self.slot_estimates(proportions) @ self._flat) @ self._inverse_gram
-
-    def bounds(self) -> None:
-        """Give none: an estimate mixes the counts of several outputs."""
-        return
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate.
@@ -323,10 +310,6 @@ class RevealedBits:
         """Say for each table whether every slot is sent as set, and as not set, with a positive probability."""
         proper: BoolArray = np.all(self.mean(frequencies) > 0, axis=-1)
         return proper
-
-    def merged(self, _classes: NDArray[np.int64], /) -> None:
-        """Give none: sums of slots are not slots of a class."""
-        return
 
     def influence(self) -> tuple[FloatArray, FloatArray]:
         """Return the extremes over all cohorts, sets of slots that may be revealed there, and bits sent for them.

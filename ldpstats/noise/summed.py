@@ -12,12 +12,13 @@ from ldpstats.arrays import FloatArray, at_least
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.information import Information
+from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.support import SupportNoise
 
 
 @dataclass(frozen=True, slots=True)
-class SummedSupport:
+class SummedSupport(NoiseModel):
     """Counts of supports, added up by classes of values: their law follows from the classes' frequencies and sizes.
 
     All values of a class are alike, so which of them the respondents hold does not matter. With p, q, r1, r2 and
@@ -60,11 +61,6 @@ class SummedSupport:
     def epsilon(self) -> float:
         """The privacy level of one report, before it is added up."""
         return self.support.epsilon
-
-    @property
-    def has_likelihood(self) -> bool:
-        """No: the joint law of the sums depends on more than their first two moments."""
-        return False
 
     @property
     def cells(self) -> int:

@@ -12,6 +12,7 @@ from ldpstats.arrays import FloatArray, whole_cells
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.information import Information
+from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.privacy_loss import privacy_loss
 from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.subsets import subset_counts, subset_draws
@@ -24,7 +25,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class SupportNoise:
+class SupportNoise(NoiseModel):
     """Symmetric mechanisms whose report supports a set of values (THE, OUE, SUE, local hashing, subset selection).
 
     Parameters
@@ -77,19 +78,9 @@ class SupportNoise:
         return privacy_loss(self.p * (1 - self.q), (1 - self.p) * self.q)
 
     @property
-    def has_likelihood(self) -> bool:
-        """No: the counts' joint law depends on more than four numbers."""
-        return False
-
-    @property
     def outputs(self) -> int:
         """The number of entries of a tally: one per value."""
         return self.cells
-
-    @property
-    def largest(self) -> int:
-        """The most that a report adds to an entry: one."""
-        return 1
 
     @property
     def delta(self) -> float:

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from ldpstats.arrays import as_array, at_least, counts_array
 from ldpstats.errors import ReportError
 from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.pattern_channel import PatternNoise
 from ldpstats.saving import Saveable
 
 
@@ -65,11 +64,10 @@ class Tally(Saveable):
     @property
     def by_value(self) -> Tally:
         """The same reports, counted by the values that they support; a tally that does not count sets is itself."""
-        noise = self.noise
-        if not isinstance(noise, PatternNoise):
+        members = self.noise.members
+        if members is None:
             return self
-        counts = self.counts @ noise.channel.members.astype(np.int64)
-        return Tally(noise.by_value, counts, self.n, self.simulated)
+        return Tally(self.noise.by_value, self.counts @ members.astype(np.int64), self.n, self.simulated)
 
     def merged(self, classes: NDArray[np.int64]) -> Tally | None:
         """Add the tally up to classes of values; None where the noise of the sums is unknown.

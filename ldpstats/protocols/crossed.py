@@ -15,8 +15,9 @@ from ldpstats.arrays import BoolArray
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism, ReportFormat
-from ldpstats.noise import MultinomialNoise, PatternChannel, PatternNoise, SupportNoise
+from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.channels import proper
+from ldpstats.noise.pattern_channel import patterns_of
 from ldpstats.parts import Parts
 from ldpstats.protocols.groups import Group
 from ldpstats.tables.rows import LARGEST_CROSSED, CrossedRows
@@ -121,7 +122,6 @@ def _numbers(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[np.int64]:
 def _noise(mechanism: Mechanism) -> MultinomialNoise:
     """Return the noise of one attribute's answers by their number."""
     noise = mechanism.noise
-    if isinstance(noise, MultinomialNoise):
-        return noise
-    assert isinstance(noise, SupportNoise)  # bits
-    return PatternNoise(PatternChannel(noise))
+    channel = noise.channel or patterns_of(noise)
+    assert channel is not None  # one output, or bits
+    return MultinomialNoise(channel)

@@ -25,7 +25,7 @@ from support.tiny_protocols import (
 
 from ldpstats import Domain, LdpstatsError, SampledGroups
 from ldpstats.conformance.laws import fit_pvalue
-from ldpstats.noise import NoiseModel, PatternNoise
+from ldpstats.noise import NoiseModel
 
 SMALL = {
     "grr, two pairs": SampledGroups(TINY, epsilon=3.0, mechanism="grr", groups=[("a", "b"), ("b", "c")]),
@@ -84,10 +84,7 @@ def by_value(seen: np.ndarray[Any, Any], noises: list[NoiseModel]) -> np.ndarray
     """Add counts of whole sets up by value, of which there are enough to be as good as normal."""
     parts = np.split(seen, np.cumsum([noise.outputs for noise in noises])[:-1], axis=1)
     return np.hstack(
-        [
-            part @ noise.channel.members if isinstance(noise, PatternNoise) else part
-            for part, noise in zip(parts, noises, strict=True)
-        ]
+        [part if noise.members is None else part @ noise.members for part, noise in zip(parts, noises, strict=True)]
     )
 
 

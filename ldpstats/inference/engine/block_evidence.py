@@ -13,7 +13,7 @@ from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import LinearPooling
 from ldpstats.inference.engine.evidence import Evidence, own_cells, whole_cells
-from ldpstats.noise import Information, MultinomialNoise, NoiseModel, PatternNoise
+from ldpstats.noise import Information, MultinomialNoise, NoiseModel
 from ldpstats.questions import Question
 
 
@@ -146,7 +146,7 @@ def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArr
     As far by its excess kurtosis: 1 / λ for a Poisson count, and at most 3 for unbounded noise, which is that of
     Laplace noise. With the mean nf of a count and the variance s of its noise, λ = (nf + s)² / (nf + 3 s²).
     """
-    if isinstance(noise, PatternNoise):
+    if noise.members is not None:
         # rare sets are many, and the score adds them up: it is as normal as the counts by value
         return _rarer_share(noise.by_value, frequencies, n)
     bounds = noise.bounds()
