@@ -24,7 +24,7 @@ from ldpstats.blocks import Block
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.statistics import ScoreStatistic
-from ldpstats.inference.planning.design import Planned
+from ldpstats.inference.planning.design import PlannedTest
 from ldpstats.mechanisms import mechanism
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SupportNoise, Tally
 from ldpstats.questions import Question
@@ -75,7 +75,7 @@ def respondents(shapes: Sequence[tuple[int, int]] = SHAPES) -> pd.DataFrame:
     for shape, name, epsilon, margins in settings(shapes):
         made = mechanism(name, k=math.prod(shape), epsilon=epsilon)
         assert isinstance(made.noise, SupportNoise)
-        planned = Planned(margins)
+        planned = PlannedTest(margins)
         needed, whole, full = (
             planned.seen_through(noise).respondents(POWER, EFFECT * math.sqrt(min(shape) - 1), ALPHA)
             for noise in (made.noise, made.finest.noise, enumerated(made.noise))

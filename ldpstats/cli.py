@@ -184,7 +184,7 @@ def plan(
         raise LdpstatsError("a shape and a domain" if shape else "neither a shape nor a domain", "one of the two")
     # only the numbers of categories matter, so that a letter in another encoding does no harm
     table = _shape(shape or "") if domain is None else Domain.from_json(domain.read_text("utf-8", errors="replace"))
-    found = planned(table, effect, power, alpha, epsilon, n, mechanisms=mechanism or None)
+    found = planned(mechanism or None, table, epsilon=epsilon, n=n, effect=effect, power=power, alpha=alpha)
     click.echo(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) if as_json else found.summary())
 
 

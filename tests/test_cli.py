@@ -175,7 +175,7 @@ def test_a_plan_for_a_domain_is_for_all_its_pairs(tmp_path: Path) -> None:
     file.write_text(domain.to_json())
     shown = json.loads(run("plan", "--domain", str(file), "--epsilon", "2", "--mechanism", "ss", "--json").output)
     assert shown["groups"] == shown["tests"] == 3
-    assert shown["mechanisms"] == plan(domain, epsilon=2.0, mechanisms="ss").to_dict()["mechanisms"]
+    assert shown["mechanisms"] == plan("ss", domain, epsilon=2.0).to_dict()["mechanisms"]
 
 
 def test_a_level_that_is_not_enough_is_null_in_json() -> None:

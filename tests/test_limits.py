@@ -21,7 +21,7 @@ from ldpstats.inference.engine.detectability import (
     even_information,
     report_information,
 )
-from ldpstats.inference.planning.design import Planned, uniform_margins
+from ldpstats.inference.planning.design import PlannedTest, uniform_margins
 from ldpstats.limits import LEAST_EPSILON, MOST_CELLS, refuse_too_large, refuse_too_many_cells
 from ldpstats.mechanisms import REGISTRY
 from ldpstats.mechanisms.base import Mechanism
@@ -217,7 +217,7 @@ def test_a_plan_for_equal_frequencies_needs_no_matrix_between_cells(shape: tuple
     margins, cells = uniform_margins(shape), int(np.prod(shape))
     for name in ("grr", "ss", "oue", "sue", "she", "the", "olh"):
         noise = ldp.mechanism(name, k=cells, epsilon=1.0).noise
-        found = Planned(margins).seen_through(noise)
+        found = PlannedTest(margins).seen_through(noise)
         dense = Detectability.average(report_information(noise, margins), degrees_of_freedom(noise, shape))
         assert found.df == dense.df
         np.testing.assert_allclose(dense.seen, np.full(dense.seen.size, found.seen[0]), rtol=1e-9)
@@ -229,6 +229,6 @@ def test_a_plan_for_equal_frequencies_needs_no_matrix_between_cells(shape: tuple
 
 def test_two_numeric_columns_are_planned_for_at_once() -> None:
     start = time.process_time()
-    found = ldp.plan((60, 60), epsilon=1.0, mechanisms=["ss", "oue", "olh", "grr"])
+    found = ldp.plan(["ss", "oue", "olh", "grr"], (60, 60), epsilon=1.0)
     assert time.process_time() - start < 1
     assert found.table["mechanism"].iloc[0] == "ss"

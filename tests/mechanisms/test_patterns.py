@@ -18,7 +18,7 @@ from ldpstats.conformance import FINEST_CHECKS, ConformanceError, checks_of
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import mixture_em
 from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.planning.design import Planned
+from ldpstats.inference.planning.design import PlannedTest
 from ldpstats.limits import MOST_PATTERNS
 from ldpstats.mechanisms import OLH, OUE, SS, SUE, Mechanism, mechanism
 from ldpstats.mechanisms.patterns import Patterns
@@ -342,7 +342,7 @@ class TestTests:
         margins = [np.array([0.9, 0.1])] * 2
         noise, weaker = SUE(4, 4.0).finest.noise, SUE(4, 4.0).noise
         cells = np.kron(*margins) + 0.012 * np.array([1, -1, -1, 1])
-        planned = Planned(tuple(margins), cells - np.kron(*margins))
+        planned = PlannedTest(tuple(margins), cells - np.kron(*margins))
         n = planned.seen_through(noise).respondents(0.8, 1.0, 0.05)
         whole, by_value = (study.rejected(one, cells, (2, 2), n, 2000, seed=4) for one in (noise, weaker))
         assert whole == pytest.approx(0.8, abs=0.06), "six standard errors, and what the approximation is off"
@@ -364,16 +364,16 @@ class TestPlanning:
 
     def test_plans_rank_by_power_at_the_margins_given(self) -> None:
         skewed = [[0.9, 0.1], [0.9, 0.1]]
-        found = ldp.plan((2, 2), epsilon=3.0, mechanisms=["sue", "oue", "grr"], margins=skewed)
+        found = ldp.plan(["sue", "oue", "grr"], (2, 2), epsilon=3.0, margins=skewed)
         sizes = [ldp.sample_size(name, (2, 2), epsilon=3.0, margins=skewed) for name in found.table["mechanism"]]
         assert found.table["n"].tolist() == sorted(sizes)
-        assert sizes != ldp.plan((2, 2), epsilon=3.0, mechanisms=["sue", "oue", "grr"]).table["n"].tolist()
+        assert sizes != ldp.plan(["sue", "oue", "grr"], (2, 2), epsilon=3.0).table["n"].tolist()
         assert "Assumed: the margins given." in found.summary()
-        assert "Assumed: equally frequent categories." in ldp.plan((2, 2), epsilon=3.0, mechanisms="grr").summary()
+        assert "Assumed: equally frequent categories." in ldp.plan("grr", (2, 2), epsilon=3.0).summary()
 
     def test_margins_of_a_domain_go_by_name(self) -> None:
         domain = ldp.Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]})
-        found = ldp.plan(domain, epsilon=2.0, mechanisms="ss", margins={"a": [0.9, 0.1]}, adjust="none")
+        found = ldp.plan("ss", domain, epsilon=2.0, margins={"a": [0.9, 0.1]}, adjust="none")
         sizes = [
             ldp.sample_size("ss", shape, epsilon=2.0, margins=margins)
             for shape, margins in [
@@ -396,7 +396,7 @@ class TestPlanning:
     )
     def test_other_margins_are_refused(self, table: Any, margins: Any, told: str) -> None:
         with pytest.raises(LdpstatsError, match=told):
-            ldp.plan(table, epsilon=1.0, mechanisms="ss", margins=margins)
+            ldp.plan("ss", table, epsilon=1.0, margins=margins)
 
 
 def test_the_study_enumerates_what_it_compares_with() -> None:

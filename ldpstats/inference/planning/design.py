@@ -1,17 +1,19 @@
-"""The design of a test before anybody is asked: the shape of the table, margins, effect, mechanism and level."""
+"""The design of a test before anybody is asked: shape of the table, margins, effect size, mechanism and level."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from numbers import Number
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpstats.arrays import FloatArray, IntArray, as_array, at_least, positive_epsilon, significance
 from ldpstats.columns import listed
+from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, shortened
 from ldpstats.inference.engine.detectability import (
     Detectability,
@@ -37,7 +39,7 @@ _MOST_CELLS = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Planned:
+class PlannedTest:
     """Independence of attributes with these margins, or for a single one that its frequencies are these.
 
     The departure is the one planned for, cell by cell; without it departures of a size in some direction are.
@@ -54,10 +56,9 @@ class Planned:
         effect: ArrayLike,
         margins: Sequence[ArrayLike] | None,
         direction: Direction,
-    ) -> Planned:
+    ) -> PlannedTest:
         """Read a design off what was asked for: an effect's size, or a whole table that shows it."""
-        if direction not in ("average", "least"):
-            raise LdpstatsError(f"direction = {direction!r}", "'average' or 'least'")
+        checked_direction(direction)
         table = as_array(effect, "effect")
         if table.shape != shape:
             return cls(margins_of(shape, margins), direction=direction)
@@ -96,6 +97,13 @@ class Planned:
         return (Detectability.least if self.direction == "least" else Detectability.average)(information, df)
 
 
+def checked_direction(direction: Direction) -> Direction:
+    """Return the direction if it is one."""
+    if direction not in ("average", "least"):
+        raise LdpstatsError(f"direction = {direction!r}", "'average' or 'least'")
+    return direction
+
+
 def noise_of(mechanism: Randomizer, cells: int, epsilon: float) -> NoiseModel:
     """Return the noise of the tally that protocols collect by a mechanism, named or given; or a noise model itself."""
     if isinstance(mechanism, str):
@@ -111,6 +119,12 @@ def noise_of(mechanism: Randomizer, cells: int, epsilon: float) -> NoiseModel:
 
 def shape_for(mechanism: Randomizer, shape: int | Sequence[int] | None) -> Shape:
     """Return the shape of the table, which may follow from the mechanism."""
+    if is_shape(mechanism):
+        raise LdpstatsError(
+            f"{shortened(mechanism)} in the place of a mechanism",
+            "a mechanism first, then the shape of the table",
+            'Write power("grr", (2, 2), epsilon=1.0, n=1000), for example; only `plan` compares all mechanisms.',
+        )
     if shape is not None:
         return shape_of(shape)
     if isinstance(mechanism, str):
@@ -128,8 +142,24 @@ def _own_noise(mechanism: Mechanism | NoiseModel) -> NoiseModel:
     return found
 
 
+def is_shape(value: object) -> bool:
+    """Say whether something stands for tables and not for mechanisms: numbers of categories, or a domain."""
+    numbers = value if isinstance(value, (tuple, list, np.ndarray)) else (value,)
+    return isinstance(value, Domain) or (len(numbers) > 0 and all(isinstance(one, Number) for one in numbers))
+
+
 def shape_of(shape: object) -> Shape:
     """Return a shape as a tuple of sides, each of at least two categories."""
+    if not isinstance(shape, str) and not is_shape(shape) and np.size(np.asarray(shape, dtype=object)):
+        raise LdpstatsError(
+            f"{shortened(shape)} in the place of a shape",
+            "the numbers of categories, such as (2, 3)",
+            "It comes second.",
+        )
+    if isinstance(shape, Domain):
+        raise LdpstatsError(
+            "a domain in the place of a shape", "one table's shape", "`plan` takes all pairs of a domain."
+        )
     sides = shape if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)
     if not len(sides):
         raise LdpstatsError("a table of no attributes", "at least one number of categories")
@@ -191,6 +221,12 @@ def mechanisms_named(mechanisms: str | Sequence[str]) -> tuple[str, ...]:
     if not names:
         raise LdpstatsError("no mechanisms", "at least one name", "See ldpstats.mechanisms().")
     return names
+
+
+def randomizers_of(mechanism: Randomizer | Sequence[str]) -> tuple[Randomizer, ...]:
+    """Return several mechanisms that are named, or the one that is given."""
+    named = isinstance(mechanism, (str, list, tuple)) and not is_shape(mechanism)  # which is refused with the shape
+    return mechanisms_named(cast("Sequence[str]", mechanism)) if named else (cast("Randomizer", mechanism),)
 
 
 def in_cohens_w(effect: ArrayLike, shape: Shape) -> FloatArray:

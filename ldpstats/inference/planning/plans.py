@@ -1,11 +1,11 @@
-"""Planning: the choice of mechanism, number of respondents and level, before anybody is asked."""
+"""Study plans: which mechanism, how many respondents and which privacy level a test needs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -13,15 +13,18 @@ from numpy.typing import ArrayLike
 
 from ldpstats.arrays import at_least, positive_epsilon, significance
 from ldpstats.domain import Domain
-from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.inference.engine.detectability import Detectability
 from ldpstats.inference.planning.design import (
     USUAL_POWER,
+    Direction,
     Margins,
-    Planned,
+    PlannedTest,
     Shape,
+    checked_direction,
     effect_in_words,
     in_cohens_w,
+    is_shape,
     margins_of,
     mechanisms_named,
     noise_of,
@@ -37,6 +40,10 @@ from ldpstats.saving import Saveable
 _LEAST_LEVEL = 1e-3
 _HALVINGS = 30
 _RIVALS = 3
+
+Names: TypeAlias = str | Sequence[str]
+Tables: TypeAlias = Domain | int | Sequence[int]
+PlannedMargins: TypeAlias = Sequence[ArrayLike] | Mapping[str, ArrayLike] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +69,8 @@ class Plan(Saveable):
         Among how many pairs of attributes the respondents are divided.
     even : bool
         Whether the categories were taken for equally frequent; else margins were given.
+    direction : {"average", "least"}
+        Whether the power is averaged over directions of dependence, or that in the one seen least.
     """
 
     table: pd.DataFrame
@@ -72,6 +81,7 @@ class Plan(Saveable):
     tests: int = 1
     groups: int = 1
     even: bool = True
+    direction: Direction = "average"
 
     @property
     def best(self) -> pd.Series[Any]:
@@ -86,12 +96,13 @@ class Plan(Saveable):
         asked = f"Every respondent answers one of {self.groups} pairs, each pair equally often."
         shared = f"Each of the {self.tests} tests gets level {self.alpha / self.tests:.2g}: the first step of Holm."
         margins = "equally frequent categories" if self.even else "the margins given"
+        directions = "averaged over directions" if self.direction == "average" else "in the direction seen least"
         formats = {"n": "{:,}".format, "epsilon": "{:.4g}".format, "power": "{:.3f}".format}
         lines = [
             self._sentence(),
             *([asked] if self.groups > 1 else []),
             *([shared] if self.tests > 1 else []),
-            f"Assumed: {margins}. The power is an approximation, averaged over directions.",
+            f"Assumed: {margins}. The power is an approximation, {directions}.",
             "",
             self.table.to_string(index=False, formatters=formats),
         ]
@@ -148,45 +159,49 @@ class Plan(Saveable):
 
 
 def plan(
-    table: Domain | int | Sequence[int],
+    mechanism: Names | Tables | None = None,
+    shape: Tables | None = None,
+    *,
+    epsilon: float | None = None,
+    n: int | None = None,
     effect: float = 0.1,
     power: float | None = None,
     alpha: float = 0.05,
-    epsilon: float | None = None,
-    n: int | None = None,
+    margins: PlannedMargins = None,
+    direction: Direction = "average",
     groups: NamedGroups = None,
-    *,
     adjust: Literal["holm", "none"] = "holm",
-    mechanisms: str | Sequence[str] | None = None,
-    margins: Sequence[ArrayLike] | Mapping[str, ArrayLike] | None = None,
 ) -> Plan:
     """Say which mechanism finds an effect, and one of these from the other two: respondents, level, power.
 
     Parameters
     ----------
-    table : Domain, or int or sequence of int
+    mechanism : str or sequence of str, optional
+        What to compare. It may be left out, as in `plan((4, 4), epsilon=1.0)`: then all mechanisms that are registered
+        for one answer are compared.
+    shape : Domain, or int or sequence of int
         The numbers of categories of the attributes of one table; or a domain of which every respondent answers one
         pair of attributes (`SampledGroups`), when *every* pair shall have the power.
+    epsilon : float, optional
+        The strict level of every respondent.
+    n : int, optional
+        The number of respondents.
     effect : float
         Cramér's V for two attributes, else Cohen's w, as in `power`.
     power : float, optional
         0.8 by default, unless `epsilon` and `n` are both given.
     alpha : float
         The level; of a domain, for all pairs together.
-    epsilon : float, optional
-        The strict level of every respondent.
-    n : int, optional
-        The number of respondents.
+    margins : sequence of arrays, or mapping, optional
+        The frequencies of the categories of each attribute of a table; of a domain, by the names of attributes.
+        They are uniform by default. Which mechanism is best depends on them.
+    direction : {"average", "least"}
+        As in `power`.
     groups : sequence of pairs, optional
         The pairs of a domain that are asked for; all by default.
     adjust : {"holm", "none"}
         "holm" plans every pair at the level of Holm's first step, `alpha` / pairs, which is enough whatever the other
         pairs show; "none" plans it at `alpha`.
-    mechanisms : str or sequence of str, optional
-        What to compare; by default all mechanisms that are registered for one answer.
-    margins : sequence of arrays, or mapping, optional
-        The frequencies of the categories of each attribute of a table; of a domain, by the names of attributes.
-        They are uniform by default. Which mechanism is best depends on them.
 
     Returns
     -------
@@ -195,23 +210,22 @@ def plan(
 
     Examples
     --------
-    >>> found = plan((4, 4), epsilon=1.0, mechanisms=["grr", "ss", "oue"])
+    >>> found = plan(["grr", "ss", "oue"], (4, 4), epsilon=1.0)
     >>> found.table[["mechanism", "n"]]
       mechanism      n
     0        ss  28887
     1       oue  31782
     2       grr  55468
-    >>> rare = plan((2, 2), epsilon=2.0, mechanisms=["ss", "sue"], margins=[[0.9, 0.1], [0.9, 0.1]])
+    >>> rare = plan(["ss", "sue"], (2, 2), epsilon=2.0, margins=[[0.9, 0.1], [0.9, 0.1]])
     >>> rare.table[["mechanism", "n"]]
       mechanism      n
     0        ss  16887
     1       sue  31270
     """
-    goal = _Goal.of(table, effect, alpha, groups, adjust, margins)
+    asked, tables = _names_and_tables(mechanism, shape)
+    goal = _Goal.of(tables, effect, alpha, groups, adjust, margins, direction)
     found, target = _unknown(power, epsilon, n, alpha)
-    names = mechanisms_named(
-        recommend(math.prod(goal.shapes[0]), 1.0)["name"].tolist() if mechanisms is None else mechanisms
-    )
+    names = mechanisms_named(recommend(math.prod(goal.shapes[0]), 1.0)["name"].tolist() if asked is None else asked)
     ranked = pd.DataFrame([goal.row(name, epsilon, n, target) for name in names])
     figure = ranked[found] * (-1 if found == "power" else 1)
     order = np.lexsort((ranked["bits per report"], -ranked["power"].round(9), figure.round(9)))
@@ -224,7 +238,22 @@ def plan(
         tests=goal.tests,
         groups=goal.groups,
         even=margins is None,
+        direction=direction,
     )
+
+
+def _names_and_tables(mechanism: Any, shape: Any) -> tuple[Names | None, Tables]:
+    """Return the names, if there are any, and the tables: a single argument is the latter, as the end of a range is."""
+    names, tables = (None, mechanism) if shape is None and is_shape(mechanism) else (mechanism, shape)
+    if tables is None or is_shape(names):
+        raise LdpstatsError(
+            f"mechanism = {shortened(mechanism)} and shape = {shortened(shape)}",
+            "a shape or a domain alone, or names of mechanisms before it",
+            'Write plan((4, 4), epsilon=1.0) or plan(["grr", "oue"], (4, 4), epsilon=1.0).',
+        )
+    if not isinstance(names, (str, list, tuple, type(None))):
+        raise LdpstatsError(f"a mechanism of type {type(names).__name__}", "names: a plan tries other levels, too")
+    return names, tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,16 +266,18 @@ class _Goal:
     effect: float
     alpha: float
     wanted: str
+    direction: Direction
 
     @classmethod
     def of(
         cls,
-        table: Domain | int | Sequence[int],
+        table: Tables,
         effect: float,
         alpha: float,
         groups: NamedGroups,
         adjust: str,
-        margins: Sequence[ArrayLike] | Mapping[str, ArrayLike] | None,
+        margins: PlannedMargins,
+        direction: Direction,
     ) -> _Goal:
         level, size = significance(alpha), one_size_of(effect)
         if adjust not in ("holm", "none"):
@@ -256,13 +287,16 @@ class _Goal:
             different = _different([_margins_of_pair(table, pair, margins) for pair in pairs])
             tests = len(pairs) if adjust == "holm" else 1
             of_all = f"each of {len(pairs)} pairs of attributes" if len(pairs) > 1 else " and ".join(pairs[0])
-            return cls(different, len(pairs), tests, size, level, f"a dependence of V = {size:g} in {of_all}")
+            wanted = f"a dependence of V = {size:g} in {of_all}"
+            return cls(different, len(pairs), tests, size, level, wanted, checked_direction(direction))
         if groups is not None:
             raise LdpstatsError(f"groups = {groups!r} for a table", "no groups", "They are for a Domain.")
         if isinstance(margins, Mapping):
             raise LdpstatsError("margins by name for a table", "a sequence of margins", "Names are for a Domain.")
         shape = shape_of(table)
-        return cls((margins_of(shape, margins),), 1, 1, size, level, effect_in_words(size, shape))
+        return cls(
+            (margins_of(shape, margins),), 1, 1, size, level, effect_in_words(size, shape), checked_direction(direction)
+        )
 
     @property
     def shapes(self) -> list[Shape]:
@@ -314,7 +348,7 @@ class _Goal:
         """Return what a report adds to the test of every shape of table, and the effect as Cohen's w there."""
         return [
             (
-                Planned(margins).seen_through(noise_of(name, math.prod(shape), epsilon)),
+                PlannedTest(margins, direction=self.direction).seen_through(noise_of(name, math.prod(shape), epsilon)),
                 float(in_cohens_w(self.effect, shape)),
             )
             for margins, shape in zip(self.margins, self.shapes, strict=True)
@@ -347,9 +381,7 @@ def _pairs_of(domain: Domain, groups: NamedGroups) -> tuple[Group, ...]:
     return pairs
 
 
-def _margins_of_pair(
-    domain: Domain, pair: Group, margins: Sequence[ArrayLike] | Mapping[str, ArrayLike] | None
-) -> Margins:
+def _margins_of_pair(domain: Domain, pair: Group, margins: PlannedMargins) -> Margins:
     """Return the margins of two attributes; those that are not named are uniform."""
     named = {} if margins is None else margins
     if not isinstance(named, Mapping):

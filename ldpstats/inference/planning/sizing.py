@@ -1,10 +1,11 @@
-"""Sizing: the power of a test on privatized answers, and how many of them it takes."""
+"""Power and sample size of tests on privatized answers, by the noncentral χ² law."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,17 +17,15 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.inference.planning.design import (
     USUAL_POWER,
     Direction,
-    Planned,
+    PlannedTest,
     Randomizer,
     effect_in_words,
     levels_of,
-    mechanisms_named,
     noise_of,
     one_size_of,
-    positive_levels,
+    randomizers_of,
     respondents_of,
     shape_for,
-    shape_of,
     target_power,
 )
 from ldpstats.mechanisms import best_name
@@ -41,10 +40,10 @@ def power(
     mechanism: Randomizer,
     shape: int | Sequence[int] | None = None,
     *,
+    epsilon: ArrayLike | None = None,
     n: ArrayLike,
     effect: ArrayLike = 0.1,
     alpha: float = 0.05,
-    epsilon: ArrayLike | None = None,
     margins: Sequence[ArrayLike] | None = None,
     direction: Direction = "average",
 ) -> float | FloatArray:
@@ -63,6 +62,8 @@ def power(
         A mechanism, named or given, stands for the tally that protocols keep of it: whole reports where they fit.
     shape : int or sequence of int, optional
         The categories of each attribute; by default a single attribute with all the mechanism's values.
+    epsilon : float or array, optional
+        The privacy level, for a mechanism that is named.
     n : int or array
         The number of reports.
     effect : float or array
@@ -71,8 +72,6 @@ def power(
         power is against independence with its own margins, or for a single attribute against `margins`.
     alpha : float
         The level of the test.
-    epsilon : float or array, optional
-        The privacy level, for a mechanism that is named.
     margins : sequence of arrays, optional
         The frequencies of each attribute; uniform by default.
     direction : {"average", "least"}
@@ -91,7 +90,7 @@ def power(
     array([0.15, 0.61, 1.  ])
     """
     sides, threshold = shape_for(mechanism, shape), significance(alpha)
-    hypothesis = Planned.of(sides, effect, margins, direction)
+    hypothesis = PlannedTest.of(sides, effect, margins, direction)
     reports, sizes, levels = _broadcast(respondents_of(n), hypothesis.sizes(effect), levels_of(mechanism, epsilon))
     found = np.empty(reports.shape)
     for level in np.unique(levels):
@@ -105,14 +104,25 @@ def sample_size(
     mechanism: Randomizer,
     shape: int | Sequence[int] | None = None,
     *,
-    power: float = USUAL_POWER,
-    effect: ArrayLike = 0.1,
-    alpha: float = 0.05,
     epsilon: float | None = None,
+    effect: ArrayLike = 0.1,
+    power: float = USUAL_POWER,
+    alpha: float = 0.05,
     margins: Sequence[ArrayLike] | None = None,
     direction: Direction = "average",
 ) -> int:
-    """Return the least number of reports with which a test has this power; see `power` for all else.
+    """Return the least number of reports with which a test has this power.
+
+    Parameters
+    ----------
+    mechanism, shape, epsilon, effect, alpha, margins, direction
+        As in `power`, but for a single effect and level.
+    power : float
+        The power wanted.
+
+    Returns
+    -------
+    int
 
     Examples
     --------
@@ -122,7 +132,7 @@ def sample_size(
     11675
     """
     sides, target = shape_for(mechanism, shape), target_power(power, significance(alpha))
-    hypothesis = Planned.of(sides, effect, margins, direction)
+    hypothesis = PlannedTest.of(sides, effect, margins, direction)
     size, level = hypothesis.sizes(effect), levels_of(mechanism, epsilon)
     if size.ndim or level.ndim:
         raise LdpstatsError("several effects or levels", "one of each", "`power` takes many at once.")
@@ -146,7 +156,13 @@ class PowerCurve(Saveable):
     title: str
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw a line per mechanism and level over n, or per mechanism over ε if there is a single n."""
+        """Draw a line per mechanism and level over n, or per mechanism over ε if there is a single n.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
         axes = axes_to_draw_on(ax)
         along, fixed = ("n", "epsilon") if len(set(self.table["n"])) > 1 else ("epsilon", "n")
         symbols = {"n": "n", "epsilon": "ε"}
@@ -159,47 +175,59 @@ class PowerCurve(Saveable):
 
 
 def power_curve(
-    shape: int | Sequence[int],
-    epsilons: ArrayLike,
-    ns: ArrayLike,
-    mechanisms: str | Sequence[str] = ("auto",),
-    effect: float = 0.1,
+    mechanism: Randomizer | Sequence[str],
+    shape: int | Sequence[int] | None = None,
     *,
+    epsilon: ArrayLike | None = None,
+    n: ArrayLike,
+    effect: float = 0.1,
     alpha: float = 0.05,
     margins: Sequence[ArrayLike] | None = None,
     direction: Direction = "average",
 ) -> PowerCurve:
-    """Return the power of named mechanisms at every level and number of reports; see `power`.
+    """Return the power at every level and number of reports.
 
-    "auto" stands in the table under the name of the mechanism that it takes at that level.
+    Parameters
+    ----------
+    mechanism : str or sequence of str, Mechanism or NoiseModel
+        What is compared; "auto" stands in the table under the name of the mechanism that it takes at that level.
+    shape, effect, alpha, margins, direction
+        As in `power`, but for a single effect.
+    epsilon : float or array, optional
+        The privacy levels, for mechanisms that are named.
+    n : int or array
+        The numbers of reports.
+
+    Returns
+    -------
+    PowerCurve
 
     Examples
     --------
-    >>> power_curve((2, 2), [1.0], [5_000, 10_000], ["grr", "oue"]).table.round(2)
+    >>> power_curve(["grr", "oue"], (2, 2), epsilon=1.0, n=[5_000, 10_000]).table.round(2)
       mechanism  epsilon      n  power
     0       grr      1.0   5000   0.57
     1       grr      1.0  10000   0.85
     2       oue      1.0   5000   0.42
     3       oue      1.0  10000   0.70
     """
-    sides, size, parts = shape_of(shape), one_size_of(effect), []
-    reports, levels = np.ravel(respondents_of(ns)), np.ravel(positive_levels(epsilons))
-    for wanted in mechanisms_named(mechanisms):
-        for level in levels.tolist():
-            name = best_name(math.prod(sides), level) if wanted == "auto" else wanted
-            found = power(
-                name,
-                sides,
-                n=reports,
-                effect=size,
-                alpha=alpha,
-                epsilon=level,
-                margins=margins,
-                direction=direction,
-            )
-            parts.append(pd.DataFrame({"mechanism": name, "epsilon": level, "n": reports, "power": found}))
+    kinds = randomizers_of(mechanism)
+    sides, size, reports = shape_for(kinds[0], shape), one_size_of(effect), np.ravel(respondents_of(n))
+    parts = []
+    for kind, level in product(kinds, np.ravel(levels_of(kinds[0], epsilon)).tolist()):
+        taken = best_name(math.prod(sides), level) if kind == "auto" else kind
+        own = level if isinstance(kind, str) else None
+        found = power(
+            taken, sides, epsilon=own, n=reports, effect=size, alpha=alpha, margins=margins, direction=direction
+        )
+        columns = {"mechanism": _named(taken), "epsilon": getattr(taken, "epsilon", level)}
+        parts.append(pd.DataFrame({**columns, "n": reports, "power": found}))
     table = pd.concat(parts).drop_duplicates(["mechanism", "epsilon", "n"]).reset_index(drop=True)
     return PowerCurve(table, f"{effect_in_words(size, sides)}, level {alpha:g}")
+
+
+def _named(mechanism: Randomizer) -> str:
+    return mechanism if isinstance(mechanism, str) else getattr(mechanism, "name", type(mechanism).__name__)
 
 
 def _broadcast(n: IntArray, sizes: FloatArray, levels: FloatArray) -> list[NDArray[Any]]:

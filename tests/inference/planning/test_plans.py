@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from itertools import product
@@ -284,19 +285,19 @@ class TestPlan:
             assert 0.8 <= table.loc[name, "power"] < 0.801
 
     def test_of_equally_good_mechanisms_the_shorter_reports_come_first(self) -> None:
-        found = plan((4, 4), epsilon=1.0, mechanisms=["blh", "hrr"]).table
+        found = plan(["blh", "hrr"], (4, 4), epsilon=1.0).table
         assert found["n"].nunique() == 1
         assert found["mechanism"].tolist() == ["hrr", "blh"]
 
     def test_finds_the_level_that_so_many_respondents_need(self) -> None:
-        found = plan((3, 3), n=5000, power=0.9, mechanisms=["ss", "oue", "dbitflip"]).table
+        found = plan(["ss", "oue", "dbitflip"], (3, 3), n=5000, power=0.9).table
         assert found["epsilon"].is_monotonic_increasing
         for name, level, own in zip(found["mechanism"], found["epsilon"], found["power"], strict=True):
             assert own == pytest.approx(0.9, abs=1e-6)
             assert power(name, (3, 3), n=5000, epsilon=level) >= 0.9 > power(name, (3, 3), n=5000, epsilon=level - 1e-6)
 
     def test_says_where_no_level_is_enough(self) -> None:
-        found = plan((4, 4), n=600, mechanisms=["ss", "blh"])
+        found = plan(["ss", "blh"], (4, 4), n=600)
         assert found.table["mechanism"].tolist() == ["ss", "blh"]
         assert np.isinf(found.table["epsilon"]).tolist() == [False, True]
         assert "BLH" not in found.summary().splitlines()[0], "what it needs cannot be said"
@@ -305,7 +306,7 @@ class TestPlan:
         assert hopeless.startswith("From 60 respondents no mechanism here finds a dependence of V = 0.1")
 
     def test_finds_the_power_of_respondents_at_a_level(self) -> None:
-        found = plan((2, 2), epsilon=1.0, n=6000, effect=0.12, mechanisms=["oue", "grr"])
+        found = plan(["oue", "grr"], (2, 2), epsilon=1.0, n=6000, effect=0.12)
         assert found.table["mechanism"].tolist() == ["grr", "oue"]
         assert found.table["power"].tolist() == [
             power(name, (2, 2), epsilon=1.0, n=6000, effect=0.12) for name in ("grr", "oue")
@@ -313,19 +314,19 @@ class TestPlan:
         assert "GRR finds a dependence of V = 0.12 in a 2x2 table with power 0.80; OUE has 0.63" in found.summary()
 
     def test_the_summary_reads_as_a_sentence(self) -> None:
-        first, *_ = plan((4, 4), epsilon=1.0, mechanisms=["grr", "ss"]).summary().splitlines()
+        first, *_ = plan(["grr", "ss"], (4, 4), epsilon=1.0).summary().splitlines()
         assert first == (
             "To find a dependence of V = 0.1 in a 4x4 table with 80 % power at level 0.05 and strict epsilon = 1 "
             "per respondent, ask 28,900 respondents with SS; GRR needs 55,500."
         )
-        first, *_ = plan(5, n=9000, mechanisms="ss").summary().splitlines()
+        first, *_ = plan("ss", 5, n=9000).summary().splitlines()
         assert "a deviation of w = 0.1 from given frequencies of 5 values" in first
         assert "take strict epsilon = " in first
-        assert "a dependence of w = 0.1 in a 2x2x3 table" in plan((2, 2, 3), epsilon=2.0, mechanisms="ss").summary()
+        assert "a dependence of w = 0.1 in a 2x2x3 table" in plan("ss", (2, 2, 3), epsilon=2.0).summary()
 
     def test_every_pair_of_a_domain_has_the_power_at_holms_first_level(self) -> None:
         domain = ldp.Domain({"a": [0, 1], "b": [0, 1, 2], "c": range(4), "d": [0, 1]})
-        found = plan(domain, epsilon=1.0, mechanisms=["ss"])
+        found = plan(["ss"], domain, epsilon=1.0)
         shapes = [domain.project(group).shape for group in ldp.SampledGroups(domain, epsilon=1.0).groups]
         sizes = [sample_size("ss", shape, epsilon=1.0, alpha=0.05 / 6) for shape in shapes]
         assert (found.groups, found.tests, found.best["n"]) == (6, 6, 6 * max(sizes))
@@ -334,16 +335,16 @@ class TestPlan:
         )
         assert "one of 6 pairs" in found.summary()
         assert "Each of the 6 tests gets level 0.0083" in found.summary()
-        alone = plan(domain, epsilon=1.0, mechanisms=["ss"], adjust="none")
+        alone = plan(["ss"], domain, epsilon=1.0, adjust="none")
         assert alone.best["n"] == 6 * max(sample_size("ss", shape, epsilon=1.0) for shape in shapes)
         assert "Holm" not in alone.summary()
 
     def test_named_pairs_are_planned_and_a_single_one_is_a_table(self) -> None:
         domain = ldp.Domain({"a": [0, 1], "b": [0, 1, 2], "c": range(4)})
-        one = plan(domain, epsilon=1.0, groups=[("a", "c")], mechanisms=["ss"])
-        assert one.best["n"] == plan((2, 4), epsilon=1.0, mechanisms=["ss"]).best["n"]
+        one = plan(["ss"], domain, epsilon=1.0, groups=[("a", "c")])
+        assert one.best["n"] == plan(["ss"], (2, 4), epsilon=1.0).best["n"]
         assert "a dependence of V = 0.1 in a and c" in one.summary().splitlines()[0]
-        more = plan(domain, epsilon=1.0, n=9001, groups=[("a", "b"), ("a", "c")], mechanisms=["ss"])
+        more = plan(["ss"], domain, epsilon=1.0, n=9001, groups=[("a", "b"), ("a", "c")])
         assert more.best["power"] == min(power("ss", (2, s), epsilon=1.0, n=4500, alpha=0.025) for s in (3, 4))
 
 
@@ -351,7 +352,7 @@ class TestPowerCurve:
     """Curves over n and ε."""
 
     def test_has_a_row_for_every_combination(self) -> None:
-        curve = power_curve((3, 3), [0.5, 1.0], [1000, 10_000], ["auto", "grr", "ss"])
+        curve = power_curve(["auto", "grr", "ss"], (3, 3), epsilon=[0.5, 1.0], n=[1000, 10_000])
         assert curve.table.columns.tolist() == ["mechanism", "epsilon", "n", "power"]
         assert len(curve.table) == 8, "auto is SS here, which stands there once"
         for row in curve.table.itertuples():
@@ -359,11 +360,11 @@ class TestPowerCurve:
 
     def test_draws_a_line_per_mechanism_and_level(self) -> None:
         axes = Figure().subplots()
-        curve = power_curve((2, 2), [0.5, 1.0], [1000, 100, 10_000], "grr")
+        curve = power_curve("grr", (2, 2), epsilon=[0.5, 1.0], n=[1000, 100, 10_000])
         assert curve.plot(axes) is axes
         assert [line.get_label() for line in axes.get_lines()] == ["GRR, ε = 0.5", "GRR, ε = 1"]
         assert axes.get_lines()[0].get_xdata().tolist() == [100, 1000, 10_000]
-        along_level = power_curve((2, 2), [2.0, 0.5, 1.0], 1000, ("grr", "oue")).plot()
+        along_level = power_curve(("grr", "oue"), (2, 2), epsilon=[2.0, 0.5, 1.0], n=1000).plot()
         assert [line.get_label() for line in along_level.get_lines()] == ["GRR, n = 1,000", "OUE, n = 1,000"]
         assert along_level.get_lines()[1].get_xdata().tolist() == [0.5, 1.0, 2.0]
         plt.close(along_level.figure)
@@ -371,7 +372,38 @@ class TestPowerCurve:
     def test_without_matplotlib_it_says_how_to_get_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         with pytest.raises(ldp.LdpstatsError, match=r"pip install 'ldpstats\[plots\]'"):
-            power_curve((2, 2), 1.0, 100, "grr").plot()
+            power_curve("grr", (2, 2), epsilon=1.0, n=100).plot()
+
+
+class TestCallingStyle:
+    """One order of the same names: a mechanism, a shape, and all else by keyword."""
+
+    def test_all_have_the_same_parameters_in_the_same_order(self) -> None:
+        order = ("epsilon", "n", "effect", "power", "alpha", "margins", "direction", "groups", "adjust")
+        for function in (power, sample_size, power_curve, plan):
+            first, second, *others = inspect.signature(function).parameters.values()
+            assert (first.name, second.name) == ("mechanism", "shape")
+            assert all(one.kind is one.KEYWORD_ONLY for one in others)
+            assert [one.name for one in others] == [name for name in order if name in {one.name for one in others}]
+
+    def test_they_agree(self) -> None:
+        same = {"epsilon": 1.0, "effect": 0.15, "margins": [MARGINS[3]] * 2, "direction": "least", "alpha": 0.01}
+        needed = sample_size("ss", (3, 3), power=0.7, **same)
+        found = plan("ss", (3, 3), power=0.7, **same)
+        assert found.best["n"] == needed
+        assert "in the direction seen least" in found.summary()
+        reached = power("ss", (3, 3), n=needed, **same)
+        assert 0.7 <= reached == power_curve("ss", (3, 3), n=needed, **same).table["power"].item()
+        assert reached == plan("ss", (3, 3), n=needed, **same).best["power"]
+
+    def test_without_a_mechanism_a_plan_compares_all(self) -> None:
+        everything = [plan((2, 2), epsilon=1.0), plan(shape=(2, 2), epsilon=1.0), plan(None, (2, 2), epsilon=1.0)]
+        assert len({one.summary() for one in everything}) == 1
+        assert len(everything[0].table) > 10
+
+    def test_a_curve_may_be_of_a_mechanism_itself(self) -> None:
+        curve = power_curve(ldp.GRR(4, 1.0), (2, 2), n=[1000, 5000]).table
+        assert curve.equals(power_curve("grr", (2, 2), epsilon=1.0, n=[1000, 5000]).table)
 
 
 class TestRefusals:
@@ -408,7 +440,11 @@ class TestRefusals:
             ({"mechanism": "grr", "epsilon": 1.0, "shape": None}, "without a shape"),
             ({"mechanism": "grr", "epsilon": [1.0, 0.0]}, "epsilon = 0.0"),
             ({"mechanism": "laplace", "epsilon": 1.0}, "the mechanism 'laplace'"),
-            ({"mechanism": 3}, "a mechanism of type int"),
+            ({"mechanism": 3.0}, "3.0 in the place of a mechanism"),
+            ({"mechanism": (2, 2), "shape": "grr"}, "in the place of a mechanism"),
+            ({"mechanism": {}}, "a mechanism of type dict"),
+            ({"shape": ldp.GRR(4, 1.0)}, "in the place of a shape"),
+            ({"shape": ldp.Domain({"a": [0, 1], "b": [0, 1]})}, "a domain in the place of a shape"),
         ],
     )
     def test_of_power_name_what_is_allowed(self, arguments: dict[str, object], message: str) -> None:
@@ -434,20 +470,24 @@ class TestRefusals:
         ("arguments", "message"),
         [
             ({}, "two of them"),
+            ({"mechanism": (2, 2), "shape": "grr"}, r"mechanism = \(2, 2\) and shape = 'grr'"),
+            ({"mechanism": "grr", "shape": None}, "names of mechanisms before it"),
+            ({"mechanism": ldp.GRR(4, 1.0), "epsilon": 1.0}, "names: a plan tries other levels"),
+            ({"epsilon": 1.0, "direction": "most"}, "'average' or 'least'"),
             ({"n": 10, "epsilon": 1.0, "power": 0.8}, "two of them"),
             ({"epsilon": 1.0, "adjust": "fdr"}, "'holm' or 'none'"),
             ({"epsilon": 1.0, "groups": [("a", "b", "c")]}, "pairs of attributes"),
             ({"epsilon": 1.0, "groups": [("a", "z")]}, "z"),
             ({"n": 2, "epsilon": 1.0}, "at least one for each"),
             ({"effect": [0.1, 0.2], "epsilon": 1.0}, "a single number"),
-            ({"mechanisms": [], "epsilon": 1.0}, "no mechanisms"),
-            ({"mechanisms": ["auto"], "epsilon": 1.0}, "the mechanism 'auto'"),
-            ({"table": (2, 2), "epsilon": 1.0, "groups": [("a", "b")]}, "for a Domain"),
-            ({"table": (2, 2), "epsilon": 1.0, "mechanisms": ["rr"]}, "k = "),
+            ({"mechanism": [], "epsilon": 1.0}, "no mechanisms"),
+            ({"mechanism": ["auto"], "epsilon": 1.0}, "the mechanism 'auto'"),
+            ({"shape": (2, 2), "epsilon": 1.0, "groups": [("a", "b")]}, "for a Domain"),
+            ({"shape": (2, 2), "epsilon": 1.0, "mechanism": ["rr"]}, "k = "),
         ],
     )
     def test_of_plans_name_what_is_allowed(self, arguments: dict[str, object], message: str) -> None:
-        usual = {"table": ldp.Domain({name: [0, 1] for name in "abc"})}
+        usual = {"shape": ldp.Domain({name: [0, 1] for name in "abc"})}
         with pytest.raises(ldp.LdpstatsError, match=message):
             plan(**{**usual, **arguments})
 
@@ -455,14 +495,14 @@ class TestRefusals:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"epsilons": []}, "no levels"),
-        ({"mechanisms": ()}, "no mechanisms"),
+        ({"epsilon": []}, "no levels"),
+        ({"mechanism": ()}, "no mechanisms"),
         ({"effect": np.full((2, 2), 0.25)}, "a single number"),
     ],
 )
 def test_curves_of_nothing_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ldp.LdpstatsError, match=message):
-        power_curve(**{"shape": (2, 2), "epsilons": 1.0, "ns": 100, **arguments})
+        power_curve(**{"mechanism": "auto", "shape": (2, 2), "epsilon": 1.0, "n": 100, **arguments})
 
 
 def test_support_noise_of_ones_own_can_be_planned_with() -> None:
