@@ -1,19 +1,28 @@
 """Protocols: what each respondent is asked, and what that costs her privacy."""
 
+from ldpstats.protocols.assigned import Asked, AssignedQuestions
 from ldpstats.protocols.baselines import ProductDomain, WholeView
 from ldpstats.protocols.central import CentralGaussian, CentralLaplace
+from ldpstats.protocols.contract import LocalProtocol, Protocol
 from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
 from ldpstats.protocols.per_attribute import PerAttribute
+from ldpstats.protocols.registry import PROTOCOLS, register_protocol
 from ldpstats.protocols.rrba import RRBA
 from ldpstats.protocols.sampled_groups import SampledGroups
 
 __all__ = [
+    "PROTOCOLS",
     "RRBA",
+    "Asked",
+    "AssignedQuestions",
     "CentralGaussian",
     "CentralLaplace",
     "HadamardCoefficients",
+    "LocalProtocol",
     "PerAttribute",
     "ProductDomain",
+    "Protocol",
     "SampledGroups",
     "WholeView",
+    "register_protocol",
 ]

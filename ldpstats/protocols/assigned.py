@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import typing
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -14,19 +18,79 @@ from ldpstats.blocks import Block
 from ldpstats.columns import listed
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.mechanisms import Mechanism, Reports, best_name, joint_ratio, mechanism
+from ldpstats.mechanisms import Mechanism, best_name, mechanism
 from ldpstats.noise import Tally
 from ldpstats.parts import Parts, new_identity
-from ldpstats.privacy import PrivacyStatement, strict_epsilon
-from ldpstats.protocols.groups import Group, label, refuse_shared_labels
-from ldpstats.protocols.outside import REFUSE, checked_outside
-from ldpstats.protocols.population import Population, people_of, respondents
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.protocols.groups import Group, checked_domain, label, refuse_shared_labels
+from ldpstats.protocols.outside import checked_outside
+from ldpstats.protocols.population import People, Population, people_of, respondents
 from ldpstats.protocols.saved import SavedProtocol
-from ldpstats.protocols.schedule import RECORD, scheduled
-from ldpstats.protocols.wire import from_wire, numbered, parts_of, refuse_foreign_rows, simulated_rows, to_wire
+from ldpstats.protocols.schedule import RECORD, scheduled, worst_level
+from ldpstats.protocols.summary import between, in_sentences, named
+from ldpstats.protocols.wire import (
+    Sendable,
+    from_wire,
+    numbered,
+    parts_of,
+    refuse_foreign_rows,
+    simulated_rows,
+    to_wire,
+)
 from ldpstats.questions import Question
 from ldpstats.randomness import Rng, client_draws, generator, permutation
 from ldpstats.tables import Table, TableSet
+from ldpstats.tables.rows import CrossedRows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """What several respondents sent in one row each, counted.
+
+    Parameters
+    ----------
+    numbers : tuple of array
+        The counts.
+    block : callable
+        The reports as those about the attributes of a table.
+    rows : CrossedRows, optional
+        The whole rows, where they are kept because they tell something about several tables together.
+    """
+
+    numbers: tuple[NDArray[Any], ...]
+    block: Callable[[Domain], Block]
+    rows: CrossedRows | None = None
+
+
+class Row(typing.Protocol):
+    """What one row of a respondent's reports answers: a question, or several ones whose answers travel together."""
+
+    @property
+    def names(self) -> Group:
+        """What the rows are labelled with."""
+        ...
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """The questions, each of whose answers is randomized by itself."""
+        ...
+
+    @property
+    def wire(self) -> Sendable:
+        """What can be sent."""
+        ...
+
+    def send(self, domain: Domain, codes: NDArray[np.int64], source: Rng) -> NDArray[Any]:
+        """Randomize the answers of respondents with these records."""
+        ...
+
+    def count(self, sent: NDArray[Any], simulated: int) -> Counted:
+        """Count what was sent, so many of the rows by a simulation."""
+        ...
+
+    def simulate(self, people: People, rng: np.random.Generator) -> Counted:
+        """Draw counts with the law of what these respondents send."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +98,15 @@ class Asked:
     """A question, the names of what it asks for, and the mechanism that randomizes the answer.
 
     The names label its reports: attributes, or parts of them where several questions are about the same attributes.
+
+    Parameters
+    ----------
+    names : tuple of str
+        What reports are labelled with.
+    question : Question
+        What is asked.
+    mechanism : Mechanism
+        What randomizes the answer.
     """
 
     names: Group
@@ -47,35 +120,113 @@ class Asked:
         chosen = best_name(question.answers, epsilon) if name == "auto" else name
         return cls(group, question, mechanism(chosen, k=question.answers, epsilon=epsilon))
 
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """The question alone."""
+        return (self,)
 
-Unit = tuple[Asked, ...]
+    @property
+    def wire(self) -> Mechanism:
+        """The mechanism knows its reports."""
+        return self.mechanism
+
+    def send(self, domain: Domain, codes: NDArray[np.int64], source: Rng) -> NDArray[Any]:
+        """Randomize the answers of respondents with these records."""
+        return self.mechanism.privatize(self.question.answer(domain, codes), source).data
+
+    def count(self, sent: NDArray[Any], simulated: int) -> Counted:
+        """Count what was sent, so many of the rows by a simulation."""
+        used = self.mechanism.finest
+        return self._counted(Tally(used.noise, used.count_reports(sent), len(sent), simulated))
+
+    def simulate(self, people: People, rng: np.random.Generator) -> Counted:
+        """Draw counts with the law of what these respondents send."""
+        (true_counts,) = people.block_counts([self.question], max(people.n, 1), rng)
+        return self._counted(self.mechanism.finest.simulate(true_counts.sum(axis=0), rng=rng))
+
+    def _counted(self, tally: Tally) -> Counted:
+        block = Block(self.question, tally, (label(self.names),))
+        return Counted(
+            (tally.counts,), lambda own: block if own.names == block.question.attributes else block.widened(own)
+        )
+
+
+Unit: TypeAlias = tuple[Row, ...]
 """What one respondent is asked; her reports are randomized independently of each other."""
 
 
 class AssignedQuestions(SavedProtocol):
-    """A protocol with a fixed set of units, of which every respondent answers exactly one.
+    """A protocol with a fixed list of units, of which every respondent answers exactly one.
 
     The respondents of one call are assigned at random: the schedule begins at a random unit and goes round,
     so that every unit is answered equally often (up to one), and a single respondent draws hers uniformly.
     Which unit was answered is public and does not depend on the record. So is what becomes of an answer outside the
     questionnaire.
+
+    A protocol derived from this one is a frozen dataclass of its parameters, the domain first. It has a `kind`, the
+    names of what is `saved`, and `units`; `formed` only where a table counts other rows than those about its group.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class OneByOne(AssignedQuestions):
+    ...     kind: ClassVar[str] = "one by one"
+    ...     saved: ClassVar[tuple[str, ...]] = ("epsilon",)
+    ...     domain: Domain
+    ...     epsilon: float
+    ...
+    ...     def units(self):
+    ...         return [[Asked.about(self.domain, (name,), "grr", self.epsilon)] for name in self.domain.names]
+    >>> protocol = OneByOne(Domain({"sex": ["F", "M"], "car": ["yes", "no"]}), epsilon=1.0)
+    >>> [table.n for table in protocol.simulate([100, 200, 300, 400], rng=1)]
+    [500, 500]
     """
 
-    _units: tuple[Unit, ...]
+    adaptive: ClassVar[bool] = False
 
-    def _settle(self, units: Iterable[Iterable[Asked]], outside: str = REFUSE, **values: Any) -> None:
-        """Set the fields of a frozen protocol, after a check of its groups and its policy."""
-        settled = tuple(tuple(unit) for unit in units)
-        refuse_shared_labels([asked.names for unit in settled for asked in unit])
-        for name, value in {**values, "outside": checked_outside(outside), "_units": settled}.items():
-            object.__setattr__(self, name, value)
+    def __post_init__(self) -> None:
+        checked_domain(self.domain)
+        checked_outside(self.outside)
+        refuse_shared_labels([row.names for row in self._rows])
+        refuse_shared_labels([group for group, _ in self._formed])
+
+    @abstractmethod
+    def units(self) -> Iterable[Iterable[Row]]:
+        """Return what each respondent may be asked: one of these units, and all of its rows."""
+
+    def formed(self) -> list[tuple[Group, list[int]]]:
+        """Return the group of attributes of every table, and the places of the rows that it counts among all rows."""
+        return [(row.asked[0].question.attributes, [place]) for place, row in enumerate(self._rows)]
+
+    def _settle(self, **values: Any) -> None:
+        """Set the fields of a frozen protocol, and check them."""
+        self._set(**values)
+        AssignedQuestions.__post_init__(self)
+
+    @cached_property
+    def _units(self) -> tuple[Unit, ...]:
+        return tuple(map(tuple, self.units()))
+
+    @cached_property
+    def _formed(self) -> list[tuple[Group, list[int]]]:
+        return self.formed()
+
+    @cached_property
+    def _rows(self) -> tuple[Row, ...]:
+        return tuple(row for unit in self._units for row in unit)
 
     @property
     def _asked(self) -> tuple[Asked, ...]:
-        return tuple(asked for unit in self._units for asked in unit)
+        return tuple(asked for row in self._rows for asked in row.asked)
 
     def mechanism_for(self, group: str | Iterable[str]) -> Mechanism:
-        """Return the mechanism that randomizes the answers about a group."""
+        """Return the mechanism that randomizes the answers about a group.
+
+        Parameters
+        ----------
+        group : str or sequence of str
+            An attribute, or several.
+        """
         wanted = listed(group)
         for asked in self._asked:
             if set(asked.question.attributes) == set(wanted):
@@ -85,47 +236,88 @@ class AssignedQuestions(SavedProtocol):
 
     def privacy(self) -> PrivacyStatement:
         """Return what every respondent is promised: the levels of the reports that she sends add up."""
-        per_group = {label(asked.names): asked.mechanism.strict_epsilon() for asked in self._asked}
-        levels = [strict_epsilon(joint_ratio(asked.mechanism for asked in unit)) for unit in self._units]
-        return PrivacyStatement(max(levels), RECORD, per_group, substitutes=self._substitutes)
+        return self._privacy
+
+    @cached_property
+    def _privacy(self) -> PrivacyStatement:
+        unit_of = [number for number, unit in enumerate(self._units) for _ in unit]
+        per_group = {}
+        for group, places in self._formed:
+            counted_of: dict[int, list[Mechanism]] = defaultdict(list)
+            for place in places:
+                within = [one for one in self._rows[place].asked if set(one.question.attributes) <= set(group)]
+                counted_of[unit_of[place]] += [one.mechanism for one in within]
+            per_group[label(group)] = worst_level(counted_of.values())
+        whole = worst_level([one.mechanism for row in unit for one in row.asked] for unit in self._units)
+        return PrivacyStatement(whole, RECORD, per_group, substitutes=self._substitutes)
+
+    def summary(self) -> str:
+        """Return the protocol in sentences."""
+        names, units = named(label(one.names) for one in self._asked), len(self._units)
+        sizes = [sum(len(row.asked) for row in unit) for unit in self._units]
+        drawn = "Which is drawn at random: it is public and does not depend on her record."
+        asked = f"Every respondent is asked for {names}."
+        if units > 1:
+            one = "one" if max(sizes) == 1 else f"one set of {between(sizes)}"
+            asked = f"Every respondent is asked for {one} out of {units:,}: {names}. {drawn}"
+        used = dict.fromkeys(type(one.mechanism).__name__ for one in self._asked)
+        levels = between([one.mechanism.epsilon for one in self._asked])
+        randomized = (
+            f"Before she sends it, each answer is randomized by itself: {', '.join(used)} at epsilon = {levels}."
+        )
+        return in_sentences(self, [group for group, _ in self._formed], asked, randomized)
 
     def reports(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
-        """Return the rows that travel: one per respondent and group, with the randomized answer.
+        """Return the rows that travel: what every respondent sends about the unit that she is asked.
 
         The respondents come in random order, because the order of the frame may tell something about them. A row
         names its collection and numbers its respondent in that order, among those who were asked the same: so
-        whoever counts the rows knows whom they have counted. A seed or Generator as `rng` makes a simulation, and the
-        rows say so; without one, the operating system's secure randomness is used. `counts` is as in `collect`.
+        whoever counts the rows knows whom they have counted. A row about several attributes lists the answers as
+        numbers, in the order of the domain; bits are read as a binary number that begins with the first category's.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A row per respondent.
+        rng : int or Generator, optional
+            A seed makes a simulation, and the rows say so; without one, the operating system's secure randomness is
+            used.
+        counts : str, optional
+            As in `collect`.
         """
         fingerprint, parts = self.fingerprint(), []
-        asked_all = self._answers(frame, rng, counts)
-        for places, answers in asked_all.units:
-            for asked, reports in answers:
-                rows = {
+        sent = self._sent(frame, rng, counts)
+        for places, unit, answers in zip(sent.places, self._units, sent.answers, strict=True):
+            for row, data in zip(unit, answers, strict=True):
+                columns = {
                     "protocol": fingerprint,
-                    **numbered(asked_all.identity, np.arange(len(places))),
-                    "group": label(asked.names),
-                    "report": to_wire(reports.data),
-                    "simulated": reports.simulated,
+                    **numbered(sent.identity, np.arange(len(places))),
+                    "group": label(row.names),
+                    "report": to_wire(data),
+                    "simulated": rng is not None,
                 }
-                parts.append(pd.DataFrame(rows, index=pd.Index(places)))
+                parts.append(pd.DataFrame(columns, index=pd.Index(places)))
         return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
 
     def tables(self, reports: pd.DataFrame) -> TableSet:
         """Count rows that travelled; a row that this protocol cannot have produced is refused, naming it.
 
         Rows may come in parts, each counted by itself and the tables added: that gives the same as all at once.
+
+        Parameters
+        ----------
+        reports : DataFrame
+            Rows that `reports` made, in any order.
         """
-        refuse_foreign_rows(reports, self.fingerprint(), [label(asked.names) for asked in self._asked])
-        tallies, parts, places = [], [], reports.groupby("group").indices
+        refuse_foreign_rows(reports, self.fingerprint(), [label(row.names) for row in self._rows])
+        reported, parts, places = [], [], reports.groupby("group").indices
         for number, unit in enumerate(self._units):
-            for asked in unit:
-                rows = reports.iloc[places.get(label(asked.names), [])]
-                sent = from_wire(rows["report"], asked.mechanism)
-                counted = asked.mechanism.finest.count(Reports(asked.mechanism, sent))
-                tallies.append(replace(counted, simulated=int(simulated_rows(rows).sum())))
+            for row in unit:
+                rows = reports.iloc[places.get(label(row.names), [])]
+                sent = from_wire(rows["report"], row.wire)
+                reported.append(row.count(sent, int(simulated_rows(rows).sum())))
                 parts.append(parts_of(rows, number))
-        return self._table_set(tallies, parts)
+        return self._table_set(reported, parts)
 
     def collect(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Ask every respondent, one by one, and count the reports.
@@ -139,75 +331,81 @@ class AssignedQuestions(SavedProtocol):
         counts : str, optional
             For a frequency table: the column that says for how many respondents a row stands.
         """
-        asked = self._answers(frame, rng, counts)
-        collected = [reports for _, answers in asked.units for _, reports in answers]
-        tallies = [reports.mechanism.finest.count(reports) for reports in collected]
-        return self._table_set(tallies, self._whole(asked.identity, [len(places) for places, _ in asked.units]))
+        sent = self._sent(frame, rng, counts)
+        reported = [
+            row.count(data, 0 if rng is None else len(data))
+            for unit, answers in zip(self._units, sent.answers, strict=True)
+            for row, data in zip(unit, answers, strict=True)
+        ]
+        return self._table_set(reported, self._whole(sent.identity, sent.places))
 
     def simulate(self, population: Population, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Draw tables with the law of `collect`, at the level of counts.
 
-        `population` is a data frame (`counts` is as in `collect`), or an array of joint counts in domain order (flat
-        or in the domain's shape).
+        Parameters
+        ----------
+        population : DataFrame or array
+            A data frame, or joint counts in domain order (flat or in the domain's shape).
+        rng : int or Generator, optional
+            A seed makes the draw reproducible.
+        counts : str, optional
+            As in `collect`, for a data frame.
         """
         numbers = generator(rng)
         people = people_of(self.domain, population, numbers, counts, substitutes=self._substitutes)
         places = scheduled(people.n, len(self._units), int(numbers.integers(len(self._units))))
-        tallies = []
-        for unit, part in zip(self._units, people.divided([len(own) for own in places], numbers), strict=True):
-            true_counts = part.block_counts([asked.question for asked in unit], max(part.n, 1), numbers)
-            for asked, truths in zip(unit, true_counts, strict=True):
-                tallies.append(asked.mechanism.finest.simulate(truths.sum(axis=0), rng=numbers))
-        identity = new_identity(numbers, [tally.counts for tally in tallies])
-        return self._table_set(tallies, self._whole(identity, [len(own) for own in places]))
+        reported = [
+            row.simulate(part, numbers)
+            for unit, part in zip(self._units, people.divided([len(own) for own in places], numbers), strict=True)
+            for row in unit
+        ]
+        identity = new_identity(numbers, (array for one in reported for array in one.numbers))
+        return self._table_set(reported, self._whole(identity, places))
 
     def _agreed(self) -> object:
-        return [[(asked.names, asked.mechanism) for asked in unit] for unit in self._units]
+        return [[(asked.names, asked.mechanism) for row in unit for asked in row.asked] for unit in self._units]
 
-    def _answers(self, frame: pd.DataFrame, rng: Rng, counts: str | None) -> _Answered:
-        # one Generator for all groups, or a seed would give each of them the same numbers
+    def _sent(self, frame: pd.DataFrame, rng: Rng, counts: str | None) -> _Sent:
+        # one Generator for all rows, or a seed would give each of them the same numbers
         source = None if rng is None else generator(rng)
         draws = client_draws(source)
         codes = respondents(self.domain, frame, counts, draws if self._substitutes else None)
         order = permutation(draws, len(codes))
-        all_places = scheduled(len(codes), len(self._units), int(draws.uniform(len(self._units), 1)[0]))
-        answers = []
-        for places, unit in zip(all_places, self._units, strict=True):
-            own = codes[order[places]]
-            answers.append((places, [(asked, _privatized(self.domain, asked, own, source)) for asked in unit]))
-        identity = new_identity(source, (reports.data for _, unit in answers for _, reports in unit))
-        return _Answered(identity, answers)
+        places = scheduled(len(codes), len(self._units), int(draws.uniform(len(self._units), 1)[0]))
+        answers = [
+            [row.send(self.domain, codes[order[own]], source) for row in unit]
+            for own, unit in zip(places, self._units, strict=True)
+        ]
+        return _Sent(new_identity(source, (data for unit in answers for data in unit)), places, answers)
 
-    def _whole(self, identity: str, sizes: Iterable[int]) -> list[Parts]:
-        """Return all respondents of a collection, for everything that they were asked."""
+    def _whole(self, identity: str, places: Sequence[range]) -> list[Parts]:
+        """Return all respondents of a collection, for every row that they sent."""
         return [
-            Parts.whole(identity, number, size)
-            for number, (unit, size) in enumerate(zip(self._units, sizes, strict=True))
+            Parts.whole(identity, number, len(own))
+            for number, (unit, own) in enumerate(zip(self._units, places, strict=True))
             for _ in unit
         ]
 
-    def _table_set(self, tallies: Sequence[Tally], parts: Sequence[Parts]) -> TableSet:
-        """Return the tables of everything asked, given what was reported and by whom."""
-        privacy = self.privacy()
-        tables = [
-            Table(
-                self.domain.project(asked.question.attributes),
-                (Block(asked.question, tally),),
-                privacy.for_group(label(asked.names)),
-                parts=own,
-            )
-            for asked, tally, own in zip(self._asked, tallies, parts, strict=True)
+    def _table_set(self, reported: Sequence[Counted], parts: Sequence[Parts]) -> TableSet:
+        """Return the tables that are formed of what was reported in every row, and by whom."""
+        kept = [
+            () if one.rows is None else (replace(one.rows, parts=who),)
+            for one, who in zip(reported, parts, strict=True)
         ]
-        return TableSet(self.domain, tables, privacy)
+        tables = []
+        for group, places in self._formed:
+            own = self.domain.project(group)
+            blocks = tuple(reported[place].block(own) for place in places)
+            who = Parts.together(parts[place] for place in places)
+            rows = tuple(one for place in places for one in kept[place])
+            tables.append(Table(own, blocks, self._privacy.for_group(label(group)), parts=who, rows=rows))
+        return TableSet(self.domain, tables, self._privacy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Answered:
-    """What the respondents of one collection reported: for every unit who was asked it, and the reports."""
+class _Sent:
+    """What the respondents of one collection sent: for every unit who was asked it, and an array for each row."""
 
     identity: str
-    units: list[tuple[range, list[tuple[Asked, Reports]]]]
-
-
-def _privatized(domain: Domain, asked: Asked, codes: NDArray[np.int64], source: Rng) -> Reports:
-    return asked.mechanism.privatize(asked.question.answer(domain, codes), source)
+    places: list[range]
+    answers: list[list[NDArray[Any]]]

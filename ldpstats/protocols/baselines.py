@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from ldpstats.arrays import positive_epsilon
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
-from ldpstats.protocols.assigned import Asked, AssignedQuestions, Unit
+from ldpstats.protocols.assigned import Asked, AssignedQuestions
 from ldpstats.protocols.groups import Group, NamedGroups, NamedViews, Views, checked_domain, views_of
 from ldpstats.protocols.outside import REFUSE
 from ldpstats.protocols.schedule import equal_shares
@@ -51,6 +51,7 @@ class WholeView(AssignedQuestions):
     """
 
     kind: ClassVar[str] = "whole view"
+    saved: ClassVar[tuple[str, ...]] = ("epsilon", "mechanism", "views")
 
     domain: Domain
     k: int
@@ -58,7 +59,6 @@ class WholeView(AssignedQuestions):
     mechanism: str
     views: Views
     outside: str
-    _units: tuple[Unit, ...] = field(repr=False, compare=False)
 
     def __init__(
         self,
@@ -72,28 +72,26 @@ class WholeView(AssignedQuestions):
         outside: str = REFUSE,
     ) -> None:
         chosen = views_of(checked_domain(domain), k=k, groups=groups, named_views=views)
-        level = positive_epsilon(epsilon)
         self._settle(
-            [
-                [Asked.about(domain, group, mechanism, equal_shares(level, len(view))) for group in view]
-                for view in chosen
-            ],
-            outside,
             domain=domain,
             k=max(len(group) for view in chosen for group in view),
-            epsilon=level,
+            epsilon=positive_epsilon(epsilon),
             mechanism=mechanism,
             views=chosen,
+            outside=outside,
         )
+
+    def units(self) -> list[list[Asked]]:
+        """Return the views, each group of which has an equal share of the level."""
+        return [
+            [Asked.about(self.domain, group, self.mechanism, equal_shares(self.epsilon, len(view))) for group in view]
+            for view in self.views
+        ]
 
     @property
     def groups(self) -> tuple[Group, ...]:
         """The groups of all views."""
         return tuple(group for view in self.views for group in view)
-
-    def _plain(self) -> dict[str, Any]:
-        views = [[list(group) for group in view] for view in self.views]
-        return {"epsilon": self.epsilon, "mechanism": self.mechanism, "views": views}
 
 
 @dataclass(frozen=True, init=False)
@@ -120,12 +118,12 @@ class ProductDomain(AssignedQuestions):
     """
 
     kind: ClassVar[str] = "product domain"
+    saved: ClassVar[tuple[str, ...]] = ("epsilon", "mechanism")
 
     domain: Domain
     epsilon: float
     mechanism: str
     outside: str
-    _units: tuple[Unit, ...] = field(repr=False, compare=False)
 
     def __init__(self, domain: Domain, *, epsilon: float, mechanism: str = "auto", outside: str = REFUSE) -> None:
         cells = checked_domain(domain).size()
@@ -135,14 +133,13 @@ class ProductDomain(AssignedQuestions):
                 f"at most {_LARGEST_PRODUCT:,} cells",
                 "Project the domain to fewer attributes, or ask for groups: SampledGroups.",
             )
-        level = positive_epsilon(epsilon)
-        whole = Asked.about(domain, domain.names, mechanism, level)
-        self._settle([[whole]], outside, domain=domain, epsilon=level, mechanism=mechanism)
+        self._settle(domain=domain, epsilon=positive_epsilon(epsilon), mechanism=mechanism, outside=outside)
 
     @property
     def groups(self) -> tuple[Group, ...]:
         """The one group: all attributes."""
         return (self.domain.names,)
 
-    def _plain(self) -> dict[str, Any]:
-        return {"epsilon": self.epsilon, "mechanism": self.mechanism}
+    def units(self) -> list[list[Asked]]:
+        """Return the one unit: all attributes together."""
+        return [[Asked.about(self.domain, self.domain.names, self.mechanism, self.epsilon)]]

@@ -24,6 +24,7 @@ from ldpstats.protocols.groups import Group, NamedGroups, checked_domain, groups
 from ldpstats.protocols.population import People, Population, Records, people_of, respondents
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD
+from ldpstats.protocols.summary import in_sentences
 from ldpstats.questions import Question
 from ldpstats.randomness import Rng, generator
 from ldpstats.tables import Table, TableSet
@@ -49,23 +50,45 @@ class Curator(SavedProtocol):
         """Set the fields of a frozen curator, after a check of its groups and of the noise that its levels leave."""
         chosen = groups_of(checked_domain(domain), k=k, groups=groups)
         refuse_shared_labels(chosen)
-        for name, value in {"domain": domain, "k": max(map(len, chosen)), **values, "groups": chosen}.items():
-            object.__setattr__(self, name, value)
+        self._set(domain=domain, k=max(map(len, chosen)), **values, groups=chosen)
         for group in chosen:
             self.law(group)
+
+    def summary(self) -> str:
+        """Return the protocol in sentences."""
+        groups = list(dict.fromkeys(type(self.law(group)).__name__ for group in self.groups))
+        return in_sentences(
+            self,
+            self.groups,
+            "A trusted curator reads the true record of every respondent, and counts all tables from them.",
+            f"To every cell she adds noise by the law {', '.join(groups)} before a table is released.",
+        )
 
     def collect(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Count true records and add noise; the result counts as simulated, since its noise is not for release.
 
-        `counts` names the column that says for how many records a row of a frequency table stands.
+        Parameters
+        ----------
+        frame : DataFrame
+            A row per respondent.
+        rng : int or Generator, optional
+            A seed makes the noise reproducible.
+        counts : str, optional
+            For a frequency table: the column that says for how many respondents a row stands.
         """
         return self._released(Records(self.domain, respondents(self.domain, frame, counts)), generator(rng))
 
     def simulate(self, population: Population, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Draw tables with the law of `collect`.
 
-        `population` is a data frame (`counts` is as in `collect`), or an array of joint counts in domain order (flat
-        or in the domain's shape).
+        Parameters
+        ----------
+        population : DataFrame or array
+            A data frame, or joint counts in domain order (flat or in the domain's shape).
+        rng : int or Generator, optional
+            A seed makes the draw reproducible.
+        counts : str, optional
+            As in `collect`, for a data frame.
         """
         numbers = generator(rng)
         return self._released(people_of(self.domain, population, numbers, counts), numbers)
@@ -135,6 +158,7 @@ class CentralLaplace(Curator):
     """
 
     kind: ClassVar[str] = "central laplace"
+    saved: ClassVar[tuple[str, ...]] = ("epsilon", "scale", "groups")
 
     domain: Domain
     k: int
@@ -156,7 +180,12 @@ class CentralLaplace(Curator):
         self._settle(domain, k, groups, epsilon=positive_epsilon(epsilon), scale=scale)
 
     def law(self, group: Group) -> DiscreteLaplace:
-        """Return the law of the noise in the cells of a group's table."""
+        """Return the law of the noise in the cells of a group's table.
+
+        Parameters
+        ----------
+        group : tuple of str
+        """
         parts = len(self.groups) if self.scale == "sound" else self.domain.size(group)
         return DiscreteLaplace(_least_scale(parts, self.epsilon))
 
@@ -168,10 +197,6 @@ class CentralLaplace(Curator):
         return PrivacyStatement(
             double_above(sum(levels.values(), Fraction(0))), f"{RECORD}, with a trusted curator", per_group, nominal
         )
-
-    def _plain(self) -> dict[str, Any]:
-        groups = [list(group) for group in self.groups]
-        return {"epsilon": self.epsilon, "scale": self.scale, "groups": groups}
 
 
 @dataclass(frozen=True, init=False)
@@ -208,6 +233,7 @@ class CentralGaussian(Curator):
     """
 
     kind: ClassVar[str] = "central gaussian"
+    saved: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "groups")
 
     domain: Domain
     k: int
@@ -221,7 +247,12 @@ class CentralGaussian(Curator):
         self._settle(domain, k, groups, epsilon=positive_epsilon(epsilon), delta=significance(delta, "delta"))
 
     def law(self, group: Group) -> RoundedGaussian:  # noqa: ARG002  # the same for all: they move together
-        """Return the law of the noise in the cells of a group's table."""
+        """Return the law of the noise in the cells of a group's table.
+
+        Parameters
+        ----------
+        group : tuple of str
+        """
         return RoundedGaussian.least(self.epsilon, self.delta, math.sqrt(2 * len(self.groups)))
 
     def privacy(self) -> PrivacyStatement:
@@ -230,10 +261,6 @@ class CentralGaussian(Curator):
         return PrivacyStatement(
             math.inf, f"{RECORD}, with a trusted curator", per_group, self.epsilon, delta_at_nominal=self.delta
         )
-
-    def _plain(self) -> dict[str, Any]:
-        groups = [list(group) for group in self.groups]
-        return {"epsilon": self.epsilon, "delta": self.delta, "groups": groups}
 
 
 def _least_scale(parts: int, epsilon: float) -> float:

@@ -19,40 +19,52 @@ from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.channels import proper
 from ldpstats.noise.pattern_channel import patterns_of
 from ldpstats.parts import Parts
+from ldpstats.protocols.assigned import Asked, Counted
 from ldpstats.protocols.groups import Group
+from ldpstats.protocols.population import People
+from ldpstats.randomness import Rng
 from ldpstats.tables.rows import LARGEST_CROSSED, CrossedRows
-
-_VALUES, _BITS = ("grr", "rr"), ("sue", "oue")
 
 
 @dataclass(frozen=True, slots=True)
 class CrossedAnswers:
     """What one respondent sends: an answer to every attribute, randomized by itself and written as one number.
 
-    The number is the category that randomized response reports; the bits of a unary encoding are read as a binary
-    number that begins with the bit of the first category. It is one out of so many outputs, so that the answers to
-    any group of attributes are one output of a channel: the Kronecker product of the attributes' own.
+    The number is what the mechanism reports, such as the category of randomized response; the bits of a unary encoding
+    are read as a binary number that begins with the bit of the first category. It is one out of so many outputs, so
+    that the answers to any group of attributes are one output of a channel: the Kronecker product of the attributes'
+    own.
 
     Parameters
     ----------
     domain : Domain
         The attributes that are asked for.
-    mechanisms : tuple of Mechanism
-        What randomizes the answers to each of them.
+    asked : tuple of Asked
+        The question about each of them, and what randomizes the answer.
     """
 
     domain: Domain
-    mechanisms: tuple[Mechanism, ...]
+    asked: tuple[Asked, ...]
+
+    @property
+    def names(self) -> Group:
+        """All attributes."""
+        return self.domain.names
+
+    @property
+    def wire(self) -> CrossedAnswers:
+        """The answers know what can be sent."""
+        return self
 
     @property
     def outputs(self) -> tuple[int, ...]:
         """How many different answers there are to every attribute."""
-        return tuple(map(_outputs, self.mechanisms))
+        return tuple(one.outputs for one in self._noises)
 
     @property
     def report_format(self) -> ReportFormat:
         """A number per attribute."""
-        return ReportFormat(np.min_scalar_type(max(self.outputs) - 1), len(self.mechanisms))
+        return ReportFormat(np.min_scalar_type(max(self.outputs) - 1), len(self.asked))
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
         """Numbers of answers that there are."""
@@ -62,59 +74,78 @@ class CrossedAnswers:
     def __str__(self) -> str:
         return f"attributes with {', '.join(map(str, self.outputs))} answers"
 
-    def numbered(self, reports: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
-        """Return a row of numbers for every respondent, given all reports about every attribute."""
-        return np.column_stack([_numbers(*one) for one in zip(self.mechanisms, reports, strict=True)])
+    def send(self, domain: Domain, codes: NDArray[np.int64], source: Rng) -> NDArray[np.int64]:
+        """Return a row of numbers for every respondent."""
+        return np.column_stack([_numbers(one.mechanism, one.send(domain, codes, source)) for one in self.asked])
 
-    def randomized(
-        self, codes: NDArray[np.int64], copies: NDArray[np.int64], rng: np.random.Generator
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Draw the answers of respondents of whom so many share each row of true ones; count equal answers together.
+    def count(self, sent: NDArray[Any], simulated: int) -> Counted:
+        """Count equal rows together; they are kept, for what they tell together."""
+        return self._counted(sent, np.ones(len(sent)), simulated)
+
+    def simulate(self, people: People, rng: np.random.Generator) -> Counted:
+        """Draw counts with the law of what these respondents send.
 
         Respondents with the same true answers to all attributes that are left, and the same randomized ones to those
         before, are randomized together: the cost follows how many different rows there are.
         """
-        for axis, used in enumerate(self.mechanisms):
-            sent = rng.multinomial(copies, proper(_noise(used).channel.matrix())[codes[:, axis]])
+        codes, copies = people.distinct(self.names)
+        for axis, noise in enumerate(self._noises):
+            sent = rng.multinomial(copies, proper(noise.channel.matrix())[codes[:, axis]])
             rows, answers = np.nonzero(sent)
             columns = list(codes[rows].T)
             columns[axis] = answers
             counted = pd.Series(sent[rows, answers]).groupby(columns).sum()
             codes, copies = counted.index.to_frame().to_numpy(), counted.to_numpy()
-        return codes, copies
+        return self._counted(codes, copies, people.n)
 
-    def rows(self, answers: NDArray[Any], copies: NDArray[Any], parts: Parts, simulated: int) -> CrossedRows:
-        """Keep rows of answers, each of which so many respondents sent."""
-        return CrossedRows.counted(self.domain, [*map(_noise, self.mechanisms)], answers, copies, parts, simulated)
+    def _counted(self, answers: NDArray[Any], copies: NDArray[Any], simulated: int) -> Counted:
+        rows = CrossedRows.counted(self.domain, self._noises, answers, copies, Parts.none(), simulated)
+        return Counted((rows.answers, rows.copies), lambda own: rows.block(own.names), rows)
+
+    @property
+    def _noises(self) -> list[MultinomialNoise]:
+        return [_noise(one.mechanism) for one in self.asked]
 
 
-def refuse_uncrossable(mechanisms: Sequence[Mechanism], domain: Domain, groups: Sequence[Group]) -> None:
+def refuse_uncrossable(asked: Sequence[Asked], domain: Domain, groups: Sequence[Group]) -> None:
     """Refuse mechanisms whose reports are not one output of a channel, and groups whose channel would be too large."""
-    used = mechanisms[0].name
-    if used not in (*_VALUES, *_BITS):
+    outputs = {one.names: _outputs(one.mechanism) for one in asked}
+    if 0 in outputs.values():
         raise LdpstatsError(
-            f"the mechanism {used!r} for groups of several attributes",
-            "'auto', 'grr' or 'rr', which report one of the values; 'sue' or 'oue', which report a bit for each",
+            f"the mechanism {asked[0].mechanism.name!r} for groups of several attributes",
+            "mechanisms that report one number, such as 'grr' (which 'auto' stands for), 'rr' and 'hr', or a bit for "
+            "each value, such as 'sue' and 'oue'; none that remembers",
             "With k = 1 any mechanism will do.",
         )
-    of_name = dict(zip(domain.names, map(_outputs, mechanisms), strict=True))
-    group = max(groups, key=lambda one: prod(of_name[name] for name in one))
-    answers = prod(of_name[name] for name in group)
-    if answers > LARGEST_CROSSED:
-        grr = " Or take mechanism = 'grr', whose answers are only as many as the cells." if used in _BITS else ""
+    sizes = {group: prod(outputs[(name,)] for name in group) for group in groups}
+    group = max(groups, key=sizes.__getitem__)
+    if sizes[group] > LARGEST_CROSSED:
+        bits = sizes[group] > domain.size(group)
         raise LdpstatsError(
-            f"a group with {domain.size(group):,} cells and {answers:,} different answers: {' and '.join(group)}",
+            f"a group with {domain.size(group):,} cells and {sizes[group]:,} different answers: {' and '.join(group)}",
             f"at most {LARGEST_CROSSED:,} different answers",
-            f"Form tables of fewer attributes.{grr}",
+            "Form tables of fewer attributes."
+            + " Or take mechanism = 'grr', whose answers are only as many as the cells." * bits,
         )
+
+
+def _is_one_number(mechanism: Mechanism) -> bool:
+    return isinstance(mechanism.noise, MultinomialNoise) and mechanism.report_format.width is None
 
 
 def _outputs(mechanism: Mechanism) -> int:
-    return 1 << mechanism.k if mechanism.name in _BITS else mechanism.k
+    """Return how many different reports there are: numbers, or all rows of a bit for each value; 0 if it is neither."""
+    if hasattr(mechanism, "remember"):
+        return 0
+    noise, row_of_bits = mechanism.noise, ReportFormat(np.dtype(np.uint8), (mechanism.k + 7) // 8)
+    if _is_one_number(mechanism):
+        return noise.outputs
+    independent = isinstance(noise, SupportNoise) and noise.size is None
+    return 1 << mechanism.k if independent and mechanism.report_format == row_of_bits else 0
 
 
 def _numbers(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[np.int64]:
-    if mechanism.name not in _BITS:
+    if _is_one_number(mechanism):
         return reports.astype(np.int64)
     return np.unpackbits(reports, axis=1, count=mechanism.k) @ (1 << np.arange(mechanism.k)[::-1])
 

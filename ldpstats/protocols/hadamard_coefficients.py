@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations, product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from ldpstats.arrays import positive_epsilon
-from ldpstats.blocks import Block
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import RR, Mechanism
-from ldpstats.noise import Tally
-from ldpstats.parts import Parts
-from ldpstats.privacy import PrivacyStatement
-from ldpstats.protocols.assigned import Asked, AssignedQuestions, Unit
+from ldpstats.protocols.assigned import Asked, AssignedQuestions
 from ldpstats.protocols.groups import Group, checked_domain, groups_of, label, refuse_shared_labels
 from ldpstats.protocols.outside import REFUSE
 from ldpstats.questions import Question
-from ldpstats.tables import Table, TableSet
 
 _LARGEST_TABLE = 1 << 10
 
@@ -71,56 +66,37 @@ class HadamardCoefficients(AssignedQuestions):
     """
 
     kind: ClassVar[str] = "hadamard coefficients"
+    saved: ClassVar[tuple[str, ...]] = ("k", "epsilon")
 
     domain: Domain
     k: int
     epsilon: float
     groups: tuple[Group, ...]
     outside: str
-    _units: tuple[Unit, ...] = field(repr=False, compare=False)
 
     def __init__(self, domain: Domain, *, epsilon: float, k: int = 2, outside: str = REFUSE) -> None:
         formed, level = groups_of(checked_domain(domain), k=k), positive_epsilon(epsilon)
         refuse_shared_labels(formed)
         _refuse_large(domain, formed)
-        size = len(formed[0])
-        self._settle(
-            [[asked] for asked in _parities(domain, size, RR(2, level))],
-            outside,
-            domain=domain,
-            k=size,
-            epsilon=level,
-            groups=formed,
-        )
+        self._settle(domain=domain, k=len(formed[0]), epsilon=level, groups=formed, outside=outside)
+
+    def units(self) -> list[list[Asked]]:
+        """Return the coefficients, each of them a unit."""
+        return [[asked] for asked in _parities(self.domain, self.k, RR(2, self.epsilon))]
+
+    def formed(self) -> list[tuple[Group, list[int]]]:
+        """Return all groups, each with the coefficients of its attributes."""
+        places = defaultdict(list)
+        for place, asked in enumerate(self._asked):
+            places[frozenset(asked.question.attributes)].append(place)
+        return [
+            (group, [place for own in _subsets(group) for place in places[frozenset(own)]]) for group in self.groups
+        ]
 
     @property
     def coefficients(self) -> tuple[str, ...]:
         """The names of all coefficients, as the rows of reports have them; ones mark the bits of an attribute."""
         return tuple(label(asked.names) for asked in self._asked)
-
-    def privacy(self) -> PrivacyStatement:
-        """Return what every respondent is promised: the level of one bit, which is that of every table, too."""
-        level = self._asked[0].mechanism.strict_epsilon()
-        return replace(super().privacy(), per_group={label(group): level for group in self.groups})
-
-    def _table_set(self, tallies: Sequence[Tally], parts: Sequence[Parts]) -> TableSet:
-        privacy = self.privacy()
-        answered = defaultdict(list)
-        for asked, tally, who in zip(self._asked, tallies, parts, strict=True):
-            answered[frozenset(asked.question.attributes)].append((asked, tally, who))
-        tables = []
-        for group in self.groups:
-            own = self.domain.project(group)
-            within = [one for attributes in _subsets(group) for one in answered[frozenset(attributes)]]
-            blocks = tuple(
-                Block(_widened(asked.question, own), tally, (label(asked.names),)) for asked, tally, _ in within
-            )
-            behind = Parts.together(who for _, _, who in within)
-            tables.append(Table(own, blocks, privacy.for_group(label(group)), parts=behind))
-        return TableSet(self.domain, tables, privacy)
-
-    def _plain(self) -> dict[str, Any]:
-        return {"k": self.k, "epsilon": self.epsilon}
 
 
 def _parities(domain: Domain, k: int, mechanism: Mechanism) -> Iterator[Asked]:
@@ -151,12 +127,6 @@ def _parity(question: Question, masks: Sequence[int]) -> Question:
         for categories, mask in zip(question.shape, masks, strict=True)
     ]
     return question.coarsened(reduce(np.bitwise_xor.outer, parities).ravel())
-
-
-def _widened(question: Question, domain: Domain) -> Question:
-    """Ask the same about a table that has more attributes."""
-    cells = np.stack(np.unravel_index(np.arange(domain.size()), domain.shape), axis=1)
-    return Question.of(domain, domain.names).coarsened(question.answer(domain, cells))
 
 
 def _refuse_large(domain: Domain, groups: Sequence[Group]) -> None:

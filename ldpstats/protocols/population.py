@@ -47,6 +47,10 @@ class People(Protocol):
         """
         ...
 
+    def distinct(self, attributes: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the different true answers to some attributes, a row of codes each, and how many have them."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Records:
@@ -80,6 +84,12 @@ class Records:
             counted.append(flat.reshape(blocks, question.answers))
         return counted
 
+    def distinct(self, attributes: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Compare rows."""
+        axes = [self.domain.names.index(name) for name in attributes]
+        rows, copies = np.unique(self.codes[:, axes], axis=0, return_counts=True)
+        return rows, copies.astype(np.int64)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointCounts:
@@ -110,6 +120,12 @@ class JointCounts:
             np.add.at(answers.T, question.answer(self.domain, positions), blocks.T)
             counted.append(answers)
         return counted
+
+    def distinct(self, attributes: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Add up the cells that differ in other attributes alone."""
+        others = [axis for axis, name in enumerate(self.domain.names) if name not in attributes]
+        counts = self.counts.reshape(self.domain.shape).sum(axis=tuple(others))
+        return np.argwhere(counts), counts[counts > 0]
 
 
 def people_of(

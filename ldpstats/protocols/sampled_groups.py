@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from ldpstats.arrays import positive_epsilon
 from ldpstats.domain import Domain
-from ldpstats.protocols.assigned import Asked, AssignedQuestions, Unit
+from ldpstats.protocols.assigned import Asked, AssignedQuestions
 from ldpstats.protocols.groups import Group, NamedGroups, checked_domain, groups_of
 from ldpstats.protocols.outside import REFUSE
 
@@ -50,6 +50,7 @@ class SampledGroups(AssignedQuestions):
     """
 
     kind: ClassVar[str] = "sampled groups"
+    saved: ClassVar[tuple[str, ...]] = ("epsilon", "mechanism", "groups")
 
     domain: Domain
     k: int
@@ -57,7 +58,6 @@ class SampledGroups(AssignedQuestions):
     mechanism: str
     groups: tuple[Group, ...]
     outside: str
-    _units: tuple[Unit, ...] = field(repr=False, compare=False)
 
     def __init__(
         self,
@@ -70,16 +70,9 @@ class SampledGroups(AssignedQuestions):
         outside: str = REFUSE,
     ) -> None:
         chosen, level = groups_of(checked_domain(domain), k=k, groups=groups), positive_epsilon(epsilon)
-        self._settle(
-            [[Asked.about(domain, group, mechanism, level)] for group in chosen],
-            outside,
-            domain=domain,
-            k=max(map(len, chosen)),
-            epsilon=level,
-            mechanism=mechanism,
-            groups=chosen,
-        )
+        most = max(map(len, chosen))
+        self._settle(domain=domain, k=most, epsilon=level, mechanism=mechanism, groups=chosen, outside=outside)
 
-    def _plain(self) -> dict[str, Any]:
-        groups = [list(group) for group in self.groups]
-        return {"epsilon": self.epsilon, "mechanism": self.mechanism, "groups": groups}
+    def units(self) -> list[list[Asked]]:
+        """Return the groups, each of them a unit."""
+        return [[Asked.about(self.domain, group, self.mechanism, self.epsilon)] for group in self.groups]

@@ -9,24 +9,23 @@ from typing import Any, ClassVar, Self
 
 from ldpstats.domain import Domain
 from ldpstats.envelope import opened, sealed
-from ldpstats.errors import LdpstatsError, one_line, shortened
+from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.protocols.outside import RANDOM, REFUSE
 from ldpstats.saving import Saveable
 
-_SAVED = ("protocol", 1)
+SAVED = ("protocol", 1)
+"""Format and version of the files."""
 
 
 class SavedProtocol(Saveable, ABC):
     """A protocol over a domain that can be written down and read again."""
 
     kind: ClassVar[str]
+    saved: ClassVar[tuple[str, ...]]
+    """The names of the parameters that files hold, beside the domain and what becomes of answers outside it."""
     domain: Domain
     outside: str = REFUSE
     """What becomes of answers outside the questionnaire; whoever keeps to the default says nothing about it."""
-
-    @abstractmethod
-    def _plain(self) -> dict[str, Any]:
-        """Return the parameters beside the domain as plain values."""
 
     @abstractmethod
     def _agreed(self) -> object:
@@ -34,21 +33,25 @@ class SavedProtocol(Saveable, ABC):
 
     def to_json(self) -> str:
         """Return the protocol as JSON: what a client must know."""
-        return sealed(*_SAVED, self._body())
+        return sealed(*SAVED, self._body())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read a protocol that `to_json` wrote."""
-        kind = opened(text, *_SAVED, lambda body: body["kind"])
+        """Read a protocol of this class that `to_json` wrote; `Protocol.from_json` reads those of every class.
+
+        Parameters
+        ----------
+        text : str
+            What the file holds.
+        """
+        kind = opened(text, *SAVED, lambda body: body["kind"])
         if kind != cls.kind:
-            named = {one.kind: one.__name__ for one in _kinds()}
-            known = isinstance(kind, str) and kind in named
             raise LdpstatsError(
                 f"a saved protocol of the kind {shortened(kind)}",
                 f"one of the kind {cls.kind!r}",
-                f"{named[kind]}.from_json reads it." if known else f"Known are {one_line(list(named), len(named))}.",
+                "Protocol.from_json reads protocols of every kind.",
             )
-        return opened(text, *_SAVED, cls._read)
+        return opened(text, *SAVED, cls._read)
 
     @classmethod
     def _read(cls, body: dict[str, Any]) -> Self:
@@ -58,8 +61,14 @@ class SavedProtocol(Saveable, ABC):
             raise ValueError("it holds more or less than the protocol, or other values")
         return read
 
+    def _set(self, **values: Any) -> None:
+        """Set fields of a frozen protocol, while it is made."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
     def _body(self) -> dict[str, Any]:
-        return {"kind": self.kind, "domain": self.domain.to_dict(), **self._plain(), **self._policy}
+        parameters = {name: getattr(self, name) for name in self.saved}
+        return {"kind": self.kind, "domain": self.domain.to_dict(), **parameters, **self._policy}
 
     @property
     def _policy(self) -> dict[str, str]:
@@ -77,14 +86,3 @@ class SavedProtocol(Saveable, ABC):
             agreed = f"{agreed} {self._policy}"
         # the letter keeps a file reader from taking digits for a number
         return f"p{hashlib.sha256(agreed.encode()).hexdigest()[:12]}"
-
-
-def _kinds() -> list[type[SavedProtocol]]:
-    """Return all kinds of protocols, however they are derived."""
-    found: list[type[SavedProtocol]] = []
-    heirs = SavedProtocol.__subclasses__()
-    while heirs:
-        one = heirs.pop()
-        heirs += one.__subclasses__()
-        found += [one] if "kind" in vars(one) else []
-    return found

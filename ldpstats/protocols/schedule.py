@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
+
+from ldpstats.mechanisms import Mechanism, joint_ratio
+from ldpstats.privacy import strict_epsilon
 
 RECORD = "a respondent's whole record"
 """The unit of every protocol's level."""
@@ -19,3 +23,10 @@ def equal_shares(epsilon: float, parts: int) -> float:
     """Return the largest double of which so many add up to no more than epsilon."""
     share = epsilon / parts
     return share if Fraction(share) * parts <= Fraction(epsilon) else float(np.nextafter(share, 0))
+
+
+def worst_level(sent: Iterable[Iterable[Mechanism]]) -> float:
+    """Return the largest strict level among some sets of reports, each of one respondent."""
+    ratios = [joint_ratio(mechanisms) for mechanisms in dict.fromkeys(map(tuple, sent))]
+    known = [ratio for ratio in ratios if ratio is not None]
+    return strict_epsilon(max(known) if len(known) == len(ratios) else None)

@@ -220,7 +220,7 @@ def asked_of_one(protocol: Any) -> list[list[tuple[Any, Any]]]:
     """Return what one respondent is asked: questions with the mechanisms of their answers."""
     if isinstance(protocol, ldp.RRBA):
         return [list(zip(one.questions, one.blocks[-1].randomizers, strict=True)) for one in protocol.series()]
-    return [[(asked.question, asked.mechanism) for asked in unit] for unit in protocol._units]
+    return [[(one.question, one.mechanism) for row in unit for one in row.asked] for unit in protocol._units]
 
 
 def channel_of(used: Any) -> list[dict[Any, Fraction]]:

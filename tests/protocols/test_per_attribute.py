@@ -217,9 +217,9 @@ def test_names_of_randomized_response_are_taken_for_crossed_answers(domain: Doma
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "another mechanism for pairs": ({"k": 2, "mechanism": "ss"}, "'auto', 'grr' or 'rr'"),
-    "another single output for pairs": ({"k": 2, "mechanism": "hr"}, "'auto', 'grr' or 'rr'"),
-    "randomized response with a memory for pairs": ({"k": 2, "mechanism": "l-grr"}, "'auto', 'grr' or 'rr'"),
+    "sets of values for pairs": ({"k": 2, "mechanism": "ss"}, "report one number, such as 'grr'"),
+    "hash functions for pairs": ({"k": 2, "mechanism": "olh"}, "report one number, such as 'grr'"),
+    "randomized response with a memory for pairs": ({"k": 2, "mechanism": "l-grr"}, "none that remembers"),
     "sampled pairs": ({"k": 2, "sampled": True}, "SampledGroups"),
     "sampled named pairs": ({"groups": [("age", "sex")], "sampled": True}, "SampledGroups"),
     "sampled in words": ({"sampled": "yes"}, "True or False"),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import prod
 
 from ldpstats.grid import GRID, double_above
-from ldpstats.mechanisms import joint_ratio
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.protocols.groups import label
 from ldpstats.protocols.rrba.series import Randomizers, Series
-from ldpstats.protocols.schedule import RECORD
+from ldpstats.protocols.schedule import RECORD, worst_level
 from ldpstats.questions import Question
 
 
@@ -25,12 +24,12 @@ def statement(
     δ = 1 - Π (1 - δ_i) (Kairouz, Oh & Viswanath 2015, for independent reports).
     """
     per_group = {
-        label(question.attributes): _worst_level((randomizers[place],) for randomizers in own)
+        label(question.attributes): worst_level((randomizers[place],) for randomizers in own)
         for unit, own in zip(units, sent, strict=True)
         for place, question in enumerate(unit)
     }
     asked = [randomizers for own in sent for randomizers in own]
-    strict = PrivacyStatement(_worst_level(asked), RECORD, per_group)
+    strict = PrivacyStatement(worst_level(asked), RECORD, per_group)
     if not papers:
         return strict
     nominal = prod((1 / (1 - one.p) for one in max(asked, key=len)), start=Fraction(1))
@@ -56,10 +55,3 @@ def provably_true(series: Sequence[Series], place: int | None = None) -> float |
                 possible |= block.n > 0
                 certain += sum(count for count, fake in zip(counts, randomizer.fake, strict=True) if fake == 0)
     return certain / reports if possible else None
-
-
-def _worst_level(asked: Iterable[Randomizers]) -> float:
-    """Return the largest strict level among some sets of reports, each of one respondent."""
-    ratios = [joint_ratio(randomizers) for randomizers in dict.fromkeys(asked)]
-    known = [ratio for ratio in ratios if ratio is not None]
-    return strict_epsilon(max(known) if len(known) == len(ratios) else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +13,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ldpstats.arrays import at_least
-from ldpstats.columns import Category
+from ldpstats.columns import Category, listed
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, ReportError, one_line
+from ldpstats.mechanisms import FakeResponse
 from ldpstats.parts import Parts, new_identity
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.groups import (
@@ -38,6 +39,7 @@ from ldpstats.protocols.rrba.rules import Rules, advised_block_size, checked_rul
 from ldpstats.protocols.rrba.series import Randomizers, Series
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD, equal_shares, scheduled
+from ldpstats.protocols.summary import in_sentences
 from ldpstats.protocols.wire import (
     block_counts,
     numbered,
@@ -108,6 +110,8 @@ class RRBA(SavedProtocol):
     """
 
     kind: ClassVar[str] = "rrba"
+    saved: ClassVar[tuple[str, ...]] = ("p", "epsilon", "block_size", "floor", "answer", "update", "views")
+    adaptive: ClassVar[bool] = True
 
     domain: Domain
     k: int
@@ -143,25 +147,23 @@ class RRBA(SavedProtocol):
                 f"answer = {answer!r} with update = {update!r}", f"one of {_ANSWERS} with one of {_UPDATES}"
             )
         rules = checked_rules(p, epsilon, floor)
-        values: dict[str, Any] = {
-            "domain": domain,
-            "k": max(len(group) for view in chosen for group in view),
-            "p": rules.p,
-            "epsilon": rules.epsilon,
-            "floor": rules.floor,
-            "answer": answer,
-            "update": update,
-            "views": chosen,
-            "outside": checked_outside(outside),
-            "_units": tuple(
+        self._set(
+            domain=domain,
+            k=max(len(group) for view in chosen for group in view),
+            p=rules.p,
+            epsilon=rules.epsilon,
+            floor=rules.floor,
+            answer=answer,
+            update=update,
+            views=chosen,
+            outside=checked_outside(outside),
+            _units=tuple(
                 tuple(Question.of(domain, group) for group in asked)
                 for view in chosen
                 for asked in ([view] if answer == "view" else [[group] for group in view])
             ),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "block_size", self._checked_size(block_size))
+        )
+        self._set(block_size=self._checked_size(block_size))
         for unit in self._units:
             self._rules(unit).worst(max(question.answers for question in unit))
 
@@ -186,6 +188,21 @@ class RRBA(SavedProtocol):
             return PrivacyStatement(self.epsilon, RECORD, levels, substitutes=self._substitutes)
         worst = [tuple(self._rules(unit).worst(question.answers) for question in unit) for unit in self._units]
         return self._stated([[randomizers] for randomizers in worst])
+
+    def mechanism_for(self, group: str | Iterable[str]) -> FakeResponse:
+        """Return the mechanism that randomizes the answers about a group in its first block, with uniform fakes.
+
+        Parameters
+        ----------
+        group : str or sequence of str
+            An attribute, or several.
+        """
+        wanted = listed(group)
+        for unit in self._units:
+            for question in unit:
+                if set(question.attributes) == set(wanted):
+                    return self._rules(unit).first(question.answers)
+        raise LdpstatsError(f"the group {wanted!r}", one_line(list(self.groups)))
 
     def series(self) -> list[Series]:
         """Return a series for every unit, each with its first block."""
@@ -233,11 +250,20 @@ class RRBA(SavedProtocol):
         return Aggregator(self, first, journal)
 
     def collect(
-        self, frame: pd.DataFrame, rng: Rng = None, method: str = "mle", *, counts: str | None = None
+        self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None, method: str = "mle"
     ) -> TableSet:
         """Ask every respondent, one by one and in random order, and count the answers.
 
-        `counts` names the column that says for how many respondents a row of a frequency table stands.
+        Parameters
+        ----------
+        frame : DataFrame
+            A row per respondent.
+        rng : int or Generator, optional
+            A seed makes a simulation.
+        counts : str, optional
+            For a frequency table: the column that says for how many respondents a row stands.
+        method : str
+            How the tables are estimated, as in `Table.estimated_by`.
         """
         source, series = None if rng is None else generator(rng), self.series()
         for _ in self._answers(frame, source, series, counts):
@@ -245,12 +271,18 @@ class RRBA(SavedProtocol):
         return self.tables_of(series, method, _whole(source, series))
 
     def simulate(
-        self, population: Population, rng: Rng = None, method: str = "mle", *, counts: str | None = None
+        self, population: Population, rng: Rng = None, *, counts: str | None = None, method: str = "mle"
     ) -> TableSet:
         """Draw tables with the law of `collect`, at the level of counts.
 
-        `population` is a data frame (`counts` is as in `collect`), or an array of joint counts in domain order (flat
-        or in the domain's shape).
+        Parameters
+        ----------
+        population : DataFrame or array
+            A data frame, or joint counts in domain order (flat or in the domain's shape).
+        rng : int or Generator, optional
+            A seed makes the draw reproducible.
+        counts, method : str, optional
+            As in `collect`.
         """
         numbers, series = generator(rng), self.series()
         people = people_of(self.domain, population, numbers, counts, substitutes=self._substitutes)
@@ -266,8 +298,16 @@ class RRBA(SavedProtocol):
     def reports(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
         """Return the rows that travel: one per respondent and group, with the block and the randomized answer.
 
-        Respondents come in random order, and are numbered in it among those who were asked the same. A seed or
-        Generator as `rng` makes a simulation, and the rows say so. `counts` is as in `collect`.
+        Respondents come in random order, and are numbered in it among those who were asked the same.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A row per respondent.
+        rng : int or Generator, optional
+            A seed makes a simulation, and the rows say so.
+        counts : str, optional
+            As in `collect`.
         """
         source, series = None if rng is None else generator(rng), self.series()
         places, numbers, groups, blocks, reported = [], [], [], [], []
@@ -294,6 +334,13 @@ class RRBA(SavedProtocol):
 
         All rows of one collection are needed for that. A row that is missing from a closed block is noticed; rows cut
         off at the end are not.
+
+        Parameters
+        ----------
+        reports : DataFrame
+            Rows that `reports` made, in any order.
+        method : str
+            How the tables are estimated, as in `Table.estimated_by`.
         """
         labels = [label(group) for group in self.groups]
         refuse_foreign_rows(reports, self.fingerprint(), labels)
@@ -331,25 +378,18 @@ class RRBA(SavedProtocol):
         fakes = "the last full block" if self.update == "block" else "all reports before, after every respondent"
         chance = f"with probability {self.p:g}" if self.p is not None else "as often as the rarest fake allows,"
         floor = f", mixed with {100 * self.floor:g} % uniform ones" if self.floor else ""
-        worth = (
+        return in_sentences(
+            self,
+            self.groups,
+            f"Respondents answer in blocks of {self.block_size:,}, each {asked} out of {len(self.views)} views.",
+            f"Every answer is the truth {chance} else a fake out of {fakes}{floor}.",
             "At an equal chance of truth adapted fakes make errors smaller; at an equal strict level they never beat "
-            "randomized response over all cells (SampledGroups with 'grr')."
+            "randomized response over all cells (SampledGroups with 'grr').",
         )
-        sentences = (
-            f"RRBA over {len(self.groups)} groups in {len(self.views)} views, in blocks of {self.block_size:,}.",
-            f"Every respondent answers {asked}: {chance} truly, else with a fake out of {fakes}{floor}.",
-            f"Privacy, whatever the fakes become: {self.privacy()}.",
-            worth,
-        )
-        return "\n".join(sentences)
-
-    def _plain(self) -> dict[str, Any]:
-        names = ("p", "epsilon", "block_size", "floor", "answer", "update")
-        views = [[list(group) for group in view] for view in self.views]
-        return {**{name: getattr(self, name) for name in names}, "views": views}
 
     def _agreed(self) -> object:
-        return self._plain()
+        views = [[list(group) for group in view] for view in self.views]
+        return {name: getattr(self, name) for name in self.saved} | {"views": views}
 
     def _stated(self, sent: Sequence[Sequence[Randomizers]]) -> PrivacyStatement:
         """Return what respondents were promised who were sent these randomizers."""

@@ -1,0 +1,121 @@
+"""The contract for protocols: what each of them does, whoever wrote it, as typing Protocols."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable
+from typing import ClassVar
+
+import pandas as pd
+
+from ldpstats.domain import Domain
+from ldpstats.mechanisms import Mechanism
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.protocols.population import Population
+from ldpstats.randomness import Rng
+from ldpstats.tables import TableSet
+
+
+class Protocol(typing.Protocol):
+    """A way to collect tables from respondents: what is asked of whom, and how it is randomized.
+
+    Every protocol, also one from a trusted curator, makes tables of a data frame and says what that costs a respondent.
+    `Protocol.from_json` reads any saved one.
+
+    To write your own, derive it from `AssignedQuestions` if every respondent answers one out of a fixed list of units:
+    a frozen dataclass with the fields `domain`, `outside` and your parameters, a `kind` that no other protocol has, the
+    names of what is `saved`, and `units()`. All else follows. Anything with these methods is a protocol, too.
+    `register_protocol` lets `Protocol.from_json` read it, and `conformance.certify_protocol` says what it does wrong.
+
+    Examples
+    --------
+    >>> from ldpstats.protocols import SampledGroups
+    >>> protocol = SampledGroups(Domain({"sex": ["F", "M"], "car": ["yes", "no"]}), epsilon=1.0)
+    >>> missing(protocol, LocalProtocol)
+    []
+    >>> Protocol.from_json(protocol.to_json()) == protocol
+    True
+    """
+
+    kind: ClassVar[str]
+    """What saved files call it."""
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes and categories that it is about."""
+        ...
+
+    def privacy(self) -> PrivacyStatement:
+        """Return what every respondent is promised before anything is collected."""
+        ...
+
+    def summary(self) -> str:
+        """Return the protocol in sentences: what is asked, how it is randomized, which tables follow, the level."""
+        ...
+
+    def collect(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
+        """Ask every respondent of a data frame, one by one, and count the reports."""
+        ...
+
+    def simulate(self, population: Population, rng: Rng = None, *, counts: str | None = None) -> TableSet:
+        """Draw tables with the law of `collect`, at the level of counts."""
+        ...
+
+    def fingerprint(self) -> str:
+        """Return a short digest of everything that client and server must agree on."""
+        ...
+
+    def to_json(self) -> str:
+        """Return the protocol as JSON."""
+        ...
+
+    @staticmethod
+    def from_json(text: str) -> Protocol:
+        """Read a protocol of any registered kind, as `to_json` wrote it.
+
+        Parameters
+        ----------
+        text : str
+            What the file holds.
+        """
+        from ldpstats.protocols.registry import read_protocol
+
+        return read_protocol(text)
+
+
+class LocalProtocol(Protocol, typing.Protocol):
+    """A protocol whose respondents randomize their answers themselves, so that reports can travel."""
+
+    adaptive: ClassVar[bool]
+    """Whether what is sent depends on earlier reports: then all rows of a collection are counted together."""
+
+    def mechanism_for(self, group: str | Iterable[str]) -> Mechanism:
+        """Return the mechanism that randomizes the answers about a group: the first one, where it changes."""
+        ...
+
+    def reports(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
+        """Return the rows that travel: what every respondent sends."""
+        ...
+
+    def tables(self, reports: pd.DataFrame) -> TableSet:
+        """Count rows that travelled; rows that this protocol cannot have produced are refused."""
+        ...
+
+
+def missing(made: object, contract: type) -> list[str]:
+    """Return the names that a contract asks for and a protocol, or its class, does not have.
+
+    Parameters
+    ----------
+    made : protocol or class of protocols
+    contract : type
+        `Protocol` or `LocalProtocol`.
+    """
+    # isinstance would not look at the members of a class of that name, which it takes for typing's
+    contracts = [base for base in contract.__mro__ if base.__module__ == __name__]
+    return [name for base in contracts for name in _members(base) if getattr(made, name, None) is None]
+
+
+def _members(contract: type) -> list[str]:
+    methods = [name for name in vars(contract) if callable(getattr(contract, name))]
+    return [name for name in (*contract.__annotations__, *methods) if not name.startswith("_")]

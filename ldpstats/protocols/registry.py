@@ -1,0 +1,76 @@
+"""The registry of protocols: which class reads a saved protocol, by its kind."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from ldpstats.envelope import opened
+from ldpstats.errors import LdpstatsError, one_line, shortened
+from ldpstats.protocols.baselines import ProductDomain, WholeView
+from ldpstats.protocols.central import CentralGaussian, CentralLaplace
+from ldpstats.protocols.contract import LocalProtocol, Protocol, missing
+from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
+from ldpstats.protocols.per_attribute import PerAttribute
+from ldpstats.protocols.rrba import RRBA
+from ldpstats.protocols.sampled_groups import SampledGroups
+from ldpstats.protocols.saved import SAVED
+
+Class = TypeVar("Class", bound=type[Protocol])
+
+PROTOCOLS: dict[str, type[Protocol]] = {
+    "sampled groups": SampledGroups,
+    "whole view": WholeView,
+    "product domain": ProductDomain,
+    "per attribute": PerAttribute,
+    "hadamard coefficients": HadamardCoefficients,
+    "rrba": RRBA,
+    "central laplace": CentralLaplace,
+    "central gaussian": CentralGaussian,
+}
+"""The classes of all protocols, by their kind."""
+
+
+def register_protocol(cls: Class) -> Class:
+    """Let `Protocol.from_json` read the protocols of a class from outside the package; it may stand as a decorator.
+
+    Parameters
+    ----------
+    cls : type
+        A class with the methods of `Protocol`, or of `LocalProtocol` if it has `reports`; its `kind` is one that no
+        other class has.
+
+    Examples
+    --------
+    >>> register_protocol(SampledGroups) is SampledGroups
+    True
+    """
+    contract = LocalProtocol if hasattr(cls, "reports") else Protocol
+    lacking = missing(cls, contract)
+    if not isinstance(cls, type) or lacking or not isinstance(cls.kind, str):
+        raise LdpstatsError(
+            f"{shortened(cls)} without {one_line(lacking)}" if lacking else f"{shortened(cls)}",
+            "a class with the methods of Protocol or LocalProtocol, and a kind in words",
+        )
+    if PROTOCOLS.setdefault(cls.kind, cls) is not cls:
+        raise LdpstatsError(
+            f"the kind {cls.kind!r} of {cls.__name__}", f"a kind that is none of {one_line(list(PROTOCOLS), 99)}"
+        )
+    return cls
+
+
+def read_protocol(text: str) -> Protocol:
+    """Read a saved protocol of any registered kind.
+
+    Parameters
+    ----------
+    text : str
+        What the file holds, as `to_json` wrote it.
+    """
+    kind = opened(text, *SAVED, lambda body: body["kind"])
+    if not isinstance(kind, str) or kind not in PROTOCOLS:
+        raise LdpstatsError(
+            f"a saved protocol of the kind {shortened(kind)}",
+            one_line(list(PROTOCOLS), len(PROTOCOLS)),
+            "A protocol of your own is read after register_protocol(its class).",
+        )
+    return PROTOCOLS[kind].from_json(text)

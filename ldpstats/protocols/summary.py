@@ -1,0 +1,80 @@
+"""Summaries of protocols in sentences: what is asked of whom, how it is randomized, which tables follow, the level."""
+
+from __future__ import annotations
+
+import math
+import typing
+from collections.abc import Iterable, Sequence
+
+from ldpstats.domain import Domain
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.protocols.groups import Group, label
+
+_NAMED = 6
+"""So many groups are named at most."""
+_REFUSED = "An answer that is missing or no category of the questionnaire is refused with an error."
+
+
+class Described(typing.Protocol):
+    """What a summary needs to know of a protocol."""
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes that it is about."""
+        ...
+
+    def privacy(self) -> PrivacyStatement:
+        """Return what every respondent is promised."""
+        ...
+
+
+def in_sentences(protocol: Described, groups: Sequence[Group], *said: str) -> str:
+    """Return the summary of a protocol.
+
+    Parameters
+    ----------
+    protocol : protocol
+    groups : sequence of groups
+        The attributes of every table that follows.
+    *said : str
+        What is asked of whom, and how it is randomized.
+    """
+    domain = protocol.domain
+    sizes, statement = between([domain.size(group) for group in groups], ","), protocol.privacy()
+    sentences = (
+        f"{type(protocol).__name__} over {counted(len(domain), 'attribute')} with {domain.size():,} possible records.",
+        *said,
+        f"{counted(len(groups), 'table')} of {sizes} cells: {named(map(label, groups))}.",
+        f"Privacy: {statement}.",
+        _guarantee(statement.epsilon),
+        *([] if statement.substitutes else [_REFUSED]),
+    )
+    return "\n".join(sentences)
+
+
+def _guarantee(epsilon: float) -> str:
+    """Say what a level means."""
+    if epsilon == math.inf:
+        return "Nothing is strictly guaranteed for everything one person sends: what becomes known may show her record."
+    most = math.ceil(1000 * math.exp(min(epsilon, 700))) / 1000
+    return (
+        "Guaranteed for everything one person sends: whatever becomes known of it, no record makes that more than "
+        f"{most:,.4g} times as likely as another record does."
+    )
+
+
+def counted(number: int, what: str) -> str:
+    """Say how many things of a kind there are."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def between(numbers: Sequence[float], form: str = ".4g") -> str:
+    """Say between which numbers some are."""
+    return " to ".join(dict.fromkeys(format(number, form) for number in (min(numbers), max(numbers))))
+
+
+def named(names: Iterable[str]) -> str:
+    """Return a list of names, of which only some are shown where there are many."""
+    listed = list(dict.fromkeys(names))
+    more = f"; and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else ""
+    return "; ".join(listed[:_NAMED]) + more

@@ -1,0 +1,146 @@
+"""The registry: any saved protocol is read by its kind, files of earlier versions too, and kinds are taken once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pytest
+
+from ldpstats import Domain, LdpstatsError
+from ldpstats.envelope import sealed
+from ldpstats.protocols import (
+    PROTOCOLS,
+    RRBA,
+    Asked,
+    AssignedQuestions,
+    CentralGaussian,
+    CentralLaplace,
+    HadamardCoefficients,
+    LocalProtocol,
+    PerAttribute,
+    ProductDomain,
+    Protocol,
+    SampledGroups,
+    WholeView,
+    register_protocol,
+)
+from ldpstats.protocols.contract import missing
+
+SMALL = Domain({"a": [0, 1], "b": ["x", "y", "z"], "c": [True, False]})
+NAMED: Any = [("b", "a"), ("c",)]
+WRITTEN: dict[str, tuple[Any, str, str]] = {
+    "sampled groups": (SampledGroups(SMALL, epsilon=1.0), "p703ceebbfd9f", "b29793d70648"),
+    "sampled groups, random": (
+        SampledGroups(SMALL, epsilon=0.5, mechanism="oue", groups=NAMED, outside="random"),
+        "p7f7bf33c3f68",
+        "eef8dd2f5ecb",
+    ),
+    "whole view": (WholeView(SMALL, epsilon=2.0, mechanism="ss"), "pc1ea85b0a5ff", "8bcef3cb8908"),
+    "product domain": (ProductDomain(SMALL, epsilon=1.5), "pb912983f36aa", "5ee26ed4adcd"),
+    "per attribute": (PerAttribute(SMALL, epsilon=3.0), "p116ba8f408f0", "e4a24242a9d1"),
+    "one attribute": (PerAttribute(SMALL, epsilon=1.0, mechanism="sue", sampled=True), "pc64f29540c96", "264c6a8889f8"),
+    "crossed": (PerAttribute(SMALL, epsilon=3.0, groups=[("c", "a"), ("b",)]), "pdd6b0caf27f5", "e8a80249ff0f"),
+    "crossed bits": (
+        PerAttribute(SMALL, epsilon=3.0, k=2, mechanism="oue", outside="random"),
+        "pc6be61ed1926",
+        "e845c7fbe7ef",
+    ),
+    "hadamard coefficients": (HadamardCoefficients(SMALL, epsilon=1.0), "p122486eaf96c", "ad80cf79b5d8"),
+    "rrba": (RRBA(SMALL, p=0.5, block_size=250), "pab9b8c3423ef", "389574c1a8c8"),
+    "rrba, views": (RRBA(SMALL, epsilon=1.0, answer="view", k=1, outside="random"), "pbbcb1aa2f77f", "35b44a79ca87"),
+    "central laplace": (CentralLaplace(SMALL, epsilon=1.0, scale="paper"), "p1548698c7267", "514b4ca76844"),
+    "central gaussian": (CentralGaussian(SMALL, epsilon=1.0), "pd28d4a992428", "b79ddc0a0408"),
+}
+"""Protocols with the fingerprints and the first digits of the digests that version 0.1 gave them."""
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_files_and_fingerprints_are_those_that_were_written_before(name: str) -> None:
+    protocol, fingerprint, digest = WRITTEN[name]
+    assert protocol.fingerprint() == fingerprint
+    assert f'attackers": "{digest}' in protocol.to_json()
+    again = Protocol.from_json(protocol.to_json())
+    assert (again, type(again), again.to_json()) == (protocol, type(protocol), protocol.to_json())
+
+
+def test_another_process_reads_them_and_finds_the_same_fingerprints() -> None:
+    code = "import sys, ldpstats.protocols as p; print(*(p.Protocol.from_json(one).fingerprint() for one in sys.stdin))"
+    text = "\n".join(protocol.to_json() for protocol, *_ in WRITTEN.values())
+    found = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, text=True, check=True).stdout
+    assert found.split() == [fingerprint for _, fingerprint, _ in WRITTEN.values()]
+
+
+def test_the_contract_says_who_is_local() -> None:
+    for protocol, *_ in WRITTEN.values():
+        local = not protocol.kind.startswith("central")
+        assert missing(protocol, Protocol) == []
+        assert missing(protocol, LocalProtocol) == ([] if local else ["adaptive", "mechanism_for", "reports", "tables"])
+        assert PROTOCOLS[protocol.kind] is type(protocol)
+    assert {protocol.kind for protocol, *_ in WRITTEN.values()} == set(PROTOCOLS)
+    assert missing(SMALL, Protocol)[:2] == ["kind", "privacy"]
+
+
+@dataclass(frozen=True)
+class OneByOne(AssignedQuestions):
+    """One attribute each, written outside the package."""
+
+    kind: ClassVar[str] = "one by one"
+    saved: ClassVar[tuple[str, ...]] = ("epsilon",)
+
+    domain: Domain
+    epsilon: float
+    outside: str = "refuse"
+
+    def units(self) -> list[list[Asked]]:
+        return [[Asked.about(self.domain, (name,), "grr", self.epsilon)] for name in self.domain.names]
+
+
+def test_a_protocol_from_outside_is_read_after_it_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldpstats.protocols.registry.PROTOCOLS", kinds := dict(PROTOCOLS))
+    protocol = OneByOne(SMALL, 2.0, outside="random")
+    with pytest.raises(LdpstatsError, match=r"the kind 'one by one'.*'sampled groups'.*register_protocol"):
+        Protocol.from_json(protocol.to_json())
+    assert register_protocol(OneByOne) is register_protocol(OneByOne) is kinds["one by one"]
+    assert Protocol.from_json(protocol.to_json()) == protocol
+
+
+class Incomplete:
+    """Something with a kind, and no more."""
+
+    kind = "incomplete"
+
+
+class Half(OneByOne):
+    """A protocol whose rows cannot be counted."""
+
+    kind = "half"
+    tables = None
+
+
+Taken = type("Taken", (OneByOne,), {"kind": "rrba"})
+Wordless = type("Wordless", (OneByOne,), {"kind": 7})
+
+
+@pytest.mark.parametrize(
+    ("cls", "said"),
+    [
+        (Taken, "the kind 'rrba' of Taken"),
+        (Incomplete, "without 'privacy', 'summary'"),
+        (Half, "without 'tables'"),
+        (Wordless, "a kind in words"),
+        (WRITTEN["rrba"][0], "a class"),
+    ],
+)
+def test_what_is_no_protocol_or_takes_a_kind_is_not_registered(cls: Any, said: str) -> None:
+    with pytest.raises(LdpstatsError, match=said):
+        register_protocol(cls)
+    assert cls not in PROTOCOLS.values()
+
+
+@pytest.mark.parametrize("body", [{"kind": "x"}, {"kind": ["rrba"]}, {}, [], None, {"kind": "rrba"}])
+def test_other_texts_are_refused(body: Any) -> None:
+    with pytest.raises(LdpstatsError, match="saved protocol"):
+        Protocol.from_json(sealed("protocol", 1, body))
