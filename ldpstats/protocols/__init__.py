@@ -5,8 +5,8 @@ from ldpstats.protocols.baselines import ProductDomain, WholeView
 from ldpstats.protocols.central import CentralGaussian, CentralLaplace
 from ldpstats.protocols.contract import LocalProtocol, Protocol
 from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
+from ldpstats.protocols.kinds import PROTOCOLS, register_protocol
 from ldpstats.protocols.per_attribute import PerAttribute
-from ldpstats.protocols.registry import PROTOCOLS, register_protocol
 from ldpstats.protocols.rrba import RRBA
 from ldpstats.protocols.sampled_groups import SampledGroups
 

@@ -78,7 +78,7 @@ class Protocol(typing.Protocol):
         text : str
             What the file holds.
         """
-        from ldpstats.protocols.registry import read_protocol
+        from ldpstats.protocols.kinds import read_protocol
 
         return read_protocol(text)
 

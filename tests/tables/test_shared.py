@@ -40,7 +40,8 @@ def identity(number: int) -> str:
 def hadamard(counts: Counts, number: int = 1) -> TableSet:
     protocol = ldp.HadamardCoefficients(THREE, epsilon=1.5)
     tallies = [
-        Tally(asked.mechanism.noise, own, int(own.sum())) for asked, own in zip(protocol._asked, counts, strict=True)
+        asked._counted(Tally(asked.mechanism.noise, own, int(own.sum())))
+        for asked, own in zip(protocol._asked, counts, strict=True)
     ]
     parts = [Parts.whole(identity(number), unit, int(own.sum())) for unit, own in enumerate(counts)]
     return protocol._table_set(tallies, parts)
@@ -57,16 +58,16 @@ def hadamard_laws() -> list[Array]:
 
 def crossed(counts: Counts, number: int = 1, mechanism: str = "grr") -> TableSet:
     protocol = ldp.PerAttribute(THREE, epsilon=4.0, k=2, mechanism=mechanism)
-    (copies,) = counts
-    answers = np.stack(np.unravel_index(np.arange(copies.size), protocol._sent.outputs), axis=1)
-    return protocol._crossed_tables(answers, copies, 0, Parts.whole(identity(number), 0, int(copies.sum())))
+    ((copies,), (row,)) = counts, protocol._rows
+    answers = np.stack(np.unravel_index(np.arange(copies.size), row.outputs), axis=1)
+    who = Parts.whole(identity(number), 0, int(copies.sum()))
+    return protocol._table_set([row._counted(answers, copies, 0)], [who])
 
 
 def crossed_laws(mechanism: str = "grr") -> list[Array]:
-    sent = ldp.PerAttribute(THREE, epsilon=4.0, k=2, mechanism=mechanism)._sent
+    (row,) = ldp.PerAttribute(THREE, epsilon=4.0, k=2, mechanism=mechanism)._rows
     law = TRUTH.reshape(THREE.shape)
-    rows = sent.rows(np.zeros((1, 3), dtype=int), np.ones(1), Parts.whole(identity(1), 0, 1), 0)
-    for axis, noise in enumerate(rows.noises):
+    for axis, noise in enumerate(row._noises):
         law = np.moveaxis(np.tensordot(law, noise.channel.matrix(), axes=(axis, 0)), -1, axis)
     return [law.ravel()]
 

@@ -39,7 +39,7 @@ from ldpstats.protocols.rrba.rules import Rules, advised_block_size, checked_rul
 from ldpstats.protocols.rrba.series import Randomizers, Series
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD, equal_shares, scheduled
-from ldpstats.protocols.summary import in_sentences
+from ldpstats.protocols.summary import counted, in_sentences
 from ldpstats.protocols.wire import (
     block_counts,
     numbered,
@@ -376,12 +376,12 @@ class RRBA(SavedProtocol):
         """Return the protocol in sentences."""
         asked = "one group" if self.answer == "group" else "all groups of one view"
         fakes = "the last full block" if self.update == "block" else "all reports before, after every respondent"
-        chance = f"with probability {self.p:g}" if self.p is not None else "as often as the rarest fake allows,"
+        chance = f"with probability {self.p:g}," if self.p is not None else "as often as the rarest fake allows,"
         floor = f", mixed with {100 * self.floor:g} % uniform ones" if self.floor else ""
         return in_sentences(
             self,
             self.groups,
-            f"Respondents answer in blocks of {self.block_size:,}, each {asked} out of {len(self.views)} views.",
+            f"Respondents answer in blocks of {self.block_size:,}, each {asked}; {counted(len(self.views), 'view')}.",
             f"Every answer is the truth {chance} else a fake out of {fakes}{floor}.",
             "At an equal chance of truth adapted fakes make errors smaller; at an equal strict level they never beat "
             "randomized response over all cells (SampledGroups with 'grr').",

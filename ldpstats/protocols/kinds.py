@@ -1,4 +1,4 @@
-"""The registry of protocols: which class reads a saved protocol, by its kind."""
+"""Kinds of protocols: a registry of the classes that read saved ones."""
 
 from __future__ import annotations
 

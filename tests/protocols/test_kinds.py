@@ -1,4 +1,4 @@
-"""The registry: any saved protocol is read by its kind, files of earlier versions too, and kinds are taken once."""
+"""Kinds: any saved protocol is read by its kind, files of earlier versions too, and kinds are taken once."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class OneByOne(AssignedQuestions):
 
 
 def test_a_protocol_from_outside_is_read_after_it_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpstats.protocols.registry.PROTOCOLS", kinds := dict(PROTOCOLS))
+    monkeypatch.setattr("ldpstats.protocols.kinds.PROTOCOLS", kinds := dict(PROTOCOLS))
     protocol = OneByOne(SMALL, 2.0, outside="random")
     with pytest.raises(LdpstatsError, match=r"the kind 'one by one'.*'sampled groups'.*register_protocol"):
         Protocol.from_json(protocol.to_json())
