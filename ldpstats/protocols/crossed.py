@@ -130,7 +130,7 @@ def refuse_uncrossable(asked: Sequence[Asked], domain: Domain, groups: Sequence[
 
 
 def _is_one_number(mechanism: Mechanism) -> bool:
-    return isinstance(mechanism.noise, MultinomialNoise) and mechanism.report_format.width is None
+    return mechanism.noise.channel is not None and mechanism.report_format.width is None
 
 
 def _outputs(mechanism: Mechanism) -> int:
@@ -140,8 +140,7 @@ def _outputs(mechanism: Mechanism) -> int:
     noise, row_of_bits = mechanism.noise, ReportFormat(np.dtype(np.uint8), (mechanism.k + 7) // 8)
     if _is_one_number(mechanism):
         return noise.outputs
-    independent = isinstance(noise, SupportNoise) and noise.size is None
-    return 1 << mechanism.k if independent and mechanism.report_format == row_of_bits else 0
+    return 1 << mechanism.k if noise.size is None and mechanism.report_format == row_of_bits else 0
 
 
 def _numbers(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[np.int64]:
