@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 
 from ldpstats import RRBA, CentralLaplace, Domain, MonteCarlo, SampledGroups, Table, independence_test
 from ldpstats.arrays import FloatArray
-from ldpstats.inference.published.catalogue import naive_test, two_step_test
+from ldpstats.inference.published import naive_test, two_step_test
 from ldpstats.inference.published.two_steps import RULES, accepted_by, chi_square
 from ldpstats.protocols.central import CentralGaussian
 

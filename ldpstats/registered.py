@@ -36,7 +36,7 @@ _HOMES = {
     "inference.hypothesis_tests.result": ["Hypothesis", "HypothesisResult"],
     "inference.planning.plans": ["Plan"],
     "inference.planning.sizing": ["PowerCurve"],
-    "inference.published.catalogue": ["PublishedResult"],
+    "inference.published.published_result": ["PublishedResult"],
     "mechanisms.base": ["Reports"],
     "mechanisms.closed_alphabet": ["ORAPPOR", "ORR"],
     "mechanisms.dbitflip": ["DBitFlip", "DBitFlipPM"],

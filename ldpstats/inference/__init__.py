@@ -25,7 +25,7 @@ from ldpstats.inference.hypothesis_tests.symmetry import marginal_homogeneity_te
 from ldpstats.inference.hypothesis_tests.trend import trend_test
 from ldpstats.inference.planning.plans import Plan, plan
 from ldpstats.inference.planning.sizing import PowerCurve, power, power_curve, sample_size
-from ldpstats.inference.published.catalogue import PublishedResult, naive_test, two_step_test
+from ldpstats.inference.published import PublishedResult, naive_test, two_step_test
 
 __all__ = [
     "AmongMany",

@@ -18,7 +18,7 @@ from statsmodels.stats.contingency_tables import Table as ClassicTable
 
 from ldpstats import RRBA, CentralLaplace, Domain, LdpstatsError, NotIdentifiedError, SampledGroups, Table
 from ldpstats.blocks import Block
-from ldpstats.inference.published.catalogue import PublishedResult, naive_test, two_step_test
+from ldpstats.inference.published import PublishedResult, naive_test, two_step_test
 from ldpstats.inference.published.two_steps import RULES, Rule, accepted_by, chi_square, noisy_table, proper_table
 from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
 from ldpstats.privacy import PrivacyStatement

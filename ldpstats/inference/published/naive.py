@@ -1,0 +1,99 @@
+"""The naive χ² test of independence, which ignores the randomization: INVALID, for comparison only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray, significance
+from ldpstats.blocks import Block
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.inference.engine.reference import chi_square_pvalue, critical_value
+from ldpstats.inference.published.published_result import PublishedResult, counted_blocks, several_ways
+from ldpstats.inference.published.two_steps import chi_square
+from ldpstats.tables import Table
+
+NaiveCounts: TypeAlias = Literal["reports", "debiased"]
+
+
+def naive_test(table: Table, on: NaiveCounts = "reports", alpha: float = 0.05) -> PublishedResult:
+    """Test independence by the classical χ², as if there were no noise: this is INVALID, and shows why.
+
+    Parameters
+    ----------
+    table : Table
+        A table of at least two attributes, with its reports.
+    on : {"reports", "debiased"}
+        "reports" takes the reports (the supports, the noisy counts) for true counts. "debiased" takes the table's
+        estimate, times the number of reports. Negative cells are cut at zero.
+    alpha : float
+        The level.
+
+    Notes
+    -----
+    Reports have other margins and dependences than the answers: fakes that are uniform over the cells of a table
+    with uneven margins are dependent themselves. Debiased counts scatter far more than counts do. Measured type I
+    errors reach 1 for both.
+
+    Examples
+    --------
+    Independent attributes, of which some categories are rare:
+
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = SampledGroups(domain, epsilon=1.0).simulate(np.array([8100, 900, 900, 100]), rng=1)
+    >>> naive_test(tables["sex", "car"]).rejected
+    True
+    """
+    shape = several_ways(table)
+    if on not in _COUNTS:
+        raise LdpstatsError(f"on = {on!r}", one_line(list(_COUNTS)))
+    counts = _COUNTS[on](table, counted_blocks(table))
+    steps = chi_square(np.maximum(counts, 0)[None], shape)
+    statistic, df = float(steps.statistic[0]), math.prod(shape) - 1 - sum(size - 1 for size in shape)
+    threshold = critical_value(df, significance(alpha))
+    return PublishedResult.of(
+        table,
+        expected=steps.expected[0],
+        name="Naive χ² test of independence: INVALID, the noise is ignored",
+        statistic=statistic,
+        pvalue=chi_square_pvalue(df, statistic),
+        threshold=threshold,
+        alpha=float(alpha),
+        rejected=statistic > threshold,
+        rule="none",
+        small_cells=int(steps.small[0]),
+        small_tables=0,
+        method=f"INVALID: classical χ² with df = {df}, on {_NAIVE_WORDS[on]}",
+        pvalue_source="classical χ², INVALID",
+        caveats=("INVALID: this test ignores the noise; its true level may be anything up to 1.",),
+        seed=None,
+    )
+
+
+def _as_they_came(_table: Table, blocks: Sequence[Block]) -> FloatArray:
+    """Add up what blocks report about every cell."""
+    blocks = [block.by_value for block in blocks]
+    if not all(block.question.is_bijection and block.noise.outputs == block.noise.cells for block in blocks):
+        raise NotIdentifiedError(
+            "reports that do not name a cell", "blocks with one count for every cell", "'debiased' takes any blocks."
+        )
+    counts: FloatArray = np.sum([block.tally.counts[block.classes] for block in blocks], axis=0).astype(float)
+    return counts
+
+
+def _debiased(table: Table, _blocks: Sequence[Block]) -> FloatArray:
+    return table.n * table.cells.estimate
+
+
+_COUNTS: Mapping[NaiveCounts, Callable[[Table, Sequence[Block]], FloatArray]] = {
+    "reports": _as_they_came,
+    "debiased": _debiased,
+}
+_NAIVE_WORDS: Mapping[NaiveCounts, str] = {
+    "reports": "reports taken for true answers",
+    "debiased": "debiased counts taken for true ones",
+}

@@ -1,0 +1,166 @@
+"""The result of a published test: its decision, by its paper's rule, and what is known to be wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ldpstats.arrays import FloatArray
+from ldpstats.blocks import Block
+from ldpstats.errors import LdpstatsError
+from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words, refuse_empty
+from ldpstats.inference.hypothesis_tests.independence import mutual_independence
+from ldpstats.inference.published.two_steps import RULES, Rule, accepted_by
+from ldpstats.noise import in_brackets, simulation
+from ldpstats.presentation import summary_of_facts
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving import Saveable
+from ldpstats.tables import Table, checked_table
+
+if TYPE_CHECKING:
+    from statsmodels.iolib.summary import Summary
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublishedResult(Saveable):
+    """The outcome of a published test; it unpacks to (statistic, pvalue).
+
+    The decision is `rejected`, and a rule of thumb may make it differ from what the p-value says.
+
+    Parameters
+    ----------
+    name : str
+        Whose test it is.
+    attributes : tuple of str
+        The attributes of the table.
+    statistic, pvalue, threshold : float
+        The χ² statistic, its p-value, and the value that it must exceed.
+    alpha : float
+        The level of the decision.
+    rejected : bool
+        The decision, rule of thumb included.
+    rule : str
+        Which rule of thumb was in force.
+    small_cells : int
+        The cells below 5 in the table that was tested.
+    small_tables : int
+        The drawn tables with such a cell.
+    method, pvalue_source : str
+        How the statistic and the p-value were computed, in words.
+    caveats : tuple of str
+        What is known to be wrong with the test.
+    seed : int, optional
+        The seed of the drawn tables.
+    expected : array
+        The table's frequencies as fitted under independence.
+    table : Table
+        What was tested.
+    """
+
+    name: str
+    attributes: tuple[str, ...]
+    statistic: float
+    pvalue: float
+    threshold: float
+    alpha: float
+    rejected: bool
+    rule: Rule
+    small_cells: int
+    small_tables: int
+    method: str
+    pvalue_source: str
+    caveats: tuple[str, ...]
+    seed: int | None
+    n: int
+    expected: FloatArray
+    privacy: PrivacyStatement
+    simulated: int
+    table: Table = field(repr=False)
+
+    @classmethod
+    def of(cls, table: Table, *, expected: FloatArray, **decided: Any) -> PublishedResult:
+        """Return what was decided about a table, beside what is known of the table itself.
+
+        Parameters
+        ----------
+        table : Table
+        expected : array
+            The frequencies as fitted, flattened.
+        decided
+            The other fields.
+        """
+        return cls(
+            attributes=table.attributes,
+            n=table.n,
+            expected=expected.reshape(table.shape),
+            privacy=table.privacy,
+            simulated=table.simulated,
+            table=table,
+            **decided,
+        )
+
+    @property
+    def fit(self) -> ChannelFit:
+        """Whether the reports that were tested can have come through their channel."""
+        return self.table.channel_fit()
+
+    @property
+    def hypothesis(self) -> str:
+        """What was tested, in words."""
+        return mutual_independence(self.attributes).statement
+
+    @property
+    def rule_applied(self) -> bool:
+        """Whether the rule of thumb accepted the hypothesis, whatever the statistic is."""
+        return accepted_by(self.rule, self.small_cells, self.small_tables)
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.statistic, self.pvalue))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values."""
+        names = (
+            *("name", "hypothesis", "statistic", "pvalue", "threshold", "alpha", "rejected", "rule", "rule_applied"),
+            *("small_cells", "small_tables", "method", "pvalue_source", "seed", "n", "simulated"),
+        )
+        plain = {name: getattr(self, name) for name in names}
+        lists = {"attributes": list(self.attributes), "caveats": list(self.caveats)}
+        return plain | lists | {"privacy": self.privacy.to_dict()}
+
+    def summary(self) -> Summary:
+        """Return the result as a table and sentences that can be read aloud."""
+        facts = {
+            "Hypothesis": self.hypothesis,
+            "Statistic": f"{self.statistic:.4g}; it must exceed {self.threshold:.4g}",
+            "p-value": f"{pvalue_in_words(self.pvalue)} ({self.pvalue_source})",
+            "Method": self.method,
+            "Rule of thumb": f"{self.rule}: {RULES[self.rule]}",
+            "Reports": f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}",
+            "Privacy": self.privacy.lines(),
+        }
+        because = " by the rule of thumb, whatever the statistic is" if self.rule_applied else ""
+        decision = f"At level {self.alpha:g} the hypothesis is {'rejected' if self.rejected else 'accepted'}{because}."
+        return summary_of_facts(self.name, facts, [decision, *self.caveats, ASSUMED, *self.fit.warning])
+
+
+def several_ways(table: Table) -> tuple[int, ...]:
+    """Return the shape of a table of at least two attributes."""
+    if len(checked_table(table).shape) < 2:
+        raise LdpstatsError(
+            f"a table of {table.attributes!r} alone", "a Table of at least two attributes, such as tables['age', 'sex']"
+        )
+    return table.shape
+
+
+def counted_blocks(table: Table) -> tuple[Block, ...]:
+    """Return the reports of a table that is estimated from its own."""
+    if table.figures:
+        raise LdpstatsError(
+            f"a table of {' and '.join(table.attributes)} that is not estimated from reports of its own",
+            "a table that still has its reports",
+            "Published tests take counts; independence_test takes such tables, too.",
+        )
+    blocks = tuple(block for block in table.blocks if block.n > 0)
+    refuse_empty(len(blocks), f"the table of {' and '.join(table.attributes)}")
+    return blocks
