@@ -71,6 +71,7 @@ from .protocols import (
     HadamardCoefficients as HadamardCoefficients,
     PerAttribute as PerAttribute,
     ProductDomain as ProductDomain,
+    Protocol as Protocol,
     SampledGroups as SampledGroups,
     WholeView as WholeView,
     rrba as rrba,

@@ -20,6 +20,7 @@ from ldpstats.inference import (
 from ldpstats.mechanisms import Mechanism, ReportFormat, Reports, register_mechanism
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SupportNoise, Tally, TruthOrFake
 from ldpstats.presentation import axes_to_draw_on, summary_of_facts, summary_of_figures
+from ldpstats.protocols import LocalProtocol, Protocol, register_protocol
 from ldpstats.questions import Question
 from ldpstats.randomness import Draws
 from ldpstats.registered import register
@@ -39,6 +40,7 @@ __all__ = [
     "Hypothesis",
     "LdpstatsError",
     "LinearSubspace",
+    "LocalProtocol",
     "LogLinear",
     "Mechanism",
     "MultinomialNoise",
@@ -46,6 +48,7 @@ __all__ = [
     "NotIdentifiedError",
     "NullModel",
     "ProductOfConditionals",
+    "Protocol",
     "Question",
     "ReconstructionMethod",
     "ReportError",
@@ -66,6 +69,7 @@ __all__ = [
     "numerator_at_most",
     "register",
     "register_mechanism",
+    "register_protocol",
     "summary_of_facts",
     "summary_of_figures",
 ]
