@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from ldpstats.arrays import as_array, integers_below
+from ldpstats.arrays import IntArray, as_array, integers_below, places_onto
 from ldpstats.columns import (
     Category,
     category_index,
@@ -183,6 +183,20 @@ class Domain(Saveable):
         names = self._tabled(attributes)
         columns = self._columns_of_codes(codes, names)
         return np.ravel_multi_index(columns, self.project(names).shape).astype(np.int64)
+
+    def onto(self, attributes: Iterable[str]) -> IntArray:
+        """Return the place of every cell of the whole product in that of some of the attributes.
+
+        Parameters
+        ----------
+        attributes : iterable of str
+
+        Examples
+        --------
+        >>> Domain({"sex": ["F", "M"], "car": ["yes", "no"]}).onto(["car"])
+        array([0, 1, 0, 1])
+        """
+        return places_onto(self.shape, [self.names.index(name) for name in attributes])
 
     def index(self, attributes: Iterable[str] | None = None) -> pd.MultiIndex:
         """Return the labelled cells of the product of `attributes`, in the order of `cells`."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ldpstats.blocks import Block
-from ldpstats.consistency.marginals import Attributes, places, refuse_untold
+from ldpstats.consistency.marginals import Attributes, refuse_untold
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import Fitted, most_likely
@@ -61,7 +61,7 @@ def most_likely_joint(tables: Iterable[Table], domain: Domain, target: Iterable[
     """
     common, blocks = joint_blocks(tables, domain, target)
     fitted = most_likely_even(blocks)
-    place = places(common.names, common.shape, domain.project(target).names)
+    place = common.onto(domain.project(target).names)
     return replace(fitted, frequencies=np.bincount(place, weights=fitted.frequencies).astype(float))
 
 
@@ -132,7 +132,7 @@ def _added_up(table: Table, attributes: Attributes) -> Sequence[Block]:
 
 def _about(common: Domain, question: Question) -> Question:
     """Return a question about some attributes as one about the whole table."""
-    cells = places(common.names, common.shape, question.attributes)
+    cells = common.onto(question.attributes)
     return Question(common.names, common.shape, tuple(np.asarray(question.classes)[cells].tolist()))
 
 

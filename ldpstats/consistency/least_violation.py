@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -12,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ldpstats.arrays import FloatArray
-from ldpstats.consistency.marginals import Attributes, Marginal, overlapping, places
+from ldpstats.consistency.marginals import Marginal, overlapping
 from ldpstats.consistency.violation import absolute_share
+from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 
 # by how much a marginal may count as more precise than another: it then has its way, and solvers keep their digits
@@ -24,8 +24,7 @@ _LOST = 1e-8
 
 def fitted_joint(
     marginals: Iterable[Marginal],
-    target: Attributes,
-    shape: Sequence[int],
+    target: Domain,
     method: str = "l2",
     gamma: float = 0.5,
 ) -> FloatArray:
@@ -52,9 +51,7 @@ def fitted_joint(
     ----------
     marginals : iterable of Marginal
         Each is added up to the target first.
-    target : tuple of str
-    shape : tuple of int
-        The number of categories of each attribute of the target.
+    target : Domain
     method : {"l2", "l1", "elastic-net"}
     gamma : float
         The share γ of the absolute values in "elastic-net", from 0 to 1.
@@ -63,11 +60,11 @@ def fitted_joint(
     --------
     >>> sex = Marginal(("sex",), (2,), np.array([0.6, 0.4]), np.eye(2) / 100, 100)
     >>> car = Marginal(("car",), (2,), np.array([0.7, 0.3]), np.eye(2) / 100, 100)
-    >>> fitted_joint([sex, car], ("sex", "car"), (2, 2)).round(3)
+    >>> fitted_joint([sex, car], Domain({"sex": ["F", "M"], "car": ["yes", "no"]})).round(3)
     array([0.4, 0.2, 0.3, 0.1])
     """
     share = absolute_share(method, gamma)
-    data = StandardizedResiduals.of(overlapping(marginals, target, shape), target, shape)
+    data = StandardizedResiduals.of(overlapping(marginals, target), target)
     return _shortest(data, _least_violating(data, share), share)
 
 
@@ -87,17 +84,17 @@ class StandardizedResiduals:
     unit: float
 
     @classmethod
-    def of(cls, marginals: Sequence[Marginal], target: Attributes, shape: Sequence[int]) -> StandardizedResiduals:
+    def of(cls, marginals: Sequence[Marginal], target: Domain) -> StandardizedResiduals:
         """Put the marginals one behind the other."""
         from scipy.sparse import csr_array, vstack
 
         spread = np.sqrt([np.mean(1 / one.precision) for one in marginals])
         spread = np.maximum(spread, spread.max() / _PRECISER)
-        unit, cells = float(spread.min()), np.arange(math.prod(shape))
+        unit, cells = float(spread.min()), np.arange(target.size())
         rows = []
         for one, own in zip(marginals, spread, strict=True):
             scale = np.full(cells.size, unit / own)
-            rows.append(csr_array((scale, (places(target, shape, one.attributes), cells))))
+            rows.append(csr_array((scale, (target.onto(one.attributes), cells))))
         observed = [unit / own * one.estimate for one, own in zip(marginals, spread, strict=True)]
         return cls(vstack(rows, format="csr"), np.concatenate(observed), tuple(unit / spread), unit)
 

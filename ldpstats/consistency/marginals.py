@@ -10,6 +10,7 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray, places_onto
 from ldpstats.columns import listed
+from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import NoiseModel
@@ -91,7 +92,7 @@ class Marginal:
 
     def onto(self, attributes: Attributes) -> IntArray:
         """Return each cell's place in the table of some of the attributes."""
-        return places(self.attributes, self.shape, attributes)
+        return places_onto(self.shape, [self.attributes.index(name) for name in attributes])
 
     def summed(self, attributes: Attributes) -> FloatArray:
         """Add the cells up to some of the attributes."""
@@ -112,7 +113,7 @@ class Marginal:
         cells = np.eye(self.estimate.size)
         if self.table is None or self.table.attributes == self.attributes:
             return cells
-        return cells[:, places(self.table.attributes, self.table.shape, self.attributes)]
+        return cells[:, self.table.domain.onto(self.attributes)]
 
     def part(self, rows: IntArray, matrix: FloatArray) -> Part:
         """Return what a sum of tables takes from this one's table, if it takes these multiples of its own cells."""
@@ -173,17 +174,6 @@ def stacked(marginals: Sequence[Marginal]) -> Stacked:
     return Stacked.of(tables)
 
 
-def places(names: Attributes, shape: Sequence[int], attributes: Attributes) -> IntArray:
-    """Return the place of every cell of a table in the table of some of its attributes.
-
-    Examples
-    --------
-    >>> places(("sex", "car"), (2, 3), ("car",))
-    array([0, 1, 2, 0, 1, 2])
-    """
-    return places_onto(shape, [names.index(name) for name in attributes])
-
-
 def refuse_untold(wanted: Iterable[str], groups: Iterable[Attributes]) -> None:
     """Refuse attributes that none of the groups has, and a target of none at all."""
     known, names = dict.fromkeys(name for group in groups for name in group), list(wanted)
@@ -216,19 +206,18 @@ def within(marginals: Iterable[Marginal], target: Iterable[str]) -> list[Margina
     return [one.added_up(names) for one, names in zip(given, kept, strict=True) if names]
 
 
-def overlapping(marginals: Iterable[Marginal], target: Attributes, shape: Sequence[int]) -> list[Marginal]:
-    """Return the marginals within a target, after a check that it is small and has this shape."""
-    found = within(marginals, target)
-    sizes = dict(zip(target, shape, strict=False))
+def overlapping(marginals: Iterable[Marginal], target: Domain) -> list[Marginal]:
+    """Return the marginals within a target, after a check that it is small and has as many categories."""
+    found = within(marginals, target.names)
     for one in found:
-        if len(shape) != len(target) or one.shape != tuple(sizes[name] for name in one.attributes):
+        if one.shape != target.project(one.attributes).shape:
             raise LdpstatsError(
-                f"the shape {tuple(shape)!r} for {one_line(target)}",
+                f"the shape {target.shape!r} for {one_line(target.names)}",
                 f"one with {one_line(one.shape)} categories of {one_line(one.attributes)}, as a marginal has",
             )
-    if math.prod(shape) > LARGEST_JOINT:
+    if target.size() > LARGEST_JOINT:
         raise LdpstatsError(
-            f"a joint table of {one_line(target)} with {math.prod(shape):,} cells",
+            f"a joint table of {one_line(target.names)} with {target.size():,} cells",
             f"at most {LARGEST_JOINT:,} cells",
             "Ask for fewer attributes together.",
         )

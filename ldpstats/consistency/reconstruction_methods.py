@@ -20,7 +20,7 @@ from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
 from ldpstats.consistency.channels_em import joint_blocks, most_likely_even
 from ldpstats.consistency.least_violation import fitted_joint
-from ldpstats.consistency.marginals import Attributes, Marginal, places, within
+from ldpstats.consistency.marginals import Attributes, Marginal, within
 from ldpstats.consistency.maximum_entropy import fit_maximum_entropy, weighed_together
 from ldpstats.consistency.profile_limits import ProfileLimits
 from ldpstats.consistency.redrawn import redrawn_estimates
@@ -195,7 +195,7 @@ def most_likely_table(tables: Sequence[Table], target: Domain) -> Reconstruction
     domain = Domain({name: one.domain.categories[name] for one in tables for name in one.attributes})
     common, blocks = joint_blocks(tables, domain, target.names)
     cells = most_likely_even(blocks).frequencies
-    sums = np.eye(target.size())[places(common.names, common.shape, target.names)]
+    sums = np.eye(target.size())[common.onto(target.names)]
 
     def covariance(size: int, rng: np.random.Generator) -> tuple[FloatArray, str]:
         from tqdm.auto import tqdm
@@ -215,18 +215,8 @@ def _with_counts(block: Block, counts: NDArray[np.int64]) -> Block:
     return replace(block, tally=Tally(block.noise, counts, block.n, block.n))
 
 
-def _shrunken(marginals: Sequence[Marginal], target: Domain) -> FloatArray:
-    return shrunken_joint(marginals, target.names, target.shape).frequencies
-
-
-def _all_shrunken(
-    marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain, _found: FloatArray
-) -> FloatArray:
-    return shrunken_refits(marginals, estimates, target.names, target.shape)
-
-
 def _violating_least(marginals: Sequence[Marginal], target: Domain, violation: str) -> FloatArray:
-    short = fitted_joint(marginals, target.names, target.shape, violation)
+    short = fitted_joint(marginals, target, violation)
     return short if violation == "l2" else _most_even(short, marginals, target)
 
 
@@ -234,16 +224,15 @@ def _all_violating_least(
     marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain, found: FloatArray, violation: str
 ) -> FloatArray:
     if violation == "l2":
-        return shortest_refits(marginals, estimates, target.names, target.shape)
-    share = absolute_share(violation, GAMMA)
-    short = least_violating_refits(marginals, estimates, target.names, target.shape, share, found)
+        return shortest_refits(marginals, estimates, target)
+    short = least_violating_refits(marginals, estimates, target, absolute_share(violation, GAMMA), found)
     return _most_even(short, marginals, target)
 
 
 def _most_even(tables: FloatArray, marginals: Sequence[Marginal], target: Domain) -> FloatArray:
     """Return the proportions of maximum entropy that have the same marginals."""
     kept = [tuple(name for name in target.names if name in one.attributes) for one in marginals]
-    return proportionally_fitted(tables, [places(target.names, target.shape, names) for names in kept])
+    return proportionally_fitted(tables, [target.onto(names) for names in kept])
 
 
 def _of_least_violation(violation: str) -> Callable[[Sequence[Table], Domain], Reconstruction]:
@@ -266,7 +255,10 @@ RECONSTRUCTION_METHODS: dict[str, ReconstructionMethod] = {
         no_more_interactions_within,
     ),
     "shrinkage": ReconstructionMethod(
-        from_marginals(_shrunken, _all_shrunken),
+        from_marginals(
+            lambda marginals, target: shrunken_joint(marginals, target).frequencies,
+            lambda marginals, estimates, target, _found: shrunken_refits(marginals, estimates, target),
+        ),
         "the proportions between independence and the tables whose estimated error is least (Mallows).",
         lambda *_: "what the reports leave open, and what noise may hide, is as under independence",
         "shrinkage trades noise for a bias whose size is not known",

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ldpstats.arrays import FloatArray
-from ldpstats.consistency.marginals import places
 from ldpstats.domain import Domain
 from ldpstats.estimation import LinearPooling
 from ldpstats.estimation.simplex import nearest_proper
@@ -33,7 +32,7 @@ def redrawn_estimates(
 
 def _redrawn(table: Table, target: Domain, size: int, rng: np.random.Generator) -> FloatArray:
     kept = tuple(name for name in target.names if name in table.attributes)
-    sums = np.eye(target.size(kept))[places(table.attributes, table.shape, kept)]
+    sums = np.eye(target.size(kept))[table.domain.onto(kept)]
     if table.figures:
         cells = table.figures.shown
         moved: FloatArray = rng.multivariate_normal(cells.estimate, cells.covariance, size=size, method="eigh") @ sums

@@ -9,7 +9,8 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray
 from ldpstats.consistency.least_violation import StandardizedResiduals
-from ldpstats.consistency.marginals import Attributes, Marginal
+from ldpstats.consistency.marginals import Marginal
+from ldpstats.domain import Domain
 
 # the penalties of the method of multipliers, in units of one over the standard error of the most precise marginal:
 # where absolute values alone count, and else; and how far its steps go
@@ -22,9 +23,7 @@ _NEAR, _MOST_STEPS, _BETWEEN_LOOKS = 1e-6, 3000, 50
 _NORM, _TOTAL = 1e-7, 1e3
 
 
-def shortest_refits(
-    marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Attributes, shape: Sequence[int]
-) -> FloatArray:
+def shortest_refits(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain) -> FloatArray:
     """Return, for every row of the estimates, the table of least squares with the smallest norm: see `fitted_joint`.
 
     The norm counts for so little that it decides only what squares leave open; one problem of nonnegative least
@@ -32,7 +31,7 @@ def shortest_refits(
     """
     from scipy.optimize import nnls
 
-    data, cells = StandardizedResiduals.of(marginals, target, shape), math.prod(shape)
+    data, cells = StandardizedResiduals.of(marginals, target), target.size()
     rotation, triangle = np.linalg.qr(data.matrix.toarray())
     observed = data.scaled(estimates) @ rotation
     matrix = np.vstack([triangle, np.full(cells, _TOTAL), math.sqrt(_NORM) * np.eye(cells)])
@@ -45,8 +44,7 @@ def shortest_refits(
 def least_violating_refits(
     marginals: Sequence[Marginal],
     estimates: Sequence[FloatArray],
-    target: Attributes,
-    shape: Sequence[int],
+    target: Domain,
     share: float,
     start: FloatArray,
 ) -> FloatArray:
@@ -55,7 +53,7 @@ def least_violating_refits(
     By the alternating direction method of multipliers (Boyd et al. 2011), from one table for all: residuals r and
     nonnegative cells z are copies of what the table x gives, and all sets share one factorization.
     """
-    data = StandardizedResiduals.of(marginals, target, shape)
+    data = StandardizedResiduals.of(marginals, target)
     matrix, observed = data.matrix.toarray(), data.scaled(estimates)
     penalty, even = (_FLAT / data.unit, _EVEN) if share == 1 else (_CURVED / data.unit, 0.0)
     inverse = np.linalg.inv(matrix.T @ matrix + (1 + 2 * even / penalty) * np.eye(matrix.shape[1]))

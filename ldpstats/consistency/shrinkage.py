@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
-from ldpstats.consistency.marginals import Attributes, Marginal, overlapping, places
+from ldpstats.consistency.marginals import Attributes, Marginal, overlapping
+from ldpstats.domain import Domain
 from ldpstats.estimation.simplex import nearest_proper
 
 # a variance no estimate is taken to be below, in squared proportions
@@ -48,7 +49,7 @@ class ShrinkageFit:
     df: float
 
 
-def shrunken_joint(marginals: Iterable[Marginal], target: Attributes, shape: Sequence[int]) -> ShrinkageFit:
+def shrunken_joint(marginals: Iterable[Marginal], target: Domain) -> ShrinkageFit:
     """Find the table between independence and the data whose estimated error is least.
 
     Independence q is the product of the one-way margins, each pooled from all marginals by inverse variances and made
@@ -66,35 +67,31 @@ def shrunken_joint(marginals: Iterable[Marginal], target: Attributes, shape: Seq
     ----------
     marginals : iterable of Marginal
         Each is added up to the target first.
-    target : tuple of str
-    shape : tuple of int
-        The number of categories of each attribute of the target.
+    target : Domain
 
     Examples
     --------
     Two weakly associated attributes, seen through much noise and through little:
 
-    >>> seen = np.array([0.3, 0.2, 0.2, 0.3])
+    >>> seen, domain = np.array([0.3, 0.2, 0.2, 0.3]), Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> for variance in (0.01, 0.0001):
     ...     pair = Marginal(("sex", "car"), (2, 2), seen, variance * (np.eye(4) - 1 / 4), 1000)
-    ...     print(shrunken_joint([pair], ("sex", "car"), (2, 2)).frequencies.round(3))
+    ...     print(shrunken_joint([pair], domain).frequencies.round(3))
     [0.25 0.25 0.25 0.25]
     [0.299 0.201 0.201 0.299]
     """
-    found = overlapping(marginals, target, shape)
-    path = _RidgePaths.of(found, [one.estimate[None] for one in found], target, shape)
+    found = overlapping(marginals, target)
+    path = _RidgePaths.of(found, [one.estimate[None] for one in found], target)
     short = path.compressed()
-    multipliers, df = _least_risk(short, _one_way(target, shape))
+    multipliers, df = _least_risk(short, _one_way(target))
     table = short.tables(multipliers)
     return ShrinkageFit(table[0], float(path.discrepancies(table)[0]), float(df[0]))
 
 
-def shrunken_refits(
-    marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Attributes, shape: Sequence[int]
-) -> FloatArray:
+def shrunken_refits(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain) -> FloatArray:
     """Return, for every row of the estimates, the frequencies of `shrunken_joint`, with the same covariances."""
-    paths = _RidgePaths.of(marginals, estimates, target, shape).compressed()
-    rows, margins = np.arange(len(paths.observed)), _one_way(target, shape)
+    paths = _RidgePaths.of(marginals, estimates, target).compressed()
+    rows, margins = np.arange(len(paths.observed)), _one_way(target)
     together = max(1, _MOST_NUMBERS // max(1, paths.whitened.size))
     found = []
     for first in range(0, rows.size, together):
@@ -147,14 +144,12 @@ class _RidgePaths:
     observed: FloatArray
 
     @classmethod
-    def of(
-        cls, marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Attributes, shape: Sequence[int]
-    ) -> _RidgePaths:
+    def of(cls, marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain) -> _RidgePaths:
         """Begin at independence, and measure distances from all the marginals in standard errors."""
         roots = [_whitening(one) for one in marginals]
-        whitened = [root[:, places(target, shape, one.attributes)] for root, one in zip(roots, marginals, strict=True)]
+        whitened = [root[:, target.onto(one.attributes)] for root, one in zip(roots, marginals, strict=True)]
         observed = [rows @ root.T for root, rows in zip(roots, estimates, strict=True)]
-        start = independent(marginals, estimates, target)
+        start = independent(marginals, estimates, target.names)
         return cls(start, np.concatenate(whitened), np.concatenate(observed, axis=1))
 
     def compressed(self) -> _RidgePaths:
@@ -263,9 +258,9 @@ def _with_ridge(matrices: FloatArray, penalties: FloatArray) -> FloatArray:
     return ridged
 
 
-def _one_way(target: Attributes, shape: Sequence[int]) -> FloatArray:
+def _one_way(target: Domain) -> FloatArray:
     """Return what the one-way margins are sums of: a row for each category but the first of each attribute."""
-    rows = [np.eye(size)[1:, places(target, shape, (name,))] for name, size in zip(target, shape, strict=True)]
+    rows = [np.eye(target.size((name,)))[1:, target.onto((name,))] for name in target.names]
     return np.concatenate(rows)
 
 

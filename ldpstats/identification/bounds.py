@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, places_onto, significance
+from ldpstats.arrays import FloatArray, significance
 from ldpstats.columns import listed
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
@@ -76,7 +76,7 @@ class TargetCells:
         """Return the least and the largest proportions of some attributes within the categories of the given ones."""
         kept = domain.project((*given, *names))
         joint = np.zeros((kept.size(), self.cells.shape[1]))
-        np.add.at(joint, places_onto(domain.shape, [domain.names.index(name) for name in kept.names]), self.cells)
+        np.add.at(joint, domain.onto(kept.names), self.cells)
         parts = joint.reshape(domain.size(given), -1, joint.shape[1])
         limits = [(self.single.least(part, part.sum(0)), -self.single.least(-part, part.sum(0))) for part in parts]
         within: FloatArray = np.clip(np.concatenate(limits, axis=1), 0.0, 1.0)
@@ -393,8 +393,7 @@ def _identified(joint: Domain, measured: Measured) -> Identified:
 
 def _cells(joint: Domain, table: Domain) -> FloatArray:
     """Return the cells of a table as sums of those of a joint table."""
-    places = places_onto(joint.shape, [joint.names.index(name) for name in table.names])
-    cells: FloatArray = np.eye(table.size())[:, places]
+    cells: FloatArray = np.eye(table.size())[:, joint.onto(table.names)]
     return cells
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray, places_onto
+from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError, one_line
@@ -114,7 +114,7 @@ def pooled_measured(tables: Sequence[Table], target: Domain) -> Measured:
         for start, size, (_, _, of_cell) in zip(ends, sizes, telling, strict=False)
     ]
     estimates = [matrix @ linear_estimate(table)[0] for (_, matrix), table in zip(parts, about, strict=True)]
-    sums = [np.eye(kept.size())[:, _places(kept, target)] for _, kept, _ in telling]
+    sums = [np.eye(kept.size())[:, target.onto(kept.names)] for _, kept, _ in telling]
     covariance = stacked.covariance_of(parts, int(ends[-1]))
     return Measured(np.vstack(sums), np.concatenate(estimates), covariance, n, stacked.bound)
 
@@ -146,7 +146,7 @@ def _measured_apart(telling: Sequence[tuple[Table, Domain, IntArray]], target: D
     from scipy.linalg import block_diag
 
     found = [table.measured.onto(of_cell, kept.size()) for table, kept, of_cell in telling]
-    sums = [own.sums[:, _places(kept, target)] for own, (_, kept, _) in zip(found, telling, strict=True)]
+    sums = [own.sums[:, target.onto(kept.names)] for own, (_, kept, _) in zip(found, telling, strict=True)]
     shared = bool(overlapping([table for table, _, _ in telling]))
     spread = block_diag(*(own.covariance for own in found)) * (len(found) if shared else 1)
     bounds = [own.bound for own in found if own.bound]
@@ -163,12 +163,7 @@ def onto(tables: Sequence[Table], target: Domain) -> Iterator[tuple[Table, Domai
         )
     for table in map(as_reported, telling):
         kept = target.project([name for name in target.names if name in table.attributes])
-        yield table, kept, places_onto(table.shape, [table.attributes.index(name) for name in kept.names])
-
-
-def _places(kept: Domain, target: Domain) -> IntArray:
-    """Return the cell of a smaller table that every cell of a target belongs to."""
-    return places_onto(target.shape, [target.names.index(name) for name in kept.names])
+        yield table, kept, table.domain.onto(kept.names)
 
 
 def _asked(rows: CrossedRows, target: Domain) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, IntArray, places_onto
+from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.columns import listed
 from ldpstats.domain import Classes, Domain
@@ -312,7 +312,7 @@ class Table(Saveable):
         if names == self.attributes:
             return self
         kept = self.domain.project(names)
-        of_cell = places_onto(self.shape, [self.attributes.index(name) for name in names])
+        of_cell = self.domain.onto(names)
         figures = self.figures and self.figures.onto(of_cell, kept.size())
         return replace(
             self, domain=kept, blocks=tuple(block.reordered(names) for block in self.blocks), figures=figures
@@ -328,7 +328,7 @@ class Table(Saveable):
         kept = self.domain.project(attributes)
         if set(kept.names) == set(self.attributes):
             return self.reordered(kept.names)
-        return self._onto(kept, places_onto(self.shape, [self.attributes.index(name) for name in kept.names]))
+        return self._onto(kept, self.domain.onto(kept.names))
 
     def collapse(self, classes: Classes) -> Table:
         """Put categories together, such as empty or rare ones.

@@ -23,7 +23,7 @@ from ldpstats import (
 from ldpstats.blocks import Block
 from ldpstats.consistency.consistent import make_consistent
 from ldpstats.consistency.least_violation import fitted_joint
-from ldpstats.consistency.marginals import Marginal, places
+from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.reconstruction import reconstruct
 from ldpstats.consistency.refits import least_violating_refits, shortest_refits
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
@@ -161,31 +161,29 @@ def test_what_cannot_be_put_together_is_refused() -> None:
 )
 def test_refits_are_what_a_solver_finds_for_each(method: str, share: float, error: float) -> None:
     """Ten sets of estimates that contradict one another, and have negative cells."""
-    target, shape = ("a", "b", "c"), (2, 3, 2)
+    target = DOMAIN.project(tuple("abc"))
     rng = np.random.default_rng(4)
     marginals, estimates = [], []
     for names in (("a", "b"), ("b", "c"), ("a", "c"), ("a",)):
-        sides = tuple(shape[target.index(name)] for name in names)
+        sides = target.project(names).shape
         cells = math.prod(sides)
         covariance = (np.eye(cells) - 1 / cells) * rng.uniform(0.001, 0.003)
         truth = rng.dirichlet(np.ones(cells))
         marginals.append(Marginal(names, sides, truth, covariance, 1000))
         estimates.append(rng.multivariate_normal(truth, covariance, size=10, method="eigh"))
-    sums = [places(target, shape, one.attributes) for one in marginals]
+    sums = [target.onto(one.attributes) for one in marginals]
     exact = np.array(
         [
-            fitted_joint(
-                [replace(one, estimate=own) for one, own in zip(marginals, row, strict=True)], target, shape, method
-            )
+            fitted_joint([replace(one, estimate=own) for one, own in zip(marginals, row, strict=True)], target, method)
             for row in zip(*estimates, strict=True)
         ]
     )
     if share == 0:
-        found = shortest_refits(marginals, estimates, target, shape)
+        found = shortest_refits(marginals, estimates, target)
         assert np.abs(found - exact).max() < error
         return
-    start = fitted_joint(marginals, target, shape, method)
-    found = least_violating_refits(marginals, estimates, target, shape, share, start)
+    start = fitted_joint(marginals, target, method)
+    found = least_violating_refits(marginals, estimates, target, share, start)
     even = [proportionally_fitted(one, sums) for one in (found, exact)]
     assert np.abs(even[0] - even[1]).max() < error
 

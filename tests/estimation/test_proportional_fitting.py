@@ -10,12 +10,11 @@ import pytest
 from support.joint_tables import ABC, PAIRS, some_joint
 
 from ldpstats.consistency.channels_em import proportionally_fitted
-from ldpstats.consistency.marginals import places
 
 
 def test_the_proportionally_fitted_table_is_that_of_maximum_entropy() -> None:
     joint = some_joint(spread=0.3).ravel()
-    partitions = [places(ABC.names, ABC.shape, group) for group in PAIRS]
+    partitions = [ABC.onto(group) for group in PAIRS]
     found = proportionally_fitted(joint, partitions)
     sums = np.concatenate([np.eye(classes.max() + 1)[classes].T for classes in partitions])
     assert sums @ found == pytest.approx(sums @ joint, abs=1e-8)
@@ -23,7 +22,7 @@ def test_the_proportionally_fitted_table_is_that_of_maximum_entropy() -> None:
     problem: Any = cvxpy.Problem(cvxpy.Maximize(cvxpy.entr(cells).sum()), [sums @ cells == sums @ joint])
     problem.solve(solver=cvxpy.CLARABEL)
     assert found == pytest.approx(cells.value, abs=1e-5)
-    margins = [places(("a", "b"), (2, 3), (name,)) for name in "ab"]
+    margins = [ABC.project(("a", "b")).onto(name) for name in "ab"]
     table = some_joint()[:, :, 0] / some_joint()[:, :, 0].sum()
     assert proportionally_fitted(table.ravel(), margins) == pytest.approx(
         np.outer(table.sum(1), table.sum(0)).ravel(), abs=1e-12
