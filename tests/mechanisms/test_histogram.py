@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 
 import ldpstats as ldp
 from ldpstats.blocks import Block
-from ldpstats.conformance import CHECKS, ConformanceError, exact_channel
+from ldpstats.conformance import exact_channel
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, exp_below
 from ldpstats.mechanisms import SUE
@@ -124,38 +122,6 @@ def test_a_wider_window_never_lowers_the_variance(epsilon: float) -> None:
     assert np.all(np.diff(variances) > -1e-12 * variances[-1])
     assert variances[0] == pytest.approx(SUE(2, epsilon).variance([0.0, 1.0], n=1)[0], rel=1e-12)
     assert variance_of_a_rare_value(epsilon, 600) == pytest.approx(2 * variances[0], rel=1e-10)
-
-
-@dataclass(frozen=True, slots=True)
-class RoundedAgainstPrivacy(SHE):
-    """One weight in the upper half is a single step of the grid too small."""
-
-    @property
-    def _weights(self) -> tuple[int, ...]:
-        weights = list(SHE._weights.__get__(self))
-        weights[-1] -= 1
-        weights[0] += 1
-        return tuple(weights)
-
-    def __post_init__(self) -> None:
-        """Skip the check that would refuse it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShiftedWithoutClamping(SHE):
-    """The true entry is one higher than it would be, and leaves the window where that is at its end."""
-
-    def randomize(self, values: Any, draws: Any) -> Any:
-        entries = draws.pick(self._weights, (values.size, self.k))
-        entries[np.arange(values.size), values] += 1
-        return entries
-
-
-@pytest.mark.parametrize("broken", [RoundedAgainstPrivacy, ShiftedWithoutClamping])
-def test_a_leak_is_caught_by_enumeration(broken: type[SHE]) -> None:
-    check = next(check for check in CHECKS if check.__name__ == "privacy_is_exact")
-    with pytest.raises(ConformanceError):
-        check(broken)
 
 
 def test_reports_of_wide_windows_take_two_bytes_and_still_add_up() -> None:

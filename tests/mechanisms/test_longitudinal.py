@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import count, product
+from itertools import product
 from math import exp, log
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from support.planted_bugs import ForgetfulMemo
 
-from ldpstats.conformance import ConformanceError, check_named
+from ldpstats.conformance import ConformanceError
 from ldpstats.conformance.courses import Law
 from ldpstats.conformance.memory import (
     joint_law,
@@ -22,15 +21,13 @@ from ldpstats.conformance.memory import (
     values_that_return_find_their_answer,
 )
 from ldpstats.errors import LdpstatsError
-from ldpstats.mechanisms import GRR, OUE, SUE, Mechanism, Reports
+from ldpstats.mechanisms import GRR, OUE, SUE
 from ldpstats.mechanisms.dbitflip import DBitFlipPM
 from ldpstats.mechanisms.local_hashing import OLH
 from ldpstats.mechanisms.longitudinal import Longitudinal
-from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH, ResponseTwice
+from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
 from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo
-from ldpstats.noise import MultinomialNoise, SupportNoise, TruthOrFake
-from ldpstats.randomness import Draws
 
 Factory = Callable[[int, float], Any]
 
@@ -39,162 +36,6 @@ ALL = (*TWO_ROUNDS, DBitFlipPM)
 
 
 # What the suite must catch.
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedChannel(TruthOrFake):
-    """Subtracts the printed q* from proportions of reports: all frequencies are too large by the same."""
-
-    subtracted: float
-
-    def invert(self, proportions: Any) -> Any:
-        return (proportions - self.subtracted) / self.truth
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedEstimator(LGRR):
-    """L-GRR with p* and q* as printed, without the (k-2) q1 q2 of two different lies (their difference is right)."""
-
-    @property
-    def noise(self) -> MultinomialNoise:
-        p, q = _printed_chain(self)
-        return MultinomialNoise(PrintedChannel(float(p - q), (1 / self.k,) * self.k, float(q)))
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedLevel(LGRR):
-    """L-GRR with the level of one report as printed."""
-
-    def likelihood_ratio(self) -> Fraction:
-        p, q = _printed_chain(self)
-        return p / q
-
-
-def _printed_chain(mechanism: LGRR) -> tuple[Fraction, Fraction]:
-    """Return p1 p2 + q1 q2 and p1 q2 + q1 p2, with the rounds of the mechanism."""
-    grid, others = Fraction(1, 1 << 64), mechanism.k - 1
-    p1, p2 = mechanism.rounds.first * grid, mechanism.rounds.second * grid
-    q1, q2 = (1 - p1) / others, (1 - p2) / others
-    return p1 * p2 + q1 * q2, p1 * q2 + q1 * p2
-
-
-class VarianceOfRareValues(SupportNoise):
-    """The covariance is right for a value that nobody has."""
-
-    def covariance(self, frequencies: Any) -> Any:
-        return super().covariance(np.zeros_like(frequencies))
-
-
-@dataclass(frozen=True, slots=True)
-class RareVariance(LSUE):
-    """L-SUE with a variance formula that is right only at frequency 0."""
-
-    @property
-    def noise(self) -> SupportNoise:
-        honest = LSUE.noise.__get__(self)
-        return VarianceOfRareValues(honest.cells, honest.p, honest.q, honest.r1, honest.r2)
-
-
-@dataclass(frozen=True, slots=True)
-class SetBitsInClear(LUE):
-    """RAPPOR whose instantaneous round adds bits but never takes one away."""
-
-    def report(self, permanent: NDArray[Any], draws: Draws) -> NDArray[np.uint8]:
-        return permanent | draws.bits(self.rounds.pretend, len(permanent), self.k)
-
-
-@dataclass(frozen=True, slots=True)
-class RedrawsInTheReport(LSUE):
-    """A single report is not made of a permanent answer: the permanent round is drawn with half of the flips."""
-
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
-        return draws.bits(self.permanent.bit_numerators[1] // 2, values.size, self.k)
-
-
-_ticks = count()
-
-
-@dataclass(frozen=True, slots=True)
-class FindsNothingAgain(LGRR):
-    """The memo never finds a permanent answer, and so draws it again for every report."""
-
-    def classes(self, permanent: NDArray[Any], values: NDArray[np.int64]) -> NDArray[np.int64]:
-        del permanent
-        return (values + next(_ticks)) % (self.k + 1)
-
-
-@dataclass(frozen=True, slots=True)
-class NewFunctionForEveryValue(LBLH):
-    """A respondent draws another hash function for another value."""
-
-    def remember_another(self, earlier: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
-        del earlier
-        return self.remember(values, draws)
-
-
-@dataclass(frozen=True, slots=True)
-class NewBitsForEveryValue(DBitFlipPM):
-    """A respondent answers for other values when her own changes."""
-
-    def remember_another(self, earlier: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
-        del earlier
-        return self.remember(values, draws)
-
-
-@dataclass(frozen=True, slots=True)
-class OneAnswerForAll(LGRR):
-    """All values share the permanent answer of the first."""
-
-    def classes(self, permanent: NDArray[Any], values: NDArray[np.int64]) -> NDArray[np.int64]:
-        del permanent
-        return np.zeros_like(values)
-
-
-@dataclass(frozen=True, slots=True)
-class PromisesOneReportOnly(LGRR):
-    """The lifetime ratio is that of one report."""
-
-    def lifetime_ratio(self) -> Fraction:
-        return self.likelihood_ratio()
-
-
-@dataclass(frozen=True, slots=True)
-class TimidSecondRound(LGRR):
-    """The second round adds more noise than the first level asks for."""
-
-    @property
-    def rounds(self) -> ResponseTwice:
-        honest = LGRR.rounds.__get__(self)
-        return replace(honest, second=honest.second * 99 // 100)
-
-
-PLANTED: dict[type[Mechanism], str] = {
-    PrintedEstimator: "estimates_are_unbiased",
-    PrintedLevel: "privacy_is_exact",
-    RareVariance: "noise_model_is_exact",
-    SetBitsInClear: "privacy_is_exact",
-    RedrawsInTheReport: "permanent_answers_are_exact",
-    FindsNothingAgain: "reports_of_one_memo_share_their_permanent_answer",
-    NewFunctionForEveryValue: "values_of_one_class_share_a_permanent_answer_rightly",
-    NewBitsForEveryValue: "values_of_one_class_share_a_permanent_answer_rightly",
-    OneAnswerForAll: "values_of_one_class_share_a_permanent_answer_rightly",
-    PromisesOneReportOnly: "permanent_answers_are_exact",
-    TimidSecondRound: "first_reports_keep_their_level",
-}
-
-
-@pytest.mark.parametrize("broken", PLANTED, ids=lambda kind: kind.__name__)
-def test_the_checks_catch_planted_mistakes(broken: type[Mechanism]) -> None:
-    with pytest.raises(ConformanceError):
-        check_named(PLANTED[broken])(broken)
-
-
-class ForgetfulMemo(Memo):
-    """Permanent answers are drawn again on every call."""
-
-    def reports(self, users: Any, values: Any, rng: Any = None) -> Reports:
-        Memo.__init__(self, self.mechanism)
-        return super().reports(users, values, rng)
 
 
 @pytest.mark.parametrize("make", [LGRR, LSUE, LBLH, DBitFlipPM])

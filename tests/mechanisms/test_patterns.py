@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import binom, chi2_contingency
 
 import ldpstats as ldp
-from ldpstats.conformance import FINEST_CHECKS, ConformanceError, checks_of
+from ldpstats.conformance import FINEST_CHECKS, checks_of
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import mixture_em
 from ldpstats.inference.engine.block_evidence import BlockEvidence
@@ -151,56 +151,6 @@ class TestMechanisms:
             _ = OUE(4, 1.0).finest.count(np.array([[16]], dtype=np.uint8)) + OUE(4, 1.0).count(
                 np.array([[16]], dtype=np.uint8)
             )
-
-
-class WrongOrder(PatternChannel):
-    """Sets are numbered in the other order than they are listed in."""
-
-    def numbers(self, reports: Any) -> Any:
-        return PatternChannel.numbers(self, reports[:, ::-1])
-
-
-class GainsOfOthers(PatternChannel):
-    """The score takes all sets for equally telling."""
-
-    @property
-    def _gains(self) -> Any:  # type: ignore[override]
-        return self.members / self.outputs
-
-
-class DrawsWithoutNoise(PatternChannel):
-    """Respondents always support their own value."""
-
-    def simulate(self, true_counts: Any, rng: np.random.Generator) -> Any:
-        certain = SupportNoise.independent(self.cells, 1.0, self.support.q)
-        return PatternChannel(certain).simulate(true_counts, rng)
-
-
-@pytest.mark.parametrize(
-    ("channel", "caught"),
-    [
-        (WrongOrder, "estimates_are_unbiased"),
-        (GainsOfOthers, "score_and_information_are_exact"),
-        (DrawsWithoutNoise, "aggregate_simulation_has_the_law_of_the_reports"),
-    ],
-)
-def test_certification_catches_mistakes_in_the_finest_tally(channel: type[PatternChannel], caught: str) -> None:
-    class Mistaken(Patterns):
-        @property
-        def _channel(self) -> PatternChannel:
-            by_value = self.sender.noise
-            assert isinstance(by_value, SupportNoise)
-            return channel(by_value)
-
-    class Asked(OUE):
-        @property
-        def finest(self) -> Mechanism:
-            return Mistaken(self)
-
-    named = {check.__name__.removesuffix("_in_the_finest_tally"): check for check in FINEST_CHECKS}
-    with pytest.raises(ConformanceError):
-        named[caught](Asked)
-    assert named[caught](OUE) is None
 
 
 class TestTables:

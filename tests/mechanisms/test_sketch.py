@@ -9,20 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.linalg import hadamard
-from support.shared import RightOnlyAtZero, certifications
+from support.shared import certifications
 
 from ldpstats.arrays import FloatArray
-from ldpstats.conformance import ConformanceError, check_named, exact_channel
+from ldpstats.conformance import exact_channel
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
-from ldpstats.estimation import Estimate
-from ldpstats.mechanisms import SUE, Mechanism, Reports
+from ldpstats.mechanisms import SUE, Mechanism
 from ldpstats.mechanisms.codes import Codes
 from ldpstats.mechanisms.sketch import CMS, HCMS
 from ldpstats.noise import Tally
-from ldpstats.noise.revealed import RevealedBits
-from ldpstats.randomness import Draws
 
 VARIANTS = {
     "CMS of three columns": lambda k, epsilon: CMS(k, epsilon, hashes=k, width=3, seed=3),
@@ -218,51 +214,3 @@ def test_a_server_with_another_width_refuses_the_reports() -> None:
         server.estimate(client.count(reports))
     with pytest.raises(ReportError):
         _ = client.count(reports) + server.simulate([1, 1, 1, 1], rng=1)
-
-
-@dataclass(frozen=True, slots=True)
-class ClientOfAnotherWidth(CMS):
-    """The client hashes to one column less than the server thinks."""
-
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
-        fewer = GivenCMS(
-            self.k,
-            self.epsilon,
-            self.hashes,
-            self.width,
-            maps=tuple(map(tuple, (self.functions.single % (self.width - 1)).tolist())),
-        )
-        return CMS.randomize(fewer, values, draws)
-
-
-@dataclass(frozen=True, slots=True)
-class DeployedAsUnbiased(CMS):
-    """The deployed estimator passes for one that is unbiased given the functions."""
-
-    def estimate(self, reports_or_counts: Any, _method: str = "unbiased") -> Any:
-        tally = self.count(reports_or_counts) if isinstance(reports_or_counts, Reports) else reports_or_counts
-        estimate = CMS.estimate(self, tally)
-        return Estimate(self.deployed_estimate(tally), estimate.covariance, estimate.n)
-
-
-@dataclass(frozen=True, slots=True)
-class VarianceAtZero(CMS):
-    """A variance formula that is right only where the frequency is zero."""
-
-    @property
-    def noise(self) -> RevealedBits:
-        honest = CMS.noise.__get__(self)
-        return RightOnlyAtZero(honest.encoding, honest.keep, honest.flip, honest.cohorts)
-
-
-PLANTED = {
-    ClientOfAnotherWidth: "noise_model_is_exact",
-    DeployedAsUnbiased: "estimates_are_unbiased",
-    VarianceAtZero: "noise_model_is_exact",
-}
-
-
-@pytest.mark.parametrize("broken", PLANTED, ids=lambda kind: kind.__name__)
-def test_the_suite_catches_planted_bugs(broken: type[Mechanism]) -> None:
-    with pytest.raises(ConformanceError):
-        check_named(PLANTED[broken])(broken)

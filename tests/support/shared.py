@@ -1,56 +1,15 @@
-"""What several test files share: planted mistakes, scripted bytes, and comparisons."""
+"""What several test files share: parameters, scripted bytes, and comparisons."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
 from ldpstats.conformance import checks_of
-from ldpstats.mechanisms import GRR, OUE, SS
-from ldpstats.noise import RevealedBits
-from ldpstats.randomness import Draws
-
-
-@dataclass(frozen=True, slots=True)
-class LastBitInClear(OUE):
-    """The last bit of the vector is never randomized."""
-
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
-        bits = np.unpackbits(OUE.randomize(self, values, draws), axis=1, count=self.k)
-        bits[:, -1] = values == self.k - 1
-        return np.packbits(bits, axis=1)
-
-
-@dataclass(frozen=True, slots=True)
-class RoundedAgainstPrivacy(GRR):
-    """The truth's probability is rounded up, so the channel spends more than its level."""
-
-    @property
-    def truth(self) -> int:
-        return GRR.truth.__get__(self) + 1
-
-
-@dataclass(frozen=True, slots=True)
-class TruthComesLast(SS):
-    """The order of the values in the report gives the truth away."""
-
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
-        subset = SS.randomize(self, values, draws)
-        held = subset == values[:, None]
-        return np.take_along_axis(subset, np.argsort(held, axis=1, kind="stable"), axis=1)
-
-
-class RightOnlyAtZero(RevealedBits):
-    """The covariance takes every bit for one that is not set: right for a value that nobody holds."""
-
-    def covariance(self, frequencies: FloatArray) -> FloatArray:
-        return RevealedBits.covariance(self, np.zeros_like(frequencies))
 
 
 def certifications(makers: Mapping[str, Any], checks: Callable[[Any], Iterable[Any]] = checks_of) -> list[Any]:
