@@ -18,6 +18,8 @@ IntArray: TypeAlias = NDArray[np.integer[Any]]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 
+_ROUNDING = 1e-6
+
 LARGEST_WHOLE = (1 << 63) - 1
 """The largest whole number that an array of 64 bits holds."""
 
@@ -92,6 +94,28 @@ def at_least(value: object, least: int, what: str, most: int = LARGEST_WHOLE) ->
     if value > most:
         raise LdpstatsError(f"{what} = {shortened(value)}", f"a whole number from {least} to {most}")
     return int(value)
+
+
+def refuse_no_covariance(covariance: NDArray[Any], cells: int, what: str) -> None:
+    """Refuse what cannot be the covariance of so many estimates: another shape, not symmetric, or not a number.
+
+    Parameters
+    ----------
+    covariance : array, shape (..., cells, cells)
+        Variances may be infinite, those of a single report are, and unbiased estimates of them negative.
+    cells : int
+    what : str
+        What it is the covariance of.
+    """
+    proper = np.shape(covariance)[-2:] == (cells, cells) and not np.isnan(covariance).any()
+    if proper:
+        largest = np.abs(np.where(np.isfinite(covariance), covariance, 0)).max(initial=0.0)
+        proper = np.allclose(covariance, np.swapaxes(covariance, -1, -2), rtol=_ROUNDING, atol=_ROUNDING * largest)
+    if not proper:
+        raise LdpstatsError(
+            f"the covariance of {what}, of shape {np.shape(covariance)}",
+            f"a symmetric matrix of {cells} rows of numbers",
+        )
 
 
 def whole_cells(value: object, what: str = "a table") -> int:

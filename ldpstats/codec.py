@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from math import prod
-from typing import Any, get_origin
+from typing import Any, TypeVar, get_origin
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,7 @@ _WRITTEN_OUT = 64
 """Arrays of more numbers are written as the bytes of all of them, in base64."""
 _MOST_AXES = 32
 _DTYPES = frozenset(["|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8)), "<f4", "<f8"])
+C = TypeVar("C")
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 
 
@@ -51,6 +52,14 @@ def decoded(plain: Any) -> Any:
     (GRR(k=3, epsilon=1.0), inf)
     """
     return _Decoder().value(plain)
+
+
+def decoded_as(cls: type[C], plain: Any) -> C:
+    """Return the value that `encoded` wrote, which must be an object of exactly this class."""
+    found = decoded(plain)
+    if type(found) is not cls:
+        raise LdpstatsError(f"an object of the class {type(found).__name__}", f"one of the class {cls.__name__}")
+    return found
 
 
 class _Encoder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import fields, is_dataclass
+from inspect import signature
 from typing import Any, TypeVar, get_type_hints
 
 from ldpstats.errors import LdpstatsError, shortened
@@ -15,11 +16,14 @@ _HOMES = {
     "consistency.consistent": ["LimitsOfTheFit"],
     "consistency.junction_tree": ["Beliefs", "JunctionTree"],
     "consistency.lopub": ["LoPubModel"],
+    "consistency.marginals": ["Marginal"],
+    "consistency.profile_likelihood": ["ProfileLikelihood"],
+    "consistency.profile_limits": ["ProfileLimits"],
     "domain": ["Domain"],
     "estimation.channel_fit": ["ChannelFit"],
     "estimation.component_tests": ["ComponentTest"],
+    "estimation.em": ["Fitted"],
     "estimation.estimate": ["Estimate", "TallySpread"],
-    "estimation.likelihood": ["Fitted"],
     "estimation.measured": ["Measured"],
     "estimation.methods": ["ProcessedEstimate"],
     "estimation.postprocessing": ["NoiseVariance"],
@@ -72,9 +76,11 @@ _HOMES = {
     "protocols.rrba.stopping": ["Convergence"],
     "questions": ["Question"],
     "tables.figures": ["Figures", "FromReports"],
+    "tables.pooled": ["JointReports"],
     "tables.provenance": ["Collected", "Consistent", "Reconstructed", "Summed"],
     "tables.rows": ["CrossedRows"],
     "tables.table": ["Table"],
+    "tables.table_set": ["TableSet"],
     "views.certificate": ["ViewsCertificate"],
 }
 _MODULES = {name: f"ldpstats.{module}" for module, names in _HOMES.items() for name in names}
@@ -148,10 +154,15 @@ def is_registered(cls: type) -> bool:
 
 
 def kept_fields(cls: type) -> dict[str, Any]:
-    """Return the fields that a file keeps of an object, each with its type; those behind an underscore are caches."""
+    """Return what a file keeps of an object, each with its type: what it is made of again.
+
+    Of a dataclass these are the fields; those behind an underscore are caches.
+    """
     if cls not in _KEPT:
-        hints = get_type_hints(cls, localns=_Registered())
-        names = [one.name for one in fields(cls) if one.init and not one.name.startswith("_")]
+        plain = is_dataclass(cls)
+        hints = get_type_hints(cls if plain else vars(cls)["__init__"], localns=_Registered())
+        given = [one.name for one in fields(cls) if one.init] if plain else [*signature(cls).parameters]
+        names = [name for name in given if not name.startswith("_")]
         _KEPT[cls] = {name: hints[name] for name in names}
     return _KEPT[cls]
 

@@ -6,10 +6,11 @@ import os
 import secrets
 import stat
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from ldpstats.codec import decoded, encoded
+from ldpstats.codec import decoded_as, encoded
 from ldpstats.envelope import kind_of, opened, sealed
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.registered import class_named, is_named
@@ -65,14 +66,7 @@ def read_object(text: str, name: str) -> Any:
     name : str
         The class.
     """
-
-    def read(body: Any) -> object:
-        found = decoded(body)
-        if type(found).__name__ != name:
-            raise LdpstatsError(f"a {type(found).__name__} in it", f"a {name}")
-        return found
-
-    return opened(text, name, _VERSION, read)
+    return opened(text, name, _VERSION, partial(decoded_as, class_named(name)))
 
 
 def write(path: str | Path, text: str) -> None:

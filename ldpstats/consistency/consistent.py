@@ -158,16 +158,12 @@ def _refuse_unusable(tables: object) -> None:
             "TableSet(domain, tables, privacy) makes a set of the others; reconstruct() may fill in what is missing.",
         )
     for table in tables:
-        if table.figures and not _has_covariance(table.figures.shown):
+        if table.figures and not np.all(np.isfinite(table.figures.shown.covariance)):
             raise LdpstatsError(
                 f"a derived table of {' and '.join(table.attributes)} without a finite covariance of its cells",
                 "derived tables that bring their covariance along",
                 "Its inverse variances are what the tables are weighed by.",
             )
-
-
-def _has_covariance(derived: Estimate) -> bool:
-    return np.shape(derived.covariance) == derived.estimate.shape * 2 and bool(np.all(np.isfinite(derived.covariance)))
 
 
 def _nearest(marginals: Sequence[Marginal], shared: Sequence[SharedQuantities], gamma: float) -> list[FloatArray]:

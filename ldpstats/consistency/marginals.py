@@ -50,6 +50,13 @@ class Marginal:
     table: Table | None = None
     expected: FloatArray | None = None
 
+    def __post_init__(self) -> None:
+        cells = math.prod(self.shape)
+        if len(self.shape) != len(self.attributes) or self.estimate.shape != (cells,):
+            raise LdpstatsError(
+                f"an estimate of shape {self.estimate.shape} of a marginal of shape {self.shape}", f"{cells} cells"
+            )
+
     @classmethod
     def of(cls, table: Table) -> Marginal:
         """Read a table's linear, unbiased estimate: that of the reports, whatever was made of it since.

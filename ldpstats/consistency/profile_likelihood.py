@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.arrays import BoolArray, FloatArray, refuse_no_covariance
 from ldpstats.consistency.dual_newton import LogLinearPoint, with_entropy
 from ldpstats.consistency.log_linear_terms import CellTermCovariance, LogLinearTerms, cells_from_means
-from ldpstats.consistency.marginals import Attributes, Marginal
-from ldpstats.consistency.maximum_entropy import MaximumEntropy
+from ldpstats.consistency.marginals import Attributes, Marginal, refuse_untold
+from ldpstats.consistency.maximum_entropy import MaximumEntropy, fit_maximum_entropy
 from ldpstats.noise import solve_or_shortest
 
 FAR = 5
@@ -87,15 +87,20 @@ class ProfileLikelihood:
 
     Parameters
     ----------
-    model : MaximumEntropy
     marginals : tuple of Marginal
+        What the model is fitted to.
     attributes : tuple of str
+        What the cells are about.
     """
 
-    model: MaximumEntropy
     marginals: tuple[Marginal, ...]
     attributes: Attributes
     _limits: dict[tuple[bytes, float], tuple[float, float]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        for one in self.marginals:
+            refuse_no_covariance(one.covariance, one.estimate.size, "a marginal")
+        refuse_untold(self.attributes, [one.attributes for one in self.marginals])
 
     def interval(self, members: BoolArray, z: float) -> tuple[float, float]:
         """Return the interval of a sum of cells."""
@@ -111,6 +116,11 @@ class ProfileLikelihood:
         """Return the standard errors of sums of cells, in `covariance`."""
         errors: FloatArray = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", members, self.covariance, members), 0))
         return errors
+
+    @cached_property
+    def model(self) -> MaximumEntropy:
+        """The model of maximum entropy that is fitted to the marginals."""
+        return fit_maximum_entropy(self.marginals)
 
     @property
     def terms(self) -> LogLinearTerms:

@@ -11,7 +11,6 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.consistency.marginals import Attributes, Marginal
-from ldpstats.consistency.maximum_entropy import MaximumEntropy
 from ldpstats.consistency.profile_likelihood import FAR, ProfileLikelihood, far_from_the_ends
 
 _USUAL = 0.05
@@ -43,10 +42,9 @@ class ProfileLimits:
 
     Examples
     --------
-    >>> from ldpstats.consistency.maximum_entropy import fit_maximum_entropy
     >>> noise = (np.eye(4) - 1 / 4) / 10000
     >>> ab = Marginal(("a", "b"), (2, 2), np.array([0.5, -0.01, 0.2, 0.31]), noise, 10000)
-    >>> found = ProfileLimits.of(fit_maximum_entropy([ab]), [ab], ("a", "b"))
+    >>> found = ProfileLimits.of([ab], ("a", "b"))
     >>> found.limits(0.05).round(3)
     array([[0.48 , 0.514],
            [0.   , 0.01 ],
@@ -59,10 +57,11 @@ class ProfileLimits:
     size: int
 
     @classmethod
-    def of(cls, model: MaximumEntropy, marginals: Sequence[Marginal], attributes: Attributes) -> ProfileLimits:
-        """Return those of the cells of a table of some attributes of a model that was fitted to marginals."""
-        cells = math.prod(model.terms.tree.shape(attributes))
-        return cls(ProfileLikelihood(model, tuple(marginals), attributes), np.arange(cells), cells)
+    def of(cls, marginals: Sequence[Marginal], attributes: Attributes) -> ProfileLimits:
+        """Return those of the cells of a table of some attributes of the model that is fitted to marginals."""
+        sizes = {name: side for one in marginals for name, side in zip(one.attributes, one.shape, strict=True)}
+        cells = math.prod(sizes[name] for name in attributes)
+        return cls(ProfileLikelihood(tuple(marginals), attributes), np.arange(cells), cells)
 
     @property
     def kind(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from ldpstats.arrays import at_least
 from ldpstats.consistency.marginals import as_collected
@@ -20,7 +19,7 @@ from ldpstats.limits import LARGEST_JOINT
 from ldpstats.parts import Parts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator
-from ldpstats.tables import Figures, Reconstructed, Table, TableSet, Wider, pooled_blocks, pooled_measured
+from ldpstats.tables import Figures, JointReports, Reconstructed, Table, TableSet, pooled_blocks, pooled_measured
 from ldpstats.tables.shared import reports_once
 
 _POOLED = "The reports identify every cell: the pooled view of the set shows them without an assumption."
@@ -125,7 +124,7 @@ def _made(
         privacy,
         method=f"reconstructed ({provenance.method})",
         provenance=provenance,
-        figures=Figures(cells, measured, Wider(joint, partial(pooled_measured, near, joint))),
+        figures=Figures(cells, measured, JointReports.of(near, joint)),
         parts=Parts.either(table.parts for table in behind),
         sources=tuple(behind),
     )

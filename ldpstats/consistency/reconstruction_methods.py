@@ -21,7 +21,7 @@ from ldpstats.blocks import Block
 from ldpstats.consistency.channels_em import joint_blocks, most_likely_even
 from ldpstats.consistency.least_violation import fitted_joint
 from ldpstats.consistency.marginals import Attributes, Marginal, within
-from ldpstats.consistency.maximum_entropy import fit_maximum_entropy, weighed_together
+from ldpstats.consistency.maximum_entropy import weighed_together
 from ldpstats.consistency.profile_limits import ProfileLimits
 from ldpstats.consistency.redrawn import redrawn_estimates
 from ldpstats.consistency.refits import least_violating_refits, shortest_refits
@@ -152,8 +152,8 @@ def maximum_entropy(tables: Sequence[Table], target: Domain) -> Reconstruction:
     """Fit the graphical model."""
     chosen = relevant_marginals([Marginal.of(table) for table in tables], target.names)
     marginals = weighed_together(chosen.marginals)
-    model = fit_maximum_entropy(marginals)
-    limits = ProfileLimits.of(model, marginals, target.names)
+    limits = ProfileLimits.of(marginals, target.names)
+    model = limits.profile.model
     note = "" if model.converged else " The fit did not converge."
     note += f" Its covariance is an upper bound: {model.known.bound}." if model.known.bound else ""
     return Reconstruction(

@@ -10,7 +10,15 @@ from typing import Protocol, Self
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import BoolArray, FloatArray, IntArray, significance
+from ldpstats.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    at_least,
+    integers_below,
+    refuse_no_covariance,
+    significance,
+)
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.rare import OwnReports
 from ldpstats.noise import NoiseModel, Tally
@@ -54,6 +62,19 @@ class TallySpread:
     frequencies: FloatArray
     n: int
     order: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        at_least(self.n, 1, "the reports behind an estimate")
+        if self.order is not None:
+            integers_below(self.order, self.noise.cells, "the order of cells")
+        if self.frequencies.shape[-1:] != (self.noise.cells,):
+            raise LdpstatsError(f"frequencies of shape {self.frequencies.shape}", f"{self.noise.cells} of them")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the estimate."""
+        cells = self.noise.cells if self.order is None else self.order.size
+        return (*self.frequencies.shape[:-1], cells)
 
     @cached_property
     def variances(self) -> FloatArray:
@@ -120,6 +141,20 @@ class Estimate(Saveable):
     bounds: FloatArray | None = None
     own: OwnReports | None = None
     limits: Limits | None = None
+
+    def __post_init__(self) -> None:
+        at_least(self.simulated, 0, "simulated", most=at_least(self.n, 0, "the reports behind an estimate"))
+        cells = self.estimate.shape[-1] if self.estimate.ndim else 0
+        if isinstance(self.spread, TallySpread):
+            proper = self.spread.shape == self.estimate.shape
+        else:
+            refuse_no_covariance(self.spread, cells, "an estimate")
+            proper = self.spread.shape[:-1] == self.estimate.shape
+        proper = proper and (self.bounds is None or self.bounds.shape == (2, cells))
+        if not proper or (self.own is not None and self.own.gain.shape[-1] != cells):
+            raise LdpstatsError(
+                f"an estimate of shape {self.estimate.shape} with figures of another shape", "figures of every cell"
+            )
 
     @property
     def covariance(self) -> FloatArray:

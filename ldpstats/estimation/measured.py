@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
-from ldpstats.errors import NotIdentifiedError
+from ldpstats.arrays import FloatArray, IntArray, at_least, refuse_no_covariance
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.block_stack import BlockLike
 from ldpstats.estimation.estimate import Estimate, invert, refuse_empty, summed
 from ldpstats.saving import Saveable
@@ -57,6 +57,15 @@ class Measured(Saveable):
     covariance: FloatArray
     n: int
     bound: str = ""
+
+    def __post_init__(self) -> None:
+        at_least(self.n, 0, "the reports behind what was measured")
+        sums = np.shape(self.estimate)
+        if np.ndim(self.sums) != 2 or len(sums) != 1 or np.shape(self.sums)[:1] != sums:
+            raise LdpstatsError(
+                f"{sums} estimates of sums of shape {np.shape(self.sums)}", "a row of multiples of cells for each sum"
+            )
+        refuse_no_covariance(np.asarray(self.covariance), *sums, "what was measured")
 
     @classmethod
     def of_cells(cls, estimate: FloatArray, covariance: FloatArray, n: int, bound: str = "") -> Measured:

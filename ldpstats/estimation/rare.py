@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpstats.arrays import BoolArray, FloatArray, IntArray
+from ldpstats.errors import LdpstatsError
 from ldpstats.noise.weighted import NODES, share_below
 
 FEW = 20
@@ -43,6 +44,12 @@ class OwnReports:
     offset: FloatArray
     counts: FloatArray
     weights: FloatArray
+
+    def __post_init__(self) -> None:
+        blocks, cells = self.gain.shape if self.gain.ndim == 2 else (0, 0)
+        by_cell, by_block = {self.gain.shape, self.offset.shape, self.counts.shape}, {self.n.shape, self.weights.shape}
+        if by_cell != {(blocks, cells)} or by_block != {(blocks, 1)} or not blocks:
+            raise LdpstatsError(f"counts of shape {self.counts.shape} in {self.n.size} blocks", "a row for every block")
 
     @property
     def few(self) -> BoolArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,7 +108,7 @@ class AssociationBounds(Saveable):
         return iter((self.low, self.high, self.words))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Bounds(Saveable):
     """The proportions that reports leave possible, in every cell of a table that they need not identify.
 
@@ -137,6 +138,10 @@ class Bounds(Saveable):
         What the respondents were promised.
     simulated : int
         How many of the reports came from a simulation.
+    joint : Domain, optional
+        What was measured is about: the attributes of the table, and those that join them.
+    measured : Measured, optional
+        What the bounds follow from, for quotients and Cramér's V.
     """
 
     domain: Domain
@@ -153,7 +158,25 @@ class Bounds(Saveable):
     bound: str = ""
     privacy: PrivacyStatement | None = None
     simulated: int = 0
-    _possible: tuple[TargetCells, ...] = field(default=(), repr=False)
+    joint: Domain | None = field(default=None, repr=False)
+    measured: Measured | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        significance(self.alpha)
+        limits = (self.lower, self.upper, self.point_lower, self.point_upper)
+        if any(one.shape != self.domain.shape for one in limits):
+            raise LdpstatsError(
+                f"limits of shapes {[one.shape for one in limits]}", f"four limits of each cell, {self.domain.shape}"
+            )
+
+    @cached_property
+    def _possible(self) -> tuple[TargetCells, ...]:
+        """The tables that are possible with confidence, and those with the most likely contrasts."""
+        if self.why_not or self.joint is None or self.measured is None:
+            return ()
+        identified = _identified(self.joint, self.measured)
+        cells, nearest = _cells(self.joint, self.domain), nearest_table(identified)
+        return _possible(identified, nearest, cells, self.alpha, self.simultaneous)
 
     @property
     def words(self) -> str:
@@ -354,15 +377,12 @@ def bounds_of(
     possible: tuple[TargetCells, ...] = ()
     limits = np.full((4, table.size()), np.nan)
     if not why_not:
-        cells = _cells(joint, table)
-        within, known = confidence_set(identified, alpha), same_sums(identified, nearest.table)
-        single = within if simultaneous else Pointwise(identified, alpha, nearest.distance)
-        possible = (TargetCells(within, single, cells), TargetCells(known, known, cells))
+        possible = _possible(identified, nearest, _cells(joint, table), alpha, simultaneous)
         inner = possible[1].limits()
         outer = possible[0].limits(inner)
         limits = np.vstack([np.minimum(outer[0], inner[0]), np.maximum(outer[1], inner[1]), inner])
     lower, upper, point_lower, point_upper = limits.reshape(4, *table.shape)
-    return Bounds(
+    made = Bounds(
         table,
         lower,
         upper,
@@ -377,15 +397,27 @@ def bounds_of(
         bound=measured.bound,
         privacy=privacy,
         simulated=simulated,
-        _possible=possible,
+        joint=joint,
+        measured=measured,
     )
+    vars(made)["_possible"] = possible  # found already
+    return made
+
+
+def _possible(
+    identified: Identified, nearest: NearestTable, cells: FloatArray, alpha: float, simultaneous: bool
+) -> tuple[TargetCells, ...]:
+    """Return the cells in the tables that are possible with confidence, and in those with the most likely contrasts."""
+    within, known = confidence_set(identified, alpha), same_sums(identified, nearest.table)
+    single = within if simultaneous else Pointwise(identified, alpha, nearest.distance)
+    return TargetCells(within, single, cells), TargetCells(known, known, cells)
 
 
 def _identified(joint: Domain, measured: Measured) -> Identified:
     """Return what is identified, after a check that it is about the joint table."""
-    if np.ndim(measured.sums) != 2 or np.shape(measured.sums)[1] != joint.size():
+    if measured.sums.shape[1] != joint.size():
         raise LdpstatsError(
-            f"sums of shape {np.shape(measured.sums)} about a joint table of {joint.size()} cells",
+            f"sums of shape {measured.sums.shape} about a joint table of {joint.size()} cells",
             "a column for every cell of the joint table",
         )
     return Identified.of(measured)

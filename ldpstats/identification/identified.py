@@ -93,11 +93,6 @@ def _checked(measured: Measured) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return sums that differ by one at most between cells, with their estimates and covariance."""
     sums, estimate = real_array(measured.sums, "sums"), real_array(measured.estimate, "estimates")
     covariance = real_array(measured.covariance, "a covariance")
-    if sums.ndim != 2 or estimate.shape != (len(sums),) or covariance.shape != (len(sums), len(sums)):
-        raise LdpstatsError(
-            f"sums of shape {sums.shape} with estimates of shape {estimate.shape} and covariance {covariance.shape}",
-            "a row of sums, an estimate, and a row and a column of the covariance for each",
-        )
     refuse_too_large(sums.shape, "a matrix of sums")
     if measured.n < 1:
         raise NotIdentifiedError("sums without reports", "at least one report")

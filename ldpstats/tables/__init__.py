@@ -1,7 +1,7 @@
 """Tables: views of privatized reports that know where they come from, and sets of them."""
 
-from ldpstats.tables.figures import Figures, Wider
-from ldpstats.tables.pooled import pooled_blocks, pooled_measured
+from ldpstats.tables.figures import Figures
+from ldpstats.tables.pooled import JointReports, pooled_blocks, pooled_measured
 from ldpstats.tables.provenance import Collected, Consistent, Provenance, Reconstructed, Summed
 from ldpstats.tables.table import Table, checked_table
 from ldpstats.tables.table_set import TableSet
@@ -10,12 +10,12 @@ __all__ = [
     "Collected",
     "Consistent",
     "Figures",
+    "JointReports",
     "Provenance",
     "Reconstructed",
     "Summed",
     "Table",
     "TableSet",
-    "Wider",
     "checked_table",
     "pooled_blocks",
     "pooled_measured",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import TYPE_CHECKING
 
 from ldpstats.arrays import FloatArray, IntArray
-from ldpstats.domain import Classes, Domain
 from ldpstats.estimation import Estimate, Measured, among_proportions
+
+if TYPE_CHECKING:
+    from ldpstats.tables.pooled import JointReports
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,42 +22,18 @@ class Figures:
         What is printed, with its covariance and intervals.
     measured : Measured, optional
         Sums of cells that were estimated without bias; None where the table has blocks, which tell more.
-    wider : Wider, optional
+    wider : JointReports, optional
         A larger table that bounds are found in, as attributes beside those of the table join them.
     """
 
     shown: Estimate
     measured: Measured | None = None
-    wider: Wider | None = None
+    wider: JointReports | None = None
 
     def onto(self, of_cell: IntArray, size: int) -> Figures:
         """Add them up to the cells of another table: `of_cell` gives the new cell of every old one."""
         measured = self.measured and self.measured.onto(of_cell, size)
         return replace(self, shown=self.shown.summed(of_cell, size), measured=measured)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Wider:
-    """What reports tell about a larger table, worked out when it is asked for.
-
-    Parameters
-    ----------
-    domain : Domain
-    measured : callable
-        Returns the sums of its cells that were estimated without bias.
-    """
-
-    domain: Domain
-    measured: Callable[[], Measured]
-
-    def collapsed(self, classes: Classes) -> Wider:
-        """Put categories of its attributes together."""
-        domain, of_cell = self.domain.collapsed_cells(classes)
-        return Wider(domain, partial(_summed, self.measured, of_cell, domain.size()))
-
-
-def _summed(measured: Callable[[], Measured], of_cell: IntArray, size: int) -> Measured:
-    return measured().onto(of_cell, size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

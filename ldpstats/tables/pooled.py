@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.arrays import FloatArray, IntArray, integers_below
 from ldpstats.blocks import Block
-from ldpstats.domain import Domain
-from ldpstats.errors import NotIdentifiedError, one_line
+from ldpstats.domain import Classes, Domain
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import Estimate, Measured
 from ldpstats.parts import Parts
 from ldpstats.privacy import PrivacyStatement
@@ -29,6 +30,47 @@ _TO_SPREAD = 2
 
 Placed: TypeAlias = tuple[int | None, Block]
 """A block, and the number of the table that it is of; None, if rows of several tables were counted anew."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointReports:
+    """What the reports of several tables tell about a larger one, pooled when it is asked for.
+
+    Parameters
+    ----------
+    tables : tuple of Table
+    joint : Domain
+        What the larger table is about, with the categories of these tables.
+    domain : Domain
+        The same with the categories that were put together since.
+    of_cell : array of int, shape (cells of the joint table,)
+        The cell of the domain that each of its cells belongs to.
+    """
+
+    tables: tuple[Table, ...]
+    joint: Domain
+    domain: Domain
+    of_cell: IntArray
+
+    def __post_init__(self) -> None:
+        places = integers_below(self.of_cell, self.domain.size(), "the cells of a joint table")
+        if places.size != self.joint.size() or self.domain.names != self.joint.names:
+            raise LdpstatsError(f"the places of {places.size} cells", f"those of {self.joint.size()}")
+
+    @classmethod
+    def of(cls, tables: Sequence[Table], joint: Domain) -> JointReports:
+        """Pool tables onto a joint table with their own categories."""
+        return cls(tuple(tables), joint, joint, np.arange(joint.size()))
+
+    def measured(self) -> Measured:
+        """Return the sums of the joint table's cells that were estimated without bias."""
+        found = pooled_measured(self.tables, self.joint)
+        return found if self.domain == self.joint else found.onto(self.of_cell, self.domain.size())
+
+    def collapsed(self, classes: Classes) -> JointReports:
+        """Put categories of its attributes together."""
+        domain, of_cell = self.domain.collapsed_cells(classes)
+        return replace(self, domain=domain, of_cell=of_cell[self.of_cell])
 
 
 def pooled_table(tables: Sequence[Table], target: Domain, privacy: PrivacyStatement) -> Table:

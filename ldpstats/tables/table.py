@@ -92,6 +92,16 @@ class Table(Saveable):
             object.__setattr__(self, "parts", own)
         if self.method not in list(TABLE_METHODS) and not self.figures:
             raise LdpstatsError(f"method = {self.method!r}", one_line(list(TABLE_METHODS)))
+        if self.figures and self.figures.shown.estimate.shape != (self.domain.size(),):
+            raise LdpstatsError(
+                f"figures of {self.figures.shown.estimate.shape} cells for a table of {self.domain.size()}",
+                "figures of all cells of the table, flattened",
+            )
+        if self.figures and self.figures.measured and self.figures.measured.sums.shape[1] != self.domain.size():
+            raise LdpstatsError(
+                f"sums of {self.figures.measured.sums.shape[1]} cells of a table of {self.domain.size()}",
+                "sums of the cells of the table",
+            )
         for question in (block.question for block in self.blocks):
             if (question.attributes, question.shape) != (self.attributes, self.shape):
                 raise LdpstatsError(
@@ -365,15 +375,22 @@ class Table(Saveable):
         added = [block.onto(domain, of_cell) for block in telling]
         blocks = tuple(block for block in added if block is not None)
         known = bool(blocks) and len(blocks) == len(added)
-        made = replace(self, domain=domain, blocks=blocks if known else (), provenance=provenance)
         # the most likely proportions need a likelihood, which sums of counted sets have not
         again = self.method != "mle" or all(block.noise.has_likelihood for block in blocks)
         if known and again and not self.figures:
-            return made
+            return replace(self, domain=domain, blocks=blocks, provenance=provenance)
         shown, measured = self.cells.summed(of_cell, domain.size()), self._measured_cells() if not known else None
         wider = self.figures.wider if self.figures else None
         figures = Figures(shown, measured and measured.onto(of_cell, domain.size()), wider)
-        return replace(made, figures=figures, sources=self.sources or (self,)).settled()
+        made = replace(
+            self,
+            domain=domain,
+            blocks=blocks if known else (),
+            provenance=provenance,
+            figures=figures,
+            sources=self.sources or (self,),
+        )
+        return made.settled()
 
     def _measured_cells(self) -> Measured | None:
         """Return what is measured; of a collected table its pooled cells."""

@@ -13,9 +13,10 @@ import pandas as pd
 
 from ldpstats.arrays import at_least
 from ldpstats.blocks import Block
+from ldpstats.codec import decoded_as, encoded
 from ldpstats.columns import listed
 from ldpstats.domain import Classes, Domain
-from ldpstats.envelope import opened, sealed
+from ldpstats.envelope import opened_by_version, sealed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED, ChannelFit
 from ldpstats.noise import Tally, in_brackets, simulation
@@ -28,7 +29,9 @@ from ldpstats.tables.rows import CrossedRows, merged_rows
 from ldpstats.tables.shared import reports_once, sharing_in_words
 from ldpstats.tables.table import Table, fit_of, refuse_less
 
-_SAVED = ("table set", 4)
+_KIND = "table set"
+_COLLECTED, _DERIVED = 4, 5
+"""Versions: tables that have their own reports, and any."""
 T = TypeVar("T")
 
 
@@ -64,6 +67,11 @@ class TableSet(Saveable):
             advice = f"tables[{wider!r}].marginal({list(names)!r}) adds a wider table up." if wider else ""
             raise LdpstatsError(f"no table of {names!r}", one_line([one.attributes for one in self]), advice)
         return table.reordered(names)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """All tables, in order."""
+        return tuple(self._tables.values())
 
     def __iter__(self) -> Iterator[Table]:
         return iter(self._tables.values())
@@ -180,12 +188,8 @@ class TableSet(Saveable):
 
     def to_json(self) -> str:
         """Return everything as JSON; `from_json` restores it exactly."""
-        if any(table.figures for table in self):
-            raise LdpstatsError(
-                "a set with tables that are not estimated from reports of their own",
-                "tables that still have their reports",
-                "Save the collected set instead.",
-            )
+        if any(table.figures or table.sources for table in self):
+            return sealed(_KIND, _DERIVED, encoded(self))
         # tables of the same respondents share what says who they are, and tables of the same reports these
         rows = list({id(one): one for table in self for one in table.rows}.values())
         everybody = [*(table.parts for table in self), *(one.parts for one in rows)]
@@ -212,12 +216,12 @@ class TableSet(Saveable):
             "tallies": [_answered(block) for block in tallies.values()],
             "tables": tables,
         }
-        return sealed(*_SAVED, body)
+        return sealed(_KIND, _COLLECTED, body)
 
     @classmethod
     def from_json(cls, text: str) -> TableSet:
         """Read a set that `to_json` wrote; a truncated or foreign file is refused."""
-        return opened(text, *_SAVED, cls._read)
+        return opened_by_version(text, _KIND, {_COLLECTED: cls._read, _DERIVED: lambda body: decoded_as(cls, body)})
 
     @classmethod
     def _read(cls, body: Mapping[str, Any]) -> TableSet:

@@ -84,10 +84,6 @@ def least(model: MaximumEntropy, cell: int, up: bool) -> float:
     return float(max(shares) if up else min(shares))
 
 
-def limits_of(marginals: list[Marginal], attributes: Attributes) -> ProfileLimits:
-    return ProfileLimits.of(fit_maximum_entropy(marginals), marginals, attributes)
-
-
 # Oracles.
 
 
@@ -95,7 +91,7 @@ def limits_of(marginals: list[Marginal], attributes: Attributes) -> ProfileLimit
 def test_limits_are_what_a_solver_finds(sizes: Mapping[str, int], seed: int) -> None:
     """To 3 % of the interval's length: Newton's method stops a little before the least misfit."""
     marginals = measured(sizes, 1e-4, seed, 2.5)
-    found = limits_of(marginals, tuple(sizes))
+    found = ProfileLimits.of(marginals, tuple(sizes))
     model = found.profile.model
     assert model.marginal(tuple(sizes)).min() < 0.003
     for cell in range(0, found.size, found.size // 4):
@@ -106,7 +102,7 @@ def test_limits_are_what_a_solver_finds(sizes: Mapping[str, int], seed: int) -> 
 
 def test_limits_are_normal_where_no_cell_is_near_zero() -> None:
     """The profile itself, which is not asked there."""
-    found = limits_of(measured({"a": 2, "b": 3, "c": 2}, 1e-8, 1, 0.3), ("a", "b", "c"))
+    found = ProfileLimits.of(measured({"a": 2, "b": 3, "c": 2}, 1e-8, 1, 0.3), ("a", "b", "c"))
     cells, errors = found.profile.model.marginal(("a", "b", "c")), found.std_err
     assert found.kind == "normal, by the delta method"
     assert np.allclose(
@@ -122,7 +118,7 @@ def test_a_table_by_itself_has_the_limits_of_its_cells() -> None:
     spread = np.diag([4.0, 4.0, 1.0]) * 1e-4
     covariance = np.block([[spread, -spread.sum(axis=1)[:, None]], [-spread.sum(axis=0)[None], spread.sum()]])
     one = Marginal(("a",), (4,), np.array([0.3, 0.3, -0.01, 0.41]), covariance + 1e-12 * np.eye(4), 10**9)
-    found = limits_of([one], ("a",)).limits(0.05)
+    found = ProfileLimits.of([one], ("a",)).limits(0.05)
     assert found[2] == pytest.approx([0.0, math.sqrt(Z**2 + 1) * 0.01 - 0.01], abs=2e-4)
 
 
@@ -131,7 +127,7 @@ def test_a_table_by_itself_has_the_limits_of_its_cells() -> None:
 
 def test_attributes_and_categories_may_stand_in_any_order() -> None:
     marginals = measured({"a": 3, "b": 2, "c": 2}, 1e-4, 4, 2.5)
-    found = limits_of(marginals, ("a", "b", "c")).limits(0.05).reshape(3, 2, 2, 2)
+    found = ProfileLimits.of(marginals, ("a", "b", "c")).limits(0.05).reshape(3, 2, 2, 2)
     order = [2, 0, 1]
     turned = []
     for one in marginals:
@@ -140,13 +136,13 @@ def test_attributes_and_categories_may_stand_in_any_order() -> None:
         places = places.T.ravel()
         covariance = one.covariance[np.ix_(places, places)]
         turned.append(Marginal(one.attributes[::-1], one.shape[::-1], one.estimate[places], covariance, one.n))
-    again = limits_of(turned[::-1], ("c", "a", "b")).limits(0.05).reshape(2, 3, 2, 2)
+    again = ProfileLimits.of(turned[::-1], ("c", "a", "b")).limits(0.05).reshape(2, 3, 2, 2)
     length = found[..., 1] - found[..., 0]
     assert np.all(np.abs(again.transpose(1, 2, 0, 3) - found[order]) < 0.02 * length[order][..., None])
 
 
 def test_limits_are_nested_and_contain_the_estimate() -> None:
-    found = limits_of(measured({"a": 3, "b": 2, "c": 2}, 1e-4, 4, 2.5), ("a", "b", "c"))
+    found = ProfileLimits.of(measured({"a": 3, "b": 2, "c": 2}, 1e-4, 4, 2.5), ("a", "b", "c"))
     estimate = found.profile.model.marginal(("a", "b", "c"))
     levels = [found.limits(alpha) for alpha in (0.32, 0.1, 0.05, 0.01)]
     assert all(np.all(limits[:, 0] <= estimate) and np.all(limits[:, 1] >= estimate) for limits in levels)
@@ -157,12 +153,12 @@ def test_limits_are_nested_and_contain_the_estimate() -> None:
 
 def test_limits_of_sums_are_those_of_the_table_of_sums() -> None:
     marginals = measured({"a": 3, "b": 2, "c": 2}, 1e-4, 4, 2.5)
-    found = limits_of(marginals, ("a", "b", "c"))
+    found = ProfileLimits.of(marginals, ("a", "b", "c"))
     onto_ac = np.array([2 * (cell // 4) + cell % 2 for cell in range(12)])
-    added, other = found.summed(onto_ac, 6).limits(0.05), limits_of(marginals, ("a", "c")).limits(0.05)
+    added, other = found.summed(onto_ac, 6).limits(0.05), ProfileLimits.of(marginals, ("a", "c")).limits(0.05)
     assert np.all(np.abs(added - other) < 0.02 * (other[:, 1] - other[:, 0])[:, None])
     twice = found.summed(onto_ac, 6).summed(np.array([0, 0, 1, 1, 2, 2]), 3).limits(0.05)
-    assert np.all(np.abs(twice - limits_of(marginals, ("a",)).limits(0.05)) < 1e-3)
+    assert np.all(np.abs(twice - ProfileLimits.of(marginals, ("a",)).limits(0.05)) < 1e-3)
     assert np.allclose(found.summed(np.zeros(12, dtype=np.int64), 1).limits(0.05), 1, rtol=0, atol=1e-12)
     turned = np.arange(12)[::-1]
     assert np.array_equal(found.summed(turned, 12).limits(0.05), found.limits(0.05)[::-1])
@@ -170,7 +166,7 @@ def test_limits_of_sums_are_those_of_the_table_of_sums() -> None:
 
 def test_a_fit_that_does_not_converge_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ldpstats.consistency.dual_newton._MOST_STEPS", 1)
-    found = limits_of(measured({"a": 2, "b": 2, "c": 2}, 1e-4, 1, 2.5), ("a", "b", "c"))
+    found = ProfileLimits.of(measured({"a": 2, "b": 2, "c": 2}, 1e-4, 1, 2.5), ("a", "b", "c"))
     assert not found.profile.model.converged
     assert found.kind == "none, as the fit did not converge"
     assert found.limits(0.05).tolist() == [[0.0, 1.0]] * 8
@@ -205,8 +201,9 @@ def test_zeros_of_many_collections_are_covered() -> None:
     for seed in range(2):
         counts = np.random.default_rng(seed).multinomial(10_000, truth)
         marginals = weighed_together(marginals_of(SampledGroups(DOMAIN, epsilon=2.0).simulate(counts, rng=seed)))
-        model = fit_maximum_entropy(marginals)
-        profile, cells = ProfileLimits.of(model, marginals, names).profile, model.marginal(names)
+        profile = ProfileLimits.of(marginals, names).profile
+        model = profile.model
+        cells = model.marginal(names)
         errors = np.sqrt(np.maximum(np.diagonal(model.covariance(names)), 0))
         for cell in np.flatnonzero((cells < 1e-4) & (truth > 1e-5)):
             low, high = profile.interval(np.arange(cells.size) == cell, Z)

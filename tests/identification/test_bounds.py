@@ -501,7 +501,7 @@ def test_wrong_input_is_refused() -> None:
         bounds_of(ABC, one, ["a", "c"])
     with pytest.raises(LdpstatsError, match="not finite"):
         bounds_of(BITS, replace(one, estimate=one.estimate * np.nan), ["a", "c"])
-    with pytest.raises(LdpstatsError, match="a row and a column"):
+    with pytest.raises(LdpstatsError, match="a symmetric matrix"):
         bounds_of(BITS, replace(one, covariance=one.covariance[:2]), ["a", "c"])
     with pytest.raises(NotIdentifiedError, match="at least one report"):
         bounds_of(BITS, replace(one, n=0), ["a", "c"])

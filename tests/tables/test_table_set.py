@@ -93,8 +93,6 @@ def test_what_cannot_be_merged_is_refused(domain: Domain, people: pd.DataFrame) 
     derived = TableSet(domain, [wide], tables.privacy)
     with pytest.raises(LdpstatsError, match="one not estimated from its own reports"):
         derived + tables
-    with pytest.raises(LdpstatsError, match="not estimated from reports of their own"):
-        derived.to_json()
     with pytest.raises(TypeError):
         tables + 1
 
@@ -189,9 +187,9 @@ def test_saved_and_merged_tables_say_what_was_added_up() -> None:
     kept = TableSet(domain, added, tables.privacy)
     assert [one.provenance for one in TableSet.from_json(kept.to_json())] == [one.provenance for one in added]
     with pytest.raises(LdpstatsError, match="a saved table that was 'reconstructed'"):
-        TableSet.from_json(damaged_provenance(kept, {"kind": "reconstructed"}))
+        TableSet.from_json(damaged_provenance(tables, {"kind": "reconstructed"}))
     with pytest.raises(LdpstatsError, match="the attributes 'ab'"):
-        TableSet.from_json(damaged_provenance(kept, {"kind": "summed", "of": "ab"}))
+        TableSet.from_json(damaged_provenance(tables, {"kind": "summed", "of": "ab"}))
     more = TableSet(
         domain, [others["a", "c"].marginal("a"), others["a", "b"].marginal("b"), others["a", "c"]], kept.privacy
     )
