@@ -31,12 +31,24 @@ def exp_below(epsilon: float) -> Fraction:
 
 
 def numerator_at_most(probability: Fraction) -> int:
-    """Round a probability down to the grid."""
+    """Round a probability down to the grid.
+
+    Parameters
+    ----------
+    probability : Fraction
+        From 0 to 1.
+    """
     return probability.numerator * GRID // probability.denominator
 
 
 def numerator_at_least(probability: Fraction) -> int:
-    """Round a probability up to the grid."""
+    """Round a probability up to the grid.
+
+    Parameters
+    ----------
+    probability : Fraction
+        From 0 to 1.
+    """
     return -(-probability.numerator * GRID // probability.denominator)
 
 

@@ -35,31 +35,95 @@ class Draws(Protocol):
     simulated: bool
 
     def bernoulli(self, numerator: int, shape: Shape) -> BoolArray:
-        """Draw independent booleans that are true with probability numerator / GRID."""
+        """Draw independent booleans that are true with probability numerator / GRID.
+
+        Parameters
+        ----------
+        numerator : int
+            The probability, in GRID-ths.
+        shape : int or tuple of int
+            The shape of the result.
+        """
         ...
 
     def uniform(self, bound: int, shape: Shape) -> NDArray[np.int64]:
-        """Draw independent integers, uniform on [0, bound)."""
+        """Draw independent integers, uniform on [0, bound).
+
+        Parameters
+        ----------
+        bound : int
+            The number of outcomes.
+        shape : int or tuple of int
+            The shape of the result.
+        """
         ...
 
     def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[Any]:
-        """Draw independent integers i with probability weights[i] / GRID; the weights sum to GRID."""
+        """Draw independent integers i with probability weights[i] / GRID; the weights sum to GRID.
+
+        Parameters
+        ----------
+        weights : tuple of int
+            The probabilities, in GRID-ths, adding up to GRID.
+        shape : int or tuple of int
+            The shape of the result.
+        """
         ...
 
     def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[Any]:
-        """Answer each value with probability truth / GRID by itself, else uniformly by another one of the k."""
+        """Answer each value with probability truth / GRID by itself, else uniformly by another one of the k.
+
+        Parameters
+        ----------
+        values : array of int
+            The true values.
+        k : int
+            The number of values.
+        truth : int
+            How often the truth is told, in GRID-ths.
+        """
         ...
 
     def bits(self, numerator: int, count: int, width: int) -> NDArray[np.uint8]:
-        """Draw rows of independent bits, each set with probability numerator / GRID, packed eight to a byte."""
+        """Draw rows of independent bits, each set with probability numerator / GRID, packed eight to a byte.
+
+        Parameters
+        ----------
+        numerator : int
+            The probability of a set bit, in GRID-ths.
+        count, width : int
+            The number of rows, and of bits in each.
+        """
         ...
 
     def subsets(self, values: NDArray[np.int64], k: int, size: int, holds: BoolArray) -> NDArray[Any]:
-        """Draw increasing rows of `size` of the k values, uniform but that the row's own is in where it `holds`."""
+        """Draw increasing rows of `size` of the k values, uniform but that the row's own is in where it `holds`.
+
+        Parameters
+        ----------
+        values : array of int
+            The true values.
+        k : int
+            The number of values.
+        size : int
+            The size of the subsets.
+        holds : array of bool
+            Which subsets hold the true value.
+        """
         ...
 
     def hash_seeds(self, count: int, k: int, symbols: int) -> NDArray[np.uint64]:
-        """Draw the seeds of independent hash functions from k values to `symbols`, a row of two words each."""
+        """Draw the seeds of independent hash functions from k values to `symbols`, a row of two words each.
+
+        Parameters
+        ----------
+        count : int
+            The number of functions.
+        k : int
+            The number of values.
+        symbols : int
+            The number of symbols.
+        """
         ...
 
 

@@ -80,6 +80,11 @@ def checks_of(make: Factory) -> tuple[Callable[[Any], None], ...]:
     """Return the checks of a mechanism, given as a function of k and ε.
 
     Longitudinal ones have some more, and those that have a finer tally than their own.
+
+    Parameters
+    ----------
+    make : callable
+        A mechanism, as a function of k and epsilon: a class, for example.
     """
     made = [requirements.made(make, k, 0.5) for k in _SOME_SIZES]
     memory = MEMO_CHECKS if made[0].longitudinal else ()
@@ -87,7 +92,13 @@ def checks_of(make: Factory) -> tuple[Callable[[Any], None], ...]:
 
 
 def check_named(name: str) -> Callable[[Any], None]:
-    """Return one check: a function of a function of k and ε."""
+    """Return one check: a function of a function of k and ε.
+
+    Parameters
+    ----------
+    name : str
+        The check's name, such as "privacy_is_exact".
+    """
     return next(check for check in (*CHECKS, *MEMO_CHECKS, *FINEST_CHECKS) if check.__name__ == name)
 
 
@@ -99,6 +110,11 @@ def certify(make: Factory) -> None:
     and badly elsewhere passes: the suite finds mistakes, it does not replace reading the sampler. All draws are
     seeded but those that compare secure reports with their law: they fail a correct mechanism in less than one of
     ten million certifications.
+
+    Parameters
+    ----------
+    make : callable
+        A mechanism, as a function of k and epsilon: a class, for example.
     """
     for check in checks_of(make):
         check(make)

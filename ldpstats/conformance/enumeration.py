@@ -137,6 +137,11 @@ def exact_channel(mechanism: Mechanism) -> list[Law]:
     """Return the exact law of one report for each of the k values, as the sampler implements it.
 
     Reports that name a hash function stand for all functions that send the values to the same symbols.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        One with few values.
     """
     channel = _channel(mechanism)
     if channel is None:

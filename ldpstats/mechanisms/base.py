@@ -61,7 +61,13 @@ class ReportFormat:
         refuse_too_many_cells(self.width or 1, "a report")
 
     def shape(self, n: int) -> tuple[int, ...]:
-        """Return the shape of the array that holds n reports."""
+        """Return the shape of the array that holds n reports.
+
+        Parameters
+        ----------
+        n : int
+            The number of reports.
+        """
         return (n,) if self.width is None else (n, self.width)
 
     @property
@@ -138,15 +144,35 @@ class Mechanism(Saveable, Protocol):
 
     @abstractmethod
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
-        """Randomize values that are known to lie in [0, k)."""
+        """Randomize values that are known to lie in [0, k).
+
+        Parameters
+        ----------
+        values : array of int
+            The true values.
+        draws : Draws
+            Where all chance comes from.
+        """
 
     @abstractmethod
     def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Say which reports, already of the right dtype and width, this mechanism can send."""
+        """Say which reports, already of the right dtype and width, this mechanism can send.
+
+        Parameters
+        ----------
+        reports : array
+            Reports of the right dtype and width.
+        """
 
     @abstractmethod
     def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Count how many reports support each output."""
+        """Count how many reports support each output.
+
+        Parameters
+        ----------
+        reports : array
+            Reports of the right dtype and width.
+        """
 
     def __post_init__(self) -> None:
         """Check the fields that all mechanisms share."""
@@ -160,7 +186,15 @@ class Mechanism(Saveable, Protocol):
         object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
 
     def privatize(self, values: ArrayLike, rng: Rng = None) -> Reports:
-        """Randomize values in [0, k); with `rng` the result is a reproducible simulation and says so."""
+        """Randomize values in [0, k); with `rng` the result is a reproducible simulation and says so.
+
+        Parameters
+        ----------
+        values : array of int
+            Values in [0, k).
+        rng : int or Generator, optional
+            For a reproducible simulation; without it, randomness is the operating system's.
+        """
         checked = integers_below(values, self.k, "values")
         draws = client_draws(rng)
         step = max(1, 8 * _CHUNK_BYTES // self.report_format.bits)
@@ -169,14 +203,26 @@ class Mechanism(Saveable, Protocol):
         return _own_reports(self, data.astype(self.report_format.dtype, copy=False), simulated=draws.simulated)
 
     def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Return what each report adds to the tally, a row per report."""
+        """Return what each report adds to the tally, a row per report.
+
+        Parameters
+        ----------
+        reports : array
+            Reports of the right dtype and width.
+        """
         empty = np.zeros((0, self.noise.outputs), dtype=np.int64)
         return (
             np.stack([self.count_reports(reports[i : i + 1]) for i in range(len(reports))]) if len(reports) else empty
         )
 
     def count(self, reports: Reports | ArrayLike) -> Tally:
-        """Count reports; a bare array is checked like anything that came over a wire."""
+        """Count reports; a bare array is checked like anything that came over a wire.
+
+        Parameters
+        ----------
+        reports : Reports or array
+            What privatize returned, or such reports as they came over a wire.
+        """
         collected = reports if isinstance(reports, Reports) else Reports(self, as_array(reports, "reports"))
         if collected.mechanism.sender != self.sender:
             raise ReportError(
@@ -219,6 +265,11 @@ class Mechanism(Saveable, Protocol):
 
         See `estimation.channel_fit`; `.plausible` is the outcome at level .001. Reports show more than their counts:
         how many values each supports, and whether hash functions come again.
+
+        Parameters
+        ----------
+        reports_or_counts : Reports or Tally
+            What privatize, count or simulate returned.
         """
         fit = tally_fit(self._own_tally(reports_or_counts))
         if not isinstance(reports_or_counts, Reports) or not len(reports_or_counts):
@@ -262,6 +313,15 @@ class Mechanism(Saveable, Protocol):
         """Draw the tally of respondents with these true counts, exactly, without visiting them one by one.
 
         With `size` the counts get a leading axis: that many independent tallies of the same respondents.
+
+        Parameters
+        ----------
+        true_counts : array of int, shape (k,)
+            How many respondents have each value.
+        size : int, optional
+            How many tallies to draw.
+        rng : int or Generator, optional
+            A seed makes the simulation reproducible.
         """
         checked = counts_array(true_counts, self.k, "true_counts")
         if checked.ndim != 1:
@@ -294,6 +354,13 @@ class Mechanism(Saveable, Protocol):
         """Return the exact variance of the unbiased estimate from n random respondents.
 
         `freq` holds all k frequencies, or is the frequency of one value (the others then share the rest equally).
+
+        Parameters
+        ----------
+        freq : float or array, shape (k,)
+            The frequency of one value, or those of all.
+        n : int
+            The number of respondents.
         """
         noise, frequencies = self.noise, real_array(freq, "freq")
         one = frequencies.ndim == 0
@@ -313,7 +380,13 @@ class Mechanism(Saveable, Protocol):
 
 
 def joint_ratio(mechanisms: Iterable[Mechanism]) -> Fraction | None:
-    """Return the exact worst-case ratio of independent reports of one respondent together: the product of theirs."""
+    """Return the exact worst-case ratio of independent reports of one respondent together: the product of theirs.
+
+    Parameters
+    ----------
+    mechanisms : iterable of Mechanism
+        Those of one respondent's reports.
+    """
     ratios = [one.lifetime_ratio() for one in mechanisms]
     known = [ratio for ratio in ratios if ratio is not None]
     if len(known) < len(ratios):

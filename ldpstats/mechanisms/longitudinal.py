@@ -103,23 +103,54 @@ class Longitudinal(Mechanism, Protocol):
         return self.permanent.contributions(reports)
 
     def remember(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
-        """Draw the permanent answers of respondents who have none yet."""
+        """Draw the permanent answers of respondents who have none yet.
+
+        Parameters
+        ----------
+        values : array of int
+            The true values.
+        draws : Draws
+            Where all chance comes from.
+        """
         return self.permanent.randomize(values, draws)
 
     @abstractmethod
     def report(self, permanent: NDArray[Any], draws: Draws) -> NDArray[Any]:
-        """Draw one report from each permanent answer."""
+        """Draw one report from each permanent answer.
+
+        Parameters
+        ----------
+        permanent : array
+            Permanent answers, a row per respondent.
+        draws : Draws
+            Where all chance comes from.
+        """
 
     def remember_another(self, earlier: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         """Draw permanent answers about further values of respondents, given an `earlier` one of each.
 
         Mechanisms with something that a respondent keeps for all values (a hash function) take it from there.
+
+        Parameters
+        ----------
+        earlier : array
+            A permanent answer of each respondent.
+        values : array of int
+            What the further answers are about.
+        draws : Draws
+            Where all chance comes from.
         """
         del earlier
         return self.remember(values, draws)
 
     def kept(self, permanent: NDArray[Any]) -> NDArray[Any]:
-        """Return what of a permanent answer its respondent keeps for all values, a row each; here nothing."""
+        """Return what of a permanent answer its respondent keeps for all values, a row each; here nothing.
+
+        Parameters
+        ----------
+        permanent : array
+            Permanent answers, a row per respondent.
+        """
         return np.empty((len(permanent), 0), dtype=permanent.dtype)
 
     @property
@@ -131,6 +162,13 @@ class Longitudinal(Mechanism, Protocol):
         """Number, from 0 on, the permanent answer that each respondent needs for a value, given any one of hers.
 
         Values with the same number share a permanent answer; here every value has one of its own.
+
+        Parameters
+        ----------
+        permanent : array
+            Permanent answers, a row per respondent.
+        values : array of int
+            A value of each respondent.
         """
         del permanent
         return values
@@ -148,6 +186,13 @@ class Longitudinal(Mechanism, Protocol):
         """Return the exact worst-case ratio of all reports in these rounds; None if unbounded.
 
         Two sequences of values are compared, of which one changes `changes` times at most and the other `others` times.
+
+        Parameters
+        ----------
+        rounds : int
+            How often a respondent reports.
+        changes, others : int
+            How often each of the two sequences changes at most.
         """
 
     def changing_epsilon(self, rounds: int, changes: int = 1, others: int | None = None) -> float:
@@ -179,6 +224,13 @@ class Longitudinal(Mechanism, Protocol):
         """Return the guarantee for everything that a respondent ever sends about one value.
 
         With `changes` it is the one for all reports in so many `rounds` about a value that changes no more often.
+
+        Parameters
+        ----------
+        rounds : int, optional
+            How often a respondent reports; any number of times if nothing else is said.
+        changes : int
+            How often her value changes at most.
         """
         if rounds is None and changes == 0:
             return PrivacyStatement(self.strict_epsilon(), "all reports about one value, which never changes")

@@ -296,6 +296,15 @@ class LUE(LongitudinalUnary):
         The permanent round replaces each bit by a fair coin with probability `f`, so that its level is
         2 ln((1 - f/2) / (f/2)). A report shows a set bit as set with probability `q` and an unset one with `p`
         (Wang et al. 2020, Eq. 31, have the two letters the other way round, and write r for f).
+
+        Parameters
+        ----------
+        k : int
+            The number of values.
+        f : float
+            How often the permanent round replaces a bit by a fair coin.
+        p, q : float
+            How often a report shows an unset, and a set permanent bit as set.
         """
         if not (0 < f < 1 and 0 < p < q < 1):
             raise LdpstatsError(

@@ -95,7 +95,13 @@ class OpenAlphabet(Saveable, Protocol):
 
     @abstractmethod
     def over(self, candidates: Iterable[str]) -> CandidateAnswers | CandidateFilters:
-        """Return the mechanism for these strings alone, numbered as listed: to plan, simulate or decode with."""
+        """Return the mechanism for these strings alone, numbered as listed: to plan, simulate or decode with.
+
+        Parameters
+        ----------
+        candidates : iterable of str
+            At least two, all different.
+        """
 
     @abstractmethod
     def _sent(self, cohorts: NDArray[np.int64], places: NDArray[np.int64], draws: Draws) -> NDArray[Any]:

@@ -101,7 +101,13 @@ class SHist(SingleOutput):
         return reports
 
     def projected(self, tally: Tally) -> FloatArray:
-        """Return the paper's estimate, which is biased given the matrix: the mean of z Φ[j, v] over the reports."""
+        """Return the paper's estimate, which is biased given the matrix: the mean of z Φ[j, v] over the reports.
+
+        Parameters
+        ----------
+        tally : Tally
+            What count or simulate returned.
+        """
         if tally.noise != self.noise:
             raise ReportError(f"a tally seen through {tally.noise}", f"a tally of {self}")
         shares = tally.proportions

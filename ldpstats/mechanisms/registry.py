@@ -118,6 +118,17 @@ def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
 def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
     """Make a mechanism by its name or an alias, in any case.
 
+    Parameters
+    ----------
+    name : str
+        "grr", "oue", ...: see `mechanisms`.
+    k : int
+        The number of values.
+    epsilon : float
+        The privacy level.
+    **options : int or float
+        Further parameters of that mechanism.
+
     Examples
     --------
     >>> mechanism("k-RR", k=3, epsilon=1.0)
@@ -148,6 +159,13 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
     and "variance" the exact n-fold variance of the estimated frequency of a value that one respondent in k has (the
     mean over the values, where public hash functions make them differ). They are NaN where a mechanism refuses so
     many values, or so low a level.
+
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The privacy level that is asked for.
 
     Examples
     --------
@@ -204,6 +222,15 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
     first (with very many values that is OLH, whose reports do not grow with them); those that refuse so many values,
     or so low a level, come last. The last column says why a mechanism stands where it does.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The privacy level.
+    n : int
+        The number of respondents.
+
     Examples
     --------
     >>> recommend(k=16, epsilon=1.0).iloc[0][["name", "why"]].tolist()
@@ -233,7 +260,15 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
 
 
 def best_name(k: int, epsilon: float) -> str:
-    """Return the name of the mechanism that `recommend` puts first."""
+    """Return the name of the mechanism that `recommend` puts first.
+
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The privacy level.
+    """
     return _best_name(k, epsilon, registered_mechanisms())
 
 

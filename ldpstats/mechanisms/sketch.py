@@ -89,6 +89,11 @@ class CMS(CohortBits):
         """Return the frequencies as Apple's servers estimate them: unbiased over the hash functions, not given them.
 
         `estimate` is unbiased given the functions, and comes with its covariance.
+
+        Parameters
+        ----------
+        tally : Tally
+            What count or simulate returned.
         """
         return _deployed(self, tally)
 
@@ -144,6 +149,11 @@ class HCMS(CohortAnswers):
         """Return the frequencies as Apple's servers estimate them: unbiased over the hash functions, not given them.
 
         `estimate` is unbiased given the functions, and comes with its covariance.
+
+        Parameters
+        ----------
+        tally : Tally
+            What count or simulate returned.
         """
         return _deployed(self, tally)
 

@@ -64,12 +64,28 @@ class FakeResponse(SingleOutput):
 
     @classmethod
     def telling(cls, p: float, fake: tuple[int, ...]) -> Self:
-        """Tell the truth with probability p."""
+        """Tell the truth with probability p.
+
+        Parameters
+        ----------
+        p : float
+            The probability of telling the truth.
+        fake : tuple of int
+            The probability of each fake, in GRID-ths.
+        """
         return cls(_truth_numerator(p), fake)
 
     @classmethod
     def at_level(cls, epsilon: float, fake: tuple[int, ...]) -> Self:
-        """Tell the truth as often as these fakes allow at a strict level: p = Eτ / (1 + Eτ), E = e^ε - 1, τ = min T."""
+        """Tell the truth as often as these fakes allow at a strict level: p = Eτ / (1 + Eτ), E = e^ε - 1, τ = min T.
+
+        Parameters
+        ----------
+        epsilon : float
+            The strict privacy level.
+        fake : tuple of int
+            The probability of each fake, in GRID-ths.
+        """
         odds = (exp_below(positive_epsilon(epsilon)) - 1) * Fraction(min(fake), GRID)
         truth = numerator_at_most(odds / (1 + odds))
         if truth < 1:
@@ -130,7 +146,15 @@ class FakeResponse(SingleOutput):
         return np.where(told, values, draws.pick(self.fake, values.size))
 
     def randomize_one(self, value: int, word: Word) -> int:
-        """Do the same for one value, from 64-bit words, without the cost of arrays."""
+        """Do the same for one value, from 64-bit words, without the cost of arrays.
+
+        Parameters
+        ----------
+        value : int
+            The true value.
+        word : callable
+            Draws a random 64-bit word.
+        """
         # both are always drawn, or the time it takes would tell the truth from a fake
         coin, fake = word(), bisect_right(_uppers(self.fake), word())
         return value if coin < self.truth else fake
@@ -154,6 +178,13 @@ def fake_numerators(frequencies: FloatArray | Sequence[float], floor: float = 0.
 
     What rounding leaves over goes to the most frequent value. Zeros stay zero unless there is a floor; no value has
     less than `least_fake`.
+
+    Parameters
+    ----------
+    frequencies : array of float
+        Nonnegative numbers that add up to one.
+    floor : float
+        The share of uniform fakes.
     """
     proper = np.asarray(frequencies, dtype=float)
     if not (proper.min() >= 0 and abs(proper.sum() - 1) <= 1e-9):  # written so that a NaN fails

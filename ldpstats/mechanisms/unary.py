@@ -171,7 +171,15 @@ class UE(UnaryEncoding):
 
     @classmethod
     def from_probabilities(cls, k: int, keep: float, flip: float) -> UE:
-        """Return the mechanism that sends a true bit as set with probability `keep`, a false one with `flip`."""
+        """Return the mechanism that sends a true bit as set with probability `keep`, a false one with `flip`.
+
+        Parameters
+        ----------
+        k : int
+            The number of values.
+        keep, flip : float
+            How often a true bit, and another one, is sent as set.
+        """
         if not 0 < flip < keep < 1:
             raise LdpstatsError(f"keep = {keep!r} and flip = {flip!r}", "probabilities with 0 < flip < keep < 1")
         return cls(k, math.log(keep * (1 - flip) / ((1 - keep) * flip)), keep)

@@ -87,7 +87,15 @@ class Information:
 
 
 def solve_or_shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
-    """Solve for each table; where a matrix is singular, take the shortest solutions."""
+    """Solve for each table; where a matrix is singular, take the shortest solutions.
+
+    Parameters
+    ----------
+    matrix : array, shape (..., cells, cells)
+        Symmetric matrices.
+    columns : array, shape (..., cells, columns)
+        Right-hand sides.
+    """
     try:
         return np.linalg.solve(matrix, columns)
     except np.linalg.LinAlgError:
@@ -99,6 +107,13 @@ def shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
 
     Directions that are seen less than rounding would be are left alone: the solution is the shortest in units in which
     the diagonal is one.
+
+    Parameters
+    ----------
+    matrix : array, shape (..., cells, cells)
+        Symmetric matrices.
+    columns : array, shape (..., cells, columns)
+        Right-hand sides.
     """
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
     unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))[..., None]

@@ -67,7 +67,13 @@ class NoiseModel(Protocol):
         return 1
 
     def mean(self, frequencies: FloatArray) -> FloatArray:
-        """Return each output's expected share of the reports."""
+        """Return each output's expected share of the reports.
+
+        Parameters
+        ----------
+        frequencies : array, shape (..., cells)
+            The frequencies of the true values.
+        """
         ...
 
     def design(self) -> tuple[FloatArray, FloatArray]:
@@ -75,11 +81,23 @@ class NoiseModel(Protocol):
         ...
 
     def report_covariance(self, frequencies: FloatArray) -> FloatArray:
-        """Return the covariance matrix of one random respondent's contribution to the tally."""
+        """Return the covariance matrix of one random respondent's contribution to the tally.
+
+        Parameters
+        ----------
+        frequencies : array, shape (..., cells)
+            The frequencies of the true values.
+        """
         ...
 
     def debias(self, proportions: FloatArray) -> FloatArray:
-        """Return the unbiased estimate of the frequencies, where the outputs identify them."""
+        """Return the unbiased estimate of the frequencies, where the outputs identify them.
+
+        Parameters
+        ----------
+        proportions : array, shape (..., outputs)
+            Tallies, divided by the numbers of reports.
+        """
         ...
 
     def bounds(self) -> FloatArray | None:
@@ -90,35 +108,95 @@ class NoiseModel(Protocol):
         return None
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
-        """Return n times the covariance matrix of the debiased estimate."""
+        """Return n times the covariance matrix of the debiased estimate.
+
+        Parameters
+        ----------
+        frequencies : array, shape (..., cells)
+            The frequencies of the true values.
+        """
         ...
 
     def variance(self, frequencies: FloatArray) -> FloatArray:
-        """Return n times the variances of the debiased estimate: the diagonal of the covariance, without the rest."""
+        """Return n times the variances of the debiased estimate: the diagonal of the covariance, without the rest.
+
+        Parameters
+        ----------
+        frequencies : array, shape (..., cells)
+            The frequencies of the true values.
+        """
         ...
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw the tally of respondents whose true values are known, exactly, at the level of counts."""
+        """Draw the tally of respondents whose true values are known, exactly, at the level of counts.
+
+        Parameters
+        ----------
+        true_counts : array of int, shape (..., cells)
+            How many respondents have each value.
+        rng : Generator
+            Where chance comes from.
+        """
         ...
 
     def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw `size` tallies of `n` random respondents each."""
+        """Draw `size` tallies of `n` random respondents each.
+
+        Parameters
+        ----------
+        frequencies : array, shape (cells,)
+            The frequencies of the true values.
+        n : int
+            The number of respondents.
+        size : int
+            The number of tallies.
+        rng : Generator
+            Where chance comes from.
+        """
         ...
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
-        """Return the (quasi-)score in the frequencies, up to a multiple of the ones vector, and its information."""
+        """Return the (quasi-)score in the frequencies, up to a multiple of the ones vector, and its information.
+
+        Parameters
+        ----------
+        frequencies : array, shape (..., cells)
+            The frequencies of the true values.
+        counts : array, shape (..., outputs)
+            The tallies.
+        n : int
+            The number of reports of each.
+        """
         ...
 
     def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
-        """Return ln P(report | value) for every value, up to a constant per report, given the reports' tallies."""
+        """Return ln P(report | value) for every value, up to a constant per report, given the reports' tallies.
+
+        Parameters
+        ----------
+        tallies : array, shape (reports, outputs)
+            What each report adds to the tally.
+        """
         ...
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
-        """Say for each table whether these frequencies give a proper law of the reports."""
+        """Say for each table whether these frequencies give a proper law of the reports.
+
+        Parameters
+        ----------
+        frequencies : array, shape (..., cells)
+            The frequencies of the true values.
+        """
         ...
 
     def merged(self, classes: NDArray[np.int64], /) -> NoiseModel | None:
-        """Return the noise of the tally whose outputs are added up by class, if it is again a noise model."""
+        """Return the noise of the tally whose outputs are added up by class, if it is again a noise model.
+
+        Parameters
+        ----------
+        classes : array of int
+            The class of each value, numbered from 0 without gaps.
+        """
         del classes
         return None
 

@@ -33,7 +33,13 @@ class ReportTotal:
     weights: FloatArray | None = None
 
     def of(self, tallies: NDArray[Any]) -> FloatArray:
-        """Return the sums of tallies, a row each."""
+        """Return the sums of tallies, a row each.
+
+        Parameters
+        ----------
+        tallies : array, shape (tables, outputs)
+            What is added up.
+        """
         added = tallies if self.entries is None else tallies[:, self.entries]
         sums: FloatArray = added.sum(axis=-1) if self.weights is None else added @ self.weights
         return sums

@@ -118,6 +118,13 @@ class Tally(Saveable):
 def simulation(simulated: int, n: int) -> str:
     """Say how many of n reports are simulated; of none it says nothing.
 
+    Parameters
+    ----------
+    simulated : int
+        How many reports are simulated.
+    n : int
+        The number of reports.
+
     Examples
     --------
     >>> simulation(12, 1000), simulation(1000, 1000), simulation(0, 1000)
@@ -129,7 +136,13 @@ def simulation(simulated: int, n: int) -> str:
 
 
 def in_brackets(words: str) -> str:
-    """Return words to add to a line, in brackets; of no words nothing."""
+    """Return words to add to a line, in brackets; of no words nothing.
+
+    Parameters
+    ----------
+    words : str
+        What to say.
+    """
     return f" ({words})" if words else ""
 
 
