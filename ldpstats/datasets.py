@@ -73,6 +73,10 @@ class Network:
 def network(name: str) -> Network:
     """Return one of the packaged networks: survey, asia, sachs, child or alarm.
 
+    Parameters
+    ----------
+    name : str
+
     Examples
     --------
     >>> network("survey").domain.names
@@ -88,7 +92,12 @@ def network(name: str) -> Network:
 
 
 def true_cramers_v(joint: FloatArray) -> float:
-    """Return Cramér's V of an exact joint distribution."""
+    """Return Cramér's V of an exact joint distribution.
+
+    Parameters
+    ----------
+    joint : array, shape (rows, columns)
+    """
     expected = np.outer(joint.sum(axis=1), joint.sum(axis=0))
     return float(np.sqrt(((joint - expected) ** 2 / expected).sum() / (min(joint.shape) - 1)))
 

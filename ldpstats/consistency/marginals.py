@@ -62,6 +62,11 @@ class Marginal:
         """Read a table's linear, unbiased estimate: that of the reports, whatever was made of it since.
 
         Of a consistent table it is that of the table that was made consistent, lest its reports count twice.
+
+        Parameters
+        ----------
+        table : Table
+            With two reports at least.
         """
         table = as_reported(table)
         estimate, covariance = linear_estimate(table)
@@ -93,20 +98,40 @@ class Marginal:
         return max(1.0, sum(rises) / self.n) / self.n
 
     def more_variance(self, frequencies: FloatArray) -> FloatArray:
-        """Return by how much the variances of the cells were larger, were these their frequencies."""
+        """Return by how much the variances of the cells were larger, were these their frequencies.
+
+        Parameters
+        ----------
+        frequencies : array, shape (cells,)
+        """
         more: FloatArray = self.rise * (frequencies - self.estimate) - (frequencies**2 - self.estimate**2) / self.n
         return more
 
     def onto(self, attributes: Attributes) -> IntArray:
-        """Return each cell's place in the table of some of the attributes."""
+        """Return each cell's place in the table of some of the attributes.
+
+        Parameters
+        ----------
+        attributes : tuple of str
+        """
         return places_onto(self.shape, [self.attributes.index(name) for name in attributes])
 
     def summed(self, attributes: Attributes) -> FloatArray:
-        """Add the cells up to some of the attributes."""
+        """Add the cells up to some of the attributes.
+
+        Parameters
+        ----------
+        attributes : tuple of str
+        """
         return np.bincount(self.onto(attributes), weights=self.estimate).astype(float)
 
     def added_up(self, attributes: Attributes) -> Marginal:
-        """Return the marginal of some of the attributes, with its covariance."""
+        """Return the marginal of some of the attributes, with its covariance.
+
+        Parameters
+        ----------
+        attributes : tuple of str
+        """
         shape = tuple(self.shape[self.attributes.index(name)] for name in attributes)
         sums = np.eye(math.prod(shape))[self.onto(attributes)]
         covariance = sums.T @ self.covariance @ sums
@@ -123,7 +148,14 @@ class Marginal:
         return cells[:, self.table.domain.onto(self.attributes)]
 
     def part(self, rows: IntArray, matrix: FloatArray) -> Part:
-        """Return what a sum of tables takes from this one's table, if it takes these multiples of its own cells."""
+        """Return what a sum of tables takes from this one's table, if it takes these multiples of its own cells.
+
+        Parameters
+        ----------
+        rows : array of int
+            The sums that it enters.
+        matrix : array, shape (rows, cells)
+        """
         return Part(rows, matrix @ self.sums)
 
 

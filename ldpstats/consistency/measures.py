@@ -25,6 +25,11 @@ def l1(one: Distribution, other: Distribution) -> float:
     Like all distances here it takes two tables of the same attributes, in any order, two arrays of one shape, or one
     of each. Cells may be negative, as unbiased estimates are.
 
+    Parameters
+    ----------
+    one, other : Table or array
+        Two distributions of one shape.
+
     Examples
     --------
     >>> l1([0.75, 0.25], [0.5, 0.5])
@@ -36,6 +41,11 @@ def l1(one: Distribution, other: Distribution) -> float:
 def l2(one: Distribution, other: Distribution) -> float:
     """Return the Euclidean length of the difference; its square is the squared error of an estimate.
 
+    Parameters
+    ----------
+    one, other : Table or array
+        Two distributions of one shape.
+
     Examples
     --------
     >>> round(l2([0.5, 0.3, 0.2], [0.2, 0.7, 0.1]), 4)
@@ -46,6 +56,11 @@ def l2(one: Distribution, other: Distribution) -> float:
 
 def total_variation(one: Distribution, other: Distribution) -> float:
     """Return half the sum of the absolute differences: the most by which the probability of any event differs.
+
+    Parameters
+    ----------
+    one, other : Table or array
+        Two distributions of one shape.
 
     Examples
     --------
@@ -60,6 +75,11 @@ def jensen_shannon(one: Distribution, other: Distribution) -> float:
 
     With the average m it is ½ KL(p ‖ m) + ½ KL(q ‖ m), with natural logarithms: between 0 and ln 2. It is the
     divergence itself; `scipy.spatial.distance.jensenshannon` returns its square root.
+
+    Parameters
+    ----------
+    one, other : Table or array
+        Two proper distributions of one shape.
 
     Examples
     --------
@@ -80,6 +100,11 @@ def chi_squared(one: Distribution, other: Distribution) -> float:
     not, as true tables often do; this one is always finite. Times ¼ and ½ ln 2 it bounds the Jensen-Shannon
     divergence from below and from above (Topsøe 2000).
 
+    Parameters
+    ----------
+    one, other : Table or array
+        Two proper distributions of one shape.
+
     Examples
     --------
     >>> chi_squared([1.0, 0.0], [0.0, 1.0])
@@ -92,6 +117,10 @@ def chi_squared(one: Distribution, other: Distribution) -> float:
 
 def expected_squared_error(table: Table) -> float:
     """Return the trace of a table's covariance: of an unbiased estimate, what the square of `l2` is on average.
+
+    Parameters
+    ----------
+    table : Table
 
     Examples
     --------
@@ -106,6 +135,11 @@ def expected_squared_error(table: Table) -> float:
 
 def compare(estimate: Distribution, truth: Distribution) -> pd.Series[float]:
     """Return all distances of a proper estimate from the truth, and of a table also the expected squared error.
+
+    Parameters
+    ----------
+    estimate, truth : Table or array
+        Two proper distributions of one shape.
 
     Examples
     --------

@@ -132,6 +132,11 @@ def channel_fit(blocks: Sequence[BlockLike]) -> ChannelFit:
     from the counts.
 
     Tables with more than 300 cells, or with a block of more than 2,000 outputs, are judged by shares and totals alone.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Blocks of one table; those without reports are left out.
     """
     answered = [block for block in blocks if block.n > 0]
     if not answered:
@@ -176,7 +181,13 @@ class _TallyAsBlock:
 
 
 def tally_fit(tally: Tally) -> ChannelFit:
-    """Return the `channel_fit` of one tally of values."""
+    """Return the `channel_fit` of one tally of values.
+
+    Parameters
+    ----------
+    tally : Tally
+        Counts of one table, whose cells are the values themselves.
+    """
     return channel_fit([_TallyAsBlock(tally)])
 
 

@@ -171,6 +171,13 @@ def report_sizes(sizes: NDArray[np.int64], law: FloatArray) -> list[ComponentTes
 
     Neighbouring numbers are taken together until at least ten reports are expected; nothing is compared where that
     leaves a single class.
+
+    Parameters
+    ----------
+    sizes : array of int, shape (reports,)
+        How many values each report supports.
+    law : array
+        The probability of each number, from zero on.
     """
     from scipy.special import chdtrc
 
@@ -198,7 +205,13 @@ def report_sizes(sizes: NDArray[np.int64], law: FloatArray) -> list[ComponentTes
 
 
 def repeated_functions(seeds: NDArray[np.uint64]) -> list[ComponentTest]:
-    """Count pairs of reports with the same hash function, of which there are 2^128: by Markov's inequality."""
+    """Count pairs of reports with the same hash function, of which there are 2^128: by Markov's inequality.
+
+    Parameters
+    ----------
+    seeds : array, shape (reports, 2)
+        The hash function of every report.
+    """
     _, often = np.unique(seeds, axis=0, return_counts=True)
     pairs, all_pairs = float((often * (often - 1) / 2).sum()), len(seeds) * (len(seeds) - 1) / 2
     pvalue = min(1.0, all_pairs * 2.0**-128 / pairs) if pairs else 1.0

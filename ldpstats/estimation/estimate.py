@@ -34,6 +34,12 @@ _DIGITS = 6
 def pvalue_in_words(pvalue: float, digits: int = 4) -> str:
     """Return a p-value to so many digits; one that is too small for a double is never called zero.
 
+    Parameters
+    ----------
+    pvalue : float
+    digits : int
+        So many significant ones.
+
     Examples
     --------
     >>> pvalue_in_words(0.012346), pvalue_in_words(0.0)
@@ -103,11 +109,25 @@ class Limits(Protocol):
         ...
 
     def limits(self, alpha: float) -> FloatArray:
-        """Return pointwise intervals, shape (cells, 2)."""
+        """Return pointwise intervals, shape (cells, 2).
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence.
+        """
         ...
 
     def summed(self, of_cell: IntArray, size: int) -> Self:
-        """Return those of sums of cells, `of_cell` being the place of the sum that every cell belongs to."""
+        """Return those of sums of cells, `of_cell` being the place of the sum that every cell belongs to.
+
+        Parameters
+        ----------
+        of_cell : array of int, shape (cells,)
+            The new place of every cell.
+        size : int
+            The number of new cells.
+        """
         ...
 
 
@@ -176,7 +196,13 @@ class Estimate(Saveable):
         return np.sqrt(np.maximum(variances, 0))
 
     def in_order(self, order: IntArray) -> Estimate:
-        """Return the estimate with cells in another order: those at these places."""
+        """Return the estimate with cells in another order: those at these places.
+
+        Parameters
+        ----------
+        order : array of int, shape (cells,)
+            The place that every cell of the result has now.
+        """
         if isinstance(self.spread, TallySpread):
             spread: FloatArray | TallySpread = replace(self.spread, order=order)
         else:
@@ -187,7 +213,15 @@ class Estimate(Saveable):
         return replace(self, estimate=self.estimate[..., order], spread=spread, bounds=bounds, own=own, limits=limits)
 
     def summed(self, of_cell: IntArray, size: int) -> Estimate:
-        """Add one table's cells up, `of_cell` being the new place of every cell; infinite variances stay infinite."""
+        """Add one table's cells up, `of_cell` being the new place of every cell; infinite variances stay infinite.
+
+        Parameters
+        ----------
+        of_cell : array of int, shape (cells,)
+            The new place of every cell.
+        size : int
+            The number of new cells.
+        """
         if of_cell.size == size:
             return self.in_order(np.argsort(of_cell))
         values, products = summed(self.estimate, self.covariance, of_cell, size)
@@ -210,6 +244,11 @@ class Estimate(Saveable):
         benchmarks/interval_coverage.py.
 
         Limits that come from elsewhere reach as far as the estimate.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence.
         """
         if self.limits is not None:
             # those of an estimate that may be negative can lie below zero as a whole, which is not what is shown
@@ -253,7 +292,15 @@ class Estimate(Saveable):
         return np.stack([self.estimate - z * self.std_err, self.estimate + z * self.std_err], axis=-1)
 
     def wilson(self, z: float, bounds: FloatArray) -> FloatArray:
-        """Return Wilson's intervals, rescaled, z being the normal quantile."""
+        """Return Wilson's intervals, rescaled, z being the normal quantile.
+
+        Parameters
+        ----------
+        z : float
+            The normal quantile.
+        bounds : array, shape (2, cells)
+            As `Estimate.bounds`.
+        """
         none, every = bounds
         share = (self.estimate - none) / (every - none)
         weight = 1 / (1 + z**2 / self.n)
@@ -264,7 +311,15 @@ class Estimate(Saveable):
         return rescaled
 
     def to_frame(self, index: pd.Index | None = None, alpha: float = 0.05) -> pd.DataFrame:
-        """Return a row per cell: estimate, standard error and pointwise interval."""
+        """Return a row per cell: estimate, standard error and pointwise interval.
+
+        Parameters
+        ----------
+        index : Index, optional
+            Labels of the cells.
+        alpha : float
+            One minus the confidence.
+        """
         if self.estimate.ndim != 1:
             raise LdpstatsError(
                 f"estimates of shape {self.estimate.shape}", "one table", "Take one estimate at a time."
@@ -281,6 +336,13 @@ def invert(tally: Tally, privacy: PrivacyStatement | None = None) -> Estimate:
 
     For reports that are independent of each other the plug-in covariance has expectation (n-1)/n times the true
     one, because it is quadratic in the estimate only through the product of two means; hence the division by n - 1.
+
+    Parameters
+    ----------
+    tally : Tally
+        Counts of reports; leading axes hold many tables.
+    privacy : PrivacyStatement, optional
+        What the respondents were promised.
     """
     refuse_empty(tally.n)
     estimate = tally.noise.debias(tally.proportions)
@@ -304,6 +366,13 @@ def among_proportions(estimate: FloatArray, limits: FloatArray) -> FloatArray:
     normal likelihood ratio leaves proportions up to x + √(x² + h²), where x + h was the upper limit; above one
     likewise. This changes nothing else, and holds the truth as often where cells are estimated as zero.
 
+    Parameters
+    ----------
+    estimate : array, shape (..., cells)
+        Estimates that may be below zero or above one.
+    limits : array, shape (..., cells, 2)
+        Their normal intervals.
+
     Examples
     --------
     >>> among_proportions(np.array([-0.3, 0.1]), np.array([[-0.7, 0.1], [-0.3, 0.5]]))
@@ -318,7 +387,15 @@ def among_proportions(estimate: FloatArray, limits: FloatArray) -> FloatArray:
 
 
 def refuse_empty(n: int, whose: str = "this tally") -> None:
-    """Refuse to estimate from nothing."""
+    """Refuse to estimate from nothing.
+
+    Parameters
+    ----------
+    n : int
+        The reports.
+    whose : str
+        What they are behind, for the message.
+    """
     if n == 0:
         raise NotIdentifiedError(
             f"no reports behind {whose}", "at least one report", "Collect more respondents, or ask about fewer groups."
@@ -326,5 +403,13 @@ def refuse_empty(n: int, whose: str = "this tally") -> None:
 
 
 def over_degrees_of_freedom(spread: FloatArray, n: int) -> FloatArray:
-    """Divide variances or covariances by n - 1; a single report says nothing about its own spread."""
+    """Divide variances or covariances by n - 1; a single report says nothing about its own spread.
+
+    Parameters
+    ----------
+    spread : array
+        Variances or covariances of one report.
+    n : int
+        The reports.
+    """
     return spread / (n - 1) if n > 1 else np.full_like(spread, np.inf)

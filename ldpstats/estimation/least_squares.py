@@ -29,6 +29,11 @@ def generalized_least_squares(blocks: Sequence[BlockLike]) -> Estimate:
 
     The covariance is M⁻ times n / (n - 1): what an inversion divides by, so that one block gives the same.
 
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Blocks of one table, with reports.
+
     Examples
     --------
     >>> from ldpstats.blocks import Block
@@ -53,6 +58,11 @@ def maximum_likelihood(blocks: Sequence[BlockLike]) -> Estimate:
     The covariance is the inverse of the expected information over the contrasts, times n / (n - 1) like every
     other. It describes the estimate where all frequencies are well above zero. Where some are estimated as zero or
     nearly so it is an approximation only: there the estimate is biased, and its errors are not normal.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Blocks of one table, with reports that are one output of a channel each.
 
     Examples
     --------

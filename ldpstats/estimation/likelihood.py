@@ -69,6 +69,17 @@ def expectation_maximization(
     Every iteration is two EM steps (iterative Bayesian updates) and a leap along their path; it takes O(k) for
     truth or fake, and the size of the matrix otherwise. It ends when the gap is at most the tolerance.
 
+    Parameters
+    ----------
+    noise : MultinomialNoise
+        What the outputs were seen through.
+    counts : array, shape (outputs,)
+        How often each output was reported.
+    iterations : int
+        The most that are made.
+    tolerance : float
+        How high the gap may be at the end.
+
     Examples
     --------
     >>> noise = MultinomialNoise(TruthOrFake(0.4, (0.25, 0.25, 0.25, 0.25)))
@@ -88,6 +99,15 @@ def most_likely(blocks: Sequence[BlockLike], *, iterations: int = 10_000, tolera
     derivative of the log-likelihood per report. For truth or fake that is Σ_b p_b o_bv / (n μ_bv) with
     μ_bv = p_b π_v + (1 − p_b) T_bv, plus a term that all values share; without that term and rescaled it is the step
     π_v ∝ Σ_b o_bv p_b π_v / μ_bv, which has the same fixed points.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Blocks of one table, with reports that are one output of a channel each.
+    iterations : int
+        The most that are made.
+    tolerance : float
+        How high the gap may be at the end.
 
     Examples
     --------
@@ -131,6 +151,10 @@ def mixture_em(
         P(report | value), up to a factor per report; `np.exp(noise.log_likelihoods(...))` for supports.
     weights : array, shape (reports,), optional
         How often each report came; once by default.
+    iterations : int
+        The most that are made.
+    tolerance : float
+        How high the gap may be at the end.
 
     Examples
     --------

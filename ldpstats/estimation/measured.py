@@ -69,7 +69,17 @@ class Measured(Saveable):
 
     @classmethod
     def of_cells(cls, estimate: FloatArray, covariance: FloatArray, n: int, bound: str = "") -> Measured:
-        """Return what is measured if every cell is."""
+        """Return what is measured if every cell is.
+
+        Parameters
+        ----------
+        estimate : array, shape (cells,)
+        covariance : array, shape (cells, cells)
+        n : int
+            The reports behind them.
+        bound : str
+            Why the covariance is an upper bound, if it is.
+        """
         return cls(np.eye(estimate.size), estimate, covariance, n, bound)
 
     @property
@@ -81,6 +91,13 @@ class Measured(Saveable):
         """Return what they tell about the cells of a coarser table, `of_cell` being the new cell of every old one.
 
         These are all combinations of the sums that depend on the new cells alone.
+
+        Parameters
+        ----------
+        of_cell : array of int, shape (cells,)
+            The new place of every cell.
+        size : int
+            The number of new cells.
         """
         if self.is_of_cells:
             return Measured.of_cells(*summed(self.estimate, self.covariance, of_cell, size), self.n, self.bound)
@@ -110,7 +127,13 @@ class Measured(Saveable):
 
 
 def steadied(found: Estimate) -> FloatArray:
-    """Return an estimate with half a respondent more in every cell, none below zero: variances there do not vanish."""
+    """Return an estimate with half a respondent more in every cell, none below zero: variances there do not vanish.
+
+    Parameters
+    ----------
+    found : Estimate
+        Of one table.
+    """
     proper = np.maximum(found.estimate, 0)
     shares: FloatArray = (found.n * proper / proper.sum() + 0.5) / (found.n + proper.size / 2)
     return shares
@@ -121,6 +144,11 @@ def measured_by(blocks: Sequence[BlockLike]) -> Measured:
 
     The covariance is that at the nearest shares that answers can have: at the estimate itself, which may be negative,
     tests would exceed their level where cells are rare (.10 instead of .04 for 500 reports by Hadamard response).
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Blocks of one table, each of other respondents.
     """
     refuse_empty(len(blocks), "what is measured")
     found = [invert(block.tally) for block in blocks]

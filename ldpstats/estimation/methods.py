@@ -55,11 +55,23 @@ class ProcessedEstimate(Saveable):
         self._refuse("standard errors")
 
     def conf_int(self, alpha: float = 0.05) -> NoReturn:
-        """There is none."""
+        """There is none.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence.
+        """
         self._refuse(f"intervals (alpha = {alpha!r})")
 
     def to_frame(self, index: pd.Index | None = None) -> pd.DataFrame:
-        """Return a row per cell."""
+        """Return a row per cell.
+
+        Parameters
+        ----------
+        index : Index, optional
+            Labels of the cells.
+        """
         if self.estimate.ndim != 1:
             raise LdpstatsError(
                 f"estimates of shape {self.estimate.shape}", "one table", "Take one estimate at a time."

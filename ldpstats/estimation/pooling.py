@@ -74,7 +74,13 @@ class LinearPooling:
         return self._operators
 
     def estimate(self, counts: Sequence[NDArray[np.int64]]) -> FloatArray:
-        """Return the estimated cell frequencies for one tally per measurement (leading axes: many tables)."""
+        """Return the estimated cell frequencies for one tally per measurement (leading axes: many tables).
+
+        Parameters
+        ----------
+        counts : sequence of arrays, shape (..., outputs)
+            A tally for every measurement.
+        """
         parts = zip(self._measurements, self._operators, counts, strict=True)
         pooled: FloatArray = np.sum([tally / one.n @ operator.T for one, operator, tally in parts], axis=0)
         for offset, weight in zip(self._offsets, self._weights, strict=True):
@@ -86,6 +92,10 @@ class LinearPooling:
 
         Improper ones are cut at zero and scaled to sum to one first, lest a block with little noise be given
         a negative variance.
+
+        Parameters
+        ----------
+        frequencies : array, shape (cells,)
         """
         proper = np.maximum(frequencies, np.finfo(float).tiny)  # not zero: if all are cut, they are equal
         proper /= proper.sum(axis=-1, keepdims=True)

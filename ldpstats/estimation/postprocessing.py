@@ -58,6 +58,11 @@ class NoiseVariance:
 
         Where an estimate is a count of reports, rescaled, its bounds are −q / (p − q) and (1 − q) / (p − q), which
         say it all. Elsewhere (pooled estimates) the squared standard error stands for the noise at any frequency.
+
+        Parameters
+        ----------
+        estimate : Estimate
+            An unbiased one.
         """
         if estimate.bounds is None:
             return cls(estimate.n, estimate.n * estimate.std_err**2, 0.0)

@@ -20,6 +20,11 @@ def unbiased(blocks: Sequence[BlockLike]) -> Estimate:
     Blocks of truth or fake are weighed by n_b p_b², whatever their fakes are: this stays unbiased when fakes follow
     the reports of earlier blocks, as long as p does not.
 
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Blocks of one table, with reports.
+
     Examples
     --------
     Four answers of which half are true, the others "a" or "b" at random:
@@ -43,6 +48,11 @@ def unbiased(blocks: Sequence[BlockLike]) -> Estimate:
 
 def unbiased_weights(blocks: Sequence[BlockLike]) -> list[FloatArray]:
     """Return what the `unbiased` estimate multiplies the proportions of every block by, shape (cells, outputs).
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Blocks of one table, with reports.
 
     Examples
     --------
@@ -76,6 +86,11 @@ def closed_form(blocks: Sequence[BlockLike]) -> Estimate:
     that is small beside the standard error.) For the same reason the covariance is, on average,
     Σ n_b (diag μ_b − μ_b μ_bᵀ) / (Σ n_b p_b)². Its estimate is divided by 1 − Σ n_b p_b² / (Σ n_b p_b)²
     (for one block: multiplied by n / (n - 1)), which makes it unbiased where the T_b were fixed beforehand.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Truth-or-fake blocks that ask for the cells.
 
     Examples
     --------
@@ -116,6 +131,11 @@ def two_blocks(blocks: Sequence[BlockLike]) -> Estimate:
     nothing, so that its variance stays what two blocks have, however many there are. A last block with fewer
     reports than any other is still open, and left out.
 
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Truth-or-fake blocks that ask for the cells, in the order of collection.
+
     Examples
     --------
     >>> from ldpstats.blocks import Block
@@ -142,6 +162,11 @@ def full_blocks(blocks: Sequence[BlockT]) -> Sequence[BlockT]:
 
     All others must be about of one size (late reports make some a little larger): merged collections have open blocks
     among them, and common first ones.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        In the order of collection.
     """
     sizes = [block.n for block in blocks[:-1]]
     if sizes and max(sizes) >= 2 * min(sizes):
@@ -154,7 +179,13 @@ def full_blocks(blocks: Sequence[BlockT]) -> Sequence[BlockT]:
 
 
 def last_two(blocks: Sequence[BlockT]) -> Sequence[BlockT]:
-    """Return the last two blocks that are full; if there are two at all, these."""
+    """Return the last two blocks that are full; if there are two at all, these.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        In the order of collection.
+    """
     return (full_blocks(blocks) if len(blocks) > 2 else blocks)[-2:]
 
 
