@@ -44,6 +44,7 @@ from .inference import (
     trend_test as trend_test,
     two_step_test as two_step_test,
 )
+from .loading import load as load
 from .mechanisms import (
     BLH as BLH,
     GRR as GRR,

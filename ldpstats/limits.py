@@ -15,6 +15,8 @@ MOST_CODES = 1 << 23
 """The entries of public codes (cohorts by symbols by values): decoding them inverts products of such matrices."""
 MOST_PATTERNS = 1 << 10
 """The sets of values that reports are counted by: with more, a test that draws 10,000 tables takes seconds."""
+LARGEST_FILE = 1 << 29
+"""The most bytes of a saved file: reading one takes several times as much memory."""
 LARGEST_JOINT = 4096
 """The most cells of a joint table that is handled as a whole."""
 LARGEST_ALPHABET = (1 << 32) - 1

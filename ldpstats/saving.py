@@ -17,6 +17,8 @@ from ldpstats.registered import class_named, is_named
 
 _VERSION = 1
 _HEAD = 4096
+_SECRET = frozenset(["memo", "client", "RRBA aggregator"])
+"""Kinds that hold private answers or keys: files that only their owner may read."""
 
 
 class Saveable(Protocol):
@@ -80,7 +82,7 @@ def write(path: str | Path, text: str) -> None:
     """
     target = _target(path)
     try:
-        mode = _refuse_others(target, text)
+        mode = _refuse_others(target, text) or (0o600 if kind_of(text) in _SECRET else None)
         beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
         try:
             _write_through(beside, text, mode)
