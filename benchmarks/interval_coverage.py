@@ -20,7 +20,7 @@ import pandas as pd
 
 import ldpstats as ldp
 from ldpstats.arrays import BoolArray, FloatArray
-from ldpstats.inference.effects.confidence import Inversion, Quotient
+from ldpstats.inference.effects.confidence import FiellerQuotient, Inversion
 from ldpstats.inference.effects.cramers_v import AssociationMeasures
 from ldpstats.inference.effects.ratios import odds_forms, risk_difference_forms, risk_ratio_forms
 
@@ -101,10 +101,10 @@ def effects(
         "risk ratio": (risk_ratio_forms(shape, rows, 0), 0.0, np.inf),
         "risk difference": (risk_difference_forms(shape, rows, 0), -1.0, 1.0),
     }
-    ratios = {name: Quotient.of_forms(cells, covariance, *how) for name, how in quotients.items()}
+    ratios = {name: FiellerQuotient.of_forms(cells, covariance, *how) for name, how in quotients.items()}
     return {
         **{name: (quotient, never) for name, quotient in ratios.items()},
-        "proportion difference": (Quotient.of_contrast(cells, covariance, contrast), never),
+        "proportion difference": (FiellerQuotient.of_contrast(cells, covariance, contrast), never),
         "Cramér's V": (seen.cramers_v(min(shape)), drowned),
         "mutual information": (seen.mutual_information(min(shape)), drowned),
     }

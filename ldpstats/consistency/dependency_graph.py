@@ -1,4 +1,4 @@
-"""Dependency graphs: the pairs of attributes that depend on each other as far as noisy tables show."""
+"""Dependency graphs: the pairs of attributes whose association is significant, strong, or explained by no path."""
 
 from __future__ import annotations
 

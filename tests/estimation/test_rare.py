@@ -19,7 +19,7 @@ from ldpstats.blocks import Block
 from ldpstats.estimation import Measured
 from ldpstats.estimation.rare import OwnReports
 from ldpstats.inference.effects import comparisons as fits
-from ldpstats.inference.effects.confidence import Quotient
+from ldpstats.inference.effects.confidence import FiellerQuotient
 from ldpstats.inference.effects.effect_size import is_sparse, never_certain
 from ldpstats.inference.effects.inversion import PooledReports, ScoreInversion
 from ldpstats.noise import MultinomialNoise, NoiseModel, SupportNoise, Tally, TruthOrFake
@@ -253,7 +253,7 @@ class TestLimits:
         )
         assert np.all(np.diagonal(never_certain(derived, derived.cells)) >= 1 / 400)
         found = ldp.odds_ratio(derived, rows=("r0", "r1"), columns=("c0", "c1"))
-        assert isinstance(found.inversion, Quotient)
+        assert isinstance(found.inversion, FiellerQuotient)
         assert "normal approximation" in str(found.summary())
         assert found.conf_int()[0] < 100
 

@@ -1,4 +1,4 @@
-"""Comparisons of a few cells: the most likely shares for which each has a given value, and how it changes with them."""
+"""Odds ratio, risk ratio and differences: their constrained maximum likelihood, and how they change with the cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Confidence sets by inverting tests: the values of a quantity that the estimated cells do not contradict.
+"""Confidence sets by inverting tests: Fieller's for a quotient, the noncentral χ² law's for a squared length.
 
 Every class answers `limits(alpha)`, for one or many tables at once, with an array of shape (..., pieces, 2): the
 lower and upper limits of the pieces that make up the set, nan for a piece that is not there.
@@ -34,12 +34,12 @@ class Inversion(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class WholeRange:
+class PossibleRange:
     """All that was possible beforehand: the set of a quantity that the reports tell nothing about.
 
     Examples
     --------
-    >>> WholeRange(0.0, 1.0).limits(0.05)
+    >>> PossibleRange(0.0, 1.0).limits(0.05)
     array([[0., 1.]])
     """
 
@@ -57,7 +57,7 @@ class WholeRange:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Quotient:
+class FiellerQuotient:
     """A quotient X / Y of two estimates, by Fieller's argument: the ψ with (X - ψY)² at most z² Var(X - ψY).
 
     That is a quadratic inequality in ψ. Where Y is not clearly different from zero its solutions are unbounded: two
@@ -75,7 +75,7 @@ class Quotient:
 
     Examples
     --------
-    >>> Quotient(np.array([6.0, 2.0]), np.diag([0.01, 0.0]), 0.0, np.inf).limits(0.05).round(3)
+    >>> FiellerQuotient(np.array([6.0, 2.0]), np.diag([0.01, 0.0]), 0.0, np.inf).limits(0.05).round(3)
     array([[2.902, 3.098],
            [  nan,   nan]])
     """
@@ -93,7 +93,7 @@ class Quotient:
         forms: tuple[FloatArray, FloatArray],
         lowest: float,
         highest: float,
-    ) -> Quotient:
+    ) -> FiellerQuotient:
         """Return the quotient of two quadratic forms in the cells.
 
         The covariance of πᵀAπ and πᵀBπ for normal π is 4 πᵀAΣBπ + 2 tr(AΣBΣ). The second term is what the delta
@@ -108,7 +108,7 @@ class Quotient:
         return cls((gradients * cells[..., None, :]).sum(axis=-1) / 2, spread, lowest, highest)
 
     @classmethod
-    def of_contrast(cls, cells: FloatArray, covariance: FloatArray, contrast: FloatArray) -> Quotient:
+    def of_contrast(cls, cells: FloatArray, covariance: FloatArray, contrast: FloatArray) -> FiellerQuotient:
         """Return a difference of proportions, as a quotient whose denominator is one."""
         pair = np.stack([cells @ contrast, np.ones(cells.shape[:-1])], axis=-1)
         spread = (covariance @ contrast) @ contrast
@@ -147,7 +147,7 @@ class Quotient:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisySquare:
+class NoncentralSquare:
     """A squared length seen through noise that lengthens it: its estimate is about a scaled noncentral χ².
 
     With S the true square, the estimate is taken as w χ'²_ν(S / w), where wν is what the noise adds on average. The
@@ -170,7 +170,7 @@ class NoisySquare:
 
     Examples
     --------
-    >>> NoisySquare(np.array(0.25), np.array(0.01), np.array(0.01), 1.0, 0.5, 1.0).limits(0.05).round(3)
+    >>> NoncentralSquare(np.array(0.25), np.array(0.01), np.array(0.01), 1.0, 0.5, 1.0).limits(0.05).round(3)
     array([[0.304, 0.696]])
     """
 
@@ -217,12 +217,12 @@ class NoisySquare:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hull:
+class IntervalHull:
     """The shortest single pieces that hold those of all `sets`.
 
     Examples
     --------
-    >>> Hull((WholeRange(0.0, 0.5), WholeRange(0.2, 1.0))).limits(0.05)
+    >>> IntervalHull((PossibleRange(0.0, 0.5), PossibleRange(0.2, 1.0))).limits(0.05)
     array([[0., 1.]])
     """
 

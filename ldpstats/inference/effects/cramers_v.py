@@ -1,4 +1,4 @@
-"""How strongly two attributes hang together, corrected for the randomization noise that inflates every such measure."""
+"""Cramér's V and mutual information, corrected for the randomization noise that inflates every such measure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import Estimate
-from ldpstats.inference.effects.confidence import Hull, Inversion, NoisySquare, WholeRange
+from ldpstats.inference.effects.confidence import IntervalHull, Inversion, NoncentralSquare, PossibleRange
 from ldpstats.inference.effects.effect_size import Effect, assuming, is_sparse, never_certain, steadied, unbiased_cells
 from ldpstats.tables import Table, checked_table
 
@@ -22,14 +22,14 @@ _CLEARLY, _HARDLY = 2.0, 0.1
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Association(Effect):
-    """Cramér's V: how strongly two attributes hang together, from 0 for independence to 1.
+    """Cramér's V: how strongly two attributes are associated, from 0 for independence to 1.
 
     Parameters
     ----------
     plug_in : float
         V of the estimated table as it stands; noise alone makes it positive.
     noise : float
-        The V that noise alone would show on average (root mean square).
+        What the uncorrected V would average with no association (root mean square).
     """
 
     plug_in: float
@@ -40,11 +40,18 @@ class Association(Effect):
         """Cramér's V without the bias that noise adds; nan where it is not estimable."""
         return self.estimate
 
-    def __str__(self) -> str:
+    @property
+    def lines(self) -> list[str]:
+        """V, and what it was corrected for, or why it is not estimable."""
         if self.why_not:
-            return f"Cramér's V is not estimable: {self.why_not}"
-        corrected = f"(corrected for noise, which alone would show about {self.noise:.3f})"
-        return f"Cramér's V{self.without}{assuming(self.table)} = {self.cramers_v:.3f} {corrected}"
+            return [f"Cramér's V is not estimable: {self.why_not}"]
+        return [
+            f"Cramér's V{self.without}{assuming(self.table)} = {self.cramers_v:.3f} (corrected for noise)",
+            f"with no association the uncorrected V would average {self.noise:.3f}",
+        ]
+
+    def __str__(self) -> str:
+        return "; ".join(self.lines)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,14 +116,14 @@ class AssociationMeasures:
             possible,
         )
 
-    def cramers_v(self, smaller_side: int) -> NoisySquare:
+    def cramers_v(self, smaller_side: int) -> NoncentralSquare:
         """Return the confidence sets of V in tables whose smaller side has so many categories."""
         largest = smaller_side - 1
-        return NoisySquare(self.pearson, self.added, self.pearson_stretch, largest, 0.5, 1.0)
+        return NoncentralSquare(self.pearson, self.added, self.pearson_stretch, largest, 0.5, 1.0)
 
-    def mutual_information(self, smaller_side: int) -> NoisySquare:
+    def mutual_information(self, smaller_side: int) -> NoncentralSquare:
         """Return the confidence sets of the mutual information."""
-        return NoisySquare(self.likelihood, self.added, self.likelihood_stretch, 2.0, 1.0, math.log(smaller_side))
+        return NoncentralSquare(self.likelihood, self.added, self.likelihood_stretch, 2.0, 1.0, math.log(smaller_side))
 
     def noise(self, smaller_side: int) -> FloatArray:
         """Return the square of the V that noise alone would show on average."""
@@ -140,7 +147,7 @@ class AssociationMeasures:
     def why_not(self, smaller_side: int) -> str:
         """Return the reason why one table's dependence is not estimable, if there is one."""
         if self.drowned(smaller_side):
-            return f"noise alone would show V = {math.sqrt(self.noise(smaller_side)):.2f}"
+            return f"with no association the uncorrected V would average {math.sqrt(self.noise(smaller_side)):.2f}"
         return "the estimated table is too far from any possible one" if self.beyond(smaller_side) else ""
 
 
@@ -170,10 +177,17 @@ def association(table: Table, alpha: float = 0.05) -> Association:
     drowns it, so are those that hold no more than a tenth together and are not clearly above zero, by two standard
     errors. Put them together with others by `table.collapse({...})` to keep them.
 
-    The interval inverts a noncentral χ², see `NoisySquare`. Near V = 0, where hardly any lower limit is missed, it
+    The interval inverts a noncentral χ², see `NoncentralSquare`. Near V = 0, where hardly any lower limit is missed, it
     covers more often than asked: .97 to .99 where .95 are (measured for tables from 2 by 2 to 4 by 4).
     Where some report was counted fewer than 20 times the covariance is that of a table with half a respondent more in
     every cell, and what follows from that table itself is in the interval as well.
+
+    Parameters
+    ----------
+    table : Table
+        A two-way table.
+    alpha : float
+        One minus the level of the interval.
 
     Examples
     --------
@@ -186,13 +200,13 @@ def association(table: Table, alpha: float = 0.05) -> Association:
     """
     seen = _dependence(table)
     estimate, plug_in, noise = math.nan, math.nan, math.nan
-    inversion: Inversion = WholeRange(0.0, 1.0)
+    inversion: Inversion = PossibleRange(0.0, 1.0)
     if seen.found is not None:
         plug_in, noise = (math.sqrt(float(s) / (seen.side - 1)) for s in (seen.found.pearson, seen.found.added))
     if not seen.why_not:
         estimate = math.sqrt(min(max(plug_in**2 - noise**2, 0.0), 1.0))
     if seen.sets:
-        inversion = Hull(tuple(one.cramers_v(seen.side) for one in seen.sets))
+        inversion = IntervalHull(tuple(one.cramers_v(seen.side) for one in seen.sets))
     name = f"Cramér's V of {' and '.join(table.attributes)}{seen.without}"
     more = {"plug_in": plug_in, "noise": noise, "without": seen.without}
     return Association.of(table, name, estimate, inversion, seen.why_not, alpha, **more)
@@ -206,6 +220,13 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
     not estimated above zero add nothing. Where noise makes small cells uncertain the estimate is somewhat too large
     nevertheless, as the logarithm bends more than the correction knows, and the interval covers more than asked.
 
+    Parameters
+    ----------
+    table : Table
+        A two-way table.
+    alpha : float
+        One minus the level of the interval.
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups
@@ -216,17 +237,17 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
     """
     seen, estimate = _dependence(table), math.nan
     highest = math.log(seen.side if seen.sets else min(table.shape))
-    inversion: Inversion = WholeRange(0.0, highest)
+    inversion: Inversion = PossibleRange(0.0, highest)
     if seen.found is not None and not seen.why_not:
         estimate = min(max(float(seen.found.likelihood - seen.found.added) / 2, 0.0), highest)
     if seen.sets:
-        inversion = Hull(tuple(one.mutual_information(seen.side) for one in seen.sets))
+        inversion = IntervalHull(tuple(one.mutual_information(seen.side) for one in seen.sets))
     name = f"mutual information of {' and '.join(table.attributes)}{seen.without} in nats"
     return Effect.of(table, name, estimate, inversion, seen.why_not, alpha, without=seen.without)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Seen:
+class _MeasuredPair:
     """The dependence between the categories of a table that are there.
 
     Parameters
@@ -256,13 +277,13 @@ class _Seen:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _There:
+class _KeptCategories:
     """Which categories of a two-way table are kept."""
 
     kept: tuple[BoolArray, BoolArray]
 
     @classmethod
-    def of(cls, cells: FloatArray, covariance: FloatArray, errors: float) -> _There:
+    def of(cls, cells: FloatArray, covariance: FloatArray, errors: float) -> _KeptCategories:
         """Keep those whose share is more than so many standard errors above zero, among the others that are kept."""
         axes = (np.ones(cells.shape[0], dtype=bool), np.ones(cells.shape[1], dtype=bool))
         for _ in range(sum(cells.shape)):
@@ -301,12 +322,12 @@ class _There:
         return " and ".join(missing)
 
 
-def _dependence(table: Table) -> _Seen:
-    """Measure the dependence between the categories that are there, and say why it is not estimable if it is not."""
+def _dependence(table: Table) -> _MeasuredPair:
+    """Measure the association between the categories that are there, and say why it is not estimable if it is not."""
     shape = two_way_shape(table)
     cells = unbiased_cells(table)
     if isinstance(cells, str):
-        return _Seen(min(shape), cells)
+        return _MeasuredPair(min(shape), cells)
     first = _measured(table, cells, 0.0)
     if not first.why_not:
         return first
@@ -318,26 +339,26 @@ def _dependence(table: Table) -> _Seen:
     return replace(first, why_not=f"{first.why_not}{advice}")
 
 
-def _measured(table: Table, cells: Estimate, errors: float) -> _Seen:
+def _measured(table: Table, cells: Estimate, errors: float) -> _MeasuredPair:
     """Measure it among the categories that are so many standard errors above zero."""
     shape = two_way_shape(table)
     covariance = never_certain(table, cells)
-    there = _There.of(cells.estimate.reshape(shape), covariance, errors)
+    there = _KeptCategories.of(cells.estimate.reshape(shape), covariance, errors)
     side = min(there.shape)
     if side < 2:
         few = table.attributes[int(np.argmin(there.shape))]
         why = f"fewer than two categories of {few} have an estimated share above zero"
-        return _Seen(min(shape), why, missing=there.missing(table))
+        return _MeasuredPair(min(shape), why, missing=there.missing(table))
     found = there.dependence(cells.estimate.reshape(shape), covariance)
     why_not = found.why_not(side)
     if why_not:
-        return _Seen(side, why_not, found, (), there.missing(table))
+        return _MeasuredPair(side, why_not, found, (), there.missing(table))
     sets: tuple[AssociationMeasures, ...] = (found,)
     if is_sparse(table):
         moved = steadied(table, cells)
         both = (cells.estimate, moved.estimate)
         sets = tuple(there.dependence(one.reshape(shape), moved.covariance) for one in both)
-    return _Seen(side, "", found, sets, there.missing(table))
+    return _MeasuredPair(side, "", found, sets, there.missing(table))
 
 
 def _standard_errors(chosen: BoolArray, covariance: FloatArray, axis: int) -> FloatArray:
@@ -351,7 +372,7 @@ def _standard_errors(chosen: BoolArray, covariance: FloatArray, axis: int) -> Fl
 def _share_left_out(table: Table, cells: Estimate) -> float:
     """Return the share of what is not clearly above zero."""
     shape = two_way_shape(table)
-    kept = np.outer(*_There.of(cells.estimate.reshape(shape), cells.covariance, _CLEARLY).kept)
+    kept = np.outer(*_KeptCategories.of(cells.estimate.reshape(shape), cells.covariance, _CLEARLY).kept)
     return float(1 - cells.estimate.reshape(shape)[kept].sum())
 
 

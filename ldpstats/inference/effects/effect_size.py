@@ -1,4 +1,4 @@
-"""The one type of all effect sizes: an estimate, the values that the reports do not contradict, and what they cover."""
+"""The one type of all effect sizes: an estimate, its confidence set by test inversion, and what that covers."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Effect(Saveable):
     estimate : float
         nan where it is not estimable.
     why_not : str
-        The reason where it is not. The values that the reports do not contradict are told even then: where they
-        tell nothing, that is all that is possible.
+        The reason where it is not. There is a confidence set even then: where reports say nothing, all that is
+        possible.
     n : int
         The reports behind it.
     privacy : PrivacyStatement
@@ -86,7 +86,15 @@ class Effect(Saveable):
     def of(
         cls, table: Table, name: str, estimate: float, inversion: Inversion, why_not: str, alpha: float, **more: Any
     ) -> Self:
-        """Return an effect of a table; `more` are the fields of a derived class."""
+        """Return an effect of a table.
+
+        Parameters
+        ----------
+        table, name, estimate, inversion, why_not, alpha
+            As in the class.
+        more
+            The fields of a derived class.
+        """
         return cls(
             name=f"{name}{assuming(table)}",
             estimate=estimate,
@@ -101,16 +109,27 @@ class Effect(Saveable):
         )
 
     def conf_set(self, alpha: float | None = None) -> tuple[Interval, ...]:
-        """Return all values that the reports do not contradict, as intervals in ascending order.
+        """Return the confidence set: all values that the reports do not contradict, as intervals in ascending order.
 
         Mostly it is one. A quotient whose denominator is not clearly different from zero may have two, or one
         without an end (infinite). None at all means that the estimated table is too far from any possible one.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            One minus the level; by default that of the effect.
         """
         pieces = self.inversion.limits(significance(self.alpha if alpha is None else alpha))
         return tuple((float(low), float(high)) for low, high in pieces if not math.isnan(low))
 
     def conf_int(self, alpha: float | None = None) -> Interval:
-        """Return the shortest interval that holds the whole `conf_set`; (nan, nan) if that is empty."""
+        """Return the shortest interval that holds the whole `conf_set`; (nan, nan) if that is empty.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            As in `conf_set`.
+        """
         pieces = self.conf_set(alpha)
         return (pieces[0][0], pieces[-1][1]) if pieces else (math.nan, math.nan)
 
@@ -142,7 +161,13 @@ class Effect(Saveable):
         return f"{self.name}{found}; {_level(self.alpha)} interval {interval}"
 
     def to_dict(self, alpha: float | None = None) -> dict[str, Any]:
-        """Return the effect as plain values; None stands for an estimate or an end that is not there."""
+        """Return the effect as plain values; None stands for an estimate or an end that is not there.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            As in `conf_set`.
+        """
         alpha = self.alpha if alpha is None else alpha
         return {
             "name": self.name,
@@ -160,7 +185,13 @@ class Effect(Saveable):
         }
 
     def summary(self, alpha: float | None = None) -> Summary:
-        """Return the effect as a table that can be read aloud."""
+        """Return the effect as a table that can be read aloud.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            As in `conf_set`.
+        """
         alpha = self.alpha if alpha is None else alpha
         facts = {
             "Effect": self.name,

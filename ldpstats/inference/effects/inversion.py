@@ -1,4 +1,4 @@
-"""Intervals where reports are rare: a comparison's score test, inverted, with the exact law of the reports.
+"""Score intervals where reports are rare: a comparison's score test, inverted, with the exact law of the reports.
 
 For every value ψ of the comparison the cells are fitted to it, none below zero. The score test asks whether the
 unbiased estimate lies farther from that fit, along the constraint's gradient, than chance would have it. Its variance
@@ -115,10 +115,10 @@ class PooledReports:
         for _ in range(_STEPS):
             before = frequencies
             mean = frequencies @ operator.T
-            told = frequencies * ((seen / np.maximum(mean, _NEVER)) @ operator)
-            # what was seen may be impossible at a value; then nothing is told, and the least shares stay
-            everything = np.maximum(told.sum(axis=-1, keepdims=True), _NEVER)
-            frequencies = np.maximum(told / everything, _LEAST)
+            expected = frequencies * ((seen / np.maximum(mean, _NEVER)) @ operator)
+            # what was seen may be impossible at a value; then nothing is expected, and the least shares stay
+            everything = np.maximum(expected.sum(axis=-1, keepdims=True), _NEVER)
+            frequencies = np.maximum(expected / everything, _LEAST)
             if values is not None:
                 shares = frequencies @ members
                 factor = comparison.quantity.fitted(shares, values) / np.where(shares > 0, shares, 1)
@@ -194,15 +194,15 @@ class ScoreInversion:
     def words(self) -> str:
         """The test, and whether its law is exact."""
         law = "the exact law of the reports, mid-p" if self.reports.has_law else "a normal law (an approximation)"
-        return f"a score test with {law}; nuisances estimated"
+        return f"a score test with {law}; nuisance parameters estimated"
 
     def limits(self, alpha: float) -> FloatArray:
         """Return one piece.
 
         It reaches from the first value that is not rejected to the last: the share below what was seen falls as the
-        value rises, but where nuisances are hardly known not everywhere. Where even the end of the range would seldom
-        show so much, or so little, the tail is taken as a share of the tail there; else nothing but that end would be
-        left.
+        value rises, but not everywhere where nuisance parameters are hardly known. Where even the end of the range
+        would seldom show so much, or so little, the tail is taken as a share of the tail there; else nothing but that
+        end would be left.
         """
         scale, shares = self._scanned()
         most = 1 - alpha / 2 * float(least_tail(1 - shares[-1]))
@@ -247,7 +247,7 @@ class ScoreInversion:
 def counted_by_part(blocks: Sequence[Block], comparison: Comparison) -> tuple[list[Block], Comparison]:
     """Count the reports of every part together, if all blocks' noise allows that: the comparison needs no more.
 
-    The unbiased estimates of the parts stay what they were, and there are fewer nuisances.
+    The unbiased estimates of the parts stay what they were, and there are fewer nuisance parameters.
     """
     parts, of_cell = np.unique(comparison.parts, return_inverse=True)
     together = [_of_parts(block, of_cell) for block in blocks]
@@ -295,7 +295,7 @@ def _fewer(blocks: Sequence[Block]) -> list[Block]:
 
 def _averaged(blocks: Sequence[Block]) -> Block:
     stack = TruthOrFakeStack.of(blocks)
-    n, told, faked = int(stack.n.sum()), float((stack.n * stack.truth).sum()), (stack.n * stack.fakes).sum(axis=0)
-    noise = MultinomialNoise(TruthOrFake(told / n, tuple((faked / faked.sum()).tolist())))
+    n, truths, faked = int(stack.n.sum()), float((stack.n * stack.truth).sum()), (stack.n * stack.fakes).sum(axis=0)
+    noise = MultinomialNoise(TruthOrFake(truths / n, tuple((faked / faked.sum()).tolist())))
     cells = Question(blocks[0].question.attributes, blocks[0].question.shape, tuple(range(stack.classes.size)))
     return Block(cells, Tally(noise, stack.counts.sum(axis=0), n, sum(block.tally.simulated for block in blocks)))

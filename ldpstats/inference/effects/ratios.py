@@ -1,4 +1,4 @@
-"""Effects that compare a few cells: odds ratio, risk ratio, and differences of risks and of proportions.
+"""Odds ratio, risk ratio, risk difference and difference of proportions, with intervals of Fieller or by the score.
 
 Where every report was counted often their intervals are Fieller's. Where some was counted fewer than 20 times, as in
 nearly empty cells, the score test is inverted with the law of the reports themselves (see `inversion`), unless these
@@ -19,7 +19,7 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.inference.effects.comparisons import (
     Comparison,
 )
-from ldpstats.inference.effects.confidence import Inversion, Quotient, WholeRange
+from ldpstats.inference.effects.confidence import FiellerQuotient, Inversion, PossibleRange
 from ldpstats.inference.effects.cramers_v import two_way_shape
 from ldpstats.inference.effects.effect_size import Effect, is_sparse, never_certain, own_reports, unbiased_cells
 from ldpstats.inference.effects.inversion import PooledReports, ScoreInversion, counted_by_part
@@ -104,7 +104,12 @@ def risk_difference(table: Table, alpha: float = 0.05, rows: Pair = None, column
 
     This is (π1c π2. - π2c π1.) / (π1. π2.). Where all reports are frequent the interval is Fieller's for that quotient
     (the plain delta method takes estimated margins for known to be far from zero); where some are rare, it is that
-    of a score test, as for `odds_ratio`. Parameters as for `risk_ratio`.
+    of a score test, as for `odds_ratio`.
+
+    Parameters
+    ----------
+    table, alpha, rows, column
+        As in `risk_ratio`.
 
     Examples
     --------
@@ -147,10 +152,10 @@ def proportion_difference(table: Table, first: Any, second: Any, alpha: float = 
     labels = [", ".join(map(str, table.domain.index()[place])) for place in places]
     name = f"proportion of {labels[0]} minus that of {labels[1]}"
     if isinstance(found, str):
-        return Effect.of(table, name, math.nan, WholeRange(-1.0, 1.0), found, alpha)
+        return Effect.of(table, name, math.nan, PossibleRange(-1.0, 1.0), found, alpha)
     contrast = np.zeros(table.domain.size())
     np.add.at(contrast, places, [1, -1])
-    difference = Quotient.of_contrast(found.estimate, never_certain(table, found), contrast)
+    difference = FiellerQuotient.of_contrast(found.estimate, never_certain(table, found), contrast)
     parts = np.full(contrast.size, 2)
     parts[places] = [0, 1]
     inversion = _inversion(table, difference, Comparison(parts, "difference")) if places[0] != places[1] else difference
@@ -212,8 +217,8 @@ def _quotient(
     possible = (0.0, math.inf) if comparison.quantity.logarithmic else (-1.0, 1.0)
     found = unbiased_cells(table)
     if isinstance(found, str):
-        return Effect.of(table, name, math.nan, WholeRange(*possible), found, alpha)
-    quotient = Quotient.of_forms(found.estimate, never_certain(table, found), forms, *possible)
+        return Effect.of(table, name, math.nan, PossibleRange(*possible), found, alpha)
+    quotient = FiellerQuotient.of_forms(found.estimate, never_certain(table, found), forms, *possible)
     inversion = _inversion(table, quotient, comparison)
     shape = two_way_shape(table)
     if min(float(_indicator(shape, part) @ found.estimate) for part in needed) <= 0:
@@ -222,7 +227,7 @@ def _quotient(
     return Effect.of(table, name, float(quotient.pair[0] / quotient.pair[1]), inversion, "", alpha)
 
 
-def _inversion(table: Table, quotient: Quotient, comparison: Comparison) -> Inversion:
+def _inversion(table: Table, quotient: FiellerQuotient, comparison: Comparison) -> Inversion:
     """Return the score test's sets where some report is rare, and the reports are there to be counted (see there)."""
     if not is_sparse(table):
         return quotient

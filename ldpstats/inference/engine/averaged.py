@@ -1,4 +1,4 @@
-"""The score statistic averaged over the null models that the noise leaves possible."""
+"""Neyman's C(α) score statistic, averaged over the nuisance parameters that the noise leaves possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detectability: the power that a test has against departures of stated size."""
+"""Noncentrality: the power that a test has against departures of stated size (Cohen's w, Cramér's V)."""
 
 from __future__ import annotations
 
@@ -145,8 +145,8 @@ def even_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> float 
     identity there, and what else it has is along the ones vector. No matrix between cells is needed then.
     """
     product = product_of(margins)
-    told = isinstance(noise, MultinomialNoise) and isinstance(noise.channel, TruthOrFake)
-    if np.ptp(product) > _EVEN * product.max() or not (told or isinstance(noise, (SupportNoise, AdditiveNoise))):
+    faked = isinstance(noise, MultinomialNoise) and isinstance(noise.channel, TruthOrFake)
+    if np.ptp(product) > _EVEN * product.max() or not (faked or isinstance(noise, (SupportNoise, AdditiveNoise))):
         return None
     _, information = noise.score(np.full((1, product.size), 1 / product.size), np.zeros((1, noise.outputs)), 1)
     seen = information.diagonal[0]

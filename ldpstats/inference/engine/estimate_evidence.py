@@ -23,7 +23,7 @@ _LEAST_CELL, _LARGEST_CELL = -1.0, 2.0
 class EstimateEvidence:
     """Sums of cells that were estimated without bias, with normal errors whose covariance is known.
 
-    With x = A π + error and the covariance C of the errors, everything is told by W x and W A, where Wᵀ W = C⁻: these
+    With x = A π + error and the covariance C of the errors, W x and W A are sufficient, where Wᵀ W = C⁻: these
     errors are independent and of variance one. A sum without noise, as a total, has no part in them.
 
     Parameters
@@ -154,6 +154,6 @@ def _whitener(covariance: FloatArray) -> FloatArray:
     scale = np.sqrt(np.maximum(np.diagonal(covariance), 0))
     known = np.where(scale > 0, scale, 1.0)
     values, vectors = np.linalg.eigh(covariance / np.outer(known, known))
-    told = values > _SAME * max(float(values.max(initial=0.0)), _SAME)
-    whitener: FloatArray = (vectors[:, told] / np.sqrt(values[told])).T / known
+    varying = values > _SAME * max(float(values.max(initial=0.0)), _SAME)
+    whitener: FloatArray = (vectors[:, varying] / np.sqrt(values[varying])).T / known
     return whitener

@@ -1,4 +1,4 @@
-"""Evidence: what reports say about the cells of tables, as score and information, for many tables at once.
+"""Evidence: the score and Fisher information of cell frequencies that reports give, for many tables at once.
 
 It has two makers: blocks, which say it through their channels, and estimated sums of cells with their covariance.
 Null models, statistics, Monte Carlo and power see nothing else of a table.

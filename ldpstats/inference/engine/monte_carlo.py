@@ -100,6 +100,14 @@ class MonteCarlo(Saveable):
 
         Each drawn table is fitted anew, in as few steps as the observed one is here: what they are ranked by is the
         same function of each. Negative fitted frequencies, of which no table can be drawn, are cut.
+
+        Parameters
+        ----------
+        statistic : Statistic
+        evidence : Evidence
+            What was observed.
+        null : array, shape (cells,)
+            The fitted frequencies.
         """
         numbers = generator(self.rng)
         possible = np.maximum(null, 0) / np.maximum(null, 0).sum()

@@ -1,4 +1,4 @@
-"""Null models: cell frequencies as a function of a few parameters, fitted through the channel."""
+"""Null models: cell frequencies as a function of a few parameters, fitted through the noise by Fisher scoring."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ SMALLEST = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
-    """How far fits go: until another step would change twice the log-likelihood by less than `tolerance`, or `steps`.
+class StoppingRule:
+    """When fits stop: as soon as another step would change twice the log-likelihood by less than `tolerance`.
 
-    Without a tolerance every table takes the same number of steps: what is measured then is the same function of each.
+    They take `steps` at most. Without a tolerance every table takes as many: what is measured then is the same
+    function of each.
     """
 
     tolerance: float
     steps: int
 
 
-PRECISE = Effort(1e-14, 50)
+PRECISE = StoppingRule(1e-14, 50)
 # Ranks Monte Carlo tables nearly as a precise fit does: p-values move by less than .006 (2-by-2, 4-by-4, 2-by-2-by-2).
-RANKING = Effort(0.0, 3)
+RANKING = StoppingRule(0.0, 3)
 
 
 class NullModel(Protocol):
-    """A family of cell frequencies; parameters and cells may have a leading axis of tables."""
+    """A family of cell frequencies, as a hypothesis of your own is one; all arrays may have leading axes of tables."""
 
     bounded: ClassVar[bool]
     """Whether noise may drive a fit to a boundary, where χ² does not hold."""
@@ -71,7 +72,7 @@ class NullScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NullFit:
-    """For every table: fitted parameters and frequencies, what was measured there, and whether the fit came to rest."""
+    """For every table: fitted parameters and frequencies, what was measured there, and whether the fit converged."""
 
     parameters: FloatArray
     frequencies: FloatArray
@@ -104,7 +105,7 @@ def fit_null(
     model: NullModel,
     evidence: Evidence,
     start: FloatArray,
-    effort: Effort,
+    stop: StoppingRule,
     measure: Callable[[NullScore], FloatArray] = remaining,
     solve: Solver = solve_or_shortest,
 ) -> NullFit:
@@ -117,12 +118,12 @@ def fit_null(
     parameters = np.tile(start, (tables, 1)) if len(start) == 1 else start.copy()
     statistic, converged = np.empty(tables), np.zeros(tables, dtype=np.bool_)
     at, active, part = null_score(model, evidence, start, solve), np.arange(tables), evidence
-    for taken in range(effort.steps + 1):
+    for taken in range(stop.steps + 1):
         statistic[active] = measure(at)
         # of a large statistic no more digits are known
-        converged[active] = np.abs(at.gain) < effort.tolerance * np.maximum(statistic[active], 1)
+        converged[active] = np.abs(at.gain) < stop.tolerance * np.maximum(statistic[active], 1)
         step, going = at.step[~converged[active]], active[~converged[active]]
-        if not going.size or taken == effort.steps:
+        if not going.size or taken == stop.steps:
             break
         part, active = evidence if going.size == tables else evidence.subset(going), going
         parameters[active] += _safe(model, part, parameters[active], step)

@@ -1,4 +1,4 @@
-"""The procedure of every test: a null model against everything else that the reports of a table could show."""
+"""The procedure of every test: method, statistic, asymptotic or Monte Carlo p-value, and when χ² is in doubt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test statistics: how far tables are from a null model, each a function of evidence for many tables at once."""
+"""Test statistics: Rao score, generalized least squares, likelihood ratio and Wald, for many tables at once."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class NullFitter:
         start = (self._uniform if near is None else near)[None, :]
         if self._estimated is not None:
             start = self._estimated(evidence)
-        effort = PRECISE if near is None else RANKING
-        return fit_null(model, evidence, model.nearest(start), effort, measure, self.solve)
+        stop = PRECISE if near is None else RANKING
+        return fit_null(model, evidence, model.nearest(start), stop, measure, self.solve)
 
 
 class ScoreStatistic:

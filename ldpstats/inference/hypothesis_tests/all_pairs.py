@@ -1,4 +1,4 @@
-"""Many pairs at once: every two-way table tested, with p-values adjusted for their number."""
+"""Multiple testing: independence of every pair of attributes, with p-values adjusted for their number (Holm)."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def goodness_of_fit_test(
     about = Hypothesis(
         "goodness of fit",
         f"{said(table.attributes)} {'has' if len(table.attributes) == 1 else 'have'} the frequencies that were given",
-        "the frequencies are others",
+        "the frequencies differ from those",
     )
     return null_model_test(table, model, about, method, pvalue)
 

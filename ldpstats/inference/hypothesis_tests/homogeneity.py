@@ -1,4 +1,4 @@
-"""Homogeneity: tables of different groups of respondents, tested for having the same frequencies."""
+"""Homogeneity of groups: tables of different respondents, tested for having the same frequencies."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
         "score" is the Rao score test for reports that are one draw of a channel; "gls" its
         generalized-least-squares counterpart where only moments are known (supports, bits, sums), identical to it
         for randomized response; where there are only estimated sums of cells (Hadamard marginals, consistent tables) it
-        takes their covariance as estimated; "lr" is the likelihood ratio through the channel; "wald" measures the
-        estimated interaction by its covariance under independence (with rare categories in long tables it may exceed
-        its level). "auto" takes the score where it exists, else least squares.
+        takes their covariance as estimated; "lr" is the likelihood ratio of the reports; "wald" measures how far the
+        unbiased estimate is from the hypothesis, by its covariance there (with rare categories in long tables it may
+        exceed its level). "auto" takes the score where it exists, else least squares.
     pvalue : {"auto", "asymptotic"}, MonteCarlo or AmongMany
         The χ² approximation, or tables drawn under the fitted hypothesis. "auto" is the approximation, unless
         some report is expected fewer than 5 times under independence (or the noise of a count is as far from normal),
@@ -62,6 +62,15 @@ def joint_independence_test(
     table: Table, x: str | Sequence[str], y: str | Sequence[str], method: Method = "auto", pvalue: PValue = "auto"
 ) -> HypothesisResult:
     """Test whether some attributes together are independent of some others together.
+
+    Parameters
+    ----------
+    table : Table
+        A table of just these attributes.
+    x, y : str or sequence of str
+        Which attributes are which.
+    method, pvalue
+        As in `independence_test`.
 
     Examples
     --------
@@ -100,7 +109,7 @@ def conditional_independence_test(
     x, y, given : str or sequence of str
         Which attributes are which.
     method, pvalue
-        As in `goodness_of_fit_test`.
+        As in `independence_test`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Log-linear models of a table, written as generators, fitted and compared through the noise."""
+"""Log-linear models of a table, written as generators: fits, deviance and score tests, nested comparisons."""
 
 from __future__ import annotations
 
@@ -37,9 +37,8 @@ def log_linear_model(
     table : Table
         A table of any number of attributes.
     formula : str or sequence of sequences of str
-        The generators, such as "age*sex + sex*transport" or [("age", "sex"), ("sex", "transport")]: attributes hang
-        together within a generator, in any way, and otherwise through it only. Every attribute stands in one at least.
-
+        The generators, such as "age*sex + sex*transport" or [("age", "sex"), ("sex", "transport")]: attributes
+        are associated within a generator, in any way, and otherwise through it only. Each stands in one at least.
     structural_zeros : iterable of mappings
         Combinations of categories that cannot occur, such as [{"class": "crew", "age": "child"}]: the model is then
         one of the other cells ("quasi-independence", where the attributes stand alone).
@@ -59,9 +58,16 @@ def log_linear_model(
 
 
 def no_three_way_interaction_test(table: Table, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
-    """Test whether each two of three attributes hang together in the same way, whatever the third is.
+    """Test whether each two of three attributes are associated in the same way, whatever the third is.
 
     The odds ratios of any two attributes are then the same in all categories of the third (homogeneous association).
+
+    Parameters
+    ----------
+    table : Table
+        A table of three attributes.
+    method, pvalue
+        As in `independence_test`.
 
     Examples
     --------
@@ -76,8 +82,8 @@ def no_three_way_interaction_test(table: Table, method: Method = "auto", pvalue:
     first, second, third = table.attributes
     about = Hypothesis(
         "no three-way interaction",
-        f"{first} and {second} hang together in the same way whatever {third} is",
-        f"how {first} and {second} hang together depends on {third}",
+        f"{first} and {second} are associated in the same way whatever {third} is",
+        f"the association of {first} and {second} depends on {third}",
     )
     return null_model_test(table, LogLinear(table.shape, ((0, 1), (0, 2), (1, 2))), about, method, pvalue)
 
@@ -136,7 +142,7 @@ class LogLinearFit(Saveable):
 
     @property
     def converged(self) -> bool:
-        """Whether the fit came to rest; where noise leaves no positive margins it may not."""
+        """Whether the fit converged; where noise leaves no positive margins it may not."""
         return bool(self._outcome.converged[0])
 
     def to_frame(self) -> pd.DataFrame:
@@ -146,7 +152,13 @@ class LogLinearFit(Saveable):
         return pd.DataFrame({"fitted": self.expected.ravel(), **columns}, index=self.table.domain.index())
 
     def test(self, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
-        """Test the model against everything else; "lr" gives the deviance."""
+        """Test the model against everything else.
+
+        Parameters
+        ----------
+        method, pvalue
+            As in `independence_test`; "lr" gives the deviance.
+        """
         about = Hypothesis(
             "a log-linear model", f"the model {self.formula} holds", f"the model {self.formula} does not hold"
         )
@@ -159,6 +171,15 @@ class LogLinearFit(Saveable):
         larger model's further terms at this one's fit. "auto" takes "lr" where reports have a likelihood.
 
         The stated power is that against what the larger model adds, in sizes w of that, averaged over its directions.
+
+        Parameters
+        ----------
+        larger : LogLinearFit
+            A model of the same table whose generators hold those of this one.
+        method : {"auto", "score", "gls", "lr"}
+            As above.
+        pvalue
+            As in `independence_test`.
         """
         if not self.table.holds_the_same(larger.table) or not self._within(larger):
             raise LdpstatsError(

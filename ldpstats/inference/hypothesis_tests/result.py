@@ -1,4 +1,4 @@
-"""The result of a test: figures, words, and what could have been found."""
+"""The result of a hypothesis test: statistic, p-value, effect size, power, and all of it in words."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class HypothesisResult(Saveable):
     expected : array
         The table's frequencies as fitted under the hypothesis.
     converged : bool
-        Whether that fit came to rest. Where noise drowns the margins it may not; the statistic allows for
+        Whether that fit converged. Where noise drowns the margins it may not; the statistic allows for
         that, and the test is then conservative.
     table : Table
         What was tested.
@@ -110,7 +110,13 @@ class HypothesisResult(Saveable):
         return iter((self.statistic, self.pvalue))
 
     def verdict(self, alpha: float = 0.05) -> str:
-        """Return the decision at level `alpha` in a word or two."""
+        """Return the decision in a word or two.
+
+        Parameters
+        ----------
+        alpha : float
+            The level.
+        """
         rejected, kept = self.about.verdicts
         return rejected if self.pvalue <= significance(alpha) else kept
 
@@ -145,7 +151,13 @@ class HypothesisResult(Saveable):
         }
 
     def summary(self, alpha: float = 0.05) -> Summary:
-        """Return the result as a table and sentences that can be read aloud."""
+        """Return the result as a table and sentences that can be read aloud.
+
+        Parameters
+        ----------
+        alpha : float
+            The level of the decision, and one minus that of the effect's interval.
+        """
         degrees = "degree" if self.df == 1 else "degrees"
         facts = {
             "Hypothesis": self.hypothesis,
@@ -158,22 +170,24 @@ class HypothesisResult(Saveable):
         }
         scope = scope_in_words(self.table)
         apart = "Tests take what reports tell; what the table assumes beside that plays no part."
-        told = [
+        origin = [
             *([scope] if scope else []),
             *provenance_in_words(self.table),
             *([apart] if self.table.assumption else []),
             *(["Tests of a consistent table take its own reports."] if source_of(self.table) else []),
         ]
-        sentences = [*self._sentences(alpha), *told, ASSUMED, *self.fit.warning]
+        sentences = [*self._sentences(alpha), *origin, ASSUMED, *self.fit.warning]
         return summary_of_facts(f"Test of {self.about.name} on privatized answers", facts, sentences)
 
     def _effect_lines(self, alpha: float) -> dict[str, list[str]]:
         if self.effect is None:
             return {}
+        measured, *uncorrected = self.effect.lines
         if self.effect.why_not:
-            return {"Effect": [str(self.effect)]}
+            return {"Effect": [measured]}
         low, high = self.effect.conf_int(alpha)
-        return {"Effect": [str(self.effect), f"{100 * (1 - alpha):g} % interval for V: {low:.3f} to {high:.3f}"]}
+        interval = f"{100 * (1 - alpha):g} % interval for V: {low:.3f} to {high:.3f}"
+        return {"Effect": [measured, interval, *uncorrected]}
 
     def _sentences(self, alpha: float) -> list[str]:
         if not self.fit.plausible:

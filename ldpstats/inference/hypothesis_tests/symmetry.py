@@ -16,6 +16,13 @@ from ldpstats.tables import Table, checked_table
 def symmetry_test(table: Table, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
     """Test whether a square table is symmetric: each cell as frequent as the one across the diagonal (Bowker).
 
+    Parameters
+    ----------
+    table : Table
+        A table of two attributes with the same categories.
+    method, pvalue
+        As in `independence_test`.
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups
@@ -29,7 +36,7 @@ def symmetry_test(table: Table, method: Method = "auto", pvalue: PValue = "auto"
     constraints = np.array([_difference(side, (row, column), (column, row)) for row, column in upper])
     about = Hypothesis(
         "symmetry",
-        f"{first} and {second} can be exchanged without changing the table",
+        f"the table of {first} and {second} is symmetric",
         f"the table of {first} and {second} is not symmetric",
     )
     return null_model_test(table, _uniform_under(constraints), about, method, pvalue)
@@ -38,8 +45,15 @@ def symmetry_test(table: Table, method: Method = "auto", pvalue: PValue = "auto"
 def marginal_homogeneity_test(table: Table, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
     """Test whether the two attributes of a square table have the same frequencies.
 
-    For 2 × 2 tables without noise this is McNemar's statistic. For larger ones it lies between those of Stuart and
-    Maxwell and of Bhapkar, as its covariance is that of the most likely table with equal margins.
+    For 2 × 2 tables without noise this is McNemar's statistic. For larger ones "wald" is that of Stuart and Maxwell;
+    the score lies between it and Bhapkar's, as its covariance is that of the most likely table with equal margins.
+
+    Parameters
+    ----------
+    table : Table
+        A table of two attributes with the same categories.
+    method, pvalue
+        As in `independence_test`.
 
     Examples
     --------

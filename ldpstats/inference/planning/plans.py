@@ -150,12 +150,12 @@ class Plan(Saveable):
     def _rivals(self, verb: str, figure: Callable[[float], str]) -> str:
         """Say what the mechanisms behind the best one need or have, up to three of them."""
         behind = self.table.iloc[1 : _RIVALS + 1]
-        told = [
+        needs = [
             f"{name.upper()} {verb} {figure(value)}"
             for name, value in zip(behind["mechanism"], behind[self.found], strict=True)
             if math.isfinite(value)
         ]
-        return f"; {', '.join(told)}" if told else ""
+        return f"; {', '.join(needs)}" if needs else ""
 
 
 def plan(

@@ -126,16 +126,16 @@ class NoisyTable:
 
 def noisy_table(blocks: tuple[Block, ...], estimate: NoisyEstimate) -> NoisyTable:
     """Return the estimate that was asked for, for many tables at once; for one it is that of `Table.estimated_by`."""
-    told = all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks)
+    faked = all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks)
     if estimate not in ("auto", "two blocks", "closed form", "unbiased"):
         raise LdpstatsError(f"estimate = {estimate!r}", "'auto', 'two blocks', 'closed form' or 'unbiased'")
     if estimate == "auto":
-        estimate = "two blocks" if told and len(blocks) > 1 else "unbiased"
-    if estimate == "unbiased" and not told:
+        estimate = "two blocks" if faked and len(blocks) > 1 else "unbiased"
+    if estimate == "unbiased" and not faked:
         alone = len(blocks) == 1 and blocks[0].question.is_bijection
         inverted = _weighted(blocks, np.ones(1)) if alone else LinearPooling(blocks).estimate
         return NoisyTable(blocks, inverted, "the unbiased estimate", forgets=False)
-    if not told or (estimate == "two blocks" and len(blocks) < 2):
+    if not faked or (estimate == "two blocks" and len(blocks) < 2):
         raise LdpstatsError(
             f"estimate = {estimate!r} for {len(blocks)} blocks",
             "at least two truth-or-fake blocks (randomized response) that ask for the cells themselves",

@@ -17,7 +17,7 @@ from statsmodels.stats.contingency_tables import Table2x2
 import ldpstats as ldp
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
-from ldpstats.inference.effects.confidence import NoisySquare, Quotient, WholeRange
+from ldpstats.inference.effects.confidence import FiellerQuotient, NoncentralSquare, PossibleRange
 from ldpstats.inference.effects.cramers_v import AssociationMeasures, association, mutual_information
 from ldpstats.inference.effects.effect_size import Effect
 from ldpstats.inference.effects.ratios import (
@@ -72,7 +72,7 @@ class TestQuotient:
         """2,000 pairs, many without a clear denominator, each tried at 400 values of the quotient."""
         rng = np.random.default_rng(1)
         pairs, roots = rng.normal(size=(2000, 2)), rng.normal(size=(2000, 2, 2))
-        quotient = Quotient(pairs, roots @ np.swapaxes(roots, 1, 2) / 9, 0.0, 20.0)
+        quotient = FiellerQuotient(pairs, roots @ np.swapaxes(roots, 1, 2) / 9, 0.0, 20.0)
         tried = np.linspace(0.01, 19.9, 400)
         x, y = pairs.T[..., None]
         (xx, xy), (_, yy) = np.moveaxis(quotient.covariance, 0, -1)[..., None]
@@ -84,11 +84,11 @@ class TestQuotient:
         assert set(kinds) == {0, 1, 2}, "sets with no piece, one and two"
 
     def test_exact_borders_have_an_answer(self) -> None:
-        on_border = Quotient(np.array([1.0, 2.0]), np.diag([0.0, 4 / Z**2]), -np.inf, np.inf)
+        on_border = FiellerQuotient(np.array([1.0, 2.0]), np.diag([0.0, 4 / Z**2]), -np.inf, np.inf)
         low, high = on_border.limits(0.05)[0]
         assert low == pytest.approx(0.25)
         assert high > 1e9
-        nothing = Quotient(np.zeros(2), np.zeros((2, 2)), 0.0, np.inf)
+        nothing = FiellerQuotient(np.zeros(2), np.zeros((2, 2)), 0.0, np.inf)
         assert nothing.limits(0.05)[0].tolist() == [0.0, np.inf]
 
     def test_the_covariance_of_forms_is_that_of_normal_cells(self) -> None:
@@ -101,29 +101,29 @@ class TestQuotient:
         values = np.stack([np.einsum("ni,ij,nj->n", points, form, points) for form in forms])
         expected = np.cov(values, aweights=weight, ddof=0)
         # at the mean, the first-order term is the exact one
-        found = Quotient.of_forms(mean, np.diag(spread**2), forms, -np.inf, np.inf)
+        found = FiellerQuotient.of_forms(mean, np.diag(spread**2), forms, -np.inf, np.inf)
         assert np.allclose(found.covariance, expected, rtol=1e-12)
 
 
-class TestNoisySquare:
+class TestNoncentralSquare:
     """Inversion of the noncentral χ²."""
 
     def test_limits_are_where_the_tails_are(self) -> None:
         stretch, added, seen = 0.01, 0.03, np.array([0.2, 0.5])
-        limits = NoisySquare(seen, np.full(2, added), np.full(2, stretch), 1.0, 1.0, 9.0).limits(0.1)[:, 0]
+        limits = NoncentralSquare(seen, np.full(2, added), np.full(2, stretch), 1.0, 1.0, 9.0).limits(0.1)[:, 0]
         scaled = ncx2(added / stretch, limits.T / stretch)
         tail = 0.05 * np.array([[0, 1]]).T * ncx2(added / stretch, 1e-12).cdf(seen / stretch)
         assert np.allclose(scaled.cdf(seen / stretch), np.stack([np.full(2, 0.95), tail[1]]), atol=1e-6)
 
     def test_never_says_that_there_is_nothing_at_all(self) -> None:
-        limits = NoisySquare(np.array(1e-9), np.array(0.01), np.array(0.005), 1.0, 0.5, 1.0).limits(0.05)[0]
+        limits = NoncentralSquare(np.array(1e-9), np.array(0.01), np.array(0.005), 1.0, 0.5, 1.0).limits(0.05)[0]
         assert limits[0] == 0
         assert 0.01 < limits[1] < 0.5
 
     @pytest.mark.parametrize("freedom", [1, 16, 1000])
     def test_of_nothing_at_all_and_of_hardly_anything_limits_are_alike(self, freedom: float) -> None:
         def highest(seen: float) -> float:
-            square = NoisySquare(np.array(seen), np.array(freedom), np.array(1.0), 1.0, 1.0, 99.0)
+            square = NoncentralSquare(np.array(seen), np.array(freedom), np.array(1.0), 1.0, 1.0, 99.0)
             return float(square.limits(0.05)[0, 1])
 
         # F(x; ν, λ) / F(x; ν) is exp(-λ / 2) at x = 0
@@ -132,7 +132,10 @@ class TestNoisySquare:
         assert np.all(np.diff([highest(share * freedom) for share in np.linspace(0, 0.8, 100)]) > 0)
 
     def test_the_normal_limit_joins_the_tails(self) -> None:
-        at = [NoisySquare(np.array(s), np.array(3e-6), np.array(1e-6), 1.0, 1.0, 9.0).limits(0.05) for s in (0.9999, 1)]
+        at = [
+            NoncentralSquare(np.array(s), np.array(3e-6), np.array(1e-6), 1.0, 1.0, 9.0).limits(0.05)
+            for s in (0.9999, 1)
+        ]
         assert np.allclose(at[0] + 1e-4, at[1], atol=2e-5)
 
 
@@ -356,11 +359,11 @@ class TestNotEstimable:
             assert mutual_information(table).why_not
 
     def test_sets_of_two_pieces_and_empty_ones_say_so(self) -> None:
-        two = effect_of(Quotient(np.array([0.5, 0.1]), np.diag([0.01, 0.01]), -9.0, 9.0))
+        two = effect_of(FiellerQuotient(np.array([0.5, 0.1]), np.diag([0.01, 0.01]), -9.0, 9.0))
         assert len(two.conf_set()) == 2
         assert two.conf_int() == (-9, 9)
         assert ", or from" in str(two)
-        empty = effect_of(Quotient(np.array([-5.0, 1.0]), np.diag([0.01, 0.01]), 0.0, 9.0))
+        empty = effect_of(FiellerQuotient(np.array([-5.0, 1.0]), np.diag([0.01, 0.01]), 0.0, 9.0))
         assert empty.conf_set() == ()
         assert all(math.isnan(limit) for limit in empty.conf_int())
         assert "holds no possible value" in str(empty.summary())
@@ -441,5 +444,5 @@ class TestResult:
         assert found.conf_int()[0] <= found.cramers_v <= found.conf_int()[1]
 
 
-def effect_of(inversion: Quotient | WholeRange) -> Effect:
+def effect_of(inversion: FiellerQuotient | PossibleRange) -> Effect:
     return Effect.of(noisy(2), "an effect", 1.0, inversion, "", 0.05)
