@@ -144,7 +144,8 @@ class Table(Saveable):
         answered = [block for block in self.blocks if block.n > 0]
         refuse_empty(len(answered), f"the table of {' and '.join(self.attributes)}")
         found = TABLE_METHODS[self.method].estimated(answered)
-        return replace(found, privacy=self.privacy, simulated=self.simulated)
+        # some methods take the last blocks only
+        return replace(found, privacy=self.privacy, simulated=min(self.simulated, found.n))
 
     @property
     def estimate(self) -> FloatArray:
