@@ -27,10 +27,10 @@ LEAST_EPSILON = 1e-12
 _FEWER = "Form classes (pandas.cut for numbers), collapse rare categories, or ask about fewer attributes together."
 
 
-def refuse_too_many_cells(cells: int, what: str) -> None:
+def refuse_too_many_cells(cells: int, what: str, most: int = MOST_CELLS) -> None:
     """Refuse a table, or a report, that is too large to be worked with."""
-    if cells > MOST_CELLS:
-        raise LdpstatsError(f"{what} of {written(cells)} cells", f"up to {MOST_CELLS:,} cells", _FEWER)
+    if cells > most:
+        raise LdpstatsError(f"{what} of {written(cells)} cells", f"up to {most:,} cells", _FEWER)
 
 
 def refuse_too_large(shape: Sequence[int], what: str, advice: str = _FEWER, most: int = MOST_ENTRIES) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -68,12 +67,7 @@ def most_likely_joint(tables: Iterable[Table], domain: Domain, target: Iterable[
 def most_likely_even(blocks: Sequence[Block]) -> Fitted:
     """Find the frequencies under which blocks of one table are most likely, of maximum entropy among all such."""
     fitted, n = most_likely(blocks), sum(block.n for block in blocks)
-    if not fitted.converged:
-        warnings.warn(
-            f"after {fitted.iterations} iterations the log-likelihood may still rise by {n * fitted.gap:.2g}",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+    fitted.warn_unless_converged(n)
     questions = {block.question: block.classes for block in blocks}
     even = proportionally_fitted(fitted.frequencies, questions.values())
     likelihood = float(BlockEvidence.observed(blocks).log_likelihood(even[None, :])[0])

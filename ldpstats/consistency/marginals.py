@@ -12,7 +12,7 @@ from ldpstats.arrays import FloatArray, IntArray, places_onto
 from ldpstats.columns import listed
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.limits import LARGEST_JOINT
+from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.noise import NoiseModel
 from ldpstats.tables import Consistent, Reconstructed, Table, checked_table
 from ldpstats.tables.shared import as_reported
@@ -254,10 +254,5 @@ def overlapping(marginals: Iterable[Marginal], target: Domain) -> list[Marginal]
                 f"the shape {target.shape!r} for {one_line(target.names)}",
                 f"one with {one_line(one.shape)} categories of {one_line(one.attributes)}, as a marginal has",
             )
-    if target.size() > LARGEST_JOINT:
-        raise LdpstatsError(
-            f"a joint table of {one_line(target.names)} with {target.size():,} cells",
-            f"at most {LARGEST_JOINT:,} cells",
-            "Ask for fewer attributes together.",
-        )
+    refuse_too_many_cells(target.size(), f"all of {one_line(target.names)} together: a table", LARGEST_JOINT)
     return found

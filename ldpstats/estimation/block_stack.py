@@ -110,6 +110,11 @@ def is_truth_or_fake(block: BlockLike) -> bool:
     return isinstance(noise, MultinomialNoise) and isinstance(noise.channel, TruthOrFake)
 
 
+def all_truth_or_fake(blocks: Sequence[BlockLike]) -> bool:
+    """Say whether all blocks report the cells themselves, each the true one or a fake."""
+    return all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks)
+
+
 def stacked(blocks: Sequence[BlockT]) -> tuple[list[TruthOrFakeStack], list[BlockT]]:
     """Stack the truth-or-fake blocks by their questions; return the stacks, and the other blocks as they are."""
     groups: dict[tuple[int, ...], list[BlockT]] = {}

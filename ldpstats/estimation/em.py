@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -42,6 +43,12 @@ class Fitted:
     iterations: int
     converged: bool
     gap: float
+
+    def warn_unless_converged(self, n: int) -> None:
+        """Warn by how much the log-likelihood of n reports may still rise, where the iterations were too few."""
+        if not self.converged:
+            rise = f"the log-likelihood may still rise by {n * self.gap:.2g}"
+            warnings.warn(f"after {self.iterations} iterations {rise}", RuntimeWarning, stacklevel=3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

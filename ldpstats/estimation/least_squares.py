@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -77,12 +76,7 @@ def maximum_likelihood(blocks: Sequence[BlockLike]) -> Estimate:
     """
     n, fitted = _reports(blocks), most_likely(blocks)
     LinearPooling(blocks)  # refuses blocks that leave a contrast open, of which many frequencies were most likely
-    if not fitted.converged:
-        warnings.warn(
-            f"after {fitted.iterations} iterations the log-likelihood may still rise by {n * fitted.gap:.2g}",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    fitted.warn_unless_converged(n)
     _, information = total_score(blocks, above_zero(fitted.frequencies, n))
     return Estimate(fitted.frequencies, over_degrees_of_freedom(n * _inverse_on_contrasts(information), n), n)
 

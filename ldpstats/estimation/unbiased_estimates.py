@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.estimation.block_stack import BlockLike, BlockT, TruthOrFakeStack, is_truth_or_fake
+from ldpstats.estimation.block_stack import BlockLike, BlockT, TruthOrFakeStack, all_truth_or_fake, is_truth_or_fake
 from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom
 from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.rare import OwnReports
@@ -38,7 +38,7 @@ def unbiased(blocks: Sequence[BlockLike]) -> Estimate:
     """
     if len(blocks) == 1 and blocks[0].question.is_bijection:
         return _inverted(blocks[0])
-    if all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks):
+    if all_truth_or_fake(blocks):
         stack = TruthOrFakeStack.of(blocks)
         return _pooled_truths(stack, stack.truth)
     pooling, n = LinearPooling(blocks), sum(block.n for block in blocks)
@@ -196,7 +196,7 @@ def _inverted(block: BlockLike) -> Estimate:
 
 
 def _about_the_cells(blocks: Sequence[BlockLike], method: str) -> TruthOrFakeStack:
-    if not all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks):
+    if not all_truth_or_fake(blocks):
         raise LdpstatsError(
             f"method = {method!r} for blocks that do not all report a cell, the true one or a fake",
             "truth-or-fake blocks (randomized response) that ask for the cells themselves",

@@ -25,7 +25,7 @@ from ldpstats.identification.possible_tables import (
     nearest_table,
     same_sums,
 )
-from ldpstats.limits import LARGEST_JOINT
+from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.presentation import summary_of_figures
 from ldpstats.privacy import PrivacyStatement
@@ -369,7 +369,8 @@ def bounds_of(
     """
     significance(alpha)
     table = joint.project(target)
-    _refuse_too_many(joint, table)
+    refuse_too_many_cells(joint.size(), f"all of {one_line(joint.names)} together: a table", LARGEST_JOINT)
+    refuse_too_many_cells(table.size(), f"bounds of a table of {one_line(table.names)}: one", MOST_TARGET_CELLS)
     identified = _identified(joint, measured)
     nearest = nearest_table(identified)
     simultaneous = simultaneous or bool(measured.bound) or identified.df == 0
@@ -453,14 +454,3 @@ def _contradiction(identified: Identified, nearest: NearestTable, alpha: float) 
             f"(p = {pvalue_in_words(_properness(identified, nearest))}, less than {alpha:g})"
         )
     return ""
-
-
-def _refuse_too_many(joint: Domain, table: Domain) -> None:
-    """Refuse joint tables and targets that would take too long."""
-    for one, most, what in ((joint, LARGEST_JOINT, "a joint table"), (table, MOST_TARGET_CELLS, "bounds of a table")):
-        if one.size() > most:
-            raise LdpstatsError(
-                f"{what} of {one_line(one.names)} with {one.size():,} cells",
-                f"at most {most:,} cells",
-                "Ask for fewer attributes together, or put categories together.",
-            )

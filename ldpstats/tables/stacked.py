@@ -22,7 +22,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.estimation import Estimate, LinearPooling, over_degrees_of_freedom, steadied, unbiased_weights
-from ldpstats.estimation.block_stack import TruthOrFakeStack, is_truth_or_fake
+from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.channels import multinomial_covariance
 from ldpstats.tables.rows import CrossedRows
@@ -247,7 +247,7 @@ def _steady_covariance(blocks: Sequence[Block], found: Estimate) -> FloatArray:
         spread = blocks[0].noise.covariance(answers)
         cells = blocks[0].classes
         return over_degrees_of_freedom(spread[np.ix_(cells, cells)], found.n)
-    if all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks):
+    if all_truth_or_fake(blocks):
         stack = TruthOrFakeStack.of(blocks)
         told, mean = float((stack.n * stack.truth**2).sum()), stack.mean(shares_at)
         often = stack.truth**2 * stack.n
@@ -334,7 +334,7 @@ def _sampling(table: Table) -> FloatArray:
     blocks = [block for block in table.blocks if block.n]
     if not blocks or (len(blocks) == 1 and blocks[0].question.is_bijection):
         return over_degrees_of_freedom(spread, table.n)
-    if all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks):
+    if all_truth_or_fake(blocks):
         stack = TruthOrFakeStack.of(blocks)
         told = stack.n * stack.truth**2
         return np.asarray(spread * (told**2 / stack.n).sum() / told.sum() ** 2)

@@ -27,7 +27,7 @@ from ldpstats.estimation import (
     refuse_empty,
     steadied,
 )
-from ldpstats.estimation.block_stack import is_truth_or_fake
+from ldpstats.estimation.block_stack import all_truth_or_fake
 from ldpstats.identification import Bounds, bounds_of
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.parts import Parts, new_identity
@@ -406,7 +406,7 @@ class Table(Saveable):
         if len(blocks) == 1 and blocks[0].question.is_bijection:
             own = measured_by(blocks)
             return Measured.of_cells(found.estimate, own.sums.T @ own.covariance @ own.sums, found.n)
-        faked = all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks)
+        faked = all_truth_or_fake(blocks)
         covariance = found.covariance if faked else LinearPooling(blocks).covariance(steadied(found))
         return Measured.of_cells(found.estimate, covariance, found.n)
 

@@ -20,7 +20,7 @@ from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import LinearPooling
-from ldpstats.estimation.block_stack import TruthOrFakeStack, is_truth_or_fake
+from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.inference.effects.comparisons import Comparison
 from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
 from ldpstats.noise.weighted import NODES, share_below, weighted_report
@@ -288,7 +288,7 @@ def _fewer(blocks: Sequence[Block]) -> list[Block]:
     for block in blocks:
         alike[block.asked] = alike[block.asked].merged_with(block) if block.asked in alike else block
     merged = list(alike.values())
-    if len(merged) <= _GROUPS or not all(is_truth_or_fake(block) and block.question.is_bijection for block in merged):
+    if len(merged) <= _GROUPS or not all_truth_or_fake(merged):
         return merged
     return [_averaged(merged[start::_GROUPS]) for start in range(_GROUPS)]
 

@@ -13,7 +13,7 @@ from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import LinearPooling, last_two
-from ldpstats.estimation.block_stack import is_truth_or_fake
+from ldpstats.estimation.block_stack import all_truth_or_fake
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.monte_carlo import MonteCarlo
@@ -126,7 +126,7 @@ class NoisyTable:
 
 def noisy_table(blocks: tuple[Block, ...], estimate: NoisyEstimate) -> NoisyTable:
     """Return the estimate that was asked for, for many tables at once; for one it is that of `Table.estimated_by`."""
-    faked = all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks)
+    faked = all_truth_or_fake(blocks)
     if estimate not in ("auto", "two blocks", "closed form", "unbiased"):
         raise LdpstatsError(f"estimate = {estimate!r}", "'auto', 'two blocks', 'closed form' or 'unbiased'")
     if estimate == "auto":

@@ -19,7 +19,7 @@ from ldpstats.arrays import BoolArray, FloatArray, IntArray, significance
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import full_blocks, two_blocks
-from ldpstats.estimation.block_stack import TruthOrFakeStack, is_truth_or_fake
+from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.presentation import axes_to_draw_on, summary_of_figures
 from ldpstats.saving import Saveable
@@ -333,7 +333,7 @@ def _limits_of_shares(shares: FloatArray, n: IntArray | int, few: BoolArray, z: 
 def _full_blocks(table: Table) -> tuple[Block, ...]:
     """Return the blocks to be compared, or say why these cannot be."""
     about = f"the table of {one_line(checked_table(table).attributes)}"
-    if not all(is_truth_or_fake(block) and block.question.is_bijection for block in table.blocks):
+    if not all_truth_or_fake(table.blocks):
         raise LdpstatsError(
             f"{about} with blocks that do not all report a cell, the true one or a fake",
             "truth-or-fake blocks that ask for the cells themselves",
