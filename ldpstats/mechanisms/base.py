@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.arrays import (
+    LARGEST_WHOLE,
     BoolArray,
     FloatArray,
     as_array,
@@ -377,6 +378,14 @@ class Mechanism(Saveable, Protocol):
         """Return the name and the parameters as plain values."""
         parameters = {field.name: getattr(self, field.name) for field in fields(self)}
         return {"name": self.name, **parameters}
+
+
+def settled(frozen: object, name: str, least: int, usual: int | None = None, most: int = LARGEST_WHOLE) -> int:
+    """Check a field, which has its usual value where none is given, and return it."""
+    given = getattr(frozen, name)
+    value = at_least(usual if given is None else given, least, name, most)
+    object.__setattr__(frozen, name, value)
+    return value
 
 
 def joint_ratio(mechanisms: Iterable[Mechanism]) -> Fraction | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ldpstats.grid import favoured_numerator
-from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.codes import Codes, permuted, public_codes, settled, usual_cohorts, usual_width
+from ldpstats.mechanisms.base import Mechanism, settled
+from ldpstats.mechanisms.codes import Codes, permuted, public_codes, usual_cohorts, usual_width
 from ldpstats.mechanisms.cohorts import CohortAnswers, CohortBits, settle_cohorts
 
 _LARGEST_EXPONENT = 100.0

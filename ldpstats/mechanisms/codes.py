@@ -12,7 +12,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import at_least
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.hashing import symbols_of
 from ldpstats.limits import MOST_CODES, refuse_too_large
@@ -126,14 +125,6 @@ def usual_width(k: int) -> int:
 def usual_cohorts(k: int, width: int) -> int:
     """Return how many cohorts have four times as many slots in all as there are values; at least four."""
     return max(4, -(-4 * k // width))
-
-
-def settled(frozen: object, name: str, least: int, usual: int | None = None) -> int:
-    """Check a field, which has its usual value where none is given, and return it."""
-    given = getattr(frozen, name)
-    value = at_least(usual if given is None else given, least, name)
-    object.__setattr__(frozen, name, value)
-    return value
 
 
 @lru_cache(maxsize=16)

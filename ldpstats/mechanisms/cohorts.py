@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, exp_below, favoured_numerator, numerator_at_least, probability
-from ldpstats.mechanisms.base import Mechanism, ReportFormat
+from ldpstats.mechanisms.base import Mechanism, ReportFormat, settled
 from ldpstats.mechanisms.bits import bit_counts, clean_padding, set_bits
-from ldpstats.mechanisms.codes import Codes, most_differing, settled
+from ldpstats.mechanisms.codes import Codes, most_differing
 from ldpstats.mechanisms.single_output import SingleOutput
 from ldpstats.noise import CohortChannel, MultinomialNoise, RevealedBits
 from ldpstats.randomness import Draws

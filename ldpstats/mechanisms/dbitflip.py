@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
-from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, exp_below, numerator_at_least, probability
+from ldpstats.grid import GRID, probability
 from ldpstats.limits import refuse_too_large
-from ldpstats.mechanisms.base import Mechanism, ReportFormat
+from ldpstats.mechanisms.base import Mechanism, ReportFormat, settled
 from ldpstats.mechanisms.bits import subset_bits
+from ldpstats.mechanisms.cohorts import flip_numerator
 from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.randomness import Draws
@@ -58,12 +58,8 @@ class DBitFlip(Mechanism):
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
         refuse_too_large((self.k, self.k), "an encoding", "OUE and OLH take larger alphabets.")
-        chosen = math.isqrt(self.k - 1) + 1 if self.d is None else self.d
-        if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)) or not 1 <= chosen <= self.k:
-            raise LdpstatsError(f"d = {chosen!r} for {self.k} values", f"a whole number from 1 to {self.k}")
-        object.__setattr__(self, "d", int(chosen))
-        if not 0 < self._flip < GRID - self._flip:
-            raise LdpstatsError(f"epsilon = {self.epsilon!r}", "levels large enough to show on a grid of 2^-64")
+        bits = settled(self, "d", 1, math.isqrt(self.k - 1) + 1, self.k)
+        flip_numerator(self.epsilon, min(bits, 2))  # refuses levels that are too low
 
     @property
     def bits(self) -> int:
@@ -74,7 +70,7 @@ class DBitFlip(Mechanism):
     @property
     def _flip(self) -> int:
         """How often a bit is flipped, in GRID-ths."""
-        return numerator_at_least(1 / (exp_below(self.epsilon / min(self.bits, 2)) + 1))
+        return flip_numerator(self.epsilon, min(self.bits, 2))
 
     @property
     def noise(self) -> RevealedBits:

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray, at_least, positive_epsilon
-from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, exp_below, favoured_numerator, probability
-from ldpstats.mechanisms.base import Mechanism
+from ldpstats.mechanisms.base import Mechanism, settled
 from ldpstats.mechanisms.single_output import SingleOutput
 from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.hadamard import HadamardRandomizedResponse, HadamardResponse, odd, order, places
@@ -61,11 +60,7 @@ class HR(SingleOutput):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
-        chosen = _best_blocks(self.k, self.epsilon) if self.blocks is None else self.blocks
-        whole = isinstance(chosen, (int, np.integer)) and not isinstance(chosen, bool)
-        if not (whole and 1 <= chosen <= 2 * self.k):
-            raise LdpstatsError(f"blocks = {chosen!r} for {self.k} values", f"a whole number from 1 to {2 * self.k}")
-        object.__setattr__(self, "blocks", int(chosen))
+        settled(self, "blocks", 1, _best_blocks(self.k, self.epsilon), most=2 * self.k)
         favoured_numerator(self.epsilon, self._half, self._outputs)  # refuses levels that are too low
 
     @property

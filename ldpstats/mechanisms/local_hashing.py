@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
-from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, exp_below, favoured_numerator, probability
 from ldpstats.hashing import LARGEST_SYMBOLS, support_counts, symbols_of
-from ldpstats.mechanisms.base import Mechanism, ReportFormat
+from ldpstats.mechanisms.base import Mechanism, ReportFormat, settled
 from ldpstats.noise import SupportNoise
 from ldpstats.randomness import Draws
 
@@ -123,11 +122,7 @@ class LH(LocalHashing):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
-        chosen = best_symbols(self.epsilon) if self.symbols is None else self.symbols
-        whole = isinstance(chosen, (int, np.integer)) and not isinstance(chosen, bool)
-        if not (whole and 2 <= chosen <= LARGEST_SYMBOLS):
-            raise LdpstatsError(f"symbols = {chosen!r}", f"a whole number from 2 to {LARGEST_SYMBOLS}")
-        object.__setattr__(self, "symbols", int(chosen))
+        settled(self, "symbols", 2, best_symbols(self.epsilon), LARGEST_SYMBOLS)
         LocalHashing.__post_init__(self)
 
     @property

@@ -20,20 +20,9 @@ from ldpstats.arrays import FloatArray, positive_epsilon
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.estimation import Estimate, ProcessedEstimate, refuse_empty
 from ldpstats.grid import GRID, favoured_numerator, probability
-from ldpstats.mechanisms.base import Mechanism, Reports
-from ldpstats.mechanisms.codes import (
-    Codes,
-    refuse_too_many,
-    settled,
-)
-from ldpstats.mechanisms.cohorts import (
-    CohortAnswers,
-    CohortBits,
-    answered,
-    flip_numerator,
-    flipped,
-    header_bytes,
-)
+from ldpstats.mechanisms.base import Mechanism, Reports, settled
+from ldpstats.mechanisms.codes import Codes, refuse_too_many
+from ldpstats.mechanisms.cohorts import CohortAnswers, CohortBits, answered, flip_numerator, flipped, header_bytes
 from ldpstats.mechanisms.local_hashing import best_symbols
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.randomness import Draws, Rng, client_draws
@@ -228,14 +217,8 @@ class OpenRR(OpenAlphabet):
     def over(self, candidates: Iterable[str]) -> CandidateAnswers:
         """Return the mechanism for these strings alone, numbered as listed: to plan, simulate or decode with."""
         listed = _candidates(candidates)
-        return CandidateAnswers(
-            len(listed),
-            self.epsilon,
-            candidates=listed,
-            symbols=self._width,
-            cohorts=self._cohorts,
-            seed=self.seed,
-        )
+        sizes = {"symbols": self._width, "cohorts": self._cohorts}
+        return CandidateAnswers(len(listed), self.epsilon, candidates=listed, seed=self.seed, **sizes)
 
     def _sent(self, cohorts: NDArray[np.int64], places: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         numbers = answered(cohorts, places[:, 0], self._width, favoured_numerator(self.epsilon, 1, self._width), draws)
@@ -291,15 +274,8 @@ class OpenRAPPOR(OpenAlphabet):
     def over(self, candidates: Iterable[str]) -> CandidateFilters:
         """Return the mechanism for these strings alone, numbered as listed: to plan, simulate or decode with."""
         listed = _candidates(candidates)
-        return CandidateFilters(
-            len(listed),
-            self.epsilon,
-            candidates=listed,
-            bits=self.bits,
-            hashes=self.hashes,
-            cohorts=self._cohorts,
-            seed=self.seed,
-        )
+        sizes = {"bits": self.bits, "hashes": self.hashes, "cohorts": self._cohorts}
+        return CandidateFilters(len(listed), self.epsilon, candidates=listed, seed=self.seed, **sizes)
 
     def _sent(self, cohorts: NDArray[np.int64], places: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         return flipped(cohorts, places, self.bits, self.flip, header_bytes(self._cohorts), draws)

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache
-from itertools import count
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, at_least
+from ldpstats.arrays import FloatArray
 from ldpstats.errors import ReportError
-from ldpstats.grid import GRID, favoured_numerator, probability
+from ldpstats.grid import favoured_numerator, probability
 from ldpstats.limits import MOST_CODES, refuse_too_large
-from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.single_output import SingleOutput
-from ldpstats.noise import MultinomialNoise, Tally
-from ldpstats.noise.cohort_channel import CohortChannel
-from ldpstats.randomness import Draws
+from ldpstats.mechanisms.base import Mechanism, settled
+from ldpstats.mechanisms.codes import Codes, public_codes
+from ldpstats.mechanisms.cohorts import CohortAnswers
+from ldpstats.noise import Tally
 
 _ROWS_PER_VALUE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class SHist(SingleOutput):
+class SHist(CohortAnswers):
     """Succinct histogram: the entry of a public random matrix of signs in a random row and the value's column.
 
     The sign is kept with probability p = e^ε / (e^ε + 1). The matrix has `rows` rows, 4k if none are given: at least
@@ -60,45 +56,15 @@ class SHist(SingleOutput):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
-        rows = at_least(_ROWS_PER_VALUE * self.k if self.rows is None else self.rows, self.k, "rows")
+        rows = settled(self, "rows", self.k, _ROWS_PER_VALUE * self.k)
         refuse_too_large((rows, 2, self.k), "codes", "HRR does the same for larger alphabets.", MOST_CODES)
-        object.__setattr__(self, "rows", rows)
-        object.__setattr__(self, "seed", at_least(self.seed, 0, "seed"))
+        settled(self, "seed", 0)
         favoured_numerator(self.epsilon, 1, 2)  # refuses levels that are too low
 
     @property
-    def _rows(self) -> int:
-        assert self.rows is not None  # set in __post_init__
-        return self.rows
-
-    @property
-    def truth(self) -> int:
-        """How often the sign is kept, in GRID-ths."""
-        return favoured_numerator(self.epsilon, 1, 2)
-
-    @property
-    def _outputs(self) -> int:
-        return 2 * self._rows
-
-    @property
-    def _channel(self) -> CohortChannel:
-        return _channel(self.k, self._rows, self.seed, probability(self.truth))
-
-    @property
-    def noise(self) -> MultinomialNoise:
-        """A cohort for every row, with two symbols."""
-        return MultinomialNoise(self._channel)
-
-    def likelihood_ratio(self) -> Fraction:
-        """Return the ratio of the true sign and the other one."""
-        return Fraction(self.truth, GRID - self.truth)
-
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
-        """Draw a row, and keep or turn the sign there."""
-        rows = draws.uniform(self._rows, values.shape)
-        signs = self._channel.codes[rows, values].astype(np.int64)
-        reports: NDArray[np.int64] = 2 * rows + draws.respond(signs, 2, self.truth)
-        return reports
+    def codes(self) -> Codes:
+        """The signs of all rows: a cohort each, the symbol 1 where the sign is negative."""
+        return public_codes(_signs, self.k, self.rows, 1, 2, self.seed)
 
     def projected(self, tally: Tally) -> FloatArray:
         """Return the paper's estimate, which is biased given the matrix: the mean of z Φ[j, v] over the reports.
@@ -111,16 +77,13 @@ class SHist(SingleOutput):
         if tally.noise != self.noise:
             raise ReportError(f"a tally seen through {tally.noise}", f"a tally of {self}")
         shares = tally.proportions
-        signs = 1.0 - 2.0 * self._channel.codes
+        signs = 1.0 - 2.0 * self.codes.single
         contrast = 2 * probability(self.truth) - 1
         return (shares[..., ::2] - shares[..., 1::2]) @ signs / contrast
 
 
-@lru_cache(maxsize=8)
-def _channel(k: int, rows: int, seed: int, truth: float) -> CohortChannel:
-    """Return the channel of the first matrix, from this seed on, that tells all values apart."""
-    channels = (CohortChannel(_bits(rows, k, one), 2, truth) for one in count(seed))
-    return next(channel for channel in channels if channel.identified)
+def _signs(k: int, maps: int, _symbols: int, seed: int) -> NDArray[np.int64]:
+    return _bits(maps, k, seed).astype(np.int64)
 
 
 def _bits(rows: int, k: int, seed: int) -> NDArray[np.uint8]:

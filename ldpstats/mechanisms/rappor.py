@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.codes import Codes, hashed, public_codes, settled, usual_cohorts, usual_width
+from ldpstats.mechanisms.base import Mechanism, settled
+from ldpstats.mechanisms.codes import Codes, hashed, public_codes, usual_cohorts, usual_width
 from ldpstats.mechanisms.cohorts import CohortBits, settle_cohorts
 
 

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
-from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, double, exp_below, favoured_numerator, probability
-from ldpstats.mechanisms.base import Mechanism, ReportFormat
+from ldpstats.mechanisms.base import Mechanism, ReportFormat, settled
 from ldpstats.mechanisms.bits import subset_bits
 from ldpstats.mechanisms.patterns import by_pattern
 from ldpstats.noise import MultinomialNoise, NoiseModel, SupportNoise, TruthOrFake
@@ -44,11 +43,8 @@ class SS(Mechanism):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
-        chosen = _best_size(self.k, self.epsilon) if self.omega is None else self.omega
-        if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)) or not 1 <= chosen < self.k:
-            raise LdpstatsError(f"omega = {chosen!r} for {self.k} values", f"a whole number from 1 to {self.k - 1}")
-        object.__setattr__(self, "omega", int(chosen))
-        favoured_numerator(self.epsilon, self._size, self.k)  # refuses levels that are too low
+        size = settled(self, "omega", 1, _best_size(self.k, self.epsilon), self.k - 1)
+        favoured_numerator(self.epsilon, size, self.k)  # refuses levels that are too low
 
     @property
     def _size(self) -> int:
