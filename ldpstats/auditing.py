@@ -1,4 +1,4 @@
-"""Auditing: what can be shown about the privacy level of a mechanism's own code, and how surely."""
+"""Auditing: a lower confidence bound of a mechanism's privacy level, from its reports or by enumerating its code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _VIOLATIONS = (1.05, 1.1, 1.2)
 
 @dataclass(frozen=True, slots=True)
 class Audit(Saveable):
-    """What an audit found, each number with the way in which it is known.
+    """Result of an audit, each number with how it was obtained.
 
     Parameters
     ----------
@@ -265,9 +265,9 @@ def _looked_at(k: int, n: int, rng: Rng) -> list[int]:
 
 def _understated(mechanism: Mechanism, level: float) -> list[str]:
     """Say which of the mechanism's own statements are below a level that is known."""
-    said = {"strict_epsilon()": mechanism.strict_epsilon(), "privacy()": mechanism.privacy().epsilon}
+    stated = {"strict_epsilon()": mechanism.strict_epsilon(), "privacy()": mechanism.privacy().epsilon}
     return [
-        f"{name} states {_said(one)}, which is less than {_said(level)}" for name, one in said.items() if one < level
+        f"{name} states {_said(one)}, which is less than {_said(level)}" for name, one in stated.items() if one < level
     ]
 
 

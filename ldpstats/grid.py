@@ -1,4 +1,4 @@
-"""The grid: probabilities as whole numbers of 2^-64, rounded toward more privacy, and logarithms rounded up."""
+"""The probability grid: probabilities as multiples of 2^-64, rounded toward more privacy, and logarithms rounded up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels: the hot loops, compiled; every random word they use is handed to them."""
+"""Kernels: the hot loops, compiled with numba; every random word they use is handed to them."""
 
 from __future__ import annotations
 

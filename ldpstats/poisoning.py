@@ -1,4 +1,4 @@
-"""Poisoning: how far respondents who send what they like can move an estimate, at worst."""
+"""Poisoning: how far respondents who send forged reports can move an estimate, in the worst case."""
 
 from __future__ import annotations
 

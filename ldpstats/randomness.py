@@ -1,4 +1,4 @@
-"""Where chance comes from: exact draws on a 2^64 grid, secure by default, seeded only for simulation."""
+"""Random draws: exact on a 2^64 grid, from secure randomness by default, seeded only for simulation."""
 
 from __future__ import annotations
 

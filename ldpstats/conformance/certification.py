@@ -1,4 +1,4 @@
-"""Certification: all the checks that concern a mechanism."""
+"""Certification: the list of checks of a mechanism, and running them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Courses: the exact law of a report from one batch, in which every respondent takes another course of the draws."""
+"""Enumeration in one batch: the exact law of a report, where every respondent takes another course of the draws."""
 
 from __future__ import annotations
 

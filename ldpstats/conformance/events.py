@@ -1,4 +1,4 @@
-"""Events: what reports of one value do more often than those of another, found in one sample, bounded in the next."""
+"""Empirical lower bounds of ε: an event chosen in one sample of reports, and bounded by Clopper-Pearson in the next."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _CHUNK_CELLS = 1 << 21
 _THRESHOLDS = 64
 _ROUNDING = 1e-8
 _IMPOSSIBLE = -1e6
-_CAUTION, _MORE_CAUTION = 3.0, 5.0
-"""How many standard errors an event is taken to be worse than it looks: the best of some thresholds, of many bytes."""
+_STD_ERRORS, _STD_ERRORS_OF_BYTES = 3.0, 5.0
+"""How many standard errors are subtracted, as the best is chosen: of some thresholds, of many bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,8 +56,8 @@ class Sample:
                 noise.log_likelihoods(self.mechanism.contributions(reports[start : start + step]))[:, list(values)]
                 for start in range(0, len(reports), step)
             ]
-        said: FloatArray = np.maximum(np.concatenate(parts), _IMPOSSIBLE)[place]
-        return said
+        log_likelihoods: FloatArray = np.maximum(np.concatenate(parts), _IMPOSSIBLE)[place]
+        return log_likelihoods
 
 
 class Event(Protocol):
@@ -74,8 +74,8 @@ class Event(Protocol):
         ...
 
     @property
-    def worth(self) -> float:
-        """The level that it seems to show, cautiously."""
+    def level(self) -> float:
+        """A conservative estimate of the level that it shows."""
         ...
 
     def happened(self, sample: Sample) -> BoolArray:
@@ -84,17 +84,17 @@ class Event(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Favours:
+class _LikelihoodRatioEvent:
     """A report favours the value over its rival by so much, in the mechanism's own eyes."""
 
     value: int
     rival: int
-    worth: float
+    level: float
     log_odds: float
 
     def happened(self, sample: Sample) -> BoolArray:
-        said = sample.log_likelihoods((self.value, self.rival))
-        favours: BoolArray = said[:, 0] - said[:, 1] >= self.log_odds
+        found = sample.log_likelihoods((self.value, self.rival))
+        favours: BoolArray = found[:, 0] - found[:, 1] >= self.log_odds
         return favours
 
     def __str__(self) -> str:
@@ -105,12 +105,12 @@ class _Favours:
 
 
 @dataclass(frozen=True, slots=True)
-class _Holds:
+class _ByteEvent:
     """A stored report has a certain byte at a certain place."""
 
     value: int
     rival: int
-    worth: float
+    level: float
     place: int
     byte: int
 
@@ -123,9 +123,9 @@ class _Holds:
 
 
 def best_event(sample: Sample) -> Event:
-    """Return what tells two of the sample's values apart best, cautiously."""
+    """Return the event with the highest conservative estimate of the level."""
     events: list[Event] = [*_likelihood_events(sample), *_byte_events(sample)]
-    return max(events, key=lambda one: one.worth)
+    return max(events, key=lambda one: one.level)
 
 
 def level_of(event: Event, sample: Sample, confidence: float) -> tuple[float, EventFrequencies]:
@@ -201,11 +201,11 @@ def level_shown(hits: int, n: int, rival_hits: int, rival_n: int, confidence: fl
     return max(math.log(least / most), 0.0)
 
 
-def _likelihood_events(sample: Sample) -> Iterator[_Favours]:
+def _likelihood_events(sample: Sample) -> Iterator[_LikelihoodRatioEvent]:
     """Find the best threshold of the log-likelihood ratio, for each two values."""
     values = np.unique(sample.values).tolist()
-    said = sample.log_likelihoods(values)
-    rows = {value: said[sample.values == value] for value in values}
+    found = sample.log_likelihoods(values)
+    rows = {value: found[sample.values == value] for value in values}
     for (i, value), (j, rival) in permutations(enumerate(values), 2):
         own, other = (np.sort(rows[one][:, i] - rows[one][:, j]) for one in (value, rival))
         odds = np.concatenate([own, other])
@@ -213,24 +213,28 @@ def _likelihood_events(sample: Sample) -> Iterator[_Favours]:
         if steps.size:
             steps = steps[np.linspace(0, steps.size - 1, min(steps.size, _THRESHOLDS)).astype(int)] - _ROUNDING
             above = [one.size - np.searchsorted(one, steps) for one in (own, other)]
-            worth = _worth(above[0], own.size, above[1], other.size, _CAUTION)
-            best = int(worth.argmax())
-            yield _Favours(value, rival, float(worth[best]), float(steps[best]))
+            level = _conservative_level(above[0], own.size, above[1], other.size, _STD_ERRORS)
+            best = int(level.argmax())
+            yield _LikelihoodRatioEvent(value, rival, float(level[best]), float(steps[best]))
 
 
-def _byte_events(sample: Sample) -> Iterator[_Holds]:
+def _byte_events(sample: Sample) -> Iterator[_ByteEvent]:
     """Find the best byte at any place, for each two values."""
     values = np.unique(sample.values).tolist()
     rows = {value: np.ascontiguousarray(sample.bytes[sample.values == value].T) for value in values}
     counts = {value: np.stack([np.bincount(one, minlength=256) for one in rows[value]]) for value in values}
     for value, rival in permutations(values, 2):
-        worth = _worth(counts[value], rows[value].shape[1], counts[rival], rows[rival].shape[1], _MORE_CAUTION)
-        place, byte = np.unravel_index(worth.argmax(), worth.shape)
-        yield _Holds(value, rival, float(worth.max()), int(place), int(byte))
+        level = _conservative_level(
+            counts[value], rows[value].shape[1], counts[rival], rows[rival].shape[1], _STD_ERRORS_OF_BYTES
+        )
+        place, byte = np.unravel_index(level.argmax(), level.shape)
+        yield _ByteEvent(value, rival, float(level.max()), int(place), int(byte))
 
 
-def _worth(hits: NDArray[Any], n: int, rival_hits: NDArray[Any], rival_n: int, caution: float) -> FloatArray:
-    """Return ln(p / q) as it looks, less so many standard errors."""
+def _conservative_level(
+    hits: NDArray[Any], n: int, rival_hits: NDArray[Any], rival_n: int, std_errors: float
+) -> FloatArray:
+    """Return the estimate of ln(p / q), less so many standard errors."""
     own, other = hits + 0.5, rival_hits + 0.5
-    worth: FloatArray = np.log(own / n) - np.log(other / rival_n) - caution * np.sqrt(1 / own + 1 / other)
-    return worth
+    level: FloatArray = np.log(own / n) - np.log(other / rival_n) - std_errors * np.sqrt(1 / own + 1 / other)
+    return level

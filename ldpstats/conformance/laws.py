@@ -1,4 +1,4 @@
-"""Laws: exact laws of tallies and reports, and how well what was seen fits them."""
+"""Laws of tallies and reports, exact, and goodness-of-fit tests of what was seen against them."""
 
 from __future__ import annotations
 
@@ -144,8 +144,8 @@ class CodedChannel:
         """How many outcomes there are."""
         return int(self.laws.shape[1])
 
-    def told(self) -> CodedChannel:
-        """Return what the reports say of the first two values: outcomes with the same likelihood ratio are one."""
+    def by_likelihood_ratio(self) -> CodedChannel:
+        """Return the sufficient statistic for the first two values: outcomes with the same likelihood ratio are one."""
         with np.errstate(divide="ignore"):
             ratios = np.log(self.laws[0]) - np.log(self.laws[1])
         distinct, kind = np.unique(ratios.round(9), return_inverse=True)

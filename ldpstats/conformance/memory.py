@@ -1,4 +1,4 @@
-"""The checks of longitudinal mechanisms: what is kept is kept, and all reports together tell no more than that."""
+"""Checks of longitudinal mechanisms: permanent answers are kept, and all reports reveal no more than these."""
 
 from __future__ import annotations
 

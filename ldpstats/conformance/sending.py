@@ -65,12 +65,12 @@ def three_respondents_are_independent(make: Factory) -> None:
                 for (one, p), (two, q), (three, r) in product(*(channel[value].items() for value in asked))
             }
             _require_equal_laws(mechanism, list(asked), expected)
-    told = CodedChannel.of(mechanism).told()
-    values, size = np.tile([0, 1, 1], 100_000), told.outcomes
-    places = told.places(mechanism.privatize(values, rng=33_000).data)
+    coded = CodedChannel.of(mechanism).by_likelihood_ratio()
+    values, size = np.tile([0, 1, 1], 100_000), coded.outcomes
+    places = coded.places(mechanism.privatize(values, rng=33_000).data)
     for start in range(3):
         triples = places[start : start + 299_997].reshape(-1, 3)
-        laws = [told.laws[values[start + i]] for i in range(3)]
+        laws = [coded.laws[values[start + i]] for i in range(3)]
         expected_triples = np.einsum("i,j,k->ijk", *laws).ravel()
         together = triples @ np.array([size**2, size, 1])
         _fits_law(
@@ -91,9 +91,9 @@ def _require_equal_laws(mechanism: Mechanism, values: list[int], expected: objec
 def large_batches_are_like_small_ones(make: Factory) -> None:
     """A million respondents at once, those at the borders of 2^16, and pairs at any distance have the right law."""
     mechanism = smallest(make, 0.5)
-    told = CodedChannel.of(mechanism).told()
-    places = told.places(mechanism.privatize(np.zeros((1 << 20) + 2, dtype=int), rng=35_000).data)
-    law, n = told.laws[0], len(places)
+    coded = CodedChannel.of(mechanism).by_likelihood_ratio()
+    places = coded.places(mechanism.privatize(np.zeros((1 << 20) + 2, dtype=int), rng=35_000).data)
+    law, n = coded.laws[0], len(places)
     _fits_law(places, law, f"{mechanism}: a million reports at once")
     borders = np.arange(_BORDER, n, _BORDER)
     for name, at in (("before", borders - 1), ("at", borders), ("after", borders + 1)):
@@ -104,7 +104,7 @@ def large_batches_are_like_small_ones(make: Factory) -> None:
     expected = np.multiply.outer(law, law).ravel()
     for lag in _LAGS:
         first = np.flatnonzero(np.arange(n - lag) // lag % 2 == 0)
-        pairs = np.where((places < 0).any(), -1, places[first] * told.outcomes + places[first + lag])
+        pairs = np.where((places < 0).any(), -1, places[first] * coded.outcomes + places[first + lag])
         _fits_law(pairs, expected, f"{mechanism}: reports at the distance {lag} in a large batch")
 
 

@@ -1,4 +1,4 @@
-"""What a mechanism is: a sampler, its exact worst-case ratio and a noise model; all the rest is shared."""
+"""Mechanisms: a randomizer of one value with its sampler, its exact worst-case ratio and its noise model."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Mechanism(Saveable, Protocol):
 
     @property
     def finest(self) -> Mechanism:
-        """The same mechanism with the tally that tells most among those of a moderate size; protocols collect that."""
+        """The same mechanism with the most informative tally of a moderate size; protocols collect that."""
         return self
 
     @property

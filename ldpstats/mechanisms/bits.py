@@ -1,4 +1,4 @@
-"""Rows of packed bits: how mechanisms set, check and count them."""
+"""Packed bit vectors: how mechanisms set, check and count them."""
 
 from __future__ import annotations
 

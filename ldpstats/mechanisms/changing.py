@@ -1,4 +1,4 @@
-"""Changing values: what all reports of a longitudinal mechanism tell about two courses of a value, exactly."""
+"""Changing values: the exact privacy loss of all reports of a longitudinal mechanism about two sequences of values."""
 
 from __future__ import annotations
 

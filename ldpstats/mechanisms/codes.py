@@ -1,4 +1,4 @@
-"""Codes: the symbols or bits that stand for a value in a cohort, by public hash functions or permutations."""
+"""Public codes: the symbols or bits that stand for a value in a cohort, by hash functions or permutations."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _identifying(family: Family, k: int, cohorts: int, hashes: int, width: int, 
 
 def refuse_too_many(k: int, cohorts: int, hashes: int, width: int) -> None:
     """Refuse more values than any functions could tell apart, or than a computer could."""
-    # with one function per cohort its bits sum to one, so that each cohort after the first tells one number less
+    # with one function per cohort its bits sum to one, so that each cohort after the first identifies one number less
     most = cohorts * (width - 1) + 1 if hashes == 1 else cohorts * width
     if k > most:
         raise NotIdentifiedError(

@@ -1,4 +1,4 @@
-"""Cohorts: a report joins a random cohort and randomizes the symbol, or the bits, that its value has there."""
+"""Cohort mechanisms: a report joins a random cohort and randomizes the symbol, or the bits, of its value there."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ class DBitFlipPM(Longitudinal):
 
     She has a permanent response for each of the d values, and one for all the others together: at most d + 1 (k if
     d = k), however many values she goes through. Each is drawn when it is first needed, independently of the
-    others, and sent unchanged as long as the value calls for it. So a report about one value tells as much as all
+    others, and sent unchanged as long as the value calls for it. So a report about one value reveals as much as all
     reports about it do. But two different responses prove a change: `changing_epsilon` is infinite from the second
     round on. A change goes unseen only if both values are among the others, or if two responses happen to agree.
 

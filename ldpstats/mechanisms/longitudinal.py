@@ -1,4 +1,4 @@
-"""Longitudinal mechanisms: respondents keep a permanent answer, and every report is made of it afresh."""
+"""Longitudinal mechanisms: permanent randomized answers, and a second randomization for every report (memoization)."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ class Longitudinal(Mechanism, Protocol):
 def least_noise(ratio: Callable[[int], Fraction], most: int, epsilon: float) -> int:
     """Return the least noise of a second round for which one report's exact ratio is at most e^epsilon.
 
-    `ratio` falls as the noise grows from 0 to `most` GRID-ths, where a report tells nothing. So no formula for
+    `ratio` falls as the noise grows from 0 to `most` GRID-ths, where a report reveals nothing. So no formula for
     the parameters of a second round is trusted: they are searched by bisection, in rational numbers.
     """
     bound = exp_below(epsilon)

@@ -1,4 +1,4 @@
-"""The memo: permanent answers of many respondents, drawn once and kept for every later report."""
+"""Memoization: permanent answers of many respondents, drawn once and kept for every later report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns: reports that support sets of values, counted by the whole set."""
+"""Whole reports: mechanisms whose reports are sets of values, counted by the set, which gives a likelihood."""
 
 from __future__ import annotations
 

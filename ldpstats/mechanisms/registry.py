@@ -1,4 +1,4 @@
-"""The registry: every mechanism by name, and which one suits a question best."""
+"""The registry of mechanisms: each by name, those of others registered, and which one is best for a question."""
 
 from __future__ import annotations
 

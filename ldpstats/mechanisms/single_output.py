@@ -1,4 +1,4 @@
-"""What all mechanisms share whose report is one number: an output of a channel."""
+"""Single outputs: what all mechanisms share whose report is the number of one output of a channel."""
 
 from __future__ import annotations
 

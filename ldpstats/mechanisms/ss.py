@@ -1,4 +1,4 @@
-"""SS, subset selection: a report is a set of values that holds the truth more often than chance would."""
+"""Subset selection (SS, k-subset, ω-SM): a random set that holds the true value with a raised probability."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truth or fake: the value with one probability, else a draw from a public distribution (RRBA's randomizer)."""
+"""Truth or fake: randomized response whose lies have a public distribution of their own (RRBA's randomizer)."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ class FakeResponse(SingleOutput):
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         """Draw who tells the truth, and a fake for everyone."""
-        told = draws.bernoulli(self.truth, values.size)
-        return np.where(told, values, draws.pick(self.fake, values.size))
+        truthful = draws.bernoulli(self.truth, values.size)
+        return np.where(truthful, values, draws.pick(self.fake, values.size))
 
     def randomize_one(self, value: int, word: Word) -> int:
         """Do the same for one value, from 64-bit words, without the cost of arrays.

@@ -1,4 +1,4 @@
-"""Additive noise: a report is a row of noisy numbers, one per value, and the true value's tends to be larger."""
+"""Additive noise: the law of sums of reports that are rows of noisy numbers, one per value."""
 
 from __future__ import annotations
 

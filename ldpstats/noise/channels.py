@@ -1,4 +1,4 @@
-"""Channels: P(output | true value) where every report is one output, as linear maps."""
+"""Channels: P(output | true value) as a linear map, where every report is one output (randomized response)."""
 
 from __future__ import annotations
 
@@ -191,9 +191,9 @@ class TruthOrFake(Channel):
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw who tells the truth, and let all the others fake together."""
-        told = rng.binomial(true_counts, self.truth)
-        fakes = (true_counts - told).sum(axis=-1)
-        return told + rng.multinomial(fakes, proper(np.asarray(self.fake)))
+        truthful = rng.binomial(true_counts, self.truth)
+        fakes = (true_counts - truthful).sum(axis=-1)
+        return truthful + rng.multinomial(fakes, proper(np.asarray(self.fake)))
 
     def bounds(self) -> FloatArray:
         """Return each cell's estimate if none, and if all, of the reports named it."""

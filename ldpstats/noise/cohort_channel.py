@@ -1,4 +1,4 @@
-"""Cohorts: a report draws a public code book and answers with its value's symbol there, by randomized response."""
+"""The channel of cohorts: a random public code, and randomized response to the value's symbol in it."""
 
 from __future__ import annotations
 
@@ -171,10 +171,10 @@ class CohortChannel(Channel):
         uniform = np.full(self.cohorts, 1 / self.cohorts)
         for value in range(self.cells):
             slots[..., self._slots[:, value]] += rng.multinomial(true_counts[..., value], uniform)
-        told = rng.binomial(slots, self.truth - self._lie)
-        fakes = (slots - told).reshape(*slots.shape[:-1], self.cohorts, self.symbols).sum(axis=-1)
+        truthful = rng.binomial(slots, self.truth - self._lie)
+        fakes = (slots - truthful).reshape(*slots.shape[:-1], self.cohorts, self.symbols).sum(axis=-1)
         faked = rng.multinomial(fakes, np.full(self.symbols, 1 / self.symbols))
-        counts: NDArray[np.int64] = told + faked.reshape(slots.shape)
+        counts: NDArray[np.int64] = truthful + faked.reshape(slots.shape)
         return counts
 
     def spread(self, mean: FloatArray) -> FloatArray:

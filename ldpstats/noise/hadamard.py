@@ -201,10 +201,10 @@ class HadamardResponse(Channel):
 
         A report is from the set with probability size · gain, and else uniform over all the outputs.
         """
-        told = rng.binomial(true_counts, self.size * self._gain)
-        anywhere = rng.multinomial((true_counts - told).sum(axis=-1), np.full(self.outputs, 1 / self.outputs))
+        truthful = rng.binomial(true_counts, self.size * self._gain)
+        anywhere = rng.multinomial((true_counts - truthful).sum(axis=-1), np.full(self.outputs, 1 / self.outputs))
         people = np.zeros_like(anywhere)
-        people[..., self._places] = told
+        people[..., self._places] = truthful
         blocks = people.reshape(*people.shape[:-1], self.blocks, self.size)
         counts: NDArray[np.int64] = anywhere + random_columns(blocks, rng, positive=True)[..., _PLUS].reshape(
             anywhere.shape

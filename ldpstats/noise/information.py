@@ -1,4 +1,4 @@
-"""Information about cell frequencies: a diagonal plus a low-rank part, for many tables at once."""
+"""Fisher information about cell frequencies: a diagonal plus a low-rank part, for many tables at once."""
 
 from __future__ import annotations
 

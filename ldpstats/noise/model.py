@@ -1,4 +1,4 @@
-"""The questions that every noise model answers; nothing above this layer asks which mechanism made a table."""
+"""Noise models: the law of a tally given the frequencies; what every model answers."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class MultinomialNoise(NoiseModel):
         return self.channel.log_likelihoods(tallies.argmax(axis=-1))
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
-        """Say for each table whether every output that tells anything has a positive probability, beyond rounding."""
+        """Say for each table whether every informative output has a positive probability, beyond rounding."""
         proper: NDArray[np.bool_] = np.all(
             (self.mean(frequencies) > self.channel.rounding()) | self.channel.idle, axis=-1
         )

@@ -1,4 +1,4 @@
-"""Patterns: the law of whole reports that support sets of values, where there are few enough sets to count each."""
+"""The channel of whole reports that are sets of values, where there are few enough sets to count each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Totals: what one report adds to many entries of a tally together, where its true value hardly matters for that."""
+"""Totals of a tally: the range of the expectation and the variance of what one report adds to several entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Revealed bits: values are encoded as bits, and a report randomizes those that chance alone chose to reveal."""
+"""Revealed bits: values are encoded as bits, of which a report randomizes a random selection (RAPPOR, dBitFlip)."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ class RevealedBits(NoiseModel):
     def _score_of_parts(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Weigh slots by a generalized inverse of their covariance: that of the second moments.
 
-        A slot's count is read as e = (1 - flip) ones - flip zeros and r = ones + zeros. Slots hang together through
+        A slot's count is read as e = (1 - flip) ones - flip zeros and r = ones + zeros. Slots are dependent through
         the value alone: the moments are a 2-by-2 block for each slot and G ρ' F Gᵀ, with G = (δB, 1), so that
         Woodbury's formula inverts a matrix between the cells.
         """

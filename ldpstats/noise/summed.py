@@ -1,4 +1,4 @@
-"""Summed supports: how often the values of a class were supported, all together."""
+"""Sums of supports: the counts of supports, added up by classes of values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Support noise: a report supports a set of values, and four numbers say everything about its first two moments."""
+"""Support noise: reports that support sets of values, with their first two moments (p, q, r1, r2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tallies: mergeable counts of reports, with the noise they were seen through."""
+"""Tallies: mergeable counts of reports, with their noise model."""
 
 from __future__ import annotations
 

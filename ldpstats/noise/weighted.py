@@ -1,4 +1,4 @@
-"""The law of a weighted sum of reports: its characteristic function, and how much of it lies below what was seen."""
+"""The law of a weighted sum of reports, by its characteristic function (Gil-Pelaez inversion)."""
 
 from __future__ import annotations
 
