@@ -4,36 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
-from ldpstats.estimation.pooling import Measurement
-from ldpstats.noise import Information, MultinomialNoise, Tally, TruthOrFake
-from ldpstats.questions import Question
-
-
-class BlockLike(Measurement, Protocol):
-    """A measurement that brings its tally and its question along (blocks are such)."""
-
-    @property
-    def question(self) -> Question:
-        """What was asked."""
-        ...
-
-    @property
-    def tally(self) -> Tally:
-        """What was answered."""
-        ...
-
-    def score(self, frequencies: FloatArray, counts: NDArray[Any]) -> tuple[FloatArray, Information]:
-        """Return the score of the cell frequencies, up to a multiple of ones, and its information."""
-        ...
-
-
-BlockT = TypeVar("BlockT", bound=BlockLike)
+from ldpstats.blocks import Block
+from ldpstats.noise import Information, MultinomialNoise, TruthOrFake
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +30,7 @@ class TruthOrFakeStack:
 
     Examples
     --------
-    >>> from ldpstats.blocks import Block
+    >>> from ldpstats.questions import Question
     >>> asked, noise = Question(("a",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.25, 0.75)))
     >>> stack = TruthOrFakeStack.of([Block(asked, Tally(noise, [6, 2], 8))])
     >>> stack.mean(np.array([0.5, 0.5]))
@@ -66,7 +43,7 @@ class TruthOrFakeStack:
     classes: NDArray[np.int64]
 
     @classmethod
-    def of(cls, blocks: Sequence[BlockLike]) -> TruthOrFakeStack:
+    def of(cls, blocks: Sequence[Block]) -> TruthOrFakeStack:
         """Stack blocks with one question, or with any questions that have an answer of its own for every cell."""
         question = blocks[0].question
         channels = [_channel(one) for one in blocks]
@@ -104,20 +81,20 @@ class TruthOrFakeStack:
         return score[self.classes], information.of_cells(self.classes).dense()
 
 
-def is_truth_or_fake(block: BlockLike) -> bool:
+def is_truth_or_fake(block: Block) -> bool:
     """Say whether the reports of a block are the truth or a fake."""
     noise = block.tally.noise
     return isinstance(noise, MultinomialNoise) and isinstance(noise.channel, TruthOrFake)
 
 
-def all_truth_or_fake(blocks: Sequence[BlockLike]) -> bool:
+def all_truth_or_fake(blocks: Sequence[Block]) -> bool:
     """Say whether all blocks report the cells themselves, each the true one or a fake."""
     return all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks)
 
 
-def stacked(blocks: Sequence[BlockT]) -> tuple[list[TruthOrFakeStack], list[BlockT]]:
+def stacked(blocks: Sequence[Block]) -> tuple[list[TruthOrFakeStack], list[Block]]:
     """Stack the truth-or-fake blocks by their questions; return the stacks, and the other blocks as they are."""
-    groups: dict[tuple[int, ...], list[BlockT]] = {}
+    groups: dict[tuple[int, ...], list[Block]] = {}
     others = []
     for block in blocks:
         if is_truth_or_fake(block):
@@ -128,7 +105,7 @@ def stacked(blocks: Sequence[BlockT]) -> tuple[list[TruthOrFakeStack], list[Bloc
     return [TruthOrFakeStack.of(group) for group in groups.values()], others
 
 
-def _channel(block: BlockLike) -> TruthOrFake:
+def _channel(block: Block) -> TruthOrFake:
     noise = block.tally.noise
     assert isinstance(noise, MultinomialNoise)
     assert isinstance(noise.channel, TruthOrFake)

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
-from ldpstats.estimation.block_stack import BlockLike
+from ldpstats.blocks import Block
 from ldpstats.estimation.component_tests import AsymptoticTest, ComponentTest, shares, totals
 from ldpstats.estimation.constrained_fit import ConstrainedFit
 from ldpstats.estimation.estimate import pvalue_in_words
-from ldpstats.noise import Information, Tally
+from ldpstats.noise import Tally
 from ldpstats.presentation import summary_of_figures
 from ldpstats.questions import Question
 from ldpstats.saving import Saveable
@@ -118,7 +116,7 @@ def _in_words(pvalue: float) -> str:
     return f"p = {pvalue:.1g}" if pvalue > _TINY else f"p < {_TINY:g}"
 
 
-def channel_fit(blocks: Sequence[BlockLike]) -> ChannelFit:
+def channel_fit(blocks: Sequence[Block]) -> ChannelFit:
     """Test whether the tallies of blocks can have come through their channels, whatever the true answers are.
 
     Up to four component tests are made. *Shares*: every output's expected share lies between two bounds, so that its
@@ -151,35 +149,6 @@ def channel_fit(blocks: Sequence[BlockLike]) -> ChannelFit:
     return ChannelFit(components, sum(block.n for block in answered))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _TallyAsBlock:
-    """A tally whose cells are the values themselves, as a block."""
-
-    tally: Tally
-
-    @property
-    def n(self) -> int:
-        return self.tally.n
-
-    @property
-    def question(self) -> Question:
-        cells = self.tally.noise.cells
-        return Question(("value",), (cells,), tuple(range(cells)))
-
-    @property
-    def summed(self) -> tuple[_TallyAsBlock, None]:
-        return self, None
-
-    def design(self) -> tuple[FloatArray, FloatArray]:
-        return self.tally.noise.design()
-
-    def report_covariance(self, frequencies: FloatArray) -> FloatArray:
-        return self.tally.noise.report_covariance(frequencies)
-
-    def score(self, frequencies: FloatArray, counts: NDArray[Any]) -> tuple[FloatArray, Information]:
-        return self.tally.noise.score(frequencies, counts, self.n)
-
-
 def tally_fit(tally: Tally) -> ChannelFit:
     """Return the `channel_fit` of one tally of values.
 
@@ -188,11 +157,12 @@ def tally_fit(tally: Tally) -> ChannelFit:
     tally : Tally
         Counts of one table, whose cells are the values themselves.
     """
-    return channel_fit([_TallyAsBlock(tally)])
+    cells = tally.noise.cells
+    return channel_fit([Block(Question(("value",), (cells,), tuple(range(cells))), tally)])
 
 
 def _examined(
-    blocks: Sequence[BlockLike], tests: Sequence[AsymptoticTest], point: ConstrainedFit | None, *, decided: bool
+    blocks: Sequence[Block], tests: Sequence[AsymptoticTest], point: ConstrainedFit | None, *, decided: bool
 ) -> list[ComponentTest]:
     """Look at the tallies, and again beside drawn ones where asymptotics are in doubt and something depends on it."""
     observed = [block.tally.counts[None, :] for block in blocks]

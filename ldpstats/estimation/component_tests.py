@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
-from ldpstats.estimation.block_stack import BlockLike, stacked
+from ldpstats.blocks import Block
+from ldpstats.estimation.block_stack import stacked
 from ldpstats.noise import NoiseModel
 
 _EXPECTED = 10
@@ -67,7 +68,7 @@ class AsymptoticTest:
         return replace(component, pvalue=(1 + reached) / (1 + tables), method=f"Monte Carlo, {tables:,} tallies")
 
 
-def shares(blocks: Sequence[BlockLike]) -> list[ComponentTest]:
+def shares(blocks: Sequence[Block]) -> list[ComponentTest]:
     """Compare every count with the two binomial laws between which it lies: their tails are exact bounds.
 
     There is nothing to compare where counts are not numbers of reports.
@@ -131,7 +132,7 @@ def _tails(counts: NDArray[Any], n: NDArray[Any], lowest: FloatArray, highest: F
     return tails
 
 
-def totals(blocks: Sequence[BlockLike]) -> list[AsymptoticTest]:
+def totals(blocks: Sequence[Block]) -> list[AsymptoticTest]:
     """Return how far from its expectation what reports count for in total is, if that is not the same for each."""
     known = [(place, block.n, block.tally.noise.total()) for place, block in enumerate(blocks)]
     laws = [(place, n, law) for place, n, law in known if law is not None]

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray, FloatArray
-from ldpstats.estimation.block_stack import BlockLike, stacked
+from ldpstats.blocks import Block
+from ldpstats.estimation.block_stack import stacked
 from ldpstats.estimation.component_tests import AsymptoticTest, Counts
 from ldpstats.estimation.least_squares import above_zero, total_score
 from ldpstats.estimation.nearest import nearest_in_information
@@ -32,7 +33,7 @@ class ConstrainedFit:
 
     Parameters
     ----------
-    blocks : sequence of BlockLike
+    blocks : sequence of Block
         Blocks with reports.
     frequencies : array, shape (cells,)
         No less than half a respondent in any cell, so that every law has a density there.
@@ -42,13 +43,13 @@ class ConstrainedFit:
         The cells that are not held at zero.
     """
 
-    blocks: Sequence[BlockLike]
+    blocks: Sequence[Block]
     frequencies: FloatArray
     information: FloatArray
     free: BoolArray
 
     @classmethod
-    def of(cls, blocks: Sequence[BlockLike]) -> ConstrainedFit:
+    def of(cls, blocks: Sequence[Block]) -> ConstrainedFit:
         """Start from equal frequencies, and take a few steps of Fisher scoring within the simplex."""
         n, cells = sum(block.n for block in blocks), blocks[0].question.cells
         frequencies, free = np.full(cells, 1 / cells), None
@@ -93,10 +94,7 @@ class ConstrainedFit:
         if tables < _FEWEST_DRAWS:
             return None
         rng = np.random.default_rng(zlib.crc32(b"".join(block.tally.counts.tobytes() for block in self.blocks)))
-        return [
-            block.tally.noise.draw(block.question.answer_frequencies(self.frequencies), block.n, tables, rng)
-            for block in self.blocks
-        ]
+        return [block.draw(self.frequencies, tables, rng) for block in self.blocks]
 
     def _distance(self, counts: Counts) -> tuple[FloatArray, FloatArray]:
         from scipy.special import chdtrc

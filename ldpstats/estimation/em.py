@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray, at_least
-from ldpstats.estimation.block_stack import BlockLike, TruthOrFakeStack
+from ldpstats.blocks import Block
+from ldpstats.estimation.block_stack import TruthOrFakeStack
 from ldpstats.noise import MultinomialNoise, SupportNoise, TruthOrFake
 
 # what rounding alone can take from the log-likelihood of a report
@@ -117,7 +118,7 @@ def of_stack(stack: TruthOrFakeStack) -> tuple[FloatArray, _Maps]:
     return of_each, (lambda cells: push(stack.answers(cells)), lambda odds: pull(odds)[stack.classes])
 
 
-def of_others(blocks: Sequence[BlockLike]) -> tuple[FloatArray, _Maps]:
+def of_others(blocks: Sequence[Block]) -> tuple[FloatArray, _Maps]:
     """Give how often each output of some channels came, and the maps of their matrices side by side."""
     often, columns = [], []
     for block in blocks:

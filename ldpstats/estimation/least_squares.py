@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from ldpstats.arrays import FloatArray
-from ldpstats.estimation.block_stack import BlockLike, stacked
+from ldpstats.blocks import Block
+from ldpstats.estimation.block_stack import stacked
 from ldpstats.estimation.estimate import Estimate, over_degrees_of_freedom
 from ldpstats.estimation.likelihood import most_likely
 from ldpstats.estimation.pooling import LinearPooling
 
 
-def generalized_least_squares(blocks: Sequence[BlockLike]) -> Estimate:
+def generalized_least_squares(blocks: Sequence[Block]) -> Estimate:
     """Weigh every block by the inverse covariance of its reports, as estimated; frequencies sum to one.
 
     The covariances are those at a first, unbiased estimate; given them, one solution is exact:
@@ -35,7 +36,6 @@ def generalized_least_squares(blocks: Sequence[BlockLike]) -> Estimate:
 
     Examples
     --------
-    >>> from ldpstats.blocks import Block
     >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
     >>> from ldpstats.questions import Question
     >>> asked, rough = Question(("letter",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
@@ -51,7 +51,7 @@ def generalized_least_squares(blocks: Sequence[BlockLike]) -> Estimate:
     return Estimate(start + inverse @ score, over_degrees_of_freedom(n * inverse, n), n)
 
 
-def maximum_likelihood(blocks: Sequence[BlockLike]) -> Estimate:
+def maximum_likelihood(blocks: Sequence[Block]) -> Estimate:
     """Find the proper frequencies under which the reports of all blocks together are most likely.
 
     The covariance is the inverse of the expected information over the contrasts, times n / (n - 1) like every
@@ -65,7 +65,6 @@ def maximum_likelihood(blocks: Sequence[BlockLike]) -> Estimate:
 
     Examples
     --------
-    >>> from ldpstats.blocks import Block
     >>> from ldpstats.estimation import unbiased
     >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
     >>> from ldpstats.questions import Question
@@ -81,7 +80,7 @@ def maximum_likelihood(blocks: Sequence[BlockLike]) -> Estimate:
     return Estimate(fitted.frequencies, over_degrees_of_freedom(n * _inverse_on_contrasts(information), n), n)
 
 
-def _reports(blocks: Sequence[BlockLike]) -> int:
+def _reports(blocks: Sequence[Block]) -> int:
     return sum(block.n for block in blocks)
 
 
@@ -96,7 +95,7 @@ def above_zero(frequencies: FloatArray, n: int) -> FloatArray:
     return positive
 
 
-def total_score(blocks: Sequence[BlockLike], frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:
+def total_score(blocks: Sequence[Block], frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the score of the cells, up to a multiple of ones, and its information over all blocks."""
     stacks, others = stacked(blocks)
     score, information = np.zeros_like(frequencies), np.zeros((frequencies.size, frequencies.size))

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.arrays import FloatArray, as_array, at_least, counts_array
+from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
-from ldpstats.estimation.block_stack import BlockLike, stacked
+from ldpstats.estimation.block_stack import stacked
 from ldpstats.estimation.em import (
     Fitted,
     ReportLikelihood,
@@ -92,7 +93,7 @@ def expectation_maximization(
     return accelerated_em(seen_through(noise, reported), noise.cells, iterations, tolerance)
 
 
-def most_likely(blocks: Sequence[BlockLike], *, iterations: int = 10_000, tolerance: float = 1e-10) -> Fitted:
+def most_likely(blocks: Sequence[Block], *, iterations: int = 10_000, tolerance: float = 1e-10) -> Fitted:
     """Fit the frequencies of a table's cells to the reports of several blocks by accelerated EM.
 
     Every block brings the likelihood of its own channel and question. A step multiplies every frequency by the
@@ -111,7 +112,6 @@ def most_likely(blocks: Sequence[BlockLike], *, iterations: int = 10_000, tolera
 
     Examples
     --------
-    >>> from ldpstats.blocks import Block
     >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
     >>> from ldpstats.questions import Question
     >>> asked, noise = Question(("letter",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray, at_least, refuse_no_covariance
+from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.estimation.block_stack import BlockLike
 from ldpstats.estimation.estimate import Estimate, invert, refuse_empty, summed
 from ldpstats.saving import Saveable
 
@@ -139,7 +139,7 @@ def steadied(found: Estimate) -> FloatArray:
     return shares
 
 
-def measured_by(blocks: Sequence[BlockLike]) -> Measured:
+def measured_by(blocks: Sequence[Block]) -> Measured:
     """Return the sums of cells that blocks of different respondents ask for, each inverted by itself.
 
     The covariance is that at the nearest shares that answers can have: at the estimate itself, which may be negative,

@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
+from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.estimate import refuse_empty
-
-
-class Measurement(Protocol):
-    """Proportions whose expectation is linear in the cell frequencies (blocks are such)."""
-
-    @property
-    def n(self) -> int:
-        """The number of reports."""
-        ...
-
-    @property
-    def summed(self) -> tuple[Measurement, FloatArray | None]:
-        """The measurement that a linear estimate is made of, and the sums of entries that are its entries, or None."""
-        ...
-
-    def design(self) -> tuple[FloatArray, FloatArray]:
-        """Return the matrix and the offset of the expectation."""
-        ...
-
-    def report_covariance(self, frequencies: FloatArray) -> FloatArray:
-        """Return the covariance of one report."""
-        ...
 
 
 class LinearPooling:
@@ -43,7 +21,7 @@ class LinearPooling:
     weights depend on those reports, and leave a bias of smaller order than the standard error.
     """
 
-    def __init__(self, measurements: Sequence[Measurement]) -> None:
+    def __init__(self, measurements: Sequence[Block]) -> None:
         both = [one.summed for one in measurements]
         self._measurements, sums = [one for one, _ in both], [added for _, added in both]
         for one in self._measurements:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ldpstats.estimation.block_stack import BlockLike
+from ldpstats.blocks import Block
 from ldpstats.estimation.estimate import Estimate
 from ldpstats.estimation.least_squares import generalized_least_squares, maximum_likelihood
 from ldpstats.estimation.unbiased_estimates import closed_form, two_blocks, unbiased
@@ -15,7 +15,7 @@ from ldpstats.estimation.unbiased_estimates import closed_form, two_blocks, unbi
 class TableMethod:
     """How a table may be estimated, and what readers of the estimate must know."""
 
-    estimated: Callable[[Sequence[BlockLike]], Estimate]
+    estimated: Callable[[Sequence[Block]], Estimate]
     words: str
 
 

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from ldpstats.arrays import FloatArray
+from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.estimation.block_stack import BlockLike, BlockT, TruthOrFakeStack, all_truth_or_fake, is_truth_or_fake
+from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake, is_truth_or_fake
 from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom
 from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.rare import OwnReports
 
 
-def unbiased(blocks: Sequence[BlockLike]) -> Estimate:
+def unbiased(blocks: Sequence[Block]) -> Estimate:
     """Invert a single block that asks for the cells; pool anything else with weights from the designs alone.
 
     Blocks of truth or fake are weighed by n_b p_b², whatever their fakes are: this stays unbiased when fakes follow
@@ -29,7 +30,6 @@ def unbiased(blocks: Sequence[BlockLike]) -> Estimate:
     --------
     Four answers of which half are true, the others "a" or "b" at random:
 
-    >>> from ldpstats.blocks import Block
     >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
     >>> from ldpstats.questions import Question
     >>> noise = MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
@@ -46,7 +46,7 @@ def unbiased(blocks: Sequence[BlockLike]) -> Estimate:
     return Estimate(estimate, over_degrees_of_freedom(n * pooling.covariance(estimate), n), n)
 
 
-def unbiased_weights(blocks: Sequence[BlockLike]) -> list[FloatArray]:
+def unbiased_weights(blocks: Sequence[Block]) -> list[FloatArray]:
     """Return what the `unbiased` estimate multiplies the proportions of every block by, shape (cells, outputs).
 
     Parameters
@@ -56,7 +56,6 @@ def unbiased_weights(blocks: Sequence[BlockLike]) -> list[FloatArray]:
 
     Examples
     --------
-    >>> from ldpstats.blocks import Block
     >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
     >>> from ldpstats.questions import Question
     >>> asked, noise = Question(("letter",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
@@ -78,7 +77,7 @@ def unbiased_weights(blocks: Sequence[BlockLike]) -> list[FloatArray]:
     return LinearPooling(blocks).operators
 
 
-def closed_form(blocks: Sequence[BlockLike]) -> Estimate:
+def closed_form(blocks: Sequence[Block]) -> Estimate:
     """Take the fakes that were to be expected from all the reports: (Σ o_b − Σ n_b (1−p_b) T_b) / Σ n_b p_b.
 
     Where p_b does not depend on any report, this stays exactly unbiased when every T_b is made of the blocks before:
@@ -94,7 +93,6 @@ def closed_form(blocks: Sequence[BlockLike]) -> Estimate:
 
     Examples
     --------
-    >>> from ldpstats.blocks import Block
     >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
     >>> from ldpstats.questions import Question
     >>> first, second = (MultinomialNoise(TruthOrFake(0.5, fake)) for fake in ((0.5, 0.5), (0.75, 0.25)))
@@ -124,7 +122,7 @@ def _pooled_truths(stack: TruthOrFakeStack, weights: FloatArray) -> Estimate:
     return Estimate(estimate, spread / free if free else np.full_like(spread, np.inf), n, own=own)
 
 
-def two_blocks(blocks: Sequence[BlockLike]) -> Estimate:
+def two_blocks(blocks: Sequence[Block]) -> Estimate:
     """Average what the last two blocks say, each inverted by itself (Imran & Meo 2024, Section 5 and Eq. 4).
 
     It is the paper's estimate, for comparison. It is unbiased but does not converge: the blocks before count for
@@ -138,7 +136,6 @@ def two_blocks(blocks: Sequence[BlockLike]) -> Estimate:
 
     Examples
     --------
-    >>> from ldpstats.blocks import Block
     >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
     >>> from ldpstats.questions import Question
     >>> asked, noise = Question(("letter",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
@@ -157,7 +154,7 @@ def two_blocks(blocks: Sequence[BlockLike]) -> Estimate:
     return Estimate((one.estimate + other.estimate) / 2, (one.covariance + other.covariance) / 4, one.n + other.n)
 
 
-def full_blocks(blocks: Sequence[BlockT]) -> Sequence[BlockT]:
+def full_blocks(blocks: Sequence[Block]) -> Sequence[Block]:
     """Leave out a last block with fewer reports than any other: it is still open.
 
     All others must be about of one size (late reports make some a little larger): merged collections have open blocks
@@ -178,7 +175,7 @@ def full_blocks(blocks: Sequence[BlockT]) -> Sequence[BlockT]:
     return blocks[:-1] if sizes and blocks[-1].n < min(sizes) else blocks
 
 
-def last_two(blocks: Sequence[BlockT]) -> Sequence[BlockT]:
+def last_two(blocks: Sequence[Block]) -> Sequence[Block]:
     """Return the last two blocks that are full; if there are two at all, these.
 
     Parameters
@@ -189,13 +186,13 @@ def last_two(blocks: Sequence[BlockT]) -> Sequence[BlockT]:
     return (full_blocks(blocks) if len(blocks) > 2 else blocks)[-2:]
 
 
-def _inverted(block: BlockLike) -> Estimate:
+def _inverted(block: Block) -> Estimate:
     """Invert a block that has an answer of its own for every cell."""
     answers = invert(block.tally)
     return answers if block.question.is_identity else answers.in_order(np.asarray(block.question.classes))
 
 
-def _about_the_cells(blocks: Sequence[BlockLike], method: str) -> TruthOrFakeStack:
+def _about_the_cells(blocks: Sequence[Block], method: str) -> TruthOrFakeStack:
     if not all_truth_or_fake(blocks):
         raise LdpstatsError(
             f"method = {method!r} for blocks that do not all report a cell, the true one or a fake",
