@@ -21,6 +21,7 @@ from ldpstats.mechanisms import Mechanism, ReportFormat, Reports, register_mecha
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SupportNoise, Tally, TruthOrFake
 from ldpstats.presentation import axes_to_draw_on, summary_of_facts, summary_of_figures
 from ldpstats.protocols import LocalProtocol, Protocol, register_protocol
+from ldpstats.protocols.assigned import Asked, AssignedQuestions
 from ldpstats.questions import Question
 from ldpstats.randomness import Draws
 from ldpstats.registered import register
@@ -32,6 +33,8 @@ __all__ = [
     "METHODS",
     "RECONSTRUCTION_METHODS",
     "TABLE_METHODS",
+    "Asked",
+    "AssignedQuestions",
     "Block",
     "DenseChannel",
     "DomainError",

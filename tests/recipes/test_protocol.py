@@ -1,0 +1,66 @@
+"""A protocol written by following ARCHITECTURE.md: every respondent answers two neighbours in a chain of attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpstats as ldp
+from ldpstats.extend import Asked, AssignedQuestions, register_protocol
+from ldpstats.protocols.kinds import PROTOCOLS
+
+DOMAIN = ldp.Domain({name: ["no", "yes"] for name in ("smokes", "drinks", "drives", "votes")})
+
+
+@dataclass(frozen=True)
+class Chain(AssignedQuestions):
+    """Asks for the pairs of neighbours, which is enough for a chain in which only neighbours influence each other."""
+
+    kind: ClassVar[str] = "chain of neighbours"
+    saved: ClassVar[tuple[str, ...]] = ("epsilon",)
+
+    domain: ldp.Domain
+    epsilon: float
+    outside: str = "refuse"
+
+    def units(self) -> list[list[Asked]]:
+        """Return the pairs, of which a respondent answers one."""
+        return [[Asked.about(self.domain, pair, "grr", self.epsilon)] for pair in pairwise(self.domain.names)]
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> type[Chain]:
+    monkeypatch.setattr("ldpstats.protocols.kinds.PROTOCOLS", PROTOCOLS | {})
+    return register_protocol(Chain)
+
+
+@pytest.fixture
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    return DOMAIN.decode(np.cumsum(rng.random((6_000, 4)) < 0.3, axis=1) % 2)
+
+
+def test_it_can_be_read_from_its_file(registered: type[Chain]) -> None:
+    made = registered(DOMAIN, epsilon=1.0)
+    assert ldp.Protocol.from_json(made.to_json()) == made
+    with pytest.raises(ldp.LdpstatsError, match="chain of neighbours"):
+        ldp.SampledGroups.from_json(made.to_json())
+
+
+def test_it_says_what_it_does_and_what_that_costs() -> None:
+    made = Chain(DOMAIN, epsilon=1.0)
+    assert 1 - 1e-9 < made.privacy().epsilon <= 1
+    assert "smokes × drinks; drinks × drives; drives × votes" in made.summary()
+
+
+def test_it_collects_what_is_tested(people: pd.DataFrame) -> None:
+    made = Chain(DOMAIN, epsilon=4.0)
+    for tables in (made.collect(people, rng=1), made.simulate(people, rng=1), made.tables(made.reports(people, rng=1))):
+        assert [table.n for table in tables] == [2_000] * 3
+        assert ldp.independence_test(tables["drinks", "drives"]).pvalue < 1e-6
+    assert ldp.reconstruct(tables, ["smokes", "drives"]).estimate.sum() == pytest.approx(1)
