@@ -30,6 +30,7 @@ class TruthOrFakeStack:
 
     Examples
     --------
+    >>> from ldpstats.noise import Tally
     >>> from ldpstats.questions import Question
     >>> asked, noise = Question(("a",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.25, 0.75)))
     >>> stack = TruthOrFakeStack.of([Block(asked, Tally(noise, [6, 2], 8))])
