@@ -93,7 +93,7 @@ def effects(
     """Return every effect of many tables, and for which of them it is called not estimable."""
     rows, columns = ((0, size - 1) for size in shape)
     seen = AssociationMeasures.of(cells.reshape(-1, *shape), covariance)
-    never, drowned = np.zeros(len(cells), dtype=bool), ~seen.estimable(min(shape))
+    never, drowned = np.zeros(len(cells), dtype=bool), ~seen.estimable
     contrast = np.zeros(cells.shape[1])
     contrast[[0, -1]] = 1, -1
     quotients = {
@@ -105,8 +105,8 @@ def effects(
     return {
         **{name: (quotient, never) for name, quotient in ratios.items()},
         "proportion difference": (FiellerQuotient.of_contrast(cells, covariance, contrast), never),
-        "Cramér's V": (seen.cramers_v(min(shape)), drowned),
-        "mutual information": (seen.mutual_information(min(shape)), drowned),
+        "Cramér's V": (seen.cramers_v, drowned),
+        "mutual information": (seen.mutual_information, drowned),
     }
 
 

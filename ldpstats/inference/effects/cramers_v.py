@@ -10,7 +10,7 @@ import numpy as np
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import Estimate
-from ldpstats.inference.effects.confidence import IntervalHull, Inversion, NoncentralSquare, PossibleRange
+from ldpstats.inference.effects.confidence import IntervalHull, NoncentralSquare, PossibleRange
 from ldpstats.inference.effects.effect_size import Effect, assuming, is_sparse, never_certain, steadied, unbiased_cells
 from ldpstats.tables import Table, checked_table
 
@@ -73,6 +73,8 @@ class AssociationMeasures:
         Their stretches.
     possible : array of bool
         Whether every category's estimated share is above zero; where not, all else is that of some other table.
+    side : int
+        The categories on the smaller side.
     """
 
     pearson: FloatArray
@@ -81,6 +83,7 @@ class AssociationMeasures:
     pearson_stretch: FloatArray
     likelihood_stretch: FloatArray
     possible: BoolArray
+    side: int
 
     @classmethod
     def of(cls, table: FloatArray, covariance: FloatArray) -> AssociationMeasures:
@@ -114,41 +117,52 @@ class AssociationMeasures:
             _stretch(pearson, slope, covariance, alone),
             _stretch(likelihood, 2 * logarithm, covariance, alone),
             possible,
+            min(table.shape[-2:]),
         )
 
-    def cramers_v(self, smaller_side: int) -> NoncentralSquare:
-        """Return the confidence sets of V in tables whose smaller side has so many categories."""
-        largest = smaller_side - 1
-        return NoncentralSquare(self.pearson, self.added, self.pearson_stretch, largest, 0.5, 1.0)
+    @property
+    def cramers_v(self) -> NoncentralSquare:
+        """The confidence sets of V."""
+        return NoncentralSquare(self.pearson, self.added, self.pearson_stretch, self.side - 1, 0.5, 1.0)
 
-    def mutual_information(self, smaller_side: int) -> NoncentralSquare:
-        """Return the confidence sets of the mutual information."""
-        return NoncentralSquare(self.likelihood, self.added, self.likelihood_stretch, 2.0, 1.0, math.log(smaller_side))
+    @property
+    def mutual_information(self) -> NoncentralSquare:
+        """The confidence sets of the mutual information."""
+        return NoncentralSquare(self.likelihood, self.added, self.likelihood_stretch, 2.0, 1.0, math.log(self.side))
 
-    def noise(self, smaller_side: int) -> FloatArray:
-        """Return the square of the V that noise alone would show on average."""
-        return self.added / (smaller_side - 1)
+    @property
+    def uncorrected(self) -> FloatArray:
+        """The square of V as the estimated table shows it."""
+        return self.pearson / (self.side - 1)
 
-    def drowned(self, smaller_side: int) -> BoolArray:
-        """Say which tables show nothing but noise, or so it may be."""
-        noisy: BoolArray = self.noise(smaller_side) >= _LARGE_NOISE**2
+    @property
+    def noise(self) -> FloatArray:
+        """The square of the V that noise alone would show on average."""
+        return self.added / (self.side - 1)
+
+    @property
+    def drowned(self) -> BoolArray:
+        """Which tables show nothing but noise, or so it may be."""
+        noisy: BoolArray = self.noise >= _LARGE_NOISE**2
         return noisy
 
-    def beyond(self, smaller_side: int) -> BoolArray:
-        """Say which tables are too far from any possible one."""
-        noise = self.noise(smaller_side)
-        far: BoolArray = self.pearson / (smaller_side - 1) - noise > (1 + 2 * np.sqrt(noise)) ** 2
+    @property
+    def beyond(self) -> BoolArray:
+        """Which tables are too far from any possible one."""
+        far: BoolArray = self.uncorrected - self.noise > (1 + 2 * np.sqrt(self.noise)) ** 2
         return far
 
-    def estimable(self, smaller_side: int) -> BoolArray:
-        """Say in which tables the dependence is estimable."""
-        return self.possible & ~self.drowned(smaller_side) & ~self.beyond(smaller_side)
+    @property
+    def estimable(self) -> BoolArray:
+        """In which tables the association is estimable."""
+        return self.possible & ~self.drowned & ~self.beyond
 
-    def why_not(self, smaller_side: int) -> str:
-        """Return the reason why one table's dependence is not estimable, if there is one."""
-        if self.drowned(smaller_side):
-            return f"with no association the uncorrected V would average {math.sqrt(self.noise(smaller_side)):.2f}"
-        return "the estimated table is too far from any possible one" if self.beyond(smaller_side) else ""
+    @property
+    def why_not(self) -> str:
+        """The reason why one table's association is not estimable, if there is one."""
+        if self.drowned:
+            return f"with no association the uncorrected V would average {math.sqrt(self.noise):.2f}"
+        return "the estimated table is too far from any possible one" if self.beyond else ""
 
 
 def interaction_derivative(row: FloatArray, column: FloatArray) -> FloatArray:
@@ -198,18 +212,15 @@ def association(table: Table, alpha: float = 0.05) -> Association:
     >>> round(association(tables["sex", "car"]).cramers_v, 2)
     0.6
     """
-    seen = _dependence(table)
-    estimate, plug_in, noise = math.nan, math.nan, math.nan
-    inversion: Inversion = PossibleRange(0.0, 1.0)
-    if seen.found is not None:
-        plug_in, noise = (math.sqrt(float(s) / (seen.side - 1)) for s in (seen.found.pearson, seen.found.added))
-    if not seen.why_not:
-        estimate = math.sqrt(min(max(plug_in**2 - noise**2, 0.0), 1.0))
-    if seen.sets:
-        inversion = IntervalHull(tuple(one.cramers_v(seen.side) for one in seen.sets))
-    name = f"Cramér's V of {' and '.join(table.attributes)}{seen.without}"
-    more = {"plug_in": plug_in, "noise": noise, "without": seen.without}
-    return Association.of(table, name, estimate, inversion, seen.why_not, alpha, **more)
+    pair = _measured_pair(table)
+    squares = (math.nan, math.nan) if pair.found is None else (pair.found.uncorrected, pair.found.noise)
+    plug_in, noise = (math.sqrt(float(square)) for square in squares)
+    estimate = math.nan if pair.why_not else math.sqrt(min(max(plug_in**2 - noise**2, 0.0), 1.0))
+    sets = tuple(one.cramers_v for one in pair.sets)
+    name = f"Cramér's V of {' and '.join(table.attributes)}{pair.without}"
+    more = {"plug_in": plug_in, "noise": noise, "without": pair.without}
+    inversion = IntervalHull(sets) if sets else PossibleRange(0.0, 1.0)
+    return Association.of(table, name, estimate, inversion, pair.why_not, alpha, **more)
 
 
 def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
@@ -235,20 +246,19 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
     >>> print(mutual_information(tables["sex", "car"]))
     mutual information of sex and car in nats = 0.1936; 95 % interval from 0.1898 to 0.1975
     """
-    seen, estimate = _dependence(table), math.nan
-    highest = math.log(seen.side if seen.sets else min(table.shape))
-    inversion: Inversion = PossibleRange(0.0, highest)
-    if seen.found is not None and not seen.why_not:
-        estimate = min(max(float(seen.found.likelihood - seen.found.added) / 2, 0.0), highest)
-    if seen.sets:
-        inversion = IntervalHull(tuple(one.mutual_information(seen.side) for one in seen.sets))
-    name = f"mutual information of {' and '.join(table.attributes)}{seen.without} in nats"
-    return Effect.of(table, name, estimate, inversion, seen.why_not, alpha, without=seen.without)
+    pair, estimate = _measured_pair(table), math.nan
+    highest = math.log(pair.sets[0].side if pair.sets else min(table.shape))
+    if pair.found is not None and not pair.why_not:
+        estimate = min(max(float(pair.found.likelihood - pair.found.added) / 2, 0.0), highest)
+    sets = tuple(one.mutual_information for one in pair.sets)
+    name = f"mutual information of {' and '.join(table.attributes)}{pair.without} in nats"
+    inversion = IntervalHull(sets) if sets else PossibleRange(0.0, highest)
+    return Effect.of(table, name, estimate, inversion, pair.why_not, alpha, without=pair.without)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _MeasuredPair:
-    """The dependence between the categories of a table that are there.
+    """The association between the categories of a table that are there.
 
     Parameters
     ----------
@@ -256,15 +266,12 @@ class _MeasuredPair:
         Of the unbiased estimate.
     sets : tuple of AssociationMeasures
         What intervals hold the sets of; none where nothing is known.
-    side : int
-        The categories on the smaller side.
     why_not : str
         Why it is not estimable, if it is not.
     missing : str
         The categories that were left out, in words.
     """
 
-    side: int
     why_not: str
     found: AssociationMeasures | None = None
     sets: tuple[AssociationMeasures, ...] = ()
@@ -304,8 +311,8 @@ class _KeptCategories:
         rows, columns = self.kept
         return int(rows.sum()), int(columns.sum())
 
-    def dependence(self, cells: FloatArray, covariance: FloatArray) -> AssociationMeasures:
-        """Return the dependence among what is kept, whose shares are made to sum to one if anything is left out."""
+    def association(self, cells: FloatArray, covariance: FloatArray) -> AssociationMeasures:
+        """Return the association among what is kept, whose shares are made to sum to one if anything is left out."""
         chosen = np.outer(*self.kept)
         part = cells[chosen]
         total = 1.0 if chosen.all() else part.sum()
@@ -322,12 +329,12 @@ class _KeptCategories:
         return " and ".join(missing)
 
 
-def _dependence(table: Table) -> _MeasuredPair:
+def _measured_pair(table: Table) -> _MeasuredPair:
     """Measure the association between the categories that are there, and say why it is not estimable if it is not."""
-    shape = two_way_shape(table)
+    two_way_shape(table)
     cells = unbiased_cells(table)
     if isinstance(cells, str):
-        return _MeasuredPair(min(shape), cells)
+        return _MeasuredPair(cells)
     first = _measured(table, cells, 0.0)
     if not first.why_not:
         return first
@@ -344,21 +351,20 @@ def _measured(table: Table, cells: Estimate, errors: float) -> _MeasuredPair:
     shape = two_way_shape(table)
     covariance = never_certain(table, cells)
     there = _KeptCategories.of(cells.estimate.reshape(shape), covariance, errors)
-    side = min(there.shape)
-    if side < 2:
+    missing = there.missing(table)
+    if min(there.shape) < 2:
         few = table.attributes[int(np.argmin(there.shape))]
         why = f"fewer than two categories of {few} have an estimated share above zero"
-        return _MeasuredPair(min(shape), why, missing=there.missing(table))
-    found = there.dependence(cells.estimate.reshape(shape), covariance)
-    why_not = found.why_not(side)
-    if why_not:
-        return _MeasuredPair(side, why_not, found, (), there.missing(table))
+        return _MeasuredPair(why, missing=missing)
+    found = there.association(cells.estimate.reshape(shape), covariance)
+    if found.why_not:
+        return _MeasuredPair(found.why_not, found, (), missing)
     sets: tuple[AssociationMeasures, ...] = (found,)
     if is_sparse(table):
         moved = steadied(table, cells)
         both = (cells.estimate, moved.estimate)
-        sets = tuple(there.dependence(one.reshape(shape), moved.covariance) for one in both)
-    return _MeasuredPair(side, "", found, sets, there.missing(table))
+        sets = tuple(there.association(one.reshape(shape), moved.covariance) for one in both)
+    return _MeasuredPair("", found, sets, missing)
 
 
 def _standard_errors(chosen: BoolArray, covariance: FloatArray, axis: int) -> FloatArray:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.arrays import BoolArray, FloatArray, as_array
+from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.noise import Information, shortest, solve_or_shortest
 
@@ -17,6 +19,7 @@ Solver: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 _MAX_HALVINGS = 30
 _DRAWS = 128
+_ROUNDING = 1e-9
 SMALLEST = 1e-12
 
 
@@ -176,6 +179,17 @@ def irregular(cells: int) -> FloatArray:
     weights = 1 + np.arange(cells) * np.sqrt(2) % 1
     frequencies: FloatArray = weights / weights.sum()
     return frequencies
+
+
+def proper_frequencies(values: ArrayLike, shape: tuple[int, ...], what: str) -> FloatArray:
+    """Return given frequencies, refusing what is no distribution."""
+    array = as_array(values, what)
+    # written so that a NaN fails
+    proper = array.shape == shape and array.dtype.kind in "iuf" and array.min() >= 0
+    if not (proper and abs(array.sum() - 1) <= _ROUNDING):
+        raise LdpstatsError(f"{what} {shortened(values)}", f"nonnegative frequencies of shape {shape} that sum to 1")
+    shares: FloatArray = array / array.sum()
+    return shares
 
 
 def on_simplex(margin: FloatArray) -> FloatArray:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpstats.arrays import FloatArray, as_array
-from ldpstats.errors import LdpstatsError
+from ldpstats.arrays import as_array
 from ldpstats.inference.engine.families import LinearSubspace
+from ldpstats.inference.engine.null_model import proper_frequencies
 from ldpstats.inference.engine.procedure import Method, PValue
 from ldpstats.inference.engine.scope import said
 from ldpstats.inference.hypothesis_tests.reporting import null_model_test
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
 from ldpstats.tables import Table, checked_table
-
-_PROPER = 1e-9
 
 
 def goodness_of_fit_test(
@@ -39,7 +37,8 @@ def goodness_of_fit_test(
     0.629
     """
     cells = checked_table(table).domain.size()
-    expected = np.full(cells, 1 / cells) if frequencies is None else _proper(frequencies, table)
+    given = np.full(cells, 1 / cells) if frequencies is None else as_array(frequencies, "frequencies")
+    expected = proper_frequencies(given, (cells,) if given.ndim == 1 else table.shape, "frequencies").ravel()
     model = LinearSubspace(expected, np.zeros((cells, 0)))
     about = Hypothesis(
         "goodness of fit",
@@ -47,13 +46,3 @@ def goodness_of_fit_test(
         "the frequencies differ from those",
     )
     return null_model_test(table, model, about, method, pvalue)
-
-
-def _proper(frequencies: ArrayLike, table: Table) -> FloatArray:
-    given = as_array(frequencies, "frequencies").astype(float)
-    if given.size != table.domain.size() or given.shape not in (table.shape, (given.size,)):
-        raise LdpstatsError(f"frequencies of shape {given.shape}", f"an array of shape {table.shape}, or flattened")
-    # written so that a NaN fails
-    if not (given.min() >= 0 and abs(given.sum() - 1) <= _PROPER):
-        raise LdpstatsError(f"frequencies that sum to {given.sum():g}", "nonnegative frequencies that sum to one")
-    return given.ravel()

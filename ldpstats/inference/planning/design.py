@@ -23,6 +23,7 @@ from ldpstats.inference.engine.detectability import (
     product_of,
     report_information,
 )
+from ldpstats.inference.engine.null_model import proper_frequencies
 from ldpstats.mechanisms import Mechanism, best_name, mechanism as named_mechanism
 from ldpstats.noise import NoiseModel
 
@@ -33,7 +34,6 @@ Randomizer: TypeAlias = Mechanism | NoiseModel | str
 Margins: TypeAlias = tuple[FloatArray, ...]
 Shape: TypeAlias = tuple[int, ...]
 
-_ROUNDING = 1e-9
 # the information between all cells is a dense matrix
 _MOST_CELLS = 4096
 
@@ -49,20 +49,19 @@ class PlannedTest:
     departure: FloatArray | None = None
     direction: Direction = "average"
 
+    def __post_init__(self) -> None:
+        if self.direction not in ("average", "least"):
+            raise LdpstatsError(f"direction = {self.direction!r}", "'average' or 'least'")
+
     @classmethod
     def of(
-        cls,
-        shape: Shape,
-        effect: ArrayLike,
-        margins: Sequence[ArrayLike] | None,
-        direction: Direction,
+        cls, shape: Shape, effect: ArrayLike, margins: Sequence[ArrayLike] | None, direction: Direction
     ) -> PlannedTest:
         """Read a design off what was asked for: an effect's size, or a whole table that shows it."""
-        checked_direction(direction)
         table = as_array(effect, "effect")
         if table.shape != shape:
             return cls(margins_of(shape, margins), direction=direction)
-        expected = _frequencies(table, shape, "effect, as a whole table,")
+        expected = proper_frequencies(table, shape, "effect, as a whole table,")
         if margins is None and len(shape) > 1:
             axes = range(len(shape))
             own = [expected.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
@@ -71,21 +70,25 @@ class PlannedTest:
         else:
             own = list(margins_of(shape, margins))
         checked = margins_of(shape, own)
-        return cls(checked, expected.ravel() - product_of(checked))
+        return cls(checked, expected.ravel() - product_of(checked), direction)
+
+    @property
+    def shape(self) -> Shape:
+        """The categories of each attribute."""
+        return tuple(margin.size for margin in self.margins)
 
     def sizes(self, effect: ArrayLike) -> FloatArray:
         """Return effects as multiples of the departure; without one, as sizes of departures."""
         if self.departure is not None:
             return np.ones(())
-        return in_cohens_w(_size_of(effect), tuple(margin.size for margin in self.margins))
+        return in_cohens_w(_size_of(effect), self.shape)
 
     def seen_through(self, noise: NoiseModel) -> Detectability:
         """Return what one report adds to the noncentrality of the test."""
-        shape = tuple(margin.size for margin in self.margins)
         even = None if self.departure is not None else even_information(noise, self.margins)
         if even is not None:
-            return Detectability.evenly(even, shape)
-        information, df = report_information(noise, self.margins), degrees_of_freedom(noise, shape)
+            return Detectability.evenly(even, self.shape)
+        information, df = report_information(noise, self.margins), degrees_of_freedom(noise, self.shape)
         if df == 0:
             raise NotIdentifiedError(
                 "reports that tell nothing about the hypothesis", "a mechanism that tells more than the margins"
@@ -95,13 +98,6 @@ class PlannedTest:
             along = directions.T @ (self.departure / product_of(self.margins))
             return Detectability(df, np.array([along @ information @ along]))
         return (Detectability.least if self.direction == "least" else Detectability.average)(information, df)
-
-
-def checked_direction(direction: Direction) -> Direction:
-    """Return the direction if it is one."""
-    if direction not in ("average", "least"):
-        raise LdpstatsError(f"direction = {direction!r}", "'average' or 'least'")
-    return direction
 
 
 def noise_of(mechanism: Randomizer, cells: int, epsilon: float) -> NoiseModel:
@@ -176,16 +172,11 @@ def levels_of(mechanism: Randomizer, epsilon: ArrayLike | None) -> FloatArray:
             f"epsilon = {epsilon!r} with the mechanism {shortened(mechanism)}",
             "a level for a mechanism that is named, none for another",
         )
-    return np.zeros(()) if epsilon is None else positive_levels(epsilon)
-
-
-def positive_levels(epsilons: ArrayLike) -> FloatArray:
-    """Return privacy levels above zero."""
-    levels = as_array(epsilons, "epsilon")
+    levels = np.zeros(()) if epsilon is None else as_array(epsilon, "epsilon")
     if not levels.size:
         raise LdpstatsError("no levels", "at least one")
-    checked = [positive_epsilon(level) for level in levels.ravel().tolist()]
-    return np.reshape(np.array(checked, dtype=float), levels.shape)
+    checked = [positive_epsilon(level) for level in levels.ravel().tolist() if epsilon is not None]
+    return np.reshape(np.array(checked, dtype=float), levels.shape) if checked else levels
 
 
 def respondents_of(n: ArrayLike) -> IntArray:
@@ -245,20 +236,10 @@ def margins_of(shape: Shape, margins: Sequence[ArrayLike] | None) -> Margins:
         return uniform_margins(shape)
     if len(margins) != len(shape):
         raise LdpstatsError(f"{len(margins)} margins", f"{len(shape)}, one per attribute")
-    checked = tuple(_frequencies(one, (side,), "a margin") for one, side in zip(margins, shape, strict=True))
+    checked = tuple(proper_frequencies(one, (side,), "a margin") for one, side in zip(margins, shape, strict=True))
     if min(margin.min() for margin in checked) <= 0:
         raise LdpstatsError("a category that does not occur", "margins above zero", "Leave the category out.")
     return checked
-
-
-def _frequencies(values: ArrayLike, shape: Shape, what: str) -> FloatArray:
-    array = as_array(values, what)
-    # written so that a NaN fails
-    proper = array.shape == shape and array.dtype.kind in "iuf" and array.min() >= 0
-    if not (proper and abs(array.sum() - 1) <= _ROUNDING):
-        raise LdpstatsError(f"{what} {shortened(values)}", f"nonnegative frequencies of shape {shape} that sum to 1")
-    shares: FloatArray = array / array.sum()
-    return shares
 
 
 def target_power(power: object, alpha: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -20,10 +20,7 @@ from ldpstats.inference.planning.design import (
     Direction,
     Margins,
     PlannedTest,
-    Shape,
-    checked_direction,
     effect_in_words,
-    in_cohens_w,
     is_shape,
     margins_of,
     mechanisms_named,
@@ -223,9 +220,21 @@ def plan(
     1       sue  31270
     """
     asked, tables = _names_and_tables(mechanism, shape)
-    goal = _Goal.of(tables, effect, alpha, groups, adjust, margins, direction)
+    if adjust not in ("holm", "none"):
+        raise LdpstatsError(f"adjust = {adjust!r}", "'holm' or 'none'")
+    common = (one_size_of(effect), significance(alpha), margins, direction)
+    if isinstance(tables, Domain):
+        goal = _Goal.of_pairs(tables, groups, *common)
+    elif groups is None:
+        goal = _Goal.of(tables, *common)
+    else:
+        raise LdpstatsError(f"groups = {groups!r} for a table", "no groups", "They are for a Domain.")
+    if adjust == "none":
+        goal = replace(goal, tests=1)
     found, target = _unknown(power, epsilon, n, alpha)
-    names = mechanisms_named(recommend(math.prod(goal.shapes[0]), 1.0)["name"].tolist() if asked is None else asked)
+    names = mechanisms_named(
+        recommend(math.prod(goal.planned[0].shape), 1.0)["name"].tolist() if asked is None else asked
+    )
     ranked = pd.DataFrame([goal.row(name, epsilon, n, target) for name in names])
     figure = ranked[found] * (-1 if found == "power" else 1)
     order = np.lexsort((ranked["bits per report"], -ranked["power"].round(9), figure.round(9)))
@@ -258,50 +267,43 @@ def _names_and_tables(mechanism: Any, shape: Any) -> tuple[Names | None, Tables]
 
 @dataclass(frozen=True, slots=True)
 class _Goal:
-    """The tables in which an effect shall be found: their different margins, and how many groups share respondents."""
+    """The tests by which an effect shall be found, each different one once, and how many groups share respondents."""
 
-    margins: tuple[Margins, ...]
-    groups: int
-    tests: int
+    planned: tuple[PlannedTest, ...]
     effect: float
     alpha: float
     wanted: str
-    direction: Direction
+    groups: int = 1
+    tests: int = 1
 
     @classmethod
-    def of(
-        cls,
-        table: Tables,
-        effect: float,
-        alpha: float,
-        groups: NamedGroups,
-        adjust: str,
-        margins: PlannedMargins,
-        direction: Direction,
-    ) -> _Goal:
-        level, size = significance(alpha), one_size_of(effect)
-        if adjust not in ("holm", "none"):
-            raise LdpstatsError(f"adjust = {adjust!r}", "'holm' or 'none'")
-        if isinstance(table, Domain):
-            pairs = _pairs_of(table, groups)
-            different = _different([_margins_of_pair(table, pair, margins) for pair in pairs])
-            tests = len(pairs) if adjust == "holm" else 1
-            of_all = f"each of {len(pairs)} pairs of attributes" if len(pairs) > 1 else " and ".join(pairs[0])
-            wanted = f"a dependence of V = {size:g} in {of_all}"
-            return cls(different, len(pairs), tests, size, level, wanted, checked_direction(direction))
-        if groups is not None:
-            raise LdpstatsError(f"groups = {groups!r} for a table", "no groups", "They are for a Domain.")
+    def of(cls, table: Tables, size: float, alpha: float, margins: PlannedMargins, direction: Direction) -> _Goal:
+        """Read the goal off a single table."""
         if isinstance(margins, Mapping):
             raise LdpstatsError("margins by name for a table", "a sequence of margins", "Names are for a Domain.")
         shape = shape_of(table)
-        return cls(
-            (margins_of(shape, margins),), 1, 1, size, level, effect_in_words(size, shape), checked_direction(direction)
-        )
+        planned = PlannedTest(margins_of(shape, margins), direction=direction)
+        return cls((planned,), size, alpha, effect_in_words(size, shape))
 
-    @property
-    def shapes(self) -> list[Shape]:
-        """The shapes of the tables."""
-        return [tuple(margin.size for margin in margins) for margins in self.margins]
+    @classmethod
+    def of_pairs(
+        cls,
+        domain: Domain,
+        groups: NamedGroups,
+        size: float,
+        alpha: float,
+        margins: PlannedMargins,
+        direction: Direction,
+    ) -> _Goal:
+        """Read it off the pairs of a domain, which share the respondents."""
+        pairs = groups_of(domain, k=2, groups=groups)
+        if any(len(pair) != 2 for pair in pairs):
+            raise LdpstatsError(f"groups {one_line(list(pairs))}", "pairs of attributes", "Plan wider tables by shape.")
+        every = [_margins_of_pair(domain, pair, margins) for pair in pairs]
+        different = {tuple(margin.tobytes() for margin in own): PlannedTest(own, direction=direction) for own in every}
+        of_all = f"each of {len(pairs)} pairs of attributes" if len(pairs) > 1 else " and ".join(pairs[0])
+        wanted = f"a dependence of V = {size:g} in {of_all}"
+        return cls(tuple(different.values()), size, alpha, wanted, len(pairs), len(pairs))
 
     def power(self, name: str, epsilon: float, n: int) -> float:
         """Return the least power among the tables, when the groups are asked equally often."""
@@ -335,7 +337,7 @@ class _Goal:
             assert power is not None
             n = self.respondents(name, epsilon, power)
         level = min(epsilon, GRID_LEVEL)
-        kinds = [named_mechanism(name, k=math.prod(shape), epsilon=level) for shape in self.shapes]
+        kinds = [named_mechanism(name, k=math.prod(one.shape), epsilon=level) for one in self.planned]
         return {
             "mechanism": kinds[0].name,
             "n": n,
@@ -345,13 +347,10 @@ class _Goal:
         }
 
     def _tests(self, name: str, epsilon: float) -> list[tuple[Detectability, float]]:
-        """Return what a report adds to the test of every shape of table, and the effect as Cohen's w there."""
+        """Return what a report adds to every test, and the effect as Cohen's w there."""
         return [
-            (
-                PlannedTest(margins, direction=self.direction).seen_through(noise_of(name, math.prod(shape), epsilon)),
-                float(in_cohens_w(self.effect, shape)),
-            )
-            for margins, shape in zip(self.margins, self.shapes, strict=True)
+            (one.seen_through(noise_of(name, math.prod(one.shape), epsilon)), float(one.sizes(self.effect)))
+            for one in self.planned
         ]
 
 
@@ -374,13 +373,6 @@ def _unknown(
     return "n" if n is None else "epsilon", target_power(USUAL_POWER if power is None else power, alpha)
 
 
-def _pairs_of(domain: Domain, groups: NamedGroups) -> tuple[Group, ...]:
-    pairs = groups_of(domain, k=2, groups=groups)
-    if any(len(pair) != 2 for pair in pairs):
-        raise LdpstatsError(f"groups {one_line(list(pairs))}", "pairs of attributes", "Plan wider tables by shape.")
-    return pairs
-
-
 def _margins_of_pair(domain: Domain, pair: Group, margins: PlannedMargins) -> Margins:
     """Return the margins of two attributes; those that are not named are uniform."""
     named = {} if margins is None else margins
@@ -392,12 +384,6 @@ def _margins_of_pair(domain: Domain, pair: Group, margins: PlannedMargins) -> Ma
     return margins_of(
         sides, [named.get(name, uniform_margins((side,))[0]) for name, side in zip(pair, sides, strict=True)]
     )
-
-
-def _different(all_margins: Sequence[Margins]) -> tuple[Margins, ...]:
-    """Return the margins of tables without repetitions."""
-    found = {tuple(margin.tobytes() for margin in margins): margins for margins in all_margins}
-    return tuple(found.values())
 
 
 def _rounded_up(number: float) -> float:

@@ -181,7 +181,7 @@ class TestDependence:
         seen = AssociationMeasures.of(np.stack([proper, *strange]), np.stack([covariance] * 4))
         assert seen.possible.tolist() == [True, False, False, False]
         assert seen.pearson[0] == AssociationMeasures.of(proper, covariance).pearson
-        assert seen.estimable(2).tolist() == seen.possible.tolist()
+        assert seen.estimable.tolist() == seen.possible.tolist()
 
     def test_intervals_of_v_and_information_agree_where_dependence_is_weak(self) -> None:
         table = table_of(np.array([[26_000, 24_000], [24_500, 25_500]]))
