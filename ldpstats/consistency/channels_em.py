@@ -15,7 +15,6 @@ from ldpstats.estimation import Fitted, most_likely
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.limits import LARGEST_JOINT
-from ldpstats.noise import MultinomialNoise
 from ldpstats.questions import Question
 from ldpstats.tables import Table, pooled_blocks
 
@@ -121,7 +120,7 @@ def _added_up(table: Table, attributes: Attributes) -> Sequence[Block]:
     except NotIdentifiedError:  # reports that cannot be added up, and whose table has no estimate either
         return ()
     # sums of supports have two moments and no likelihood
-    return marginal.blocks if all(isinstance(block.noise, MultinomialNoise) for block in marginal.blocks) else ()
+    return marginal.blocks if all(block.noise.has_likelihood for block in marginal.blocks) else ()
 
 
 def _about(common: Domain, question: Question) -> Question:
@@ -133,7 +132,7 @@ def _about(common: Domain, question: Question) -> Question:
 def _refuse_without_likelihood(table: Table, domain: Domain) -> None:
     if table.domain != domain.project(table.attributes):
         raise LdpstatsError(f"the table {table!r} with other categories than the domain", "tables over one domain")
-    if not table.blocks or not all(isinstance(block.noise, MultinomialNoise) for block in table.blocks):
+    if not table.blocks or not all(block.noise.has_likelihood for block in table.blocks):
         kind = "reports without a likelihood" if table.blocks else "no reports of its own"
         raise LdpstatsError(
             f"the table of {one_line(table.attributes)}, with {kind}",

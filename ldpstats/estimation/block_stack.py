@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
-from ldpstats.noise import Information, MultinomialNoise, TruthOrFake
+from ldpstats.noise import Information, TruthOrFake
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +30,7 @@ class TruthOrFakeStack:
 
     Examples
     --------
-    >>> from ldpstats.noise import Tally
+    >>> from ldpstats.noise import MultinomialNoise, Tally
     >>> from ldpstats.questions import Question
     >>> asked, noise = Question(("a",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.25, 0.75)))
     >>> stack = TruthOrFakeStack.of([Block(asked, Tally(noise, [6, 2], 8))])
@@ -84,8 +84,7 @@ class TruthOrFakeStack:
 
 def is_truth_or_fake(block: Block) -> bool:
     """Say whether the reports of a block are the truth or a fake."""
-    noise = block.tally.noise
-    return isinstance(noise, MultinomialNoise) and isinstance(noise.channel, TruthOrFake)
+    return block.tally.noise.truth_or_fake is not None
 
 
 def all_truth_or_fake(blocks: Sequence[Block]) -> bool:
@@ -107,7 +106,6 @@ def stacked(blocks: Sequence[Block]) -> tuple[list[TruthOrFakeStack], list[Block
 
 
 def _channel(block: Block) -> TruthOrFake:
-    noise = block.tally.noise
-    assert isinstance(noise, MultinomialNoise)
-    assert isinstance(noise.channel, TruthOrFake)
-    return noise.channel
+    channel = block.tally.noise.truth_or_fake
+    assert channel is not None  # asked before by `is_truth_or_fake`
+    return channel

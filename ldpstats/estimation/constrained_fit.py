@@ -16,7 +16,7 @@ from ldpstats.estimation.block_stack import stacked
 from ldpstats.estimation.component_tests import AsymptoticTest, Counts
 from ldpstats.estimation.least_squares import above_zero, total_score
 from ldpstats.estimation.nearest import nearest_in_information
-from ldpstats.noise import MultinomialNoise, NoiseModel
+from ldpstats.noise import NoiseModel
 
 _DRAWS = 9999
 # with four component tests a p-value of one in so many is still below the level
@@ -120,7 +120,7 @@ class ConstrainedFit:
 
         block = self.blocks[place]
         noise, n = block.tally.noise, block.n
-        if not isinstance(noise, MultinomialNoise) or noise.outputs <= noise.cells:
+        if noise.channel is None or noise.outputs <= noise.cells:
             return None
         frequencies = block.question.answer_frequencies(self.frequencies)
         mean = noise.mean(frequencies)

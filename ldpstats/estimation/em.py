@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.blocks import Block
 from ldpstats.estimation.block_stack import TruthOrFakeStack
-from ldpstats.noise import MultinomialNoise, SupportNoise, TruthOrFake
+from ldpstats.noise import NoiseModel
 
 # what rounding alone can take from the log-likelihood of a report
 _ROUNDING = 1e-14
@@ -72,16 +72,15 @@ class ReportLikelihood:
         return Fitted(frequencies, self.n * float(self.shares @ np.log(chances)), iterations, converged, gap)
 
 
-def seen_through(noise: MultinomialNoise | SupportNoise, often: NDArray[Any]) -> ReportLikelihood:
+def seen_through(noise: NoiseModel, often: NDArray[Any]) -> ReportLikelihood:
     """Give the outputs that were seen and their maps; unseen ones do not enter a likelihood."""
     seen = np.flatnonzero(often)
     n = float(often.sum())
-    if isinstance(noise, SupportNoise):
-        maps = _diagonal_and_common(np.full(seen.size, noise.delta), np.full(seen.size, noise.q), seen, noise.cells)
-    elif isinstance(noise.channel, TruthOrFake):
-        fakes = (1 - noise.channel.truth) * np.asarray(noise.channel.fake)
-        maps = _diagonal_and_common(np.full(seen.size, noise.channel.truth), fakes[seen], seen, noise.cells)
+    if noise.own_and_common is not None:
+        own, common = noise.own_and_common
+        maps = _diagonal_and_common(np.full(seen.size, own), common[seen], seen, noise.cells)
     else:
+        assert noise.channel is not None  # such counts are refused before
         maps = dense_maps(noise.channel.matrix()[:, seen])
     return ReportLikelihood(n, often[seen] / n, *maps)
 

@@ -24,7 +24,7 @@ from ldpstats.estimation.em import (
     side_by_side,
 )
 from ldpstats.estimation.estimate import refuse_empty
-from ldpstats.noise import MultinomialNoise, SupportNoise, TruthOrFake
+from ldpstats.noise import NoiseModel, TruthOrFake
 
 
 def krr_mle(channel: TruthOrFake, counts: ArrayLike) -> FloatArray:
@@ -63,7 +63,7 @@ def krr_mle(channel: TruthOrFake, counts: ArrayLike) -> FloatArray:
 
 
 def expectation_maximization(
-    noise: MultinomialNoise, counts: ArrayLike, *, iterations: int = 10_000, tolerance: float = 1e-10
+    noise: NoiseModel, counts: ArrayLike, *, iterations: int = 10_000, tolerance: float = 1e-10
 ) -> Fitted:
     """Fit the frequencies to the counts of the outputs of a channel by accelerated EM.
 
@@ -83,6 +83,7 @@ def expectation_maximization(
 
     Examples
     --------
+    >>> from ldpstats.noise import MultinomialNoise
     >>> noise = MultinomialNoise(TruthOrFake(0.4, (0.25, 0.25, 0.25, 0.25)))
     >>> fitted = expectation_maximization(noise, [50, 26, 14, 10])
     >>> fitted.frequencies.round(6), fitted.converged
@@ -119,7 +120,7 @@ def most_likely(blocks: Sequence[Block], *, iterations: int = 10_000, tolerance:
     >>> fitted.frequencies.round(6), fitted.converged
     (array([0.875, 0.125]), True)
     """
-    if not all(isinstance(block.tally.noise, MultinomialNoise) for block in blocks):
+    if not all(block.tally.noise.has_likelihood for block in blocks):
         raise LdpstatsError(
             "method = 'mle' for counts whose likelihood is not available",
             "blocks whose reports are one output of a channel each",
@@ -191,7 +192,7 @@ def mixture_em(
 
 def iterative_bayesian_update(
     observed: ArrayLike,
-    noise: MultinomialNoise | SupportNoise,
+    noise: NoiseModel,
     iterations: int = 10_000,
     tolerance: float = 1e-12,
     error: str = "max_abs",
@@ -226,6 +227,7 @@ def iterative_bayesian_update(
 
     Examples
     --------
+    >>> from ldpstats.noise import SupportNoise
     >>> fitted = iterative_bayesian_update([430, 310, 260], SupportNoise.independent(3, 0.5, 0.2))
     >>> fitted.frequencies.round(3)
     array([0.623, 0.263, 0.113])

@@ -17,7 +17,7 @@ from ldpstats.estimation.em import Fitted
 from ldpstats.estimation.estimate import Estimate
 from ldpstats.estimation.likelihood import expectation_maximization, iterative_bayesian_update, krr_mle
 from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance, PostProcessing
-from ldpstats.noise import MultinomialNoise, SupportNoise, Tally, TruthOrFake
+from ldpstats.noise import Tally
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
 
@@ -87,15 +87,15 @@ class ProcessedEstimate(Saveable):
 
 
 def _most_likely(tally: Tally, _unbiased: Estimate) -> FloatArray | Fitted:
-    if not isinstance(tally.noise, MultinomialNoise):
+    if not tally.noise.has_likelihood:
         raise _says_too_little("mle", tally)
-    if isinstance(tally.noise.channel, TruthOrFake):
-        return krr_mle(tally.noise.channel, tally.counts)
+    if tally.noise.truth_or_fake is not None:
+        return krr_mle(tally.noise.truth_or_fake, tally.counts)
     return expectation_maximization(tally.noise, tally.counts)
 
 
 def _iterative_bayesian_update(tally: Tally, _unbiased: Estimate) -> Fitted:
-    if not isinstance(tally.noise, (MultinomialNoise, SupportNoise)):
+    if tally.noise.channel is None and tally.noise.own_and_common is None:
         raise _says_too_little("ibu", tally)
     return iterative_bayesian_update(tally.counts, tally.noise)
 

@@ -61,6 +61,11 @@ class AdditiveNoise(NoiseModel):
         return self.cells
 
     @property
+    def exchangeable(self) -> bool:
+        """Yes: entries are noisy independently of each other, and alike."""
+        return True
+
+    @property
     def largest(self) -> int:
         """The most that a report adds to an entry."""
         return len(self.weights) - 1

@@ -83,6 +83,11 @@ class Channel(Protocol):
         """Which values are in the set that an output is, a row of zeros and ones per output; None of other outputs."""
         return None
 
+    @property
+    def truth_or_fake(self) -> TruthOrFake | None:
+        """The channel itself, if it is the truth with one probability and else a draw that does not depend on it."""
+        return None
+
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report's estimate."""
         return self.spread(self.push(frequencies))
@@ -144,6 +149,11 @@ class TruthOrFake(Channel):
                 f"truth = {self.truth!r} with {len(self.fake)} fake frequencies summing to {sum(self.fake)!r}",
                 "a truth probability in (0, 1] and at least two nonnegative frequencies that sum to 1",
             )
+
+    @property
+    def truth_or_fake(self) -> TruthOrFake:
+        """The channel itself."""
+        return self
 
     @classmethod
     def uniform(cls, cells: int, honest: Fraction) -> TruthOrFake:

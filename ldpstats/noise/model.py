@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
-from ldpstats.noise.channels import Channel
+from ldpstats.noise.channels import Channel, TruthOrFake
 from ldpstats.noise.information import Information
 from ldpstats.noise.report_total import ReportTotal
 
@@ -35,6 +35,21 @@ class NoiseModel(Protocol):
     def channel(self) -> Channel | None:
         """The channel of which every report is one output; None where reports are more than that."""
         return None
+
+    @property
+    def truth_or_fake(self) -> TruthOrFake | None:
+        """The channel, if it is the truth with one probability and else a draw that does not depend on it."""
+        return None
+
+    @property
+    def own_and_common(self) -> tuple[float, FloatArray] | None:
+        """How much more often each entry is counted for its own value, and how often for all; None where they mix."""
+        return None
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether every entry of a tally depends on the frequency of its own value alone."""
+        return self.own_and_common is not None
 
     @property
     def has_likelihood(self) -> bool:

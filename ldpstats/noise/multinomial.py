@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
 from ldpstats.limits import refuse_too_large
-from ldpstats.noise.channels import Channel, multinomial_covariance, proper
+from ldpstats.noise.channels import Channel, TruthOrFake, multinomial_covariance, proper
 from ldpstats.noise.information import Information
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.report_total import ReportTotal
@@ -36,6 +36,17 @@ class MultinomialNoise(NoiseModel):
     def outputs(self) -> int:
         """The number of entries of a tally."""
         return self.channel.outputs
+
+    @property
+    def truth_or_fake(self) -> TruthOrFake | None:
+        """The channel, if it is the truth with one probability and else a draw that does not depend on it."""
+        return self.channel.truth_or_fake
+
+    @property
+    def own_and_common(self) -> tuple[float, FloatArray] | None:
+        """How often the truth is told, and how often each fake; None of other channels."""
+        channel = self.truth_or_fake
+        return None if channel is None else (channel.truth, (1 - channel.truth) * np.asarray(channel.fake))
 
     @property
     def by_value(self) -> NoiseModel:

@@ -87,6 +87,11 @@ class SupportNoise(NoiseModel):
         """How much more often a report supports the true value than another one: p - q."""
         return self.p - self.q
 
+    @property
+    def own_and_common(self) -> tuple[float, FloatArray]:
+        """P - q, and q for every value."""
+        return self.delta, np.full(self.cells, self.q)
+
     def mean(self, frequencies: FloatArray) -> FloatArray:
         """Return each value's expected share of supporting reports."""
         return self.q + self.delta * frequencies

@@ -135,7 +135,7 @@ def _is_one_number(mechanism: Mechanism) -> bool:
 
 def _outputs(mechanism: Mechanism) -> int:
     """Return how many different reports there are: numbers, or all rows of a bit for each value; 0 if it is neither."""
-    if hasattr(mechanism, "remember"):
+    if mechanism.longitudinal:
         return 0
     noise, row_of_bits = mechanism.noise, ReportFormat(np.dtype(np.uint8), (mechanism.k + 7) // 8)
     if _is_one_number(mechanism):

@@ -23,7 +23,6 @@ from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.estimation import Estimate, LinearPooling, over_degrees_of_freedom, steadied, unbiased_weights
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
-from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.channels import multinomial_covariance
 from ldpstats.tables.rows import CrossedRows
 from ldpstats.tables.shared import REPORTS, SAMPLING, Behind, Common, overlapping
@@ -285,7 +284,7 @@ def _covariance_of_pair(common: Common, one: Behind, other: Behind) -> FloatArra
 
 def _report_covariance(block: Block) -> FloatArray:
     """Return the covariance of one report, at what the tally shows by itself."""
-    if isinstance(block.noise, MultinomialNoise):
+    if block.noise.has_likelihood:
         return multinomial_covariance(block.tally.proportions)
     return block.noise.report_covariance(_proper(block.noise.debias(block.tally.proportions)))
 

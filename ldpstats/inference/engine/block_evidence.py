@@ -13,7 +13,7 @@ from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import LinearPooling
 from ldpstats.inference.engine.evidence import Evidence, own_cells, whole_cells
-from ldpstats.noise import Information, MultinomialNoise, NoiseModel
+from ldpstats.noise import Information, NoiseModel
 from ldpstats.questions import Question
 
 
@@ -156,7 +156,7 @@ def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArr
         own = (frequencies - none) / (every - none)
         return _nearer_end(own, 1)
     mean = noise.mean(frequencies)
-    if isinstance(noise, MultinomialNoise):
+    if noise.channel is not None:
         mean = np.where(noise.channel.idle, 0.5, mean)  # what tells nothing may be as rare as it likes
     if np.isfinite(noise.largest):
         return _nearer_end(mean, noise.largest)

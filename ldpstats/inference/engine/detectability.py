@@ -14,7 +14,7 @@ from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear
 from ldpstats.inference.engine.null_model import NullModel, on_simplex
 from ldpstats.inference.engine.reference import noncentral_power
-from ldpstats.noise import AdditiveNoise, Information, MultinomialNoise, NoiseModel, SupportNoise, TruthOrFake
+from ldpstats.noise import Information, NoiseModel
 
 _DIRECTIONS = 256
 _MOST_RESPONDENTS = 10**15
@@ -145,8 +145,7 @@ def even_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> float 
     identity there, and what else it has is along the ones vector. No matrix between cells is needed then.
     """
     product = product_of(margins)
-    faked = isinstance(noise, MultinomialNoise) and isinstance(noise.channel, TruthOrFake)
-    if np.ptp(product) > _EVEN * product.max() or not (faked or isinstance(noise, (SupportNoise, AdditiveNoise))):
+    if np.ptp(product) > _EVEN * product.max() or not noise.exchangeable:
         return None
     _, information = noise.score(np.full((1, product.size), 1 / product.size), np.zeros((1, noise.outputs)), 1)
     seen = information.diagonal[0]

@@ -17,7 +17,6 @@ from ldpstats.estimation.block_stack import all_truth_or_fake
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.monte_carlo import MonteCarlo
-from ldpstats.noise import MultinomialNoise, TruthOrFake
 from ldpstats.randomness import generator
 
 NoisyEstimate: TypeAlias = Literal["auto", "two blocks", "closed form", "unbiased"]
@@ -163,9 +162,9 @@ def _weighted(blocks: Sequence[Block], weights: FloatArray) -> Callable[[Sequenc
 
 
 def _truth(block: Block) -> float:
-    assert isinstance(block.noise, MultinomialNoise)
-    assert isinstance(block.noise.channel, TruthOrFake)
-    return block.noise.channel.truth
+    channel = block.noise.truth_or_fake
+    assert channel is not None  # the blocks have been looked at
+    return channel.truth
 
 
 def two_steps(counts: FloatArray, n: int, shape: tuple[int, ...], gamma: float) -> ChiSquare:
