@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import inference as study
 import numpy as np
 import pytest
 from scipy.stats import beta, binom, chi2
+from support.noisy_tables import table_of
 
 import ldpstats as ldp
 from ldpstats.blocks import Block
@@ -19,13 +18,7 @@ from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic
 from ldpstats.noise import Tally
 from ldpstats.questions import Question
 
-PRIVACY = ldp.PrivacyStatement(math.inf, "a test")
 SQUARE = ProductOfConditionals.independent((2, 2))
-
-
-def table_of(shape: tuple[int, int], tally: Tally) -> ldp.Table:
-    domain = ldp.Domain({name: range(side) for name, side in zip("ab", shape, strict=True)})
-    return ldp.Table(domain, (Block(Question.of(domain, domain.names), tally),), PRIVACY)
 
 
 def by_quadrature(evidence: BlockEvidence) -> float:
@@ -52,20 +45,20 @@ def by_quadrature(evidence: BlockEvidence) -> float:
 @pytest.mark.parametrize("counts", [[60, 40, 50, 50], [120, 40, 30, 10], [150, 0, 0, 50]])
 def test_averages_are_those_of_quadrature(mechanism: str, counts: list[int]) -> None:
     tally = ldp.mechanism(mechanism, k=4, epsilon=0.5).simulate(np.array(counts), rng=2)
-    evidence = BlockEvidence.observed(table_of((2, 2), tally).blocks)
+    evidence = BlockEvidence.observed(table_of((2, 2), [tally]).blocks)
     statistic = ScoreStatistic(SQUARE, evidence, 4)
     found = AveragedScore(statistic, SQUARE)(evidence, statistic(evidence).frequencies[0])
     assert found == pytest.approx(by_quadrature(evidence), rel=0.05, abs=0.05)
 
 
 def test_no_average_where_the_reports_tell_the_margins() -> None:
-    evidence = BlockEvidence.observed(table_of((2, 2), ldp.GRR(4, 3.0).simulate(np.full(4, 10_000), rng=1)).blocks)
+    evidence = BlockEvidence.observed(table_of((2, 2), [ldp.GRR(4, 3.0).simulate(np.full(4, 10_000), rng=1)]).blocks)
     statistic = ScoreStatistic(SQUARE, evidence, 4)
     assert AveragedScore(statistic, SQUARE)(evidence, np.array([0.97, 0.01, 0.01, 0.01])) is None
 
 
 def test_only_scores_of_products_are_averaged() -> None:
-    evidence = BlockEvidence.observed(table_of((2, 2), ldp.GRR(4, 0.5).simulate(np.full(4, 30), rng=1)).blocks)
+    evidence = BlockEvidence.observed(table_of((2, 2), [ldp.GRR(4, 0.5).simulate(np.full(4, 30), rng=1)]).blocks)
     given = LinearSubspace(np.full(4, 0.25), np.zeros((4, 0)))
     assert averaged(ScoreStatistic(SQUARE, evidence, 4), SQUARE) is not None
     assert averaged(LikelihoodRatio(SQUARE, evidence, 4), SQUARE) is None
@@ -74,7 +67,7 @@ def test_only_scores_of_products_are_averaged() -> None:
 
 @pytest.mark.parametrize("mechanism", ["grr", "ss", "oue"])
 def test_drowned_tables_are_tested_by_the_average(mechanism: str) -> None:
-    table = table_of((4, 4), ldp.mechanism(mechanism, k=16, epsilon=0.5).simulate(np.full(16, 30), rng=1))
+    table = table_of((4, 4), [ldp.mechanism(mechanism, k=16, epsilon=0.5).simulate(np.full(16, 30), rng=1)])
     result, single = ldp.independence_test(table), ldp.independence_test(table, pvalue="asymptotic")
     assert "averaged over the margins that the reports leave possible" in result.method
     assert "so wide" in result.pvalue_source
@@ -95,7 +88,7 @@ def test_the_average_loses_less_of_the_degrees_of_freedom_than_a_single_fit() ->
     """Of 40 true hypotheses with even margins; a χ² variable has a mean of 9."""
     noise, model = ldp.GRR(16, 0.5).noise, ProductOfConditionals.independent((4, 4))
     counts = noise.draw(np.full(16, 1 / 16), 500, 40, np.random.default_rng(1))
-    evidence = BlockEvidence(table_of((4, 4), Tally(noise, counts[0], 500)).blocks, (counts,))
+    evidence = BlockEvidence(table_of((4, 4), [Tally(noise, counts[0], 500)]).blocks, (counts,))
     statistic = ScoreStatistic(model, evidence, 16)
     single, average = statistic(evidence), AveragedScore(statistic, model)
     found = [average(evidence.subset(np.array([one])), single.frequencies[one]) for one in range(40)]
