@@ -18,7 +18,8 @@ from ldpstats.consistency.marginals import Marginal, marginals_of
 from ldpstats.consistency.violation import GAMMA, Violation, absolute_share
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.estimation import Estimate, Measured, among_proportions, unbiased
+from ldpstats.estimation import Estimate, Measured, unbiased
+from ldpstats.estimation.estimate import among_proportions
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.parts import Parts
 from ldpstats.questions import Question

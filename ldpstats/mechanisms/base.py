@@ -24,19 +24,10 @@ from ldpstats.arrays import (
     real_array,
 )
 from ldpstats.errors import LdpstatsError, ReportError, shortened
-from ldpstats.estimation import (
-    ChannelFit,
-    ComponentTest,
-    Estimate,
-    ProcessedEstimate,
-    invert,
-    known_method,
-    mixture_em,
-    processed,
-    repeated_functions,
-    report_sizes,
-    tally_fit,
-)
+from ldpstats.estimation import ChannelFit, Estimate, ProcessedEstimate, invert, mixture_em
+from ldpstats.estimation.channel_fit import tally_fit
+from ldpstats.estimation.component_tests import ComponentTest, repeated_functions, report_sizes
+from ldpstats.estimation.methods import known_method, processed
 from ldpstats.limits import LARGEST_ALPHABET, refuse_too_many_cells
 from ldpstats.noise import NoiseModel, Tally
 from ldpstats.privacy import PrivacyStatement, strict_epsilon

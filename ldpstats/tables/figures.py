@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ldpstats.arrays import FloatArray, IntArray
-from ldpstats.estimation import Estimate, Measured, among_proportions
+from ldpstats.estimation import Estimate, Measured
+from ldpstats.estimation.estimate import among_proportions
 
 if TYPE_CHECKING:
     from ldpstats.tables.pooled import JointReports

@@ -12,7 +12,7 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.errors import LdpstatsError
-from ldpstats.estimation import unbiased_weights
+from ldpstats.estimation.unbiased_estimates import unbiased_weights
 from ldpstats.parts import Parts
 from ldpstats.questions import Question
 from ldpstats.tables.provenance import Consistent, Reconstructed

@@ -21,8 +21,11 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.blocks import Block
-from ldpstats.estimation import Estimate, LinearPooling, over_degrees_of_freedom, steadied, unbiased_weights
+from ldpstats.estimation import Estimate, LinearPooling
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
+from ldpstats.estimation.estimate import over_degrees_of_freedom
+from ldpstats.estimation.measured import steadied
+from ldpstats.estimation.unbiased_estimates import unbiased_weights
 from ldpstats.noise.channels import multinomial_covariance
 from ldpstats.tables.rows import CrossedRows
 from ldpstats.tables.shared import REPORTS, SAMPLING, Behind, Common, overlapping

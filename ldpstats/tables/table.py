@@ -23,11 +23,10 @@ from ldpstats.estimation import (
     LinearPooling,
     Measured,
     channel_fit,
-    measured_by,
     refuse_empty,
-    steadied,
 )
 from ldpstats.estimation.block_stack import all_truth_or_fake
+from ldpstats.estimation.measured import measured_by, steadied
 from ldpstats.identification import Bounds, bounds_of
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.parts import Parts, new_identity

@@ -15,7 +15,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.estimation import Estimate, LinearPooling, among_proportions, invert, refuse_empty
+from ldpstats.estimation import Estimate, LinearPooling, invert, refuse_empty
+from ldpstats.estimation.estimate import among_proportions
 from ldpstats.mechanisms import GRR, OUE, SS, Mechanism
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, Tally, TruthOrFake
 from ldpstats.questions import Question

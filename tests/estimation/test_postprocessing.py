@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy.integrate import quad
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq
 from scipy.stats import binom
 
 from ldpstats.errors import LdpstatsError
@@ -93,20 +93,6 @@ def test_norm_sub_is_the_nearest_proper_distribution(frequencies: Array) -> None
         lambda shift: np.maximum(frequencies - shift, 0).sum() - 1, frequencies.min() - 1, frequencies.max(), xtol=1e-15
     )
     assert np.allclose(process("norm-sub", frequencies), np.maximum(frequencies - level, 0), rtol=0, atol=1e-12)
-
-
-def test_norm_sub_is_what_a_quadratic_programme_finds() -> None:
-    drawn, _ = tables(3, np.arange(24) / 276, 800, seed=2)
-    for frequencies in drawn:
-        found = minimize(
-            lambda x, y=frequencies: ((x - y) ** 2).sum(),
-            np.full(24, 1 / 24),
-            jac=lambda x, y=frequencies: 2 * (x - y),
-            bounds=[(0, 1)] * 24,
-            constraints={"type": "eq", "fun": lambda x: x.sum() - 1, "jac": np.ones_like},
-            options={"ftol": 1e-15, "maxiter": 500},
-        )
-        assert np.allclose(process("norm-sub", frequencies), found.x, rtol=0, atol=1e-6)
 
 
 @given(counts=arrays(int, st.integers(2, 12), elements=st.integers(0, 100)), p=st.floats(0.3, 0.95))

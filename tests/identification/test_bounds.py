@@ -16,7 +16,6 @@ from scipy.optimize import linprog
 from scipy.stats import binom, chi2
 
 from ldpstats import Domain, DomainError, LdpstatsError, NotIdentifiedError, PrivacyStatement
-from ldpstats.arrays import places_onto
 from ldpstats.estimation import Measured
 from ldpstats.identification import Bounds, bounds_of
 from ldpstats.identification.identified import Identified, radius
@@ -33,8 +32,7 @@ MANY = 1_000_000_000
 
 
 def sums_of(domain: Domain, group: Sequence[str]) -> Array:
-    places = places_onto(domain.shape, [domain.names.index(name) for name in group])
-    return np.eye(domain.size(group))[:, places]
+    return np.eye(domain.size(group))[:, domain.onto(group)]
 
 
 def some_joint(domain: Domain, seed: int = 1, spread: float = 0.6) -> Array:
@@ -45,8 +43,7 @@ def measured(domain: Domain, groups: Sequence[Sequence[str]], joint: Array, n: i
     """Return tables of groups, each of other respondents, with normal errors (but for seed 0)."""
     parts = [sums_of(domain, group) for group in groups]
     spreads = [(np.diag(own @ joint) - np.outer(own @ joint, own @ joint)) / n for own in parts]
-    covariance = block_diag(*spreads)
-    sums = np.vstack(parts)
+    covariance, sums = block_diag(*spreads), np.vstack(parts)
     errors = np.zeros(len(sums))
     if seed:
         errors = np.random.default_rng(seed).multivariate_normal(errors, covariance, method="eigh")
@@ -444,15 +441,9 @@ def test_combined_sums_tell_the_same() -> None:
 
 def test_more_confidence_and_fewer_reports_widen_the_limits() -> None:
     joint = some_joint(ABC, 10, 3.0)
-    widths = [
-        (found.upper - found.lower).sum()
-        for found in (
-            bounds_of(ABC, measured(ABC, CHAIN, joint, 10_000), ["a", "c"], 0.05),
-            bounds_of(ABC, measured(ABC, CHAIN, joint, 10_000), ["a", "c"], 0.01),
-            bounds_of(ABC, measured(ABC, CHAIN, joint, 1_000), ["a", "c"], 0.01),
-            bounds_of(ABC, measured(ABC, CHAIN, joint, 20), ["a", "c"], 0.01),
-        )
-    ]
+    levels = ((10_000, 0.05), (10_000, 0.01), (1_000, 0.01), (20, 0.01))
+    all_bounds = [bounds_of(ABC, measured(ABC, CHAIN, joint, n), ["a", "c"], alpha) for n, alpha in levels]
+    widths = [(found.upper - found.lower).sum() for found in all_bounds]
     assert widths == sorted(widths)
     assert len(set(np.round(widths, 3))) == 4
 

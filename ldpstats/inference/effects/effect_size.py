@@ -11,7 +11,8 @@ import numpy as np
 from ldpstats.arrays import FloatArray, significance
 from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
-from ldpstats.estimation import ASSUMED, ChannelFit, Estimate, LinearPooling, steadied as shares_of
+from ldpstats.estimation import ASSUMED, ChannelFit, Estimate, LinearPooling
+from ldpstats.estimation.measured import steadied as shares_of
 from ldpstats.inference.effects.confidence import Inversion
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.presentation import summary_of_facts

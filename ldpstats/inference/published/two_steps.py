@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
-from ldpstats.estimation import LinearPooling, last_two
+from ldpstats.estimation import LinearPooling
 from ldpstats.estimation.block_stack import all_truth_or_fake
 from ldpstats.estimation.simplex import nearest_proper
+from ldpstats.estimation.unbiased_estimates import last_two
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.monte_carlo import MonteCarlo
 from ldpstats.randomness import generator

@@ -18,8 +18,9 @@ import pandas as pd
 from ldpstats.arrays import BoolArray, FloatArray, IntArray, significance
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.estimation import full_blocks, two_blocks
+from ldpstats.estimation import two_blocks
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
+from ldpstats.estimation.unbiased_estimates import full_blocks
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.presentation import axes_to_draw_on, summary_of_figures
 from ldpstats.saving import Saveable
