@@ -20,6 +20,7 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -271,6 +272,42 @@ def _commands(folder: str) -> Reader:
     return Reader([ldp.Domain({"a": ["x", "y"], "b": ["p", "q"]}).to_json()], read)
 
 
+def _objects() -> list[Any]:
+    """Return objects of many classes, which refer to objects of more."""
+    groups = [("a", "b"), ("b", "c")]
+    tables = ldp.SampledGroups(DOMAIN, epsilon=3.0, mechanism="grr", groups=groups).simulate(PEOPLE * 10, rng=1)
+    crossed = ldp.PerAttribute(DOMAIN, epsilon=4.0, k=2).simulate(PEOPLE * 5, rng=1)
+    table, grr = tables["a", "b"], ldp.GRR(4, epsilon=1.0)
+    counted = grr.count(grr.privatize(np.arange(4).repeat(20), rng=1))
+    return [
+        *(ldp.reconstruct(tables, ["a", "c"], method, n_resamples=10) for method in ("max-entropy", "l2")),
+        *(ldp.make_consistent(tables)["a", "b"], tables.pooled("b"), crossed["a", "c"], ldp.make_consistent(tables)),
+        *(table.bounds(), table.channel_fit(), table.cells, table.measured, table.privacy, counted),
+        *(ldp.independence_test(table), ldp.two_step_test(table, rng=1), ldp.log_linear_model(table, "a + b")),
+        *(ldp.association(table), ldp.odds_ratio(crossed["a", "c"], rows=("x", "y"), columns=(0, 1))),
+        *(ldp.MonteCarlo(99, rng=np.random.default_rng(3)), grr.estimate(counted), grr.estimate(counted, method="ibu")),
+        *(ldp.plan(["grr", "oue"], (2, 2), epsilon=1.0), ldp.power_curve("grr", (2, 2), epsilon=[1.0], n=[1000])),
+        *(ldp.poisoning(grr, 0.1), ldp.certify_views(ldp.views(4, 2), 4, 2), ldp.OLH(4, epsilon=1.0)),
+        *(ldp.mechanism(name, k=5, epsilon=1.0) for name in ("ss", "hr", "rappor", "l-ue", "dbitflip", "shist")),
+    ]
+
+
+def _loaded(folder: str) -> Callable[[str], object]:
+    """Return a reader of any object, which also looks at all that the object says."""
+    path = Path(folder) / f"{os.getpid()}.object.json"
+
+    def read(text: str) -> object:
+        path.write_bytes(text.encode(errors="surrogatepass"))
+        value = ldp.load(path)
+        written = value.to_json()
+        for name in () if hasattr(value, "privatize") else ("to_dict", "summary", "to_frame", "conf_int"):
+            with suppress(LdpstatsError):
+                getattr(value, name, str)()
+        return written
+
+    return read
+
+
 def readers(folder: str) -> dict[str, Reader]:
     """Return everything that reads, with its specimens."""
     protocols = _protocols()
@@ -303,6 +340,7 @@ def readers(folder: str) -> dict[str, Reader]:
             _twice(lambda text: Memo.from_json(text, memo.mechanism), Memo.to_json),
             _sealed_again,
         ),
+        "objects": Reader([one.to_json() for one in _objects()], _loaded(folder), _sealed_again),
         "journal": _journal(rrba, folder),
         "rows": _rows(protocols[0]),
         "rows of olh": _rows(protocols[1]),

@@ -151,6 +151,21 @@ def positive_epsilon(value: object, what: str = "epsilon") -> float:
     return number
 
 
+def probability(value: object, what: str) -> float:
+    """Return a number from 0 to 1.
+
+    Parameters
+    ----------
+    value : object
+    what : str
+        What it is the probability of, for the error.
+    """
+    number = real_number(value)
+    if not 0 <= number <= 1:  # written so that a NaN fails
+        raise LdpstatsError(f"{what} = {shortened(value)}", "a number from 0 to 1")
+    return number
+
+
 def significance(value: object, what: str = "alpha") -> float:
     """Return a level strictly between 0 and 1."""
     number = real_number(value)

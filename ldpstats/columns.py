@@ -70,6 +70,28 @@ def _value_in_row(column: pd.Series[Any], position: int) -> str:
     return f"{column.iloc[[position]].tolist()[0]!r} in row {column.index[[position]].tolist()[0]!r}"
 
 
+def refuse_other_columns(frame: pd.DataFrame, texts: Sequence[str], numbers: Sequence[str]) -> None:
+    """Refuse a table of results that lacks a column, or any row, or has figures that are not above zero.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    texts, numbers : sequence of str
+        The columns that hold texts, and those that hold numbers above zero.
+    """
+    proper = len(frame) and {*texts, *numbers} <= {*frame.columns}
+    if not proper or not all(
+        all(isinstance(value, str) for value in frame[name])
+        if name in texts
+        else frame[name].dtype.kind in "iuf" and (frame[name] > 0).all()
+        for name in (*texts, *numbers)
+    ):
+        raise DomainError(
+            f"a table of {len(frame)} rows with the columns {one_line(list(frame.columns))}",
+            f"rows of {one_line([*texts, *numbers])}",
+        )
+
+
 def checked_name(name: object) -> None:
     """Refuse attribute names that are not plain, non-empty strings."""
     if not isinstance(name, str) or not name or not _is_category(name):

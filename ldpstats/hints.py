@@ -8,6 +8,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 
+_LARGEST = 10**300
+"""Whole numbers beyond it are no doubles."""
 _NUMBERS: dict[Any, tuple[type, ...]] = {
     bool: (bool, np.bool_),
     int: (int, np.integer),
@@ -31,7 +33,8 @@ def fits(value: object, hint: Any) -> bool:
     (True, False, True, True)
     """
     if hint in _NUMBERS:
-        return isinstance(value, _NUMBERS[hint]) and (hint is bool or not isinstance(value, bool))
+        proper = isinstance(value, _NUMBERS[hint]) and (hint is bool or not isinstance(value, bool))
+        return proper and (hint is not float or not isinstance(value, int) or abs(value) <= _LARGEST)
     origin, parts = get_origin(hint) or hint, get_args(hint)
     check = _CHECKS.get(origin)
     if check is not None:

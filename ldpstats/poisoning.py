@@ -45,6 +45,12 @@ class Poisoning(Saveable):
     highest: float
     lowest: float
 
+    def __post_init__(self) -> None:
+        significance(self.share, "share")
+        integers_below([self.target], self.mechanism.k, "target")
+        if self.n is not None:
+            object.__setattr__(self, "n", at_least(self.n, 1, "n"))
+
     @property
     def rise(self) -> float:
         """How far the estimate of a value that nobody holds is raised on average."""
@@ -138,7 +144,7 @@ def poisoning(mechanism: Mechanism, share: float, n: int | None = None, target: 
         mechanism=mechanism,
         share=forged,
         target=aimed,
-        n=None if n is None else at_least(n, 1, "n"),
+        n=n,
         highest=float(highest[aimed]),
         lowest=float(lowest[aimed]),
     )

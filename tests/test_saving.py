@@ -272,9 +272,3 @@ def test_every_public_class_has_an_example():
     known = {*EXAMPLES, *PROTOCOLS, *NOT_SAVED, *(kind.__name__ for kind in REGISTRY)}
     rest = {name: one for name, one in public_classes().items() if name not in known}
     assert not [name for name, one in rest.items() if Saveable in one.__mro__ or not registered.is_registered(one)]
-
-
-@pytest.mark.parametrize("name", registered._MODULES)
-def test_every_registered_class_is_where_it_is_said_to_be(name: str):
-    assert registered.is_registered(registered.class_named(name))
-    assert registered.kept_fields(registered.class_named(name)) is not None

@@ -43,6 +43,9 @@ class ComponentTest:
     method: str
     words: str
 
+    def __post_init__(self) -> None:
+        probability(self.pvalue, "a p-value")
+
 
 @dataclass(frozen=True, slots=True)
 class AsymptoticTest:

@@ -114,7 +114,7 @@ def refuse_too_many(k: int, cohorts: int, hashes: int, width: int) -> None:
         raise NotIdentifiedError(
             f"{k} values in {cohorts} cohorts of {width} symbols", f"at most {most} values", "Take more cohorts."
         )
-    refuse_too_large((cohorts, width, k), "codes", "OLH hashes alphabets of any size.", MOST_CODES)
+    refuse_too_large((cohorts, max(width, hashes), k), "codes", "OLH hashes alphabets of any size.", MOST_CODES)
 
 
 def usual_width(k: int) -> int:

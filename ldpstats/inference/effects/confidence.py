@@ -121,7 +121,7 @@ class FiellerQuotient:
 
     def limits(self, alpha: float) -> FloatArray:
         """Return one or two pieces, in ascending order."""
-        z = NormalDist().inv_cdf(1 - alpha / 2)
+        z = -NormalDist().inv_cdf(alpha / 2)
         excess = self.pair[..., :, None] * self.pair[..., None, :] - z**2 * self.covariance
         constant, half, leading = excess[..., 0, 0], excess[..., 0, 1], excess[..., 1, 1] + 0.0
         discriminant = half**2 - leading * constant
@@ -210,9 +210,7 @@ class NoncentralSquare:
     def _normal(self, alpha: float) -> FloatArray:
         """Return what the tails come to where the length is very much larger than the noise."""
         centre = np.maximum(self.squared - self.added, 0)
-        margin = NormalDist().inv_cdf(1 - alpha / 2) * np.sqrt(
-            np.maximum(self.stretch, 0) * (2 * self.added + 4 * centre)
-        )
+        margin = -NormalDist().inv_cdf(alpha / 2) * np.sqrt(np.maximum(self.stretch, 0) * (2 * self.added + 4 * centre))
         return np.stack([centre - margin, centre + margin], axis=-1)
 
 

@@ -11,7 +11,8 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray, places_onto
+from ldpstats.arrays import FloatArray, IntArray, integers_below, places_onto
+from ldpstats.errors import LdpstatsError
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
 from ldpstats.inference.engine.null_model import SMALLEST, completed, on_simplex
 
@@ -186,6 +187,15 @@ class LogLinear:
     generators: tuple[Axes, ...]
     possible: tuple[int, ...] | None = None
     covariate: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        cells = prod(self.shape)
+        for axes in self.generators:
+            integers_below(axes, len(self.shape), "the axes of a generator")
+        known = self.possible or ()
+        integers_below(known, cells, "possible cells")
+        if len(set(known)) < len(known) or (self.covariate is not None and len(self.covariate) != cells):
+            raise LdpstatsError(f"{len(known)} possible cells, with a covariate", f"different ones of {cells}")
 
     @cached_property
     def design(self) -> FloatArray:

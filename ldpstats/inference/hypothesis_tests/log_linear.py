@@ -103,6 +103,15 @@ class LogLinearFit(Saveable):
     generators: tuple[tuple[str, ...], ...]
     model: LogLinear
 
+    def __post_init__(self) -> None:
+        named = [tuple(self.table.attributes[axis] for axis in axes) for axes in self.model.generators]
+        whole = {name for generator in named for name in generator} == {*self.table.attributes}
+        if self.model.shape != self.table.shape or named != list(self.generators) or not whole:
+            raise LdpstatsError(
+                f"the model of {one_line(named)} of shape {self.model.shape} for the generators {self.generators}",
+                "the model of the table's own generators",
+            )
+
     @property
     def formula(self) -> str:
         """The generators as a formula."""

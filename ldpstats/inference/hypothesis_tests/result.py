@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, significance
+from ldpstats.arrays import FloatArray, at_least, probability, significance
 from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words
 from ldpstats.inference.effects.cramers_v import Association
 from ldpstats.inference.effects.effect_size import provenance_in_words
@@ -95,6 +95,11 @@ class HypothesisResult(Saveable):
     privacy: PrivacyStatement
     simulated: int
     table: Table = field(repr=False)
+
+    def __post_init__(self) -> None:
+        probability(self.pvalue, "a p-value")
+        at_least(self.df, 0, "degrees of freedom")
+        at_least(self.simulated, 0, "simulated", most=at_least(self.n, 0, "the reports behind a test"))
 
     @property
     def fit(self) -> ChannelFit:

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ldpstats.arrays import at_least, positive_epsilon, significance
+from ldpstats.columns import refuse_other_columns
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.inference.engine.detectability import Detectability
@@ -79,6 +80,12 @@ class Plan(Saveable):
     groups: int = 1
     even: bool = True
     direction: Direction = "average"
+
+    def __post_init__(self) -> None:
+        refuse_other_columns(self.table, ["mechanism"], ["n", "epsilon", "power", "bits per report"])
+        significance(self.alpha)
+        for number in (self.tests, self.groups):
+            at_least(number, 1, "tests and groups of a plan")
 
     @property
     def best(self) -> pd.Series[Any]:

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.arrays import FloatArray, IntArray, significance
+from ldpstats.columns import refuse_other_columns
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.planning.design import (
     USUAL_POWER,
@@ -154,6 +155,9 @@ class PowerCurve(Saveable):
 
     table: pd.DataFrame
     title: str
+
+    def __post_init__(self) -> None:
+        refuse_other_columns(self.table, ["mechanism"], ["n", "epsilon", "power"])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw a line per mechanism and level over n, or per mechanism over ε if there is a single n.
