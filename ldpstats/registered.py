@@ -30,7 +30,7 @@ _HOMES = {
     "estimation.rare": ["OwnReports"],
     "identification.bounds": ["AssociationBounds", "Bounds"],
     "inference.effects.comparisons": ["Comparison"],
-    "inference.effects.confidence": ["IntervalHull", "NoncentralSquare", "FiellerQuotient", "PossibleRange"],
+    "inference.effects.confidence": ["FiellerQuotient", "IntervalHull", "NoncentralSquare", "PossibleRange"],
     "inference.effects.cramers_v": ["Association"],
     "inference.effects.effect_size": ["Effect"],
     "inference.effects.inversion": ["PooledReports", "ScoreInversion"],

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, probability
 from ldpstats.blocks import Block
 from ldpstats.estimation.block_stack import stacked
 from ldpstats.noise import NoiseModel
