@@ -262,10 +262,7 @@ def _given(table: FloatArray, clique: Attributes, shared: Attributes) -> FloatAr
 
 def _cells(codes: IntArray, shape: tuple[int, ...]) -> IntArray:
     """Return the cell of each row in a table of this shape, of which there is one if it has no axes."""
-    cells = np.zeros(len(codes), dtype=np.int64)
-    for column, categories in zip(codes.T, shape, strict=True):
-        cells = cells * categories + column
-    return cells
+    return np.ravel_multi_index(tuple(codes.T), shape) if shape else np.zeros(len(codes), dtype=np.int64)
 
 
 def _drawn(distributions: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,18 +64,12 @@ class BlockEvidence:
         """Return the same tallies of tables of which only some cells can have respondents."""
         return replace(self, possible=possible)
 
-    def estimator(self) -> Callable[[Evidence], FloatArray] | None:
+    def estimator(self) -> PooledEstimate | None:
         """Return linear pooling of the blocks, where together they identify the cells."""
         try:
-            pooling = LinearPooling(self.blocks)
+            return PooledEstimate(self)
         except NotIdentifiedError:
             return None
-
-        def estimated(drawn: Evidence) -> FloatArray:
-            assert isinstance(drawn, BlockEvidence)  # of the same blocks
-            return own_cells(self.possible, pooling.estimate(drawn.counts))
-
-        return estimated
 
     def replicates(self, frequencies: FloatArray, size: int, rng: np.random.Generator) -> BlockEvidence:
         """Draw `size` tables of as many respondents whose cells have these frequencies."""
@@ -133,6 +127,29 @@ class BlockEvidence:
             alike = (block.question, share.size)
             sums[alike] = sums[alike] + added if alike in sums else added
         return min(float(_poisson(*added).min()) for added in sums.values())
+
+
+class PooledEstimate:
+    """The unbiased estimate of the cells that can have respondents, by linear pooling, for many tables at once."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        assert isinstance(evidence, BlockEvidence)  # others know the covariance at the estimate only
+        self._possible, self._pooling = evidence.possible, LinearPooling(evidence.blocks)
+
+    def __call__(self, evidence: Evidence) -> FloatArray:
+        """Return the estimates."""
+        assert isinstance(evidence, BlockEvidence)  # of the same blocks
+        return own_cells(self._possible, self._pooling.estimate(evidence.counts))
+
+    def deviation(
+        self, evidence: Evidence, frequencies: FloatArray, directions: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the estimates in some directions, and their covariance at these frequencies."""
+        spread = self._pooling.covariance(evidence.whole(frequencies))
+        if self._possible is not None:
+            spread = spread[..., self._possible[:, None], self._possible]
+        across = np.swapaxes(directions, -1, -2)
+        return (across @ self(evidence)[..., None])[..., 0], across @ spread @ directions
 
 
 def _poisson(first: FloatArray, second: FloatArray) -> FloatArray:

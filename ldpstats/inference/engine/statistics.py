@@ -10,9 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from ldpstats.arrays import FloatArray
-from ldpstats.estimation import LinearPooling
-from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.engine.evidence import Evidence, identified_contrasts, own_cells
+from ldpstats.inference.engine.block_evidence import PooledEstimate
+from ldpstats.inference.engine.evidence import Evidence, identified_contrasts
 from ldpstats.inference.engine.families import LinearSubspace, LogLinear
 from ldpstats.inference.engine.null_model import (
     PRECISE,
@@ -162,29 +161,6 @@ class NestedStatistic:
         gradient = np.swapaxes(tangents, -1, -2) @ score[..., None]
         norm: FloatArray = (gradient * self._fit.solve(information.between(tangents), gradient)).sum(axis=(-1, -2))
         return norm
-
-
-class PooledEstimate:
-    """The unbiased estimate of the cells that can have respondents, by linear pooling, for many tables at once."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        assert isinstance(evidence, BlockEvidence)  # others know the covariance at the estimate only
-        self._possible, self._pooling = evidence.possible, LinearPooling(evidence.blocks)
-
-    def __call__(self, evidence: Evidence) -> FloatArray:
-        """Return the estimates."""
-        assert isinstance(evidence, BlockEvidence)  # of the same blocks
-        return own_cells(self._possible, self._pooling.estimate(evidence.counts))
-
-    def deviation(
-        self, evidence: Evidence, frequencies: FloatArray, directions: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the estimates in some directions, and their covariance at these frequencies."""
-        spread = self._pooling.covariance(evidence.whole(frequencies))
-        if self._possible is not None:
-            spread = spread[..., self._possible[:, None], self._possible]
-        across = np.swapaxes(directions, -1, -2)
-        return (across @ self(evidence)[..., None])[..., 0], across @ spread @ directions
 
 
 class WaldStatistic:

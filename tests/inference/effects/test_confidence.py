@@ -64,7 +64,7 @@ def noisy(seed: int, shape: tuple[int, int] = (2, 2), n: int = 3000) -> Table:
     return table_of(noise.draw(rng.dirichlet(np.full(math.prod(shape), 3.0)), n, 1, rng)[0].reshape(shape), 1.0)
 
 
-class TestQuotient:
+class TestFiellerQuotient:
     """Fieller's inversion."""
 
     @pytest.mark.parametrize("alpha", [0.05, 0.3])
@@ -146,7 +146,7 @@ def test_a_table_that_shows_independence_exactly_has_an_upper_limit(effect: Call
     assert exactly[1] == pytest.approx(nearly[1], rel=0.05)
 
 
-class TestDependence:
+class TestAssociationMeasures:
     """The lengths and their stretches."""
 
     @pytest.mark.parametrize("shape", [(2, 2), (3, 4)])
