@@ -106,12 +106,14 @@ class ScriptedDraws:
 
 
 def outcomes(
-    sampler: Callable[[ScriptedDraws], NDArray[Any]], most: int = MOST_COURSES
+    sampler: Callable[[ScriptedDraws], NDArray[Any]],
+    most: int = MOST_COURSES,
+    draws_of: type[ScriptedDraws] = ScriptedDraws,
 ) -> Iterator[tuple[NDArray[Any], Fraction]]:
     """Yield what a sampler returns on every possible course of its draws, with the probability of that course."""
     script: list[int] = []
     for _ in range(most):
-        draws = ScriptedDraws(script)
+        draws = draws_of(script)
         result = sampler(draws)
         yield result, draws.probability
         following = draws.next_script()

@@ -1,0 +1,373 @@
+"""Checks of local protocols: each raises ConformanceError with what was found and what was claimed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from functools import partial, reduce
+from io import StringIO
+from operator import add
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.conformance.collection_laws import (
+    LEVEL,
+    TINY,
+    CollectionLaw,
+    Make,
+    OneRespondent,
+    joint_counts,
+    law_of_run,
+    one_respondent,
+    people,
+    sent_rows,
+    tallies,
+    ways_to_collect,
+)
+from ldpstats.conformance.courses import TooManyCoursesError
+from ldpstats.conformance.laws import fit_pvalue
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE, refuses, require
+from ldpstats.envelope import sealed
+from ldpstats.errors import ReportError
+from ldpstats.parts import Parts
+from ldpstats.privacy import PrivacyStatement, strict_epsilon, worst_ratio
+from ldpstats.protocols import PROTOCOLS, LocalProtocol, Protocol
+from ldpstats.protocols.contract import missing
+from ldpstats.protocols.groups import label
+from ldpstats.tables import TableSet
+
+_EXACT = 1e-12
+_MOST_COURSES = 600
+"""Of two respondents; where they take more, one alone is looked at."""
+_COLLECTED = {"collect": 120, "reports and tables": 60, "simulate a frame": 240, "simulate joint counts": 240}
+"""How often, for a comparison of laws."""
+_EXPECTED = 12
+"""So many collections with outcomes that are compared as one."""
+_STANDARD_ERRORS = 5.5
+"""A normal deviate exceeds so many once in 26 million times."""
+
+
+def contract_is_satisfied(make: Make) -> None:
+    """Everything that the contract asks for is there, and says what a reader needs."""
+    protocol = make(TINY, LEVEL)
+    lacking = missing(protocol, LocalProtocol)
+    require(not lacking, f"{protocol}: has no {', '.join(lacking)}")
+    promised, summary = protocol.privacy(), protocol.summary()
+    require(str(promised) in summary, f"{protocol}: its summary does not say {promised}")
+    for table in protocol.simulate(people(protocol, 2), rng=1):
+        stated = label(table.attributes) in promised.per_group
+        require(stated, f"{protocol}: no level is stated of {table.attributes}")
+        require(label(table.attributes) in summary, f"{protocol}: its summary does not name {table.attributes}")
+    refuses(f"{protocol}: has a mechanism for an attribute that it does not know", protocol.mechanism_for, "nothing")
+
+
+def statement_is_that_of_everything_sent(make: Make) -> None:
+    """The stated level is that of all rows that one respondent sends, enumerated over all pairs of records."""
+    one = one_respondent(make)
+    _require_levels(one, strict_epsilon(worst_ratio(one.laws)), lambda stated: stated.epsilon, "everything sent")
+
+
+def statement_of_a_table_is_that_of_what_it_counts(make: Make) -> None:
+    """The level of every group is that of what one respondent adds to its table."""
+    one = one_respondent(make)
+    for place, table in enumerate(one.some):
+        laws = one.seen_through(lambda sent, at=place: tallies(one.tables[sent])[at])  # type: ignore[misc]
+        group = label(table.attributes)
+        _require_levels(one, strict_epsilon(worst_ratio(laws)), lambda stated, of=group: stated.per_group[of], group)  # type: ignore[misc]
+
+
+def _require_levels(one: OneRespondent, exact: float, said: Callable[[PrivacyStatement], float], what: str) -> None:
+    """Compare an exact level with what protocol and tables say.
+
+    A protocol that adapts promises for whatever follows: no less than its first respondents' level, which is what
+    their own tables state.
+    """
+    protocol = one.protocol
+    promised, of_tables = said(protocol.privacy()), said(one.some.privacy)
+    require(of_tables == exact, f"{protocol}: the level of {what} is {exact}, and its tables say {of_tables}")
+    kept = promised == exact or (protocol.adaptive and promised > exact)
+    require(kept, f"{protocol}: the level of {what} is {exact}, and it promises {promised}")
+
+
+def public_columns_do_not_depend_on_the_record(make: Make) -> None:
+    """What rows say beside the answer has the same law for every record, also where several respondents send some."""
+    one = one_respondent(make)
+    first, *others = one.seen_through(_public)
+    require(all(law == first for law in others), f"{one.protocol}: what is asked depends on the record")
+    frame = people(one.protocol, 30)
+    shown = [sent_rows(one.protocol.reports(own, rng=7), "report") for own in (frame, frame.iloc[::-1])]
+    require(shown[0] == shown[1], f"{one.protocol}: what is asked depends on the records, or on their order")
+
+
+def _public(sent: Any) -> Any:
+    names, *rows = sent
+    place = names.index("report")
+    return tuple(row[:place] + row[place + 1 :] for row in rows)
+
+
+def tables_know_their_noise(make: Make) -> None:
+    """What one respondent adds to every table has the mean that the table's own noise gives her true answer."""
+    one = one_respondent(make)
+    for codes, law in zip(one.records, one.laws, strict=True):
+        for place, table in enumerate(one.some):
+            cell = np.eye(table.domain.size())[one.protocol.domain.cells(codes[None], table.attributes)[0]]
+            off: dict[int, Any] = defaultdict(float)
+            for sent, probability in law.items():
+                for number, block in enumerate([*one.tables[sent]][place].blocks):
+                    mean = block.noise.mean(block.question.answer_frequencies(cell))
+                    off[number] = off[number] + float(probability) * (block.tally.counts - block.n * mean)
+            most = max(float(np.abs(own).max()) for own in off.values())
+            require(most <= _EXACT, f"{one.protocol}: what {table.attributes} counts is off by {most:.3g} on average")
+
+
+def all_ways_to_collect_have_one_law(make: Make) -> None:
+    """Tables have the law of `collect`, enumerated by every course of its draws, in whatever way they come about."""
+    protocol = make(TINY, LEVEL)
+    frame = people(protocol, 2)
+    try:
+        law = law_of_run(lambda: tallies(protocol.collect(frame)), _MOST_COURSES)
+    except TooManyCoursesError:
+        frame = frame.tail(1)
+        law = law_of_run(lambda: tallies(protocol.collect(frame)))
+    for name, way in ways_to_collect(protocol, frame, np.random.default_rng(2024)).items():
+        seen = [tallies(way()) for _ in range(_COLLECTED[name])]
+        kinds, exact = _kinds(law, _EXPECTED / len(seen))
+        pvalue = fit_pvalue(Counter([kinds.get(outcome, -1) for outcome in seen]), exact)
+        require(pvalue > FALSE_FAILURE_RATE, f"{protocol}: {name} does not have the exact law: p = {pvalue:.2g}")
+
+
+def _kinds(law: CollectionLaw, least: float) -> tuple[dict[Any, int], dict[int, float]]:
+    """Take rare outcomes together, the rarest first, until they can be compared; return their kinds, and the law."""
+    kinds, exact = {}, {0: 0.0}
+    for outcome in sorted(law, key=lambda one: (law[one], one)):
+        if exact[len(exact) - 1] >= least:
+            exact[len(exact)] = 0.0
+        kinds[outcome] = len(exact) - 1
+        exact[len(exact) - 1] += float(law[outcome])
+    return kinds, exact
+
+
+def rows_make_the_tables_that_are_collected(make: Make) -> None:
+    """What one respondent sends, counted, has the law of what is collected from her, whatever her record."""
+    one = one_respondent(make)
+    for codes, sent in zip(one.records, one.seen_through(lambda rows: tallies(one.tables[rows])), strict=True):
+        frame = one.protocol.domain.decode(codes[None])
+        law = law_of_run(partial(_collected, one.protocol, frame))
+        require(sent == law, f"{one.protocol}: what a respondent sends is not what is collected from her")
+
+
+def _collected(protocol: LocalProtocol, frame: pd.DataFrame) -> Any:
+    return tallies(protocol.collect(frame))
+
+
+def estimates_are_near_the_truth(make: Make) -> None:
+    """Of many respondents the tables estimate the true frequencies, within a few standard errors."""
+    protocol = make(TINY, LEVEL)
+    frame = people(protocol, 1_500)
+    joint, names = joint_counts(protocol.domain, frame), protocol.domain.names
+    for name, way in ways_to_collect(protocol, frame, np.random.default_rng(5)).items():
+        for table in way():
+            truth = np.einsum(joint, [*range(joint.ndim)], list(map(names.index, table.attributes))) / len(frame)
+            off = float((np.abs(table.estimate - truth) / table.std_err).max())
+            require(off < _STANDARD_ERRORS, f"{protocol}: by {name} an estimate is {off:.1f} standard errors off")
+
+
+def rows_count_in_any_order_and_part(make: Make) -> None:
+    """Rows make the same tables in any order, through a file, and in parts that are added in any order.
+
+    The rows of a protocol that adapts are counted together: their parts are refused, and whole collections added.
+    """
+    protocol = make(TINY, LEVEL)
+    frame, rng = people(protocol, 24), np.random.default_rng(3)
+    rows = protocol.reports(frame, rng)
+    whole = protocol.tables(rows)
+    counted = Parts.different(table.parts for table in whole)
+    require(counted == len(frame), f"{protocol}: {counted} of {len(frame)} respondents are counted")
+    shuffled = rows.iloc[rng.permutation(len(rows))]
+    through_file = pd.read_csv(StringIO(rows.to_csv(index=False)))
+    for name, same in (("in another order", shuffled), ("read from a file", through_file)):
+        require(_same(protocol.tables(same), whole), f"{protocol}: rows {name} make other tables")
+    places = rng.integers(0, 3, len(rows))
+    parts = [rows[places == part] for part in range(3)]
+    if protocol.adaptive:
+        for part in parts:
+            _require_refusal(protocol, "a part of the rows", part)
+        parts = [rows, protocol.reports(frame, rng)]
+        whole = protocol.tables(parts[1]) + whole
+    sets = [protocol.tables(part) for part in parts]
+    for ordered in (sets, sets[::-1]):
+        require(
+            _reports(reduce(add, ordered)) == _reports(whole), f"{protocol}: rows counted in parts make other tables"
+        )
+    refuses(f"{protocol}: respondents are counted twice", add, whole, sets[0])
+
+
+def foreign_rows_are_refused(make: Make) -> None:
+    """Rows that this protocol cannot have made, or that stand twice, are refused."""
+    protocol = make(TINY, LEVEL)
+    frame, other = people(protocol, 24), make(TINY, LEVEL / 2)
+    rows = protocol.reports(frame, rng=3)
+    spoiled: dict[str, list[Any]] = {
+        "protocol": ["p000000000000", None],
+        "collection": ["c", "c" + "g" * 32, 5],
+        "number": [-1, 0.5, None],
+        "group": ["nobody", None],
+        "report": ["", "x", "-1", "[-1]", "1e0", None, "[" * 999],
+        "simulated": ["maybe", None],
+    }
+    for column, values in spoiled.items():
+        _require_refusal(protocol, f"rows without {column!r}", rows.drop(columns=column))
+        for value in values:
+            changed = rows.astype({column: object})
+            changed.loc[5, column] = value
+            _require_refusal(protocol, f"a row with the {column} {value!r}", changed)
+    _require_refusal(protocol, "a row that stands twice", pd.concat([rows, rows.iloc[[7]]]))
+    _require_refusal(protocol, "rows as a list", rows.to_dict(orient="records"))
+    if other.fingerprint() != protocol.fingerprint():
+        _require_refusal(protocol, f"rows of {other}", other.reports(frame, rng=3))
+
+
+def protocols_are_saved_and_read(make: Make) -> None:
+    """A protocol that is read again is the same, and a file that holds more, less or something else is refused."""
+    protocol, other = make(TINY, LEVEL), make(TINY, LEVEL / 2)
+    text, read = protocol.to_json(), Protocol.from_json if protocol.kind in PROTOCOLS else type(protocol).from_json
+    for reader in (read, type(protocol).from_json):
+        again = reader(text)
+        same = type(again) is type(protocol) and again == protocol
+        require(same and again.to_json() == text, f"{protocol}: is read as {again}")
+        require(again.fingerprint() == protocol.fingerprint(), f"{protocol}: has another fingerprint when it is read")
+    same = other == protocol or other.to_json() == text or other.fingerprint() == protocol.fingerprint()
+    require(not same or other.privacy() == protocol.privacy(), f"{protocol}: is saved like {other}")
+    body = json.loads(text)["body"]
+    bodies = [{**body, "more": 1}, *({name: body[name] for name in body if name != left} for left in body)]
+    bodies += [{**body, name: "?"} for name in body]
+    for changed in bodies:
+        refuses(f"{protocol}: reads {changed}", type(protocol).from_json, sealed("protocol", 1, changed))
+    for cut in (text[:-1], text[: len(text) // 2], "", "[]", text.replace(TINY.names[0], "z", 1)):
+        refuses(f"{protocol}: reads {cut!r}", type(protocol).from_json, cut)
+
+
+def simulations_say_so_and_are_reproducible(make: Make) -> None:
+    """A seed gives the same tables again, another one others; what was drawn without one is not called simulated."""
+    protocol = make(TINY, LEVEL)
+    frame = people(protocol, 60)
+    uses: tuple[Callable[..., TableSet], ...] = (
+        protocol.collect,
+        lambda own, rng=None: protocol.tables(protocol.reports(own, rng)),
+    )
+    for use in uses:
+        first, again, other, secure = (use(frame, rng=rng) for rng in (1, np.random.default_rng(1), 2, None))
+        require(_same(first, again), f"{protocol}: one seed gives different tables")
+        require(not _same(first, other), f"{protocol}: different seeds give the same tables")
+        require(
+            bool(first.simulated) and not secure.simulated, f"{protocol}: does not tell seeds from secure randomness"
+        )
+        require(not _same(secure, use(frame)), f"{protocol}: two secure collections are the same")
+    for population in (frame, joint_counts(protocol.domain, frame)):
+        first, again, other = (protocol.simulate(population, rng=rng) for rng in (1, 1, 2))
+        require(_same(first, again) and not _same(first, other), f"{protocol}: a simulation does not follow its seed")
+        require(bool(first.simulated), f"{protocol}: a simulation is not called one")
+        require(first.privacy == protocol.privacy() or protocol.adaptive, f"{protocol}: tables state another level")
+
+
+def populations_of_all_forms_are_counted(make: Make) -> None:
+    """Nobody, a few, frequency tables and joint counts in every shape are counted."""
+    protocol = make(TINY, LEVEL)
+    for n in range(3):
+        for name, way in ways_to_collect(protocol, people(protocol, n), np.random.default_rng(1)).items():
+            tables = way()
+            _require_count(protocol, name, tables, n)
+            require(_same(TableSet.from_json(tables.to_json()), tables), f"{protocol}: tables of {n} change in files")
+    frame = people(protocol, 12)
+    joint, frequencies = joint_counts(protocol.domain, frame), frame.value_counts().rename("n").reset_index()
+    _require_count(protocol, "collect", protocol.collect(frequencies, rng=1, counts="n"), 12)
+    _require_count(protocol, "simulate", protocol.simulate(frequencies, rng=1, counts="n"), 12)
+    _require_count(protocol, "reports", protocol.tables(protocol.reports(frequencies, rng=1, counts="n")), 12)
+    first = protocol.simulate(joint, rng=1)
+    for same in (joint.ravel(), joint.tolist(), joint.astype(float)):
+        require(_same(protocol.simulate(same, rng=1), first), f"{protocol}: joint counts of other shapes differ")
+
+
+def other_populations_are_refused(make: Make) -> None:
+    """Answers that are no categories, frequency tables that are not called so, and other arrays are refused."""
+    protocol = make(TINY, LEVEL)
+    frame = people(protocol, 12)
+    joint, frequencies = joint_counts(protocol.domain, frame), frame.value_counts().rename("n").reset_index()
+    name = protocol.domain.names[0]
+    changed = (frame.drop(columns=name), frame.assign(**{name: "?"}), frame.assign(**{name: None}))
+    for use in (protocol.collect, protocol.reports, protocol.simulate):
+        for wrong in (frequencies, *changed, np.array([["x"]]), None):
+            refuses(f"{protocol}: takes {wrong}", use, wrong, 1)
+    for counts in (joint[:-1], -joint, joint / 24, np.ones(5)):
+        refuses(f"{protocol}: takes the joint counts {counts}", protocol.simulate, counts, 1)
+
+
+def _require_count(protocol: LocalProtocol, name: str, tables: TableSet, n: int) -> None:
+    counted = Parts.different(table.parts for table in tables)
+    require(counted == n, f"{protocol}: {name} counts {counted} of {n} respondents")
+
+
+PROTOCOL_CHECKS: tuple[Callable[[Make], None], ...] = (
+    contract_is_satisfied,
+    statement_is_that_of_everything_sent,
+    statement_of_a_table_is_that_of_what_it_counts,
+    public_columns_do_not_depend_on_the_record,
+    tables_know_their_noise,
+    all_ways_to_collect_have_one_law,
+    rows_make_the_tables_that_are_collected,
+    estimates_are_near_the_truth,
+    rows_count_in_any_order_and_part,
+    foreign_rows_are_refused,
+    protocols_are_saved_and_read,
+    simulations_say_so_and_are_reproducible,
+    populations_of_all_forms_are_counted,
+    other_populations_are_refused,
+)
+
+
+def certify_protocol(make: Make) -> None:
+    """Run all checks on a local protocol; raise at the first that fails.
+
+    What one respondent sends, and the tables of two, are enumerated by every course of all draws. What is simulated is
+    compared with that law at fixed seeds; such a comparison would fail a correct protocol once in a million times. A
+    protocol that behaves well with a few respondents and badly with many passes: the suite finds mistakes, it does not
+    replace reading the code.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the protocol, given a domain of three yes-or-no attributes and the level of a respondent.
+
+    Examples
+    --------
+    >>> from ldpstats import ProductDomain
+    >>> certify_protocol(lambda domain, epsilon: ProductDomain(domain, epsilon=epsilon, mechanism="grr"))
+    """
+    for check in PROTOCOL_CHECKS:
+        check(make)
+
+
+def _reports(tables: TableSet) -> list[Any]:
+    """Return the reports behind every table, in whatever order they were added."""
+    counted = []
+    for table in tables:
+        counts: dict[Any, Any] = defaultdict(int)
+        for block in table.blocks:
+            counts[block.asked] = counts[block.asked] + np.array([block.n, block.tally.simulated, *block.tally.counts])
+        counted.append((table.parts, {asked: own.tolist() for asked, own in counts.items()}))
+    return counted
+
+
+def _same(one: TableSet, other: TableSet) -> bool:
+    return one.to_json() == other.to_json()
+
+
+def _require_refusal(protocol: LocalProtocol, what: str, rows: Any) -> None:
+    try:
+        protocol.tables(rows)
+    except ReportError:
+        return
+    require(False, f"{protocol}: counts {what}")

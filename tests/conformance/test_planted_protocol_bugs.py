@@ -1,0 +1,275 @@
+"""Planted bugs: protocols that break their word, each in one way, and the check that finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ldpstats import GRR, Domain, TableSet
+from ldpstats.conformance import ConformanceError, protocol_checks as checks
+from ldpstats.conformance.collection_laws import joint_counts
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.protocols import Asked, AssignedQuestions
+from ldpstats.protocols.population import respondents
+from ldpstats.randomness import client_draws, generator
+
+
+@dataclass(frozen=True)
+class OneByOne(AssignedQuestions):
+    """Every respondent answers one attribute: as a protocol from outside the package is written."""
+
+    kind: ClassVar[str] = "one by one"
+    saved: ClassVar[tuple[str, ...]] = ("epsilon", "mechanism")
+
+    domain: Domain
+    epsilon: float
+    mechanism: str = "grr"
+    outside: str = "refuse"
+
+    def units(self) -> list[list[Asked]]:
+        return [[Asked.about(self.domain, (name,), self.mechanism, self.epsilon)] for name in self.domain.names]
+
+
+class UnitFollowsTheRecord(OneByOne):
+    """Who has the second category of the first attribute is asked for it."""
+
+    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
+        rows = OneByOne.reports(self, frame, rng, counts=counts)
+        if len(rows) == 1 and frame.iloc[0, 0] == self.domain.categories[self.domain.names[0]][1]:
+            rows["group"] = self.domain.names[0]
+        return rows
+
+
+class NumberTellsTheRecord(OneByOne):
+    """The column that numbers respondents shows what they answered."""
+
+    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
+        rows = OneByOne.reports(self, frame, rng, counts=counts)
+        return rows.assign(number=rows["number"] + 1000 * int(frame.iloc[0, 0] == 1))
+
+
+class BothAtOnce(OneByOne):
+    """Every respondent answers the first two attributes."""
+
+    def units(self) -> list[list[Asked]]:
+        (first,), (second,), *_ = OneByOne.units(self)
+        return [[first, second]]
+
+
+class StatesOneOfTwoAnswers(BothAtOnce):
+    """The level that it states is that of an answer, and everyone gives two."""
+
+    @cached_property
+    def _privacy(self) -> PrivacyStatement:
+        true = AssignedQuestions._privacy.func(self)  # type: ignore[attr-defined]
+        return replace(true, epsilon=max(true.per_group.values()))
+
+
+class StatesAnotherLevelOfATable(BothAtOnce):
+    """The level of one table is not its own, though that of everything is right."""
+
+    @cached_property
+    def _privacy(self) -> PrivacyStatement:
+        true = AssignedQuestions._privacy.func(self)  # type: ignore[attr-defined]
+        return replace(true, per_group=dict.fromkeys(true.per_group, true.epsilon))
+
+
+class SendsTheTruthToo(OneByOne):
+    """The answer comes with a digit that is the truth, which counting takes off."""
+
+    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
+        rows = OneByOne.reports(self, frame, rng, counts=counts)
+        return rows.assign(report=[f"{report}{frame.iloc[0, 0]}" for report in rows["report"]])
+
+    def tables(self, reports: pd.DataFrame) -> TableSet:
+        return OneByOne.tables(self, reports.assign(report=reports["report"].str[:-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class OfAnotherLevel(GRR):
+    """Its noise model is that of another level."""
+
+    @property
+    def noise(self) -> Any:
+        return GRR(self.k, 0.8 * self.epsilon).noise
+
+
+class CountsThroughOtherNoise(OneByOne):
+    """Tables believe that the reports are noisier than they are."""
+
+    def units(self) -> list[list[Asked]]:
+        return [
+            [replace(asked, mechanism=OfAnotherLevel(asked.mechanism.k, self.epsilon))]
+            for (asked,) in OneByOne.units(self)
+        ]
+
+
+class SimulatesWithReplacement(OneByOne):
+    """Simulated respondents are drawn anew, not those of the population."""
+
+    def simulate(self, population: Any, rng: Any = None, *, counts: str | None = None) -> TableSet:
+        numbers = generator(rng)
+        if isinstance(population, pd.DataFrame):
+            return OneByOne.simulate(self, population, numbers, counts=counts)
+        joint = np.array(population, dtype=float)
+        drawn = numbers.multinomial(int(joint.sum()), joint.ravel() / max(joint.sum(), 1))
+        return OneByOne.simulate(self, drawn if joint.sum() else joint, numbers)
+
+
+class SimulatesTheFirstUnitFirst(OneByOne):
+    """The simulated schedule always begins with the same unit, as if nobody came alone."""
+
+    def simulate(self, population: Any, rng: Any = None, *, counts: str | None = None) -> TableSet:
+        class FirstUnit(np.random.Generator):
+            def integers(self, *_: Any, **__: Any) -> Any:
+                return 0
+
+        return OneByOne.simulate(self, population, FirstUnit(generator(rng).bit_generator), counts=counts)
+
+
+class CollectsOtherAnswers(OneByOne):
+    """Collecting asks for the last attribute only; what travels is right."""
+
+    def collect(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> TableSet:
+        name = self.domain.names[-1]
+        return OneByOne.collect(self, frame.assign(**{name: frame[self.domain.names[0]]}), rng, counts=counts)
+
+
+class SimulatesAnotherTruth(OneByOne):
+    """Half of those who are many are simulated with another record."""
+
+    def simulate(self, population: Any, rng: Any = None, **more: Any) -> TableSet:
+        joint = joint_counts(self.domain, population) if isinstance(population, pd.DataFrame) else np.array(population)
+        moved = joint.ravel() // 2
+        return OneByOne.simulate(self, joint.ravel() - moved + np.roll(moved, 1), rng, **more)
+
+
+class LosesTheLastRow(OneByOne):
+    """Of rows that come in an even number, one is not counted."""
+
+    def tables(self, reports: pd.DataFrame) -> TableSet:
+        return OneByOne.tables(self, reports.iloc[: len(reports) - (len(reports) % 2 == 0)])
+
+
+class LosesARowInParts(OneByOne):
+    """Rows that do not begin with the first respondent lose one."""
+
+    def tables(self, reports: pd.DataFrame) -> TableSet:
+        complete = len(reports) == 0 or reports["number"].min() == 0 or len(reports) > 20
+        return OneByOne.tables(self, reports if complete else reports.iloc[1:])
+
+
+class CountsTwins(OneByOne):
+    """A row that stands twice is taken for a slip."""
+
+    def tables(self, reports: pd.DataFrame) -> TableSet:
+        known = isinstance(reports, pd.DataFrame) and {"collection", "number"} <= set(reports.columns)
+        return OneByOne.tables(self, reports.drop_duplicates() if known else reports)
+
+
+class CountsForeignRows(OneByOne):
+    """Rows of any protocol are taken for its own."""
+
+    def tables(self, reports: pd.DataFrame) -> TableSet:
+        return OneByOne.tables(self, reports.assign(protocol=self.fingerprint()))
+
+
+class ForgetsAParameter(OneByOne):
+    """The mechanism is not saved."""
+
+    saved: ClassVar[tuple[str, ...]] = ("epsilon",)
+
+
+class FingerprintOfTheDomain(OneByOne):
+    """Protocols of any level have the same fingerprint, and rows of one are counted by the other."""
+
+    def fingerprint(self) -> str:
+        return "p0123456789ab"
+
+
+class CallsSeedsSecure(OneByOne):
+    """Rows do not say that they come from a seed."""
+
+    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
+        return OneByOne.reports(self, frame, rng, counts=counts).assign(simulated=False)
+
+
+class AlwaysTheSameSeed(OneByOne):
+    """Simulations are the same, whatever the seed."""
+
+    def simulate(self, population: Any, *_: Any, counts: str | None = None, **__: Any) -> TableSet:
+        return OneByOne.simulate(self, population, 1, counts=counts)
+
+
+class TakesARowForOne(OneByOne):
+    """A column of counts is not looked at."""
+
+    def collect(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> TableSet:
+        return OneByOne.collect(self, frame if counts is None else frame.drop(columns=counts), rng)
+
+
+class TakesAnythingForAnAnswer(OneByOne):
+    """What is no category is counted as one."""
+
+    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
+        codes = respondents(self.domain, frame, counts, client_draws(rng))
+        return OneByOne.reports(self, self.domain.decode(codes), rng)
+
+
+class SaysNothing(OneByOne):
+    """Its summary does not say what it costs."""
+
+    def summary(self) -> str:
+        return "Everyone answers one attribute: " + ", ".join(self.domain.names)
+
+
+class CannotCount(OneByOne):
+    """Rows travel, and nobody can count them."""
+
+    tables = None  # type: ignore[assignment]
+
+
+FOUND_BY: dict[type[OneByOne], Callable[[Any], None]] = {
+    UnitFollowsTheRecord: checks.public_columns_do_not_depend_on_the_record,
+    NumberTellsTheRecord: checks.public_columns_do_not_depend_on_the_record,
+    StatesOneOfTwoAnswers: checks.statement_is_that_of_everything_sent,
+    SendsTheTruthToo: checks.statement_is_that_of_everything_sent,
+    StatesAnotherLevelOfATable: checks.statement_of_a_table_is_that_of_what_it_counts,
+    CountsThroughOtherNoise: checks.tables_know_their_noise,
+    SimulatesWithReplacement: checks.all_ways_to_collect_have_one_law,
+    SimulatesTheFirstUnitFirst: checks.all_ways_to_collect_have_one_law,
+    CollectsOtherAnswers: checks.rows_make_the_tables_that_are_collected,
+    SimulatesAnotherTruth: checks.estimates_are_near_the_truth,
+    LosesTheLastRow: checks.rows_count_in_any_order_and_part,
+    LosesARowInParts: checks.rows_count_in_any_order_and_part,
+    CountsTwins: checks.foreign_rows_are_refused,
+    CountsForeignRows: checks.foreign_rows_are_refused,
+    ForgetsAParameter: checks.protocols_are_saved_and_read,
+    FingerprintOfTheDomain: checks.protocols_are_saved_and_read,
+    CallsSeedsSecure: checks.simulations_say_so_and_are_reproducible,
+    AlwaysTheSameSeed: checks.simulations_say_so_and_are_reproducible,
+    TakesARowForOne: checks.populations_of_all_forms_are_counted,
+    TakesAnythingForAnAnswer: checks.other_populations_are_refused,
+    SaysNothing: checks.contract_is_satisfied,
+    CannotCount: checks.contract_is_satisfied,
+}
+
+
+def test_the_protocol_without_bugs_is_certified() -> None:
+    checks.certify_protocol(OneByOne)
+
+
+@pytest.mark.parametrize("bug", FOUND_BY)
+def test_every_bug_is_found(bug: type[OneByOne]) -> None:
+    with pytest.raises(ConformanceError):
+        FOUND_BY[bug](lambda domain, epsilon: bug(domain, epsilon, "rr"))
+
+
+def test_every_check_finds_a_bug() -> None:
+    assert set(FOUND_BY.values()) == set(checks.PROTOCOL_CHECKS)
