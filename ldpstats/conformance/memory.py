@@ -84,10 +84,9 @@ def first_reports_keep_their_level(make: Factory) -> None:
     """One report's strict level is at most the first level asked for, and within 1e-9 of it."""
     for k, epsilon in product((2, 3, 17, 1000), (0.01, 0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 40.0)):
         mechanism = make(k, epsilon)
-        asked, strict = getattr(mechanism, "first_epsilon", None), mechanism.first_report_epsilon()
-        if asked is not None:
-            require(strict <= asked, f"{mechanism}: one report has the level {strict}")
-            require(strict > asked - 1e-9 or asked > GRID_LEVEL, f"{mechanism}: the level {strict} wastes budget")
+        asked, strict = mechanism.first_level, mechanism.first_report_epsilon()
+        require(strict <= asked, f"{mechanism}: one report has the level {strict}")
+        require(strict > asked - 1e-9 or asked > GRID_LEVEL, f"{mechanism}: the level {strict} wastes budget")
 
 
 def values_of_one_class_share_a_permanent_answer_rightly(make: Factory) -> None:

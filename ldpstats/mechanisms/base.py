@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from math import prod
-from typing import Any, ClassVar, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,7 +71,8 @@ class ReportFormat:
 class Mechanism(Saveable, Protocol):
     """A randomizer for one value out of k, as a frozen dataclass with the fields `k` and `epsilon`.
 
-    A mechanism supplies the members marked abstract; the others are the same for all.
+    A mechanism supplies the members marked abstract; the others are the same for all, but for reports that are more
+    than the number of one output: for these it says `report_format`, `possible` and `count_reports`.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -86,15 +87,15 @@ class Mechanism(Saveable, Protocol):
         """Mechanisms with the same parameters are the same."""
         return hash(tuple(self.to_dict().items()))
 
-    @property
-    def k(self) -> int:
-        """The number of values."""
-        ...
+    if TYPE_CHECKING:  # fields of most mechanisms, which would take a property for their default
 
-    @property
-    def epsilon(self) -> float:
-        """The privacy level that was asked for; the implemented one is never above it."""
-        ...
+        @property
+        def k(self) -> int:
+            """The number of values."""
+
+        @property
+        def epsilon(self) -> float:
+            """The privacy level that was asked for; the implemented one is never above it."""
 
     @property
     @abstractmethod
@@ -102,9 +103,14 @@ class Mechanism(Saveable, Protocol):
         """The law of the tally, with the probabilities as implemented."""
 
     @property
-    @abstractmethod
+    def _outputs(self) -> int:
+        """The number of different reports, where a report is one number."""
+        return self.noise.outputs
+
+    @property
     def report_format(self) -> ReportFormat:
-        """How the reports are stored."""
+        """How the reports are stored: as one number each, the output, where a mechanism does not say otherwise."""
+        return ReportFormat(np.min_scalar_type(self._outputs - 1))
 
     @property
     def sender(self) -> Mechanism:
@@ -118,8 +124,8 @@ class Mechanism(Saveable, Protocol):
 
     @property
     def report_bits(self) -> int:
-        """The communication cost: how many bits a report needs; as stored, unless the mechanism says less."""
-        return self.report_format.bits
+        """The communication cost: how many bits a report needs; of a row as stored, unless the mechanism says less."""
+        return (self._outputs - 1).bit_length() if self.report_format.width is None else self.report_format.bits
 
     @property
     def hash_symbols(self) -> int | None:
@@ -146,7 +152,6 @@ class Mechanism(Saveable, Protocol):
             Where all chance comes from.
         """
 
-    @abstractmethod
     def possible(self, reports: NDArray[Any]) -> BoolArray:
         """Say which reports, already of the right dtype and width, this mechanism can send.
 
@@ -155,8 +160,8 @@ class Mechanism(Saveable, Protocol):
         reports : array
             Reports of the right dtype and width.
         """
+        return reports < self._outputs
 
-    @abstractmethod
     def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """Count how many reports support each output.
 
@@ -165,6 +170,7 @@ class Mechanism(Saveable, Protocol):
         reports : array
             Reports of the right dtype and width.
         """
+        return np.bincount(reports, minlength=self._outputs)
 
     def __post_init__(self) -> None:
         """Check the fields that all mechanisms share."""

@@ -17,12 +17,11 @@ from ldpstats.grid import GRID, exp_below, favoured_numerator, numerator_at_leas
 from ldpstats.mechanisms.base import Mechanism, ReportFormat, settled
 from ldpstats.mechanisms.bits import bit_counts, clean_padding, set_bits
 from ldpstats.mechanisms.codes import Codes, most_differing
-from ldpstats.mechanisms.single_output import SingleOutput
 from ldpstats.noise import CohortChannel, MultinomialNoise, RevealedBits
 from ldpstats.randomness import Draws
 
 
-class CohortAnswers(SingleOutput, Protocol):
+class CohortAnswers(Mechanism, Protocol):
     """Mechanisms that send a random cohort, and by randomized response the symbol that it gives to the value."""
 
     purpose: ClassVar[str] = "short reports"

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID, favoured_numerator
 from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.single_output import SingleOutput
 from ldpstats.noise import MultinomialNoise, TruthOrFake
 from ldpstats.randomness import Draws
 
 
 @dataclass(frozen=True, slots=True)
-class GRR(SingleOutput):
+class GRR(Mechanism):
     """Generalized randomized response (k-RR, direct encoding; Warner's randomized response at k = 2).
 
     A respondent answers truly with probability e^ε / (e^ε + k - 1) and otherwise with one of the other values.
@@ -71,7 +70,7 @@ class GRR(SingleOutput):
 
 
 @dataclass(frozen=True, slots=True)
-class RR(SingleOutput):
+class RR(Mechanism):
     """Randomized response to a yes-or-no question (Warner's RR, binary BRR): GRR with two values.
 
     Warner's respondents answer "I am" or "I am not" as a coin tells them, which is the same channel.

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from ldpstats.arrays import BoolArray, at_least, positive_epsilon
 from ldpstats.grid import GRID, exp_below, favoured_numerator, probability
 from ldpstats.mechanisms.base import Mechanism, settled
-from ldpstats.mechanisms.single_output import SingleOutput
 from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.hadamard import HadamardRandomizedResponse, HadamardResponse, odd, order, places
 from ldpstats.randomness import Draws
@@ -22,7 +21,7 @@ _LARGEST_TELLING = 64.0
 
 
 @dataclass(frozen=True, slots=True)
-class HR(SingleOutput):
+class HR(Mechanism):
     """Hadamard response: an output of the value's own set is e^ε times likelier than one outside; sets overlap by half.
 
     The K = B b outputs form B blocks of a power of two b. A value has one of the rows of the b-by-b Hadamard
@@ -108,7 +107,7 @@ class HR(SingleOutput):
 
 
 @dataclass(frozen=True, slots=True)
-class HRR(SingleOutput):
+class HRR(Mechanism):
     """Hadamard randomized response: a random column of a Hadamard matrix, and the sign of the value's entry there.
 
     The sign is kept with probability p = e^ε / (e^ε + 1). The estimate is the inverse transform of the coefficients

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray, at_least, positive_epsilon, significance
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.grid import GRID, exp_below, numerator_at_most, probability
-from ldpstats.mechanisms.single_output import SingleOutput
+from ldpstats.mechanisms.base import Mechanism
 from ldpstats.noise import MultinomialNoise, TruthOrFake
 from ldpstats.privacy import strict_epsilon
 from ldpstats.randomness import Draws, Word
 
 
 @dataclass(frozen=True, slots=True)
-class FakeResponse(SingleOutput):
+class FakeResponse(Mechanism):
     """Tell the truth with one probability, else draw a fake (Imran & Meo 2024, Algorithm 1).
 
     The worst case is the rarest fake, reported by someone for whom it is true: with the probability p of telling

@@ -22,6 +22,7 @@ from ldpstats.noise import (
     SupportNoise,
     TruthOrFake,
 )
+from ldpstats.noise.pattern_channel import patterns_of
 
 FALSE_FAILURE_RATE = 1e-6
 
@@ -67,6 +68,33 @@ def test_moments_are_those_of_the_enumerated_reports(noise: NoiseModel) -> None:
     inverse = noise.debias(np.eye(noise.outputs)) - noise.debias(np.zeros((1, noise.outputs)))
     assert close(noise.debias(mean), frequencies)
     assert close(noise.covariance(frequencies), inverse.T @ covariance @ inverse)
+
+
+@each_noise
+def test_what_a_model_is_like_is_what_its_reports_are_like(noise: NoiseModel) -> None:
+    rows, law = report_law(noise)
+    single = bool(np.all(rows.sum(axis=1) == 1) and rows.max() == 1 and rows.shape[0] == noise.outputs)
+    assert noise.has_likelihood == (noise.channel is not None)
+    assert noise.channel is None or single
+    if noise.own_and_common is not None:
+        own, common = noise.own_and_common
+        assert close(rows.T @ law, own * np.eye(noise.cells) + np.asarray(common)[:, None])
+    assert (noise.truth_or_fake is not None) == (noise in FAKES)
+    assert noise.exchangeable == (noise in FAKES or noise in SUBSETS or noise in BITS)
+    assert noise.by_value is noise
+    assert noise.members is None
+
+
+@pytest.mark.parametrize("noise", [*SUBSETS, *BITS], ids=str)
+def test_whole_reports_are_counted_by_value_through_their_members(noise: SupportNoise) -> None:
+    channel = patterns_of(noise)
+    assert channel is not None
+    whole = MultinomialNoise(channel)
+    assert whole.by_value == noise
+    assert whole.has_likelihood
+    assert not whole.exchangeable
+    assert whole.members is not None
+    assert close(whole.mean(np.eye(noise.cells)) @ whole.members, noise.mean(np.eye(noise.cells)))
 
 
 def fits(seen: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> bool:
