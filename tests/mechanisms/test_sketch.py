@@ -31,32 +31,24 @@ def test_sketches_of_other_shapes_are_certified(make: Callable[..., Mechanism], 
     assert check(make) is None
 
 
-@dataclass(frozen=True, slots=True)
-class GivenCMS(CMS):
-    """A count mean sketch with functions of the caller's, whatever they tell."""
+def with_given_functions(kind: Any) -> Any:
+    """Return the kind of sketch with functions of the caller's, whatever they identify."""
 
-    maps: tuple[tuple[int, ...], ...] = ()
+    @dataclass(frozen=True, slots=True)
+    class Given(kind):
+        maps: tuple[tuple[int, ...], ...] = ()
 
-    def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
+        def __post_init__(self) -> None:
+            Mechanism.__post_init__(self)
 
-    @property
-    def functions(self) -> Codes:
-        return Codes(np.array(self.maps)[:, None, :], self.width)
+        @property
+        def functions(self) -> Codes:
+            return Codes(np.array(self.maps)[:, None, :], self.width)
+
+    return Given
 
 
-@dataclass(frozen=True, slots=True)
-class GivenHCMS(HCMS):
-    """A Hadamard count mean sketch with functions of the caller's, whatever they tell."""
-
-    maps: tuple[tuple[int, ...], ...] = ()
-
-    def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-
-    @property
-    def functions(self) -> Codes:
-        return Codes(np.array(self.maps)[:, None, :], self.width)
+GivenCMS, GivenHCMS = with_given_functions(CMS), with_given_functions(HCMS)
 
 
 @dataclass(frozen=True, slots=True)

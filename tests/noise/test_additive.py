@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.signal import fftconvolve
 from scipy.special import chdtrc
+from support.report_laws import has_enumerated_moments
 from support.shared import close, on_contrasts, some_frequencies
 
 from ldpstats.errors import LdpstatsError
@@ -36,19 +37,7 @@ def report_law(noise: AdditiveNoise) -> tuple[NDArray[np.int64], NDArray[np.floa
 
 @each_noise
 def test_moments_are_those_of_the_enumerated_reports(noise: AdditiveNoise) -> None:
-    rows, law = report_law(noise)
-    beyond = np.eye(noise.cells)[0] * 1.5 - 0.5 / noise.cells
-    frequencies = np.stack([*some_frequencies(noise.cells), np.eye(noise.cells)[-1], beyond / beyond.sum()])
-    weights = frequencies @ law.T
-    mean = weights @ rows
-    covariance = np.einsum("tr,ri,rj->tij", weights, rows, rows) - mean[:, :, None] * mean[:, None, :]
-    matrix, offset = noise.design()
-    assert close(noise.mean(frequencies), mean)
-    assert close(frequencies @ matrix.T + offset, mean)
-    assert close(noise.report_covariance(frequencies), covariance)
-    inverse = noise.debias(np.eye(noise.outputs)) - noise.debias(np.zeros((1, noise.outputs)))
-    assert close(noise.debias(mean), frequencies)
-    assert close(noise.covariance(frequencies), inverse.T @ covariance @ inverse)
+    assert has_enumerated_moments(noise, *report_law(noise))
 
 
 @each_noise

@@ -6,6 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
+from support.shared import close, some_frequencies
 
 from ldpstats.noise import MultinomialNoise, NoiseModel, SummedSupport
 
@@ -26,3 +27,20 @@ def report_law(noise: NoiseModel) -> tuple[NDArray[np.int64], NDArray[np.float64
         return rows, np.stack([np.where(rows, bits[x], 1 - bits[x]).prod(axis=1) for x in values], axis=1)
     rows = np.array([[int(v in chosen) for v in values] for chosen in combinations(values, noise.size)])
     return rows, np.where(rows == 1, noise.p / rows.sum(axis=0), (1 - noise.p) / (1 - rows).sum(axis=0))
+
+
+def has_enumerated_moments(noise: NoiseModel, rows: NDArray[np.int64], law: NDArray[np.float64]) -> bool:
+    """Say whether mean, design and covariance of a report are those of its law, and those of the estimate follow."""
+    beyond = np.eye(noise.cells)[0] * 1.5 - 0.5 / noise.cells
+    frequencies = np.stack([*some_frequencies(noise.cells), np.eye(noise.cells)[-1], beyond / beyond.sum()])
+    weights = frequencies @ law.T
+    mean = weights @ rows
+    covariance = np.einsum("tr,ri,rj->tij", weights, rows, rows) - mean[:, :, None] * mean[:, None, :]
+    matrix, offset = noise.design()
+    agree = [close(noise.mean(frequencies), mean), close(frequencies @ matrix.T + offset, mean)]
+    agree.append(close(noise.report_covariance(frequencies), covariance))
+    if np.linalg.matrix_rank(np.vstack([matrix, np.ones(noise.cells)])) == noise.cells:
+        inverse = noise.debias(np.eye(noise.outputs)) - noise.debias(np.zeros((1, noise.outputs)))
+        agree.append(close(noise.debias(mean), frequencies))
+        agree.append(close(noise.covariance(frequencies), inverse.T @ covariance @ inverse))
+    return all(agree)
