@@ -213,7 +213,9 @@ class TestIntervals:
             )
             counts = np.flatnonzero(law > 1e-10)
             estimate = (counts / n - size * noise.q) / noise.delta
-            seen = Estimate(estimate, np.zeros((1, 1)), n, bounds=np.repeat(bounds, counts.size, axis=1))
+            seen = Estimate(
+                estimate, np.zeros((counts.size, counts.size)), n, bounds=np.repeat(bounds, counts.size, axis=1)
+            )
             low, high = seen.conf_int().T
             covered.append(law[counts][(low <= share) & (share <= high)].sum())
         assert min(covered) > 0.93
