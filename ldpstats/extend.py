@@ -4,7 +4,7 @@ ARCHITECTURE.md has a recipe for each of them, and `tests/recipes` follows it fr
 """
 
 from ldpstats.blocks import Block
-from ldpstats.conformance import certify
+from ldpstats.conformance import certify, certify_protocol
 from ldpstats.consistency import RECONSTRUCTION_METHODS, ReconstructionMethod, from_marginals
 from ldpstats.errors import DomainError, LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.estimation import METHODS, TABLE_METHODS, Estimate, TableMethod
@@ -65,6 +65,7 @@ __all__ = [
     "TruthOrFake",
     "axes_to_draw_on",
     "certify",
+    "certify_protocol",
     "exp_below",
     "from_marginals",
     "null_model_test",

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import ldpstats as ldp
-from ldpstats.extend import Asked, AssignedQuestions, register_protocol
+from ldpstats.extend import Asked, AssignedQuestions, certify_protocol, register_protocol
 from ldpstats.protocols.kinds import PROTOCOLS
 
 DOMAIN = ldp.Domain({name: ["no", "yes"] for name in ("smokes", "drinks", "drives", "votes")})
@@ -43,6 +43,10 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> type[Chain]:
 def people() -> pd.DataFrame:
     rng = np.random.default_rng(1)
     return DOMAIN.decode(np.cumsum(rng.random((6_000, 4)) < 0.3, axis=1) % 2)
+
+
+def test_it_is_certified_without_new_test_code(registered: type[Chain]) -> None:
+    certify_protocol(lambda domain, epsilon: registered(domain, epsilon=epsilon))
 
 
 def test_it_can_be_read_from_its_file(registered: type[Chain]) -> None:
