@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.blocks import Block
-from ldpstats.errors import NotIdentifiedError
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import LinearPooling
 from ldpstats.inference.engine.evidence import Evidence, own_cells, whole_cells
 from ldpstats.noise import Information, NoiseModel
@@ -104,6 +104,12 @@ class BlockEvidence:
         total = np.zeros(len(self))
         for block, counts in zip(self.blocks, self.counts, strict=True):
             mean = block.noise.mean(block.question.answer_frequencies(self.whole(frequencies)))
+            if np.any((counts > 0) & (mean <= 0)):
+                raise LdpstatsError(
+                    "reports that are impossible in cells without respondents",
+                    "structural zeros that the reports leave room for",
+                    "Leave out the zeros of combinations that were reported.",
+                )
             total = total + (counts * np.log(np.where(counts > 0, mean, 1))).sum(axis=-1)
         return total
 

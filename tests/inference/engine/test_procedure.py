@@ -173,6 +173,14 @@ def test_structural_zeros_are_no_part_of_walds_statistic() -> None:
     assert (result.statistic, result.df) == (pytest.approx(pearson, rel=1e-6), 1)
 
 
+def test_reports_of_what_cannot_occur_have_no_likelihood() -> None:
+    fit = ldp.log_linear_model(seen(np.full((3, 3), 40), epsilon=45.0), "a + b", [{"a": 2, "b": 0}])
+    with pytest.raises(ldp.LdpstatsError, match="impossible in cells without respondents"):
+        fit.test("lr")
+    # the score is of the other cells, which are as the model has them
+    assert fit.test("score", pvalue="asymptotic").pvalue == pytest.approx(1)
+
+
 def test_blocks_that_leave_cells_open_have_no_wald_statistic() -> None:
     domain = domain_of((2, 2, 2))
     chain = ldp.SampledGroups(domain, epsilon=1.0, groups=[("a", "b"), ("b", "c")]).simulate(np.full(8, 100), rng=1)
