@@ -120,10 +120,6 @@ class AdditiveNoise(NoiseModel):
         others = true_counts.sum(axis=-1, keepdims=True) - true_counts
         return _sums(true_counts, self._law[::-1], rng) + _sums(others, self._law, rng)
 
-    def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw `size` tallies of `n` random respondents each."""
-        return self.simulate(rng.multinomial(n, frequencies, size=size), rng)
-
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the generalized-least-squares score of the debiased estimate, and its information."""
         return gls_score(frequencies, self.debias(counts / n), self.spread / self.shift**2, n)

@@ -168,7 +168,7 @@ class NoiseModel(Protocol):
         rng : Generator
             Where chance comes from.
         """
-        ...
+        return self.simulate(rng.multinomial(n, frequencies, size=size), rng)
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the (quasi-)score in the frequencies, up to a multiple of the ones vector, and its information.
@@ -228,7 +228,12 @@ class NoiseModel(Protocol):
 
         That is the estimate if all reports were like it; an estimate is the mean of what the reports are worth.
         """
-        ...
+        bounds = self.bounds()
+        if bounds is not None:
+            none, every = bounds
+            return none, every
+        alone = self.debias(np.eye(self.outputs))
+        return alone.min(axis=0), alone.max(axis=0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values; `noise_from_dict` reads them."""

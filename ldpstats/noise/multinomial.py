@@ -124,15 +124,6 @@ class MultinomialNoise(NoiseModel):
         channel = self.channel.merged(classes)
         return None if channel is None else MultinomialNoise(channel)
 
-    def influence(self) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the largest estimate that reports of one output alone would give."""
-        bounds = self.bounds()
-        if bounds is not None:
-            none, every = bounds
-            return none, every
-        alone = self.debias(np.eye(self.outputs))
-        return alone.min(axis=0), alone.max(axis=0)
-
     def total(self) -> ReportTotal | None:
         """Return the law of the number of values that an output counts for; None where that is one for all."""
         return self.channel.total()

@@ -229,10 +229,6 @@ class RevealedBits(NoiseModel):
         sent = rng.binomial(shown_set, self.keep) + rng.binomial(shown - shown_set, self.flip)
         return np.stack([sent, shown - sent], axis=-2).reshape(*true_counts.shape[:-1], self.outputs)
 
-    def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw `size` tallies of `n` random respondents each."""
-        return self.simulate(rng.multinomial(n, frequencies, size=size), rng)
-
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the generalized-least-squares score of the tally, and its information: for tables with few cells.
 

@@ -195,11 +195,6 @@ class SupportNoise(NoiseModel):
         sizes = tuple(np.bincount(classes).tolist())
         return self if len(sizes) == self.cells else SummedSupport(self, sizes)
 
-    def influence(self) -> tuple[FloatArray, FloatArray]:
-        """Return the estimates if no report, and if every report, supported the value."""
-        none, every = self.bounds()
-        return none, every
-
     def size_law(self) -> FloatArray | None:
         """Return the probabilities that a report supports 0, 1, ..., cells values; None where that number is fixed."""
         from scipy.stats import binom
