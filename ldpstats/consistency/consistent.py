@@ -148,7 +148,7 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
 
 
 def _refuse_unusable(tables: object) -> None:
-    """Refuse anything but tables that have reports, and a covariance if they are derived."""
+    """Refuse anything but tables that have reports."""
     if not isinstance(tables, TableSet):
         raise LdpstatsError(f"a {type(tables).__name__}", "a TableSet, as a protocol collects it")
     empty = [table.attributes for table in tables if table.n == 0]
@@ -158,13 +158,6 @@ def _refuse_unusable(tables: object) -> None:
             "tables that all have reports",
             "TableSet(domain, tables, privacy) makes a set of the others; reconstruct() may fill in what is missing.",
         )
-    for table in tables:
-        if table.figures and not np.all(np.isfinite(table.figures.shown.covariance)):
-            raise LdpstatsError(
-                f"a derived table of {' and '.join(table.attributes)} without a finite covariance of its cells",
-                "derived tables that bring their covariance along",
-                "Its inverse variances are what the tables are weighed by.",
-            )
 
 
 def _nearest(marginals: Sequence[Marginal], shared: Sequence[SharedQuantities], gamma: float) -> list[FloatArray]:

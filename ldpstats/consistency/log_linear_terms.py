@@ -34,8 +34,8 @@ class LogLinearTerms:
         Each of them lies within a clique.
     levels : array, shape (terms, attributes)
         The category that each term asks for; 0 where it does not ask.
-    keepers : tuple of CliqueTerms
-        For every clique, which terms it keeps. Each term has one keeper; they stand in the order of the cliques.
+    of_cliques : tuple of CliqueTerms
+        For every clique, which terms it keeps. Each term is kept by one; they stand in the order of the cliques.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class LogLinearTerms:
     tree: JunctionTree
     groups: tuple[Attributes, ...]
     levels: IntArray
-    keepers: tuple[CliqueTerms, ...]
+    of_cliques: tuple[CliqueTerms, ...]
 
     @classmethod
     def of(cls, tree: JunctionTree, groups: Iterable[Attributes]) -> LogLinearTerms:
@@ -59,9 +59,9 @@ class LogLinearTerms:
         names, different = tuple(tree.sizes), tuple(dict.fromkeys(groups))
         levels = np.unique(np.concatenate([_grid(group, names, tree.sizes) for group in different]), axis=0)[1:]
         outside = np.array([[name not in clique for name in names] for clique in tree.cliques], dtype=np.int64)
-        keeper = np.argmin((levels > 0) @ outside.T, axis=1)
-        levels = levels[np.argsort(keeper, kind="stable")]
-        ends = np.cumsum(np.bincount(keeper, minlength=len(outside))).tolist()
+        kept_by = np.argmin((levels > 0) @ outside.T, axis=1)
+        levels = levels[np.argsort(kept_by, kind="stable")]
+        ends = np.cumsum(np.bincount(kept_by, minlength=len(outside))).tolist()
         kept = [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
         return cls(
             tree, different, levels, tuple(CliqueTerms.of(tree, place, own, levels) for place, own in enumerate(kept))
@@ -74,11 +74,11 @@ class LogLinearTerms:
         return np.array([known[levels.tobytes()] for levels in cells])
 
     def potentials(self, weights: FloatArray) -> list[FloatArray]:
-        """Return the weighted sum of the terms, each in its keeper's table."""
+        """Return the weighted sum of the terms, each in its clique's table."""
         tables = []
-        for clique, keeper in zip(self.tree.cliques, self.keepers, strict=True):
+        for clique, own in zip(self.tree.cliques, self.of_cliques, strict=True):
             table = np.zeros(self.tree.shape(clique))
-            table.flat[keeper.cells] = weights[keeper.kept]
+            table.flat[own.cells] = weights[own.kept]
             tables.append(_along(table, _carry))
         return tables
 
@@ -91,16 +91,16 @@ class LogLinearTerms:
         """
         means, covariance = np.empty(len(self.levels)), np.empty((len(self.levels),) * 2)
         known: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = {}
-        for place in range(len(self.keepers) - 1, -1, -1):
-            keeper, below = self.keepers[place], [known[child][2] for child in self.tree.children(place)]
+        for place in range(len(self.of_cliques) - 1, -1, -1):
+            own, below = self.of_cliques[place], [known[child][2] for child in self.tree.children(place)]
             sums = np.append(_along(beliefs.tables[place], _add_up), 0.0)
-            shared = _lifted(sums[keeper.with_shared], below)
-            products = _lifted(_lifted(sums[keeper.products], below).T, below)
+            shared = _lifted(sums[own.with_shared], below)
+            products = _lifted(_lifted(sums[own.products], below).T, below)
             known[place] = shared[:, 0], products, self._given_shared(shared, place, beliefs)
         # the root first: of terms below one child, the child knows better
-        for place, keeper in enumerate(self.keepers):
+        for place, own in enumerate(self.of_cliques):
             mean, products, _ = known[place]
-            part = slice(keeper.kept.start, keeper.kept.start + len(mean))
+            part = slice(own.kept.start, own.kept.start + len(mean))
             means[part], covariance[part, part] = mean, products - np.outer(mean, mean)
         return means, covariance
 
@@ -115,10 +115,6 @@ class LogLinearTerms:
         means = np.divide(joint, often, out=np.zeros_like(joint), where=often > _HARDLY_EVER)
         # where the shared cell hardly ever comes, the quotient is one of rounding errors
         return _along(np.clip(means, 0, 1), _take_back, first=1).reshape(products.shape)
-
-    def covariance_with(self, wanted: Attributes, beliefs: Beliefs) -> FloatArray:
-        """Return the covariance of each cell (rows) of the table of some attributes with each term."""
-        return CellTermCovariance.of(self, wanted).covariance(beliefs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -72,8 +72,8 @@ class Marginal:
         estimate, covariance = linear_estimate(table)
         if not np.all(np.isfinite(covariance)):
             raise LdpstatsError(
-                f"a table of {' and '.join(table.attributes)} from a single report, which shows no spread",
-                "tables of at least two reports",
+                f"a table of {' and '.join(table.attributes)} without finite variances, as a single report has none",
+                "tables of at least two reports, or that bring a finite covariance along",
                 "Leave the table out.",
             )
         return cls(table.attributes, table.shape, estimate, covariance, table.n, table)

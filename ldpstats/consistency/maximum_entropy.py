@@ -14,7 +14,7 @@ from ldpstats.columns import listed
 from ldpstats.consistency.dual_newton import LogLinearPoint, minimum_in_the_limit
 from ldpstats.consistency.estimated_means import EstimatedMeans, equations, misfit
 from ldpstats.consistency.junction_tree import JunctionTree
-from ldpstats.consistency.log_linear_terms import LogLinearTerms, cells_from_means
+from ldpstats.consistency.log_linear_terms import CellTermCovariance, LogLinearTerms, cells_from_means
 from ldpstats.consistency.marginals import Attributes, Marginal
 from ldpstats.errors import LdpstatsError
 from ldpstats.noise import solve_or_shortest
@@ -123,11 +123,6 @@ class MaximumEntropy:
         """The attributes that the model is about."""
         return tuple(self.terms.tree.sizes)
 
-    @property
-    def cliques(self) -> tuple[Attributes, ...]:
-        """The cliques of the junction tree."""
-        return self.terms.tree.cliques
-
     def marginal(self, attributes: Iterable[str]) -> FloatArray:
         """Return the probabilities of the cells of any attributes, the last one varying fastest."""
         return self.point.beliefs.marginal(attributes).ravel()
@@ -139,7 +134,7 @@ class MaximumEntropy:
         upper bound, as `known.bound` says. A cell that is fitted as zero, because the estimates ask for
         less than that, is zero in the linear approximation too: near such cells the covariance is too small.
         """
-        slope = self.terms.covariance_with(listed(attributes), self.point.beliefs)
+        slope = CellTermCovariance.of(self.terms, listed(attributes)).covariance(self.point.beliefs)
         response = solve_or_shortest(self.point.curvature(self.known), slope.T)
         return self.known.covariance_of(response.T)
 

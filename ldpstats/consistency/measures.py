@@ -35,7 +35,7 @@ def l1(one: Distribution, other: Distribution) -> float:
     >>> l1([0.75, 0.25], [0.5, 0.5])
     0.5
     """
-    return float(np.abs(_difference(one, other)).sum())
+    return float(np.abs(np.subtract(*_aligned(one, other))).sum())
 
 
 def l2(one: Distribution, other: Distribution) -> float:
@@ -51,7 +51,7 @@ def l2(one: Distribution, other: Distribution) -> float:
     >>> round(l2([0.5, 0.3, 0.2], [0.2, 0.7, 0.1]), 4)
     0.5099
     """
-    return float(np.linalg.norm(_difference(one, other)))
+    return float(np.linalg.norm(np.subtract(*_aligned(one, other))))
 
 
 def total_variation(one: Distribution, other: Distribution) -> float:
@@ -161,11 +161,6 @@ def compare(estimate: Distribution, truth: Distribution) -> pd.Series[float]:
     if isinstance(estimate, Table):
         measured["expected squared error"] = expected_squared_error(estimate)
     return pd.Series(measured)
-
-
-def _difference(one: Distribution, other: Distribution) -> FloatArray:
-    p, q = _aligned(one, other)
-    return p - q
 
 
 def _aligned(one: Distribution, other: Distribution) -> tuple[FloatArray, FloatArray]:

@@ -196,16 +196,9 @@ def report_sizes(sizes: NDArray[np.int64], law: FloatArray) -> list[ComponentTes
         return []
     pooled, seen = np.add.reduceat(expected, starts), np.add.reduceat(observed, starts)
     statistic = float(((seen - pooled) ** 2 / pooled).sum())
+    name, pvalue = "how many values single reports support", float(chdtrc(pooled.size - 1, statistic))
     words = "reports that support as many values as these do would come in other proportions"
-    return [
-        ComponentTest(
-            "how many values single reports support",
-            statistic,
-            float(chdtrc(pooled.size - 1, statistic)),
-            "asymptotic",
-            words,
-        )
-    ]
+    return [ComponentTest(name, statistic, pvalue, "asymptotic", words)]
 
 
 def repeated_functions(seeds: NDArray[np.uint64]) -> list[ComponentTest]:

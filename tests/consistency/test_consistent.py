@@ -401,14 +401,14 @@ def test_tables_without_reports_are_named() -> None:
     single = SampledGroups(FOUR, groups=[("a", "b")], epsilon=1.0).simulate(
         np.eye(1, 72, dtype=int).reshape(FOUR.shape), rng=1
     )
-    with pytest.raises(LdpstatsError, match="a table of a and b from a single report"):
+    with pytest.raises(LdpstatsError, match="a table of a and b without finite variances"):
         make_consistent(single)
 
 
 def test_derived_tables_without_a_covariance_are_refused() -> None:
     unknown = Estimate(np.array([0.5, 0.5]), np.full((2, 2), np.inf), 10, PROMISE)
     table = Table(FOUR.project(["a"]), (), PROMISE, figures=Figures(unknown))
-    with pytest.raises(LdpstatsError, match="a derived table of a without a finite covariance"):
+    with pytest.raises(LdpstatsError, match="a table of a without finite variances"):
         make_consistent(TableSet(FOUR, [table], PROMISE))
 
 

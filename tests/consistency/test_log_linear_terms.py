@@ -9,7 +9,7 @@ import pytest
 from support.log_linear_tables import SIZES, random_graph, summed
 
 from ldpstats.consistency.junction_tree import JunctionTree
-from ldpstats.consistency.log_linear_terms import LogLinearTerms, cells_from_means
+from ldpstats.consistency.log_linear_terms import CellTermCovariance, LogLinearTerms, cells_from_means
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -31,7 +31,7 @@ def test_means_and_covariances_of_terms_are_those_of_the_joint_table(seed: int, 
     rows = np.eye(joint.size).reshape(joint.size, *sizes.values())
     indicator = np.array([summed(row, names, wanted) for row in rows]).T
     expected = (indicator * joint) @ design.T - np.outer(indicator @ joint, means)
-    assert np.allclose(terms.covariance_with(tuple(wanted), beliefs), expected, rtol=0, atol=1e-12)
+    assert np.allclose(CellTermCovariance.of(terms, tuple(wanted)).covariance(beliefs), expected, rtol=0, atol=1e-12)
 
 
 def test_there_are_as_many_terms_as_a_log_linear_model_has_parameters() -> None:
