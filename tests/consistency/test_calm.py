@@ -29,8 +29,8 @@ def binary(attributes: int) -> Domain:
 def test_every_pair_or_triple_stands_in_a_group(attributes: int, size: int, cover: Any, held: int) -> None:
     domain = binary(attributes)
     groups = covering_groups(domain, size, cover)
-    told = {frozenset(part) for group in groups for part in combinations(group, held)}
-    assert len(told) == comb(attributes, held)
+    covered = {frozenset(part) for group in groups for part in combinations(group, held)}
+    assert len(covered) == comb(attributes, held)
     assert all(held <= len(group) <= size and domain.project(group).names == group for group in groups)
     assert len({frozenset(group) for group in groups}) == len(groups)
 
@@ -75,11 +75,11 @@ def summing(domain: Domain, kept: tuple[str, ...]) -> np.ndarray[Any, Any]:
 def least_squares_errors(release: DesignProblem, groups: tuple[tuple[str, ...], ...]) -> tuple[float, float]:
     """Return the mean squared error of all tables of k attributes by least squares, and what sampling has in it."""
     domain, each = release.domain, release.n / len(groups)
-    told = {part for group in groups for order in range(1, len(group) + 1) for part in combinations(group, order)}
+    covered = {part for group in groups for order in range(1, len(group) + 1) for part in combinations(group, order)}
     bases = {name: contrasts(len(domain.categories[name])) for name in domain.names}
     effects = [
         reduce(np.kron, [bases[name][:, 1:] if name in part else bases[name][:, :1] for name in domain.names])
-        for part in told
+        for part in covered
     ]
     basis = np.concatenate(effects, axis=1)
     information, sampling = np.zeros((2, basis.shape[1], basis.shape[1]))

@@ -365,7 +365,7 @@ def test_other_estimates_of_the_same_reports_change_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "words"),
     [
         ({"method": "l3"}, r"method = 'l3'. Allowed: 'l2', 'l1', 'elastic-net'"),
         ({"method": None}, "method = None"),
@@ -378,8 +378,8 @@ def test_other_estimates_of_the_same_reports_change_nothing() -> None:
         ({"gamma": 2}, "gamma = 2. Allowed: a number from 0 to 1"),
     ],
 )
-def test_unknown_methods_and_weights_are_refused(options: dict[str, Any], told: str) -> None:
-    with pytest.raises(LdpstatsError, match=told):
+def test_unknown_methods_and_weights_are_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(LdpstatsError, match=words):
         make_consistent(collected([("a",)]), **options)
 
 

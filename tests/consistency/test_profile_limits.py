@@ -257,11 +257,11 @@ def test_weighed_together_frequent_cells_are_not_favoured() -> None:
     law, expected = binom.pmf(np.arange(21), 20, 0.8), np.zeros(2)
     for one, other in combinations(range(8, 21), 2):
         shares = [np.array([count, 20 - count]) / 20 for count in (one, other)]
-        told = [
+        answers = [
             Marginal(("a",), (2,), share, (np.diag(share) - np.outer(share, share)) / 20 + np.eye(2) / 400, 20)
             for share in shares
         ]
-        both = [fit_maximum_entropy(some).marginal("a")[0] for some in (told, weighed_together(told))]
+        both = [fit_maximum_entropy(some).marginal("a")[0] for some in (answers, weighed_together(answers))]
         expected += 2 * law[one] * law[other] * (np.array(both) - 0.8)
     same = sum(law[count] ** 2 * (count / 20 - 0.8) for count in range(8, 21))
     by_themselves, together = np.abs(expected + same)

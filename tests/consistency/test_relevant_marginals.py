@@ -67,7 +67,7 @@ def test_what_is_too_large_is_joined_by_the_shortest_paths_instead() -> None:
 
 
 def test_of_all_pairs_of_many_attributes_those_of_the_target_are_kept() -> None:
-    """37 attributes that all hang together have a joint table of 10¹⁶ cells."""
+    """37 attributes that are all connected have a joint table of 10¹⁶ cells."""
     net, rng = network("alarm"), np.random.default_rng(1)
     wanted = ("HYPOVOLEMIA", "LVFAILURE", "LVEDVOLUME", "CVP")
     protocol = SampledGroups(net.domain, k=2, epsilon=4.0, mechanism="grr")

@@ -512,14 +512,14 @@ def test_too_many_contrasts_are_refused() -> None:
         bounds_of(domain, one, ["a"])
 
 
-def told(**more: object) -> Bounds:
+def some_bounds(**more: object) -> Bounds:
     privacy = PrivacyStatement(1.0, "a respondent's whole record")
     one = replace(measured(ABC, CHAIN, some_joint(ABC, 12)), **more)
     return bounds_of(ABC, one, ["a", "c"], 0.1, privacy=privacy, simulated=one.n)
 
 
 def test_bounds_say_what_they_are() -> None:
-    found = told(bound="two tables share respondents")
+    found = some_bounds(bound="two tables share respondents")
     plain = found.to_dict()
     assert json.loads(json.dumps(plain)) == plain
     assert plain["level"] == 0.9
@@ -527,7 +527,7 @@ def test_bounds_say_what_they_are() -> None:
     assert plain["assumption"] is None
     assert plain["privacy"]["epsilon"] == 1.0
     assert "upper bound, as two tables share respondents" in plain["covers"]
-    assert "upper bound" not in told().covers
+    assert "upper bound" not in some_bounds().covers
     text = str(found)
     for words in (
         "Bounds without an assumption: a and c (simulated)",
