@@ -42,6 +42,7 @@ from ldpstats.tables import TableSet
 _EXACT = 1e-12
 _MOST_COURSES = 600
 """Of two respondents; where they take more, one alone is looked at."""
+_MOST_COURSES_OF_ROWS = 130
 _COLLECTED = {"collect": 120, "reports and tables": 60, "simulate a frame": 240, "simulate joint counts": 240}
 """How often, for a comparison of laws."""
 _EXPECTED = 12
@@ -99,7 +100,21 @@ def public_columns_do_not_depend_on_the_record(make: Make) -> None:
     require(all(law == first for law in others), f"{one.protocol}: what is asked depends on the record")
     frame = people(one.protocol, 30)
     shown = [sent_rows(one.protocol.reports(own, rng=7), "report") for own in (frame, frame.iloc[::-1])]
-    require(shown[0] == shown[1], f"{one.protocol}: what is asked depends on the records, or on their order")
+    require(shown[0] == shown[1], f"{one.protocol}: what is asked depends on the records")
+
+
+def order_of_the_respondents_does_not_show(make: Make) -> None:
+    """The rows of two respondents have one law, whoever stands first in the data frame; where it can be enumerated."""
+    protocol = make(TINY, LEVEL)
+    frame = people(protocol, 2)
+    try:
+        one, other = (
+            law_of_run(lambda own=own: sent_rows(protocol.reports(own)), _MOST_COURSES_OF_ROWS)  # type: ignore[misc]
+            for own in (frame, frame.iloc[::-1])
+        )
+    except TooManyCoursesError:
+        return
+    require(one == other, f"{protocol}: rows show who stands first in the data frame")
 
 
 def _public(sent: Any) -> Any:
@@ -315,6 +330,7 @@ PROTOCOL_CHECKS: tuple[Callable[[Make], None], ...] = (
     statement_is_that_of_everything_sent,
     statement_of_a_table_is_that_of_what_it_counts,
     public_columns_do_not_depend_on_the_record,
+    order_of_the_respondents_does_not_show,
     tables_know_their_noise,
     all_ways_to_collect_have_one_law,
     rows_make_the_tables_that_are_collected,

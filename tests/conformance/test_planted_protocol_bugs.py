@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -52,6 +53,14 @@ class NumberTellsTheRecord(OneByOne):
     def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
         rows = OneByOne.reports(self, frame, rng, counts=counts)
         return rows.assign(number=rows["number"] + 1000 * int(frame.iloc[0, 0] == 1))
+
+
+class KeepsTheOrder(OneByOne):
+    """Respondents are asked in the order of the data frame."""
+
+    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
+        with patch("ldpstats.protocols.assigned.permutation", lambda _, n: np.arange(n)):
+            return OneByOne.reports(self, frame, rng, counts=counts)
 
 
 class BothAtOnce(OneByOne):
@@ -238,6 +247,7 @@ class CannotCount(OneByOne):
 FOUND_BY: dict[type[OneByOne], Callable[[Any], None]] = {
     UnitFollowsTheRecord: checks.public_columns_do_not_depend_on_the_record,
     NumberTellsTheRecord: checks.public_columns_do_not_depend_on_the_record,
+    KeepsTheOrder: checks.order_of_the_respondents_does_not_show,
     StatesOneOfTwoAnswers: checks.statement_is_that_of_everything_sent,
     SendsTheTruthToo: checks.statement_is_that_of_everything_sent,
     StatesAnotherLevelOfATable: checks.statement_of_a_table_is_that_of_what_it_counts,

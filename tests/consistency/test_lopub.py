@@ -14,9 +14,10 @@ import pandas as pd
 import pytest
 from networkx import Graph, cycle_graph, is_chordal, relabel_nodes, set_node_attributes
 from scipy.stats import binom, chi2, chi2_contingency, false_discovery_control
-from support.tiny_protocols import FALSE_FAILURE_RATE, joint_counts
 
 from ldpstats import Domain, LdpstatsError, NotIdentifiedError, ReportError, SampledGroups, mutual_information
+from ldpstats.conformance.collection_laws import joint_counts
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.consistency.dependency_graph import PairAssociation, clique_tree, dependency_graph
 from ldpstats.consistency.junction_tree import Beliefs
 from ldpstats.consistency.lopub import ESTIMATORS, LoPubModel, _agreeing, lopub

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,9 @@ import pytest
 from scipy.stats import chi2_contingency, norm
 
 from ldpstats import Domain, LdpstatsError, MonteCarlo, TableSet, association, independence_test
+from ldpstats.conformance.collection_laws import joint_counts
+from ldpstats.conformance.laws import fit_pvalue
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.noise import NoisyCounts
 from ldpstats.protocols.central import CentralGaussian, CentralLaplace
 
@@ -214,3 +219,38 @@ def test_a_gaussian_curator_is_saved_and_read(domain: Domain) -> None:
     for options in ({"delta": 0}, {"delta": 1.0}, {"epsilon": 0}, {"epsilon": 1e9}):
         with pytest.raises(LdpstatsError, match="Allowed"):
             CentralGaussian(domain, **{"epsilon": 1.0} | options)
+
+
+@pytest.mark.parametrize("curator", [CentralLaplace, CentralGaussian])
+def test_nobody_and_other_answers(domain: Domain, people: pd.DataFrame, curator: Any) -> None:
+    central = curator(domain, epsilon=1.0)
+    for n in range(3):
+        frame = people.head(n)
+        for tables in (central.collect(frame, rng=1), central.simulate(joint_counts(domain, frame), rng=1)):
+            assert [table.n for table in tables] == [n] * 3
+    for use in (central.collect, central.simulate):
+        for wrong in (people.drop(columns="car"), people.assign(sex="X"), people.assign(age=None), people.to_numpy()):
+            with pytest.raises(LdpstatsError):
+                use(wrong, rng=1)
+
+
+@pytest.mark.parametrize("path", ["collect", "simulate a frame", "simulate joint counts"])
+def test_three_respondents_have_the_exact_law(path: str) -> None:
+    """Noise beyond three counts together: the law has no end."""
+    domain = Domain({"a": [0, 1], "b": [0, 1], "c": [0, 1]})
+    frame = pd.DataFrame({"a": [0, 0, 1], "b": [0, 1, 1], "c": [1, 1, 1]})
+    central, codes, law = (
+        CentralLaplace(domain, epsilon=8.0, groups=[("c", "a"), ["b"]]),
+        domain.encode(frame),
+        {(): 1.0},
+    )
+    for group in central.groups:
+        decay = np.exp(-1 / central.law(group).scale)
+        noise = {z: (1 - decay) / (1 + decay) * decay ** abs(z) for z in range(-3, 4)}
+        for true in np.bincount(domain.cells(codes, group), minlength=domain.size(group)).tolist():
+            law = {(*head, true + z): p * q for (head, p), (z, q) in product(law.items(), noise.items())}
+    rng, population = np.random.default_rng(2025), joint_counts(domain, frame) if "joint" in path else frame
+    drawn = [getattr(central, path.split(maxsplit=1)[0])(population, rng) for _ in range(500)]
+    counts = [tuple(np.concatenate([table.blocks[0].tally.counts for table in tables]).tolist()) for tables in drawn]
+    law[()] = 1 - sum(law.values())
+    assert fit_pvalue(Counter(one if one in law else () for one in counts), law) > FALSE_FAILURE_RATE

@@ -1,10 +1,8 @@
-"""Crossed bits: unary encodings of several attributes counted together, their law, levels and estimates."""
+"""Crossed answers: their channel, rows for tables of any groups, estimates, and what is refused."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from fractions import Fraction
-from functools import lru_cache
 from io import StringIO
 from itertools import product
 from math import prod
@@ -13,15 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.tiny_protocols import FALSE_FAILURE_RATE, PATHS, THREE, TINY, Law, convolved, drawn, joint_counts
 
 from ldpstats import OUE, SUE, Domain, LdpstatsError, ReportError, TableSet, association, independence_test
 from ldpstats.conformance import exact_channel
-from ldpstats.conformance.laws import fit_pvalue
+from ldpstats.conformance.collection_laws import joint_counts
 from ldpstats.datasets import network
 from ldpstats.estimation import mixture_em
 from ldpstats.mechanisms import Mechanism
-from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols.per_attribute import PerAttribute
 
 each_encoding = pytest.mark.parametrize("mechanism", ["sue", "oue"])
@@ -68,72 +64,6 @@ def test_the_channel_of_a_table_is_the_product_of_the_attributes_exact_channels(
 
 
 @each_encoding
-def test_the_levels_of_the_attributes_add_up(mechanism: str) -> None:
-    protocol = PerAttribute(TINY, epsilon=2.5, mechanism=mechanism, k=2)
-    promised = protocol.privacy()
-    assert 2.5 - 1e-9 < promised.epsilon <= 2.5
-    assert promised.unit == "a respondent's whole record"
-    for names, level in ((TINY.names, promised.epsilon), *promised.per_group.items()):
-        group = names if isinstance(names, tuple) else tuple(names.split(" × "))
-        laws = [pattern_laws(protocol.mechanism_for(name)) for name in group]
-        rows = []
-        for record in product(*laws):
-            together = product(*(law.items() for law in record))
-            rows.append({tuple(sent for sent, _ in one): prod(chance for _, chance in one) for one in together})
-        assert strict_epsilon(worst_ratio(rows)) == level
-    assert promised.per_group["a × b"] == pytest.approx(2.5 * 2 / 3, abs=1e-9)
-
-
-PAIRS = {name: PerAttribute(TINY, epsilon=12.0, mechanism=name, groups=[("c", "a"), ["a"]]) for name in ("sue", "oue")}
-
-
-@lru_cache(maxsize=2)
-def exact_law(mechanism: str) -> Law:
-    """Return the law of both tallies, by going through all that each of three respondents may send."""
-    protocol = PAIRS[mechanism]
-    laws = [pattern_laws(protocol.mechanism_for(name)) for name in ("c", "a")]
-    total: Law = {(0,) * 20: 1.0}
-    for c, a in THREE[["c", "a"]].to_numpy():
-        one: Law = defaultdict(float)
-        for (left, p), (right, q) in product(laws[0][c].items(), laws[1][a].items()):
-            both, alone = np.eye(16, dtype=int)[4 * left + right], np.eye(4, dtype=int)[right]
-            one[tuple(np.concatenate([both, alone]).tolist())] += float(p * q)
-        total = convolved(total, one)
-    return total
-
-
-@pytest.mark.parametrize("path", PATHS)
-@each_encoding
-def test_three_respondents_have_the_exact_law(mechanism: str, path: str) -> None:
-    """Also where an attribute is in no group, and groups name attributes in an order of their own."""
-    law = exact_law(mechanism)
-    assert sum(law.values()) == pytest.approx(1, abs=1e-12)
-    seen = Counter(drawn(PAIRS[mechanism], THREE, path, 400, seed=2026))
-    assert fit_pvalue(seen, law) > FALSE_FAILURE_RATE
-
-
-@pytest.mark.parametrize("population", ["frame", "joint counts"])
-def test_the_moments_of_crossed_patterns_are_those_of_the_reports(
-    domain: Domain, people: pd.DataFrame, population: str
-) -> None:
-    """Means and covariances of 800 respondents' tallies; five and a half standard errors per entry."""
-    protocol, draws = PerAttribute(domain, epsilon=5.0, mechanism="sue", groups=[("sex", "car")]), 250
-    frame = people.head(800)
-    true = joint_counts(domain, frame).sum(axis=0).ravel()
-    channel = exact_matrix(protocol, ("sex", "car"))
-    mean = true @ channel
-    covariance = np.diag(mean) - (channel.T * true) @ channel
-    rng, given = np.random.default_rng(4), frame if population == "frame" else joint_counts(domain, frame)
-    seen = np.array([protocol.simulate(given, rng)["sex", "car"].blocks[0].tally.counts for _ in range(draws)])
-    deviation = np.sqrt(np.diagonal(covariance))
-    assert np.abs((seen.mean(axis=0) - mean) / deviation).max() < 5.5 / np.sqrt(draws)
-    centred, correlation = (seen - mean) / deviation, covariance / np.outer(deviation, deviation)
-    # where few respondents are expected the counts are not normal, and their squares vary more
-    spread = (1 + correlation**2 + 1 / np.minimum.outer(mean, mean)) / draws
-    assert (np.abs(centred.T @ centred / draws - correlation) / np.sqrt(spread)).max() < 5.5
-
-
-@each_encoding
 def test_the_same_answers_stand_behind_all_tables(domain: Domain, people: pd.DataFrame, mechanism: str) -> None:
     protocol = PerAttribute(domain, epsilon=9.0, mechanism=mechanism, k=2)
     joint = joint_counts(domain, people)
@@ -171,15 +101,6 @@ def test_without_noise_the_bit_of_a_number_is_that_of_its_category(domain: Domai
     frame = pd.DataFrame({"age": ["young", "adult", "old"], "sex": ["F", "M", "M"], "car": ["no", "yes", "no"]})
     rows = PerAttribute(domain, epsilon=180.0, mechanism="sue", k=2).reports(frame, rng=1)
     assert sorted(rows["report"]) == ["[1, 1, 1]", "[2, 1, 2]", "[4, 2, 1]"]
-
-
-@each_encoding
-def test_the_unbiased_estimate_is_exactly_that(domain: Domain, mechanism: str) -> None:
-    protocol = PerAttribute(domain, epsilon=3.0, mechanism=mechanism, k=2)
-    for table in protocol.simulate(np.full(12, 100), rng=1):
-        frequencies = np.random.default_rng(1).dirichlet(np.ones(table.domain.size()))
-        noise = table.blocks[0].noise
-        assert np.abs(noise.debias(noise.mean(frequencies)) - frequencies).max() < 1e-10
 
 
 @each_encoding
@@ -229,14 +150,6 @@ def test_many_attributes_are_simulated_though_their_patterns_are_beyond_number()
     joint[:10] = 5
     protocol = PerAttribute(domain, epsilon=9.0, mechanism="sue", k=2)
     assert [table.n for table in protocol.simulate(joint, rng=1)] == [50] * 36
-
-
-@pytest.mark.parametrize("n", [0, 1, 2])
-def test_few_or_no_respondents(domain: Domain, people: pd.DataFrame, n: int) -> None:
-    protocol, frame = PerAttribute(domain, mechanism="sue", k=2, epsilon=1.0), people.head(n)
-    collected = [protocol.simulate(one, rng=1) for one in (frame, joint_counts(domain, frame))]
-    for tables in (*collected, protocol.tables(protocol.reports(frame, rng=1))):
-        assert [table.n for table in tables] == [n] * 3
 
 
 @each_encoding

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter, defaultdict
-from functools import lru_cache
-from io import StringIO
-from itertools import combinations, combinations_with_replacement, permutations, product
+from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from support.tiny_protocols import FALSE_FAILURE_RATE, PATHS, Law
 
 from ldpstats import (
     RR,
     Domain,
     LdpstatsError,
     NotIdentifiedError,
-    ReportError,
     SampledGroups,
     Table,
     TableSet,
     conditional_independence_test,
     independence_test,
 )
-from ldpstats.conformance import exact_channel
-from ldpstats.conformance.laws import fit_pvalue
 from ldpstats.datasets import network
-from ldpstats.envelope import sealed
 from ldpstats.estimation.pooling import LinearPooling
-from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
 
 
@@ -147,61 +137,6 @@ def test_without_noise_respondents_who_are_all_alike_are_found(mix: tuple[int, .
             assert found == pytest.approx(np.eye(domain.size())[cell], abs=1e-6)
 
 
-SMALL = HadamardCoefficients(numbered(2, 3), k=2, epsilon=3.0)
-THREE = pd.DataFrame({"a": [0, 1, 1], "b": [2, 0, 1]})
-
-
-def tallies_of(tables: TableSet) -> tuple[int, ...]:
-    return tuple(count for block in tables["a", "b"].blocks for count in block.tally.counts.tolist())
-
-
-@lru_cache(maxsize=1)
-def exact_law() -> Law:
-    """Return the law of the tallies of all coefficients, by every order, every first coefficient and every lie."""
-    names, truth = SMALL.coefficients, float(exact_channel(SMALL.mechanism_for("a"))[0][b"\x00"])
-    records = [THREE.iloc[member].to_dict() for member in range(3)]
-    schedules = list(product(permutations(records), range(len(names))))
-    law: Law = defaultdict(float)
-    for (order, first), lies in product(schedules, product([0, 1], repeat=3)):
-        counts = np.zeros((len(names), 2), dtype=int)
-        for place, (record, lie) in enumerate(zip(order, lies, strict=True)):
-            coefficient = (first + place) % len(names)
-            counts[coefficient, parity_of(names[coefficient], record) ^ lie] += 1
-        law[tuple(counts.ravel().tolist())] += truth ** (3 - sum(lies)) * (1 - truth) ** sum(lies) / len(schedules)
-    return law
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_three_respondents_have_the_exact_law(path: str) -> None:
-    law, rng, (verb, population_of) = exact_law(), np.random.default_rng(2026), PATHS[path]
-    assert sum(law.values()) == pytest.approx(1, abs=1e-12)
-    population = population_of(SMALL.domain, THREE)
-    seen = Counter(tallies_of(getattr(SMALL, verb)(population, rng)) for _ in range(700))
-    assert fit_pvalue(seen, law) > FALSE_FAILURE_RATE
-
-
-@pytest.mark.parametrize("epsilon", [0.3, 1, 4.0])
-def test_the_level_is_that_of_a_single_bit(domain: Domain, epsilon: float) -> None:
-    protocol = HadamardCoefficients(domain, epsilon=epsilon)
-    promised = protocol.privacy()
-    assert promised.unit == "a respondent's whole record"
-    assert epsilon - 1e-9 < promised.epsilon <= epsilon
-    assert set(promised.per_group) == {"age × sex", "age × car", "sex × car"}
-    for asked in protocol._asked:
-        channel = exact_channel(asked.mechanism)
-        cells = [channel[answer] for answer in asked.question.classes]
-        assert strict_epsilon(worst_ratio(cells)) == promised.epsilon
-    assert set(promised.per_group.values()) == {promised.epsilon}
-
-
-def test_the_assignment_is_balanced(domain: Domain, people: pd.DataFrame) -> None:
-    protocol = HadamardCoefficients(domain, epsilon=1.0)
-    for n in (5, 100):
-        asked = protocol.reports(people.head(n), rng=1)["group"].value_counts().reindex(protocol.coefficients)
-        sizes = asked.fillna(0)
-        assert (sizes.sum(), sizes.max() - sizes.min() <= 1) == (n, True)
-
-
 def test_the_same_answers_stand_behind_all_tables_around_their_attributes(domain: Domain, people: pd.DataFrame) -> None:
     protocol = HadamardCoefficients(domain, epsilon=2.0)
     rows = protocol.reports(people, rng=1)
@@ -214,62 +149,6 @@ def test_the_same_answers_stand_behind_all_tables_around_their_attributes(domain
     ]
     answers = rows.loc[rows["group"] == "sex[1]", "report"].astype(int)
     assert (len(answers), tuple(np.bincount(answers, minlength=2))) in of_sex[0] & of_sex[1]
-
-
-def test_rows_that_travelled_count_like_collect(domain: Domain, people: pd.DataFrame) -> None:
-    protocol = HadamardCoefficients(domain, epsilon=1.0)
-    rows, expected = protocol.reports(people.head(400), rng=5), protocol.collect(people.head(400), rng=5)
-    assert list(rows.columns) == ["protocol", "collection", "number", "group", "report", "simulated"]
-    assert set(rows["group"]) == set(protocol.coefficients)
-    assert set(rows["report"]) == {"0", "1"}
-    assert same(protocol.tables(rows.sample(frac=1, random_state=1)), expected)
-    assert same(protocol.tables(pd.read_csv(StringIO(rows.to_csv(index=False)))), expected)
-    secret = protocol.reports(people.head(400))
-    assert not protocol.tables(secret).simulated
-    assert protocol.tables(rows).simulated
-
-
-def test_foreign_and_impossible_rows_are_refused(domain: Domain, people: pd.DataFrame) -> None:
-    protocol = HadamardCoefficients(domain, epsilon=1.0)
-    rows = protocol.reports(people.head(30), rng=1)
-    spoiled = rows.astype(object)
-    spoiled.loc[17, "report"] = "2"
-    foreign = HadamardCoefficients(domain, epsilon=2.0).reports(people.head(30), rng=1)
-    wider = HadamardCoefficients(domain, k=3, epsilon=1.0).reports(people.head(30), rng=1)
-    cases = {
-        r"the report 2 in row 17\. Allowed: reports that RR\(k=2": spoiled,
-        r"30 rows of another protocol": foreign,
-        r"30 rows of another protocol, the first": wider,
-        r"row 0 answers the group 'age'": rows.assign(group="age"),
-    }
-    for told, bad in cases.items():
-        with pytest.raises(ReportError, match=told):
-            protocol.tables(bad)
-
-
-def test_two_halves_add_up_to_the_whole(domain: Domain, people: pd.DataFrame) -> None:
-    protocol = HadamardCoefficients(domain, epsilon=2.0)
-    rows = protocol.reports(people, rng=1)
-    halves = protocol.tables(rows.iloc[:1000]) + protocol.tables(rows.iloc[1000:])
-    assert same(halves, protocol.tables(rows))
-    assert same(TableSet.from_json(halves.to_json()), halves)
-
-
-def test_protocols_travel_as_json(domain: Domain, people: pd.DataFrame) -> None:
-    for k in (1, 2, 3):
-        protocol = HadamardCoefficients(domain, k=k, epsilon=0.7)
-        again = HadamardCoefficients.from_json(protocol.to_json())
-        assert again == protocol
-        assert again.to_json() == protocol.to_json()
-        assert same(again.tables(protocol.reports(people, rng=1)), protocol.collect(people, rng=1))
-    marks = [HadamardCoefficients(domain, k=k, epsilon=e).fingerprint() for k, e in product((1, 2, 3), (1, 2))]
-    assert len(set(marks)) == 6
-    whole = HadamardCoefficients(domain, epsilon=1.0).to_json()
-    body = json.loads(whole)["body"]
-    damaged = [sealed("protocol", 1, body | change) for change in ({"k": 0}, {"epsilon": None}, {"groups": []})]
-    for text in [*damaged, whole[:-1], SampledGroups(domain, epsilon=1.0).to_json(), "{}"]:
-        with pytest.raises(LdpstatsError, match=r"not a saved protocol|a saved protocol of the kind"):
-            HadamardCoefficients.from_json(text)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from io import StringIO
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,9 +10,6 @@ import pandas as pd
 import pytest
 
 from ldpstats import GRR, RR, Domain, LdpstatsError, ReportError, TableSet, association, independence_test
-from ldpstats.conformance import exact_channel
-from ldpstats.conformance.enumeration import decoded
-from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols.per_attribute import PerAttribute
 
 RECORD = "a respondent's whole record"
@@ -48,37 +43,6 @@ def test_a_sampled_attribute_takes_the_whole_budget(domain: Domain, people: pd.D
     assert [
         table.n for table in PerAttribute(domain, mechanism=mechanism, epsilon=1.0).collect(people.head(100), rng=1)
     ] == [100] * 3
-
-
-def test_the_level_is_that_of_the_joint_channel_of_all_attributes_and_of_a_groups() -> None:
-    tiny = Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]})
-    protocol = PerAttribute(tiny, epsilon=2.5, k=2)
-    for names, level in ((tiny.names, protocol.privacy().epsilon), *protocol.privacy().per_group.items()):
-        group = names if isinstance(names, tuple) else tuple(names.split(" × "))
-        channels = [exact_channel(protocol.mechanism_for(name)) for name in group]
-        rows = []
-        for record in product(*channels):
-            chances = product(*(law.items() for law in record))
-            rows.append({tuple(r for r, _ in one): np.prod([p for _, p in one], dtype=object) for one in chances})
-        assert strict_epsilon(worst_ratio(rows)) == level
-    assert sorted(protocol.privacy().per_group) == ["a × b", "a × c", "b × c"]
-    assert protocol.privacy().for_group("a × b").per_group["a × b"] == pytest.approx(2.5 * 2 / 3, abs=1e-9)
-
-
-@pytest.mark.parametrize("groups", [[("age", "sex")], [("car", "age", "sex")], [("sex",), ("car", "age")]])
-def test_the_channel_of_a_table_is_the_product_of_the_attributes_exact_channels(domain: Domain, groups: Any) -> None:
-    protocol = PerAttribute(domain, epsilon=2.0, groups=groups)
-    tables = protocol.simulate(np.ones(12, dtype=int), rng=1)
-    for group in groups:
-        channels = [exact_channel(protocol.mechanism_for(name)) for name in group]
-        found = tables[group].blocks[0].noise.channel.matrix()
-        for i, true in enumerate(product(*(range(len(channel)) for channel in channels))):
-            for j, sent in enumerate(product(*(range(len(channel)) for channel in channels))):
-                parts = [
-                    {int(decoded(protocol.mechanism_for(name), report)[0]): p for report, p in channel[x].items()}[y]
-                    for name, channel, x, y in zip(group, channels, true, sent, strict=True)
-                ]
-                assert found[i, j] == pytest.approx(float(np.prod(parts, dtype=object)), rel=1e-12)
 
 
 def test_only_attributes_whose_tables_are_formed_are_asked_for(domain: Domain, people: pd.DataFrame) -> None:
@@ -119,60 +83,6 @@ def test_counts_of_large_populations_are_crossed_at_no_more_cost(domain: Domain)
     for table in tables:
         assert table.n == 960_000_000
         assert np.all(np.abs(table.estimate - 1 / table.estimate.size) < 4.9 * table.std_err)
-
-
-def test_the_moments_of_crossed_counts_are_those_of_the_reports(domain: Domain, people: pd.DataFrame) -> None:
-    """Means and covariances of both simulations of 800 respondents; five and a half standard errors per entry."""
-    protocol, draws, frame = PerAttribute(domain, epsilon=4.0, groups=[("sex", "car")]), 400, people.head(800)
-    cells = domain.cells(domain.encode(frame), domain.names)
-    joint = np.bincount(cells, minlength=12)
-    true = joint.reshape(3, 4).sum(axis=0)
-    channel = protocol.simulate(joint, rng=1)["sex", "car"].blocks[0].noise.channel.matrix()
-    mean = true @ channel
-    covariance = np.diag(mean) - (channel.T * true) @ channel
-    for population, seed in ((frame, 2), (joint, 3)):
-        rng = np.random.default_rng(seed)
-        seen = np.array([protocol.simulate(population, rng)["sex", "car"].blocks[0].tally.counts for _ in range(draws)])
-        deviation = np.sqrt(np.diagonal(covariance))
-        assert np.abs((seen.mean(axis=0) - mean) / deviation).max() < 5.5 / np.sqrt(draws)
-        centred, correlation = (seen - mean) / deviation, covariance / np.outer(deviation, deviation)
-        error = np.abs(centred.T @ centred / draws - correlation) / np.sqrt((1 + correlation**2) / draws)
-        assert error.max() < 5.5
-
-
-def test_crossed_answers_travel_as_one_row_per_respondent(domain: Domain, people: pd.DataFrame) -> None:
-    protocol = PerAttribute(domain, epsilon=3.0, k=2)
-    rows = protocol.reports(people.head(50), rng=1)
-    assert list(rows.columns) == ["protocol", "collection", "number", "group", "report", "simulated"]
-    assert (len(rows), rows["group"].unique().tolist()) == (50, ["age × sex × car"])
-    assert rows["simulated"].all()
-    secret = protocol.reports(people.head(50))
-    assert not secret["simulated"].any()
-    assert not protocol.tables(secret).simulated
-    assert protocol.tables(pd.concat([secret, rows])).simulated
-    read = pd.read_csv(StringIO(rows.to_csv(index=False)))
-    assert same(protocol.tables(read), protocol.collect(people.head(50), rng=1))
-
-
-def test_the_same_crossed_answers_make_tables_of_any_groups(domain: Domain, people: pd.DataFrame) -> None:
-    pairs = PerAttribute(domain, epsilon=3.0, k=2)
-    triple = PerAttribute(domain, epsilon=3.0, groups=[("car", "age", "sex")])
-    single = PerAttribute(domain, epsilon=3.0, mechanism="grr")
-    assert pairs.fingerprint() == triple.fingerprint() != single.fingerprint()
-    rows = pairs.reports(people, rng=1)
-    (whole,) = (table.blocks[0].tally.counts.reshape(table.shape) for table in triple.tables(rows))
-    parts = {table.attributes: table.blocks[0].tally.counts.reshape(table.shape) for table in pairs.tables(rows)}
-    assert np.array_equal(whole.sum(axis=2).T, parts["age", "car"])
-    assert np.array_equal(whole.sum(axis=0), parts["age", "sex"])
-
-
-def test_the_order_of_the_rows_tells_nothing_about_the_order_of_the_frame(people: pd.DataFrame) -> None:
-    domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-    protocol = PerAttribute(domain, epsilon=90.0, k=2)
-    rows = protocol.reports(people.sort_values("sex"), rng=1)
-    told = rows["report"].str.startswith("[0").to_numpy()
-    # at this level all answers are true; sorted people would give a single change from F to M
-    assert np.count_nonzero(told[1:] != told[:-1]) > 1000
 
 
 BAD: tuple[Any, ...] = (
@@ -244,12 +154,6 @@ def test_tables_whose_channel_would_be_too_large_are_refused() -> None:
     with pytest.raises(LdpstatsError, match="a group with 1,089 cells"):
         PerAttribute(wide, k=2, epsilon=1.0)
     assert len(PerAttribute(wide, epsilon=1.0).groups) == 2
-
-
-def test_groups_that_share_a_label_are_refused() -> None:
-    shared = Domain({name: [0, 1] for name in ("a", "a × b", "b × c", "c")})
-    with pytest.raises(LdpstatsError, match="one label"):
-        PerAttribute(shared, groups=[("a", "b × c"), ("a × b", "c")], epsilon=1.0)
 
 
 def test_a_marginal_of_crossed_answers_is_what_they_tell_about_fewer_attributes() -> None:

@@ -1,4 +1,4 @@
-"""Frequency tables: a column of counts beside categories is counted when it is named, and refused when it is not."""
+"""Populations: frequency tables are counted when their column is named, joint counts of any size and no other shape."""
 
 from __future__ import annotations
 
@@ -141,3 +141,32 @@ def test_what_is_no_name_of_a_column_is_refused(counts: Any) -> None:
     with pytest.raises(LdpstatsError, match="the name of a column"):
         PROTOCOLS[0].collect(FREQUENCIES, rng=1, counts=counts)
     assert PROTOCOLS[0].collect(FREQUENCIES.astype(object), rng=1, counts="n").n == 62
+
+
+def test_large_populations_cost_nothing_more(domain: ldp.Domain) -> None:
+    tables = ldp.SampledGroups(domain, epsilon=1.0).simulate(np.full(12, 80_000_000), rng=1)
+    assert [table.n for table in tables] == [320_000_000] * 3
+    assert all(np.all(np.abs(table.estimate - 1 / table.estimate.size) < 4.9 * table.std_err) for table in tables)
+
+
+@pytest.mark.parametrize(
+    ("population", "told"),
+    [
+        (np.ones((2, 2, 3), dtype=int), r"shape \(2, 2, 3\).*\(12,\) or \(3, 2, 2\)"),
+        (np.ones((1, 12), dtype=int), r"shape \(1, 12\)"),
+        (np.ones(11, dtype=int), r"shape \(11,\)"),
+        (5, r"int of shape \(\)"),
+        ([[1], [1, 2]], "rows of different lengths"),
+        (np.full(12, 1 / 12), "whole counts"),
+        ([-1] + [1] * 11, "holds -1"),
+        (["1"] * 12, "dtype"),
+        ([2**62] * 12, "a population of 55,340,232,221,128,654,848.*parts"),
+        ([10**9] + [0] * 11, "at most 999,999,999"),
+        (pd.Series([1] * 12), r"counts\.reindex\(domain\.index\(\)"),
+        (pd.DataFrame({"sex": ["F"]}), "no column 'age'"),
+        (None, "shape"),
+    ],
+)
+def test_other_populations_are_refused(domain: ldp.Domain, population: Any, told: str) -> None:
+    with pytest.raises(LdpstatsError, match=told):
+        ldp.SampledGroups(domain, epsilon=1.0).simulate(population, rng=1)

@@ -45,17 +45,6 @@ def test_rows_that_travelled_count_like_collect(
     assert same(protocol.tables(journey(secret)), protocol.tables(secret))
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("n", [0, 1, 2])
-def test_few_or_no_respondents(domain: Domain, people: pd.DataFrame, mechanism: str, n: int) -> None:
-    protocol = SampledGroups(domain, mechanism=mechanism, epsilon=1.0)
-    rows = protocol.reports(people.head(n), rng=1)
-    assert len(rows) == n
-    for tables in (protocol.tables(rows), protocol.tables(through_csv(rows)), protocol.collect(people.head(n), rng=1)):
-        assert (len(tables), tables.n) == (3, n)
-        assert f"{n} " in tables.summary()
-
-
 def test_fingerprints_are_no_numbers_to_a_file_reader(domain: Domain) -> None:
     # about one in 120 bare hexadecimal digests reads as a number, such as 12345e678901
     marks = [SampledGroups(domain, epsilon=1 + i / 1000, groups=[["age"]]).fingerprint() for i in range(400)]
