@@ -1,4 +1,4 @@
-"""The domain: named categorical attributes, and the way from answers to integer codes and back."""
+"""The domain: named categorical variables with their categories, and the way from answers to integer codes and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is promised to a respondent: exact worst-case ratios of a channel, and statements that carry their unit."""
+"""Differential privacy: exact worst-case likelihood ratios of a channel, and statements of ε that carry their unit."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ _HOMES = {
     "protocols.hadamard_coefficients": ["HadamardCoefficients"],
     "protocols.rrba.stopping": ["Convergence"],
     "questions": ["Question"],
-    "tables.figures": ["Figures", "FromReports"],
+    "tables.figures": ["Figures", "LimitsOfReports"],
     "tables.pooled": ["JointReports"],
     "tables.provenance": ["Collected", "Consistent", "Reconstructed", "Summed"],
     "tables.rows": ["CrossedRows"],

@@ -12,7 +12,7 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.consistency.marginals import Attributes, Marginal, stacked
-from ldpstats.tables.stacked import Cluster, Part, Stacked, shares, sum_at
+from ldpstats.tables.stacked import Cluster, Contribution, Stacked, shares, sum_at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +121,7 @@ class AgreeingFit:
     def _stacked(self) -> Stacked:
         return stacked(self._marginals)
 
-    def _add_slack(self, cluster: Cluster, parts: Sequence[Part], covariances: list[FloatArray]) -> None:
+    def _add_slack(self, cluster: Cluster, parts: Sequence[Contribution], covariances: list[FloatArray]) -> None:
         """Add what tables of a cluster may have in common beyond independence, at most, to the covariance of each.
 
         What a table takes from the others in its cluster, and its own error, are two errors that may go together.

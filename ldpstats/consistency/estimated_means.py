@@ -11,7 +11,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray
 from ldpstats.consistency.log_linear_terms import LogLinearTerms, cells_from_means
 from ldpstats.consistency.marginals import Marginal, stacked
-from ldpstats.tables.stacked import Part, Stacked
+from ldpstats.tables.stacked import Contribution, Stacked
 
 _STANDARD_ERRORS = 1e-4
 _PROBABILITY = 1e-5
@@ -29,7 +29,7 @@ class EstimatedMeans:
         The curvature of the misfit.
     inverse : array, shape (terms, terms)
         Its inverse.
-    contributions : tuple of Part
+    contributions : tuple of Contribution
         What every marginal adds to the equations, precision · means.
     errors : Stacked
         What the marginals' errors have to do with each other.
@@ -38,7 +38,7 @@ class EstimatedMeans:
     means: FloatArray
     precision: FloatArray
     inverse: FloatArray
-    contributions: tuple[Part, ...]
+    contributions: tuple[Contribution, ...]
     errors: Stacked
 
     @classmethod
@@ -69,7 +69,7 @@ class EstimatedMeans:
         if not self.errors.clusters:
             return weights @ self.errors.covariance_of(self.contributions, many) @ weights.T
         rows = np.arange(len(sums))
-        parts = [Part(rows, weights[:, places] @ matrix) for places, matrix in self.contributions]
+        parts = [Contribution(rows, weights[:, places] @ matrix) for places, matrix in self.contributions]
         return self.errors.covariance_of(parts, len(sums))
 
     def length(self, difference: FloatArray) -> float:

@@ -16,7 +16,7 @@ from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.noise import NoiseModel
 from ldpstats.tables import Consistent, Reconstructed, Table, checked_table
 from ldpstats.tables.shared import as_reported
-from ldpstats.tables.stacked import Part, Stacked, linear_estimate
+from ldpstats.tables.stacked import Contribution, Stacked, linear_estimate
 
 Attributes = tuple[str, ...]
 _LEAST = 1e-12
@@ -147,7 +147,7 @@ class Marginal:
             return cells
         return cells[:, self.table.domain.onto(self.attributes)]
 
-    def part(self, rows: IntArray, matrix: FloatArray) -> Part:
+    def part(self, rows: IntArray, matrix: FloatArray) -> Contribution:
         """Return what a sum of tables takes from this one's table, if it takes these multiples of its own cells.
 
         Parameters
@@ -156,7 +156,7 @@ class Marginal:
             The sums that it enters.
         matrix : array, shape (rows, cells)
         """
-        return Part(rows, matrix @ self.sums)
+        return Contribution(rows, matrix @ self.sums)
 
 
 def rise_of_variance(noise: NoiseModel) -> float:

@@ -38,7 +38,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FromReports:
+class LimitsOfReports:
     """The intervals of a table's reports, for cells that are shown otherwise.
 
     Parameters
@@ -63,6 +63,6 @@ class FromReports:
         """Return the intervals of the unbiased estimate."""
         return among_proportions(self.unbiased.estimate, self.unbiased.conf_int(alpha))
 
-    def summed(self, of_cell: IntArray, size: int) -> FromReports:
+    def summed(self, of_cell: IntArray, size: int) -> LimitsOfReports:
         """Return those of sums of cells."""
-        return FromReports(self.unbiased.summed(of_cell, size))
+        return LimitsOfReports(self.unbiased.summed(of_cell, size))

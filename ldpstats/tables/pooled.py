@@ -1,4 +1,4 @@
-"""Pooled reports: everything that the reports of several tables tell about one, each report counted once."""
+"""Pooled tables: all that the reports of several tables say about one, by generalized least squares, each once."""
 
 from __future__ import annotations
 
@@ -19,8 +19,16 @@ from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.figures import Figures
 from ldpstats.tables.provenance import Summed
 from ldpstats.tables.rows import LARGEST_CROSSED, CrossedRows
-from ldpstats.tables.shared import REPORTS, Common, as_reported, common_to, overlapping, reports_once
-from ldpstats.tables.stacked import Part, Stacked, linear_estimate
+from ldpstats.tables.shared import (
+    REPORTS,
+    SharedReports,
+    TableReports,
+    as_reported,
+    common_to,
+    overlapping,
+    reports_once,
+)
+from ldpstats.tables.stacked import Contribution, Stacked, linear_estimate
 from ldpstats.tables.table import Table
 
 # singular values below this share of the largest are rounding
@@ -115,11 +123,17 @@ def pooled_blocks(tables: Sequence[Table], target: Domain) -> tuple[Block, ...] 
     Those that tell nothing about it are left out. Reports that several tables count are there once, and rows of answers
     are counted together as far as they are about the target. None where some reports cannot be added up, and where
     respondents stand behind several blocks whose answers were not counted together.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+    target : Domain
+        What they are to be about, with the categories of the tables.
     """
     about = [table for table, _, _ in onto(tables, target)]
     if not all(table.blocks for table in about):
         return None
-    common = common_to(about)
+    common = common_to(list(map(TableReports, about)))
     together = _counted_together(about, target)
     found: list[Placed] = [(None, rows.block(_asked(rows, target)).widened(target)) for rows in together]
     for place, (table, kept, of_cell) in enumerate(onto(tables, target)):
@@ -139,6 +153,12 @@ def pooled_measured(tables: Sequence[Table], target: Domain) -> Measured:
     """Return the sums of a target's cells that tables tell, as they were estimated without bias.
 
     What the tables have in common is in the covariance; where that is not known, it is a bound.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+    target : Domain
+        What they are to be about, with the categories of the tables.
     """
     telling = list(onto(tables, target))
     about = [table for table, _, _ in telling]
@@ -152,7 +172,7 @@ def pooled_measured(tables: Sequence[Table], target: Domain) -> Measured:
     sizes = [kept.size() for _, kept, _ in telling]
     ends = np.cumsum([0, *sizes])
     parts = [
-        Part(np.arange(start, start + size), np.eye(size)[:, of_cell])
+        Contribution(np.arange(start, start + size), np.eye(size)[:, of_cell])
         for start, size, (_, _, of_cell) in zip(ends, sizes, telling, strict=False)
     ]
     estimates = [matrix @ linear_estimate(table)[0] for (_, matrix), table in zip(parts, about, strict=True)]
@@ -170,10 +190,10 @@ def solved(measured: Measured) -> Measured:
     rows = weights[:, None] * (measured.sums @ contrasts)
     if np.linalg.matrix_rank(rows, tol=_SAME * np.abs(rows).max(initial=1.0)) < cells - 1:
         raise NotIdentifiedError(f"sums that identify only some contrasts of {cells} cells", "sums that identify all")
-    told = contrasts @ np.linalg.pinv(rows) * weights
+    inverse = contrasts @ np.linalg.pinv(rows) * weights
     even = np.full(cells, 1 / cells)
-    estimate = even + told @ (measured.estimate - measured.sums @ even)
-    return Measured.of_cells(estimate, told @ measured.covariance @ told.T, measured.n, measured.bound)
+    estimate = even + inverse @ (measured.estimate - measured.sums @ even)
+    return Measured.of_cells(estimate, inverse @ measured.covariance @ inverse.T, measured.n, measured.bound)
 
 
 def _contrasts(cells: int) -> FloatArray:
@@ -241,7 +261,7 @@ def _within(rows: CrossedRows, together: Sequence[CrossedRows]) -> bool:
     return any(rows is one or rows.parts.common(one.parts) == rows.n for one in together)
 
 
-def _each_once(found: Sequence[Placed], common: Mapping[tuple[int, int], Common]) -> list[Placed] | None:
+def _each_once(found: Sequence[Placed], common: Mapping[tuple[int, int], SharedReports]) -> list[Placed] | None:
     """Leave out blocks of answers that a block of another table counts, too: the one with more reports stays.
 
     None where that one tells less about each of them.
@@ -269,7 +289,7 @@ def _follows(block: Block, other: Block) -> bool:
 
 
 def _are_alone(
-    blocks: Sequence[Placed], common: Mapping[tuple[int, int], Common], together: Sequence[CrossedRows]
+    blocks: Sequence[Placed], common: Mapping[tuple[int, int], SharedReports], together: Sequence[CrossedRows]
 ) -> bool:
     """Say whether no respondent is behind two blocks."""
     places = sorted({place for place, _ in blocks if place is not None})

@@ -84,10 +84,10 @@ def labels(table: Table) -> frozenset[str]:
     return own.union(*map(labels, table.sources))
 
 
-def common_to(tables: Sequence[Table]) -> dict[tuple[int, int], Common]:
+def common_to(behind: Sequence[TableReports]) -> dict[tuple[int, int], SharedReports]:
     """Return what tables have in common, for every two with common respondents."""
-    behind = list(map(Behind, tables))
-    return {pair: Common.of(behind[pair[0]], behind[pair[1]], n) for pair, n in overlapping(tables).items()}
+    respondents = overlapping([one.table for one in behind])
+    return {pair: SharedReports.of(behind[pair[0]], behind[pair[1]], n) for pair, n in respondents.items()}
 
 
 def reports_once(tables: Sequence[Table]) -> tuple[int, int]:
@@ -141,8 +141,8 @@ def sharing_in_words(tables: Sequence[Table]) -> list[str]:
     said = []
     if reports:
         counted = all(tables[one].rows for one in reports)
-        how = "these were kept, and tell" if counted else "blocks that count the same say"
-        said.append(f"{len(reports)} tables share reports: {how} how their errors hang together.")
+        how = "these were kept" if counted else "blocks that count the same are known"
+        said.append(f"{len(reports)} tables share reports: {how}, which gives the covariance of their errors.")
     if others:
         said.append(f"{len(others)} tables share respondents, who answered about each by itself.")
     return said
@@ -154,8 +154,8 @@ def _share_reports(one: Table, other: Table) -> bool:
     return bool(rows) or not labels(one).isdisjoint(labels(other))
 
 
-class Behind:
-    """What is behind one table: worked out once, and only if somebody else is behind it, too."""
+class TableReports:
+    """The reports behind one table, by what they count: worked out once, and only if others share respondents."""
 
     def __init__(self, table: Table) -> None:
         self.table, self.blocks = table, [block for block in table.blocks if block.n]
@@ -187,7 +187,7 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Common:
+class SharedReports:
     """What two tables have in common.
 
     Parameters
@@ -205,7 +205,7 @@ class Common:
     unknown: str
 
     @classmethod
-    def of(cls, one: Behind, other: Behind, respondents: int) -> Common:
+    def of(cls, one: TableReports, other: TableReports, respondents: int) -> SharedReports:
         """Compare the blocks of two tables that have so many respondents in common."""
         rows = tuple(_common_rows(one, other)) if one.table.rows and other.table.rows else ()
         alike = not rows and not one.labels.isdisjoint(other.labels)
@@ -213,11 +213,11 @@ class Common:
         covered = sum(n for _, _, n in blocks) + sum(found.n for _, _, found in rows)
         if covered == respondents:
             return cls(blocks, rows, "")
-        told = one.labels and other.labels and one.labels.isdisjoint(other.labels)
-        return cls((), (), SAMPLING if told else REPORTS)
+        different = one.labels and other.labels and one.labels.isdisjoint(other.labels)
+        return cls((), (), SAMPLING if different else REPORTS)
 
 
-def _common_rows(one: Behind, other: Behind) -> Iterator[tuple[int, int, CrossedRows]]:
+def _common_rows(one: TableReports, other: TableReports) -> Iterator[tuple[int, int, CrossedRows]]:
     """Yield blocks that count answers of the same rows, or of rows of which the one are among the other."""
     for (i, rows), (j, more) in product(one.rows, other.rows):
         common = rows.n if rows is more else rows.parts.common(more.parts)
@@ -225,7 +225,7 @@ def _common_rows(one: Behind, other: Behind) -> Iterator[tuple[int, int, Crossed
             yield i, j, rows if common == rows.n else more
 
 
-def _common_blocks(one: Behind, other: Behind) -> Iterator[tuple[int, int, int]]:
+def _common_blocks(one: TableReports, other: TableReports) -> Iterator[tuple[int, int, int]]:
     """Yield blocks that count the same reports, and how many: those that the smaller one has."""
     for reports, i in one.reports.items():
         j = other.reports.get(reports)

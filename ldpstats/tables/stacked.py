@@ -1,4 +1,4 @@
-"""Stacked estimates: the joint covariance of several tables, exact where it was counted, else a bound.
+"""Joint covariance of the estimates of several tables: exact where it was counted, else an upper bound.
 
 Tables of which nobody is behind two are independent. Where the same reports enter two tables, their covariance follows
 from those reports; where a respondent's answers were counted together (rows), from the rows. Different reports of one
@@ -28,14 +28,14 @@ from ldpstats.estimation.measured import steadied
 from ldpstats.estimation.unbiased_estimates import unbiased_weights
 from ldpstats.noise.channels import multinomial_covariance
 from ldpstats.tables.rows import CrossedRows
-from ldpstats.tables.shared import REPORTS, SAMPLING, Behind, Common, overlapping
+from ldpstats.tables.shared import REPORTS, SAMPLING, SharedReports, TableReports, common_to
 from ldpstats.tables.table import Table
 
 # so many numbers of the contributions of rows are handled at once
 _AT_ONCE = 1 << 22
 
 
-class Part(NamedTuple):
+class Contribution(NamedTuple):
     """What a sum of tables takes from one of them: a matrix of its cells, and the places of the result it adds to."""
 
     places: IntArray
@@ -57,7 +57,7 @@ class Cluster:
     members: tuple[int, ...]
     spreads: tuple[FloatArray, ...]
 
-    def slack(self, parts: Sequence[Part], size: int) -> FloatArray:
+    def slack(self, parts: Sequence[Contribution], size: int) -> FloatArray:
         """Return by how much the covariance of a sum may exceed that of independent errors, at most."""
         added = [parts[one].matrix @ spread @ parts[one].matrix.T for one, spread in self]
         weights = shares([float(np.trace(one)) for one in added])
@@ -79,7 +79,7 @@ def shares(variances: Sequence[float]) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counted:
+class SharedRows:
     """Tables whose blocks count the answers of the same rows.
 
     Parameters
@@ -95,7 +95,7 @@ class Counted:
     weights: Mapping[int, FloatArray]
     sent: Mapping[int, IntArray]
 
-    def with_sum(self, parts: Sequence[Part], size: int) -> dict[int, FloatArray]:
+    def with_sum(self, parts: Sequence[Contribution], size: int) -> dict[int, FloatArray]:
         """Return the covariance of each table's estimate with a sum of all tables, both as far as rows are behind."""
         from scipy.sparse import csr_array
 
@@ -105,13 +105,13 @@ class Counted:
         for first in range(0, many, step):
             chunk = slice(first, first + step)
             copies = self.rows.copies[chunk]
-            told = np.zeros((copies.size, size))
+            summed = np.zeros((copies.size, size))
             for one, weights in self.weights.items():
-                told[:, parts[one].places] += (parts[one].matrix @ weights)[:, self.sent[one][chunk]].T
+                summed[:, parts[one].places] += (parts[one].matrix @ weights)[:, self.sent[one][chunk]].T
             for one, sent in self.sent.items():
                 shape = (len(sums[one]), copies.size)
                 by_output = csr_array((copies, (sent[chunk], np.arange(copies.size))), shape)
-                sums[one] = sums[one] + np.asarray(by_output @ told)
+                sums[one] = sums[one] + np.asarray(by_output @ summed)
         found = {}
         for one, total in sums.items():
             outputs = total / n - np.outer(self.counts(one) / n, total.sum(axis=0) / n)
@@ -137,10 +137,10 @@ class Stacked:
     Parameters
     ----------
     own : tuple of arrays
-        The covariance of every table, but for what rows tell of it.
+        The covariance of every table, but for what follows from rows.
     pairs : mapping
         By the places of two tables, the first before the second: the covariance of the one with the other.
-    counted : tuple of Counted
+    counted : tuple of SharedRows
     clusters : tuple of Cluster
     bound : str
         Why covariances are upper bounds, in words; empty where they are known.
@@ -152,7 +152,7 @@ class Stacked:
     >>> from ldpstats import Domain, PerAttribute
     >>> domain = Domain({name: ["yes", "no"] for name in "abc"})
     >>> tables = PerAttribute(domain, epsilon=3.0, k=2).simulate(np.full(8, 100), rng=1)
-    >>> first, both = Part(np.array([0]), np.eye(1, 4)), list(tables)[:2]
+    >>> first, both = Contribution(np.array([0]), np.eye(1, 4)), list(tables)[:2]
     >>> found = Stacked.of(both).covariance_of([first, first], 1)
     >>> [round(1e3 * float(value), 3) for value in (found.item(), sum(table.covariance[0, 0] for table in both))]
     [5.675, 4.906]
@@ -160,7 +160,7 @@ class Stacked:
 
     own: tuple[FloatArray, ...]
     pairs: Mapping[tuple[int, int], FloatArray]
-    counted: tuple[Counted, ...] = ()
+    counted: tuple[SharedRows, ...] = ()
     clusters: tuple[Cluster, ...] = ()
     bound: str = ""
 
@@ -172,8 +172,8 @@ class Stacked:
     @classmethod
     def of(cls, tables: Sequence[Table]) -> Stacked:
         """Find out what tables have in common."""
-        behind = list(map(Behind, tables))
-        common = {pair: Common.of(behind[pair[0]], behind[pair[1]], n) for pair, n in overlapping(tables).items()}
+        behind = list(map(TableReports, tables))
+        common = common_to(behind)
         own = [linear_estimate(table)[1] for table in tables]
         if not common:
             return cls.independent(own)
@@ -194,7 +194,7 @@ class Stacked:
         }
         return cls(tuple(own), pairs, counted, clusters, bound)
 
-    def with_sum(self, parts: Sequence[Part], size: int) -> list[FloatArray]:
+    def with_sum(self, parts: Sequence[Contribution], size: int) -> list[FloatArray]:
         """Return the covariance of every table's cells with a sum of all tables, but for what clusters may add."""
         found: list[FloatArray] = [np.zeros((len(own), size)) for own in self.own]
         for total, own, (places, matrix) in zip(found, self.own, parts, strict=True):
@@ -211,7 +211,7 @@ class Stacked:
         """Return the covariance of one table by itself."""
         return sum((group.own(place) for group in self.counted if place in group.weights), self.own[place])
 
-    def covariance_of(self, parts: Sequence[Part], size: int) -> FloatArray:
+    def covariance_of(self, parts: Sequence[Contribution], size: int) -> FloatArray:
         """Return the covariance of a sum of all tables, shape (size, size); an upper bound, where `bound` says so."""
         total = sum_at(parts, self.with_sum(parts, size), size)
         for cluster in self.clusters:
@@ -219,7 +219,7 @@ class Stacked:
         return (total + total.T) / 2
 
 
-def sum_at(parts: Sequence[Part], covariances: Sequence[FloatArray], size: int) -> FloatArray:
+def sum_at(parts: Sequence[Contribution], covariances: Sequence[FloatArray], size: int) -> FloatArray:
     """Return the covariance of a sum of tables, given that of each table with this sum."""
     total = np.zeros((size, size))
     for (places, matrix), with_sum in zip(parts, covariances, strict=True):
@@ -251,14 +251,14 @@ def _steady_covariance(blocks: Sequence[Block], found: Estimate) -> FloatArray:
         return over_degrees_of_freedom(spread[np.ix_(cells, cells)], found.n)
     if all_truth_or_fake(blocks):
         stack = TruthOrFakeStack.of(blocks)
-        told, mean = float((stack.n * stack.truth**2).sum()), stack.mean(shares_at)
+        truthful, mean = float((stack.n * stack.truth**2).sum()), stack.mean(shares_at)
         often = stack.truth**2 * stack.n
         spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
-        return over_degrees_of_freedom(found.n * spread / told**2, found.n)
+        return over_degrees_of_freedom(found.n * spread / truthful**2, found.n)
     return over_degrees_of_freedom(found.n * LinearPooling(blocks).covariance(shares_at), found.n)
 
 
-def _covariance_by_blocks(one: Behind) -> FloatArray:
+def _covariance_by_blocks(one: TableReports) -> FloatArray:
     """Return the covariance of a table's estimate, that of each block at its own tally, as in the covariance of a pair.
 
     So what two tables take from the same blocks has no variance between them. No cell is known better than to one
@@ -269,7 +269,7 @@ def _covariance_by_blocks(one: Behind) -> FloatArray:
     return np.asarray(own + np.diag(np.maximum(1 / one.table.n**2 - np.diagonal(own), 0)))
 
 
-def _covariance_of_pair(common: Common, one: Behind, other: Behind) -> FloatArray:
+def _covariance_of_pair(common: SharedReports, one: TableReports, other: TableReports) -> FloatArray:
     """Return the covariance of one table's estimate with another's."""
     total = np.zeros((one.table.domain.size(), other.table.domain.size()))
     for i, j, n in common.blocks:
@@ -277,11 +277,12 @@ def _covariance_of_pair(common: Common, one: Behind, other: Behind) -> FloatArra
         spread = over_degrees_of_freedom(block.n * _report_covariance(block), block.n)
         total += n / (block.n * again.n) * (one.weights[i] @ spread @ other.weights[j].T)
     for i, j, rows in common.rows:
-        pair = Counted(rows, {0: one.weights[i], 1: other.weights[j]}, {0: one.sent(i, rows), 1: other.sent(j, rows)})
+        sent = {0: one.sent(i, rows), 1: other.sent(j, rows)}
+        pair = SharedRows(rows, {0: one.weights[i], 1: other.weights[j]}, sent)
         size = total.shape[1]
-        second = [Part(np.arange(0), np.zeros((0, len(total)))), Part(np.arange(size), np.eye(size))]
-        told = rows.n**2 / (one.blocks[i].n * other.blocks[j].n)
-        total += told * pair.with_sum(second, size)[0]
+        second = [Contribution(np.arange(0), np.zeros((0, len(total)))), Contribution(np.arange(size), np.eye(size))]
+        share = rows.n**2 / (one.blocks[i].n * other.blocks[j].n)
+        total += share * pair.with_sum(second, size)[0]
     return total
 
 
@@ -293,9 +294,9 @@ def _report_covariance(block: Block) -> FloatArray:
 
 
 def _clusters(
-    tables: Sequence[Table], own: Sequence[FloatArray], common: Mapping[tuple[int, int], Common]
-) -> tuple[tuple[Cluster, ...], dict[tuple[int, int], Common], str]:
-    """Return tables that hang together in unknown ways, the pairs whose covariance is known, and why others are not."""
+    tables: Sequence[Table], own: Sequence[FloatArray], common: Mapping[tuple[int, int], SharedReports]
+) -> tuple[tuple[Cluster, ...], dict[tuple[int, int], SharedReports], str]:
+    """Return tables with errors of unknown dependence, the pairs whose covariance is known, and why others are not."""
     import networkx as nx
 
     graph: nx.Graph[int] = nx.Graph(pair for pair, found in common.items() if found.unknown)
@@ -312,7 +313,7 @@ def _clusters(
     return tuple(clusters), known, worst
 
 
-def _counted(behind: Sequence[Behind], known: Mapping[tuple[int, int], Common]) -> tuple[Counted, ...]:
+def _counted(behind: Sequence[TableReports], known: Mapping[tuple[int, int], SharedReports]) -> tuple[SharedRows, ...]:
     """Put the tables together that count answers of the same rows, and have nothing else in common."""
     groups: dict[int, tuple[CrossedRows, dict[int, int]]] = {}
     for (one, other), found in known.items():
@@ -320,7 +321,7 @@ def _counted(behind: Sequence[Behind], known: Mapping[tuple[int, int], Common]) 
             if (i, rows) in behind[one].rows and (j, rows) in behind[other].rows:
                 groups.setdefault(id(rows), (rows, {}))[1].update({one: i, other: j})
     return tuple(
-        Counted(
+        SharedRows(
             rows,
             {one: behind[one].weights[number] for one, number in numbers.items()},
             {one: behind[one].sent(number, rows) for one, number in numbers.items()},
@@ -338,8 +339,8 @@ def _sampling(table: Table) -> FloatArray:
         return over_degrees_of_freedom(spread, table.n)
     if all_truth_or_fake(blocks):
         stack = TruthOrFakeStack.of(blocks)
-        told = stack.n * stack.truth**2
-        return np.asarray(spread * (told**2 / stack.n).sum() / told.sum() ** 2)
+        truthful = stack.n * stack.truth**2
+        return np.asarray(spread * (truthful**2 / stack.n).sum() / truthful.sum() ** 2)
     moved = [weight @ block.design()[0] for weight, block in zip(unbiased_weights(blocks), blocks, strict=True)]
     return np.asarray(sum(one @ spread @ one.T / block.n for one, block in zip(moved, blocks, strict=True)))
 

@@ -1,4 +1,4 @@
-"""Tables: contingency tables estimated from privatized reports, with covariance, privacy and where they come from."""
+"""Contingency tables estimated from privatized reports, with covariance, privacy and provenance."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ldpstats.parts import Parts, new_identity
 from ldpstats.presentation import summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
-from ldpstats.tables.figures import Figures, FromReports
+from ldpstats.tables.figures import Figures, LimitsOfReports
 from ldpstats.tables.provenance import COLLECTED, Provenance, Reconstructed
 from ldpstats.tables.rows import CrossedRows
 
@@ -71,8 +71,8 @@ class Table(Saveable):
     sources : tuple of Table
         The tables that one with figures, or a pooled one, was made of.
     rows : tuple of CrossedRows
-        What the respondents answered to further attributes, too, where that was kept: it tells how the errors of tables
-        hang together whose blocks count answers of the same rows.
+        What the respondents answered to further attributes, too, where that was kept: the covariance of tables
+        whose blocks count answers of the same rows follows from it.
     """
 
     domain: Domain
@@ -182,7 +182,12 @@ class Table(Saveable):
         return measured_by([block for block in self.blocks if block.n])
 
     def holds_the_same(self, other: Table) -> bool:
-        """Say whether another table is about the same attributes and made of the same reports, read again or not."""
+        """Say whether another table is about the same attributes and made of the same reports, read again or not.
+
+        Parameters
+        ----------
+        other : Table
+        """
         if self.domain != other.domain or len(self.blocks) != len(other.blocks):
             return False
         if self.figures or other.figures:
@@ -197,7 +202,13 @@ class Table(Saveable):
         )
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
-        """Return pointwise intervals for the population proportions, shape (*shape, 2); see Estimate.conf_int."""
+        """Return pointwise intervals for the population proportions, shape (*shape, 2); see Estimate.conf_int.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
         if self.provenance.refused:
             raise NotIdentifiedError(
                 f"intervals of {' and '.join(self.attributes)}: {self.provenance.refused}",
@@ -220,7 +231,7 @@ class Table(Saveable):
             return self
         shown = self.figures.shown
         if not shown.limits and self._measured_cells():
-            shown = replace(shown, limits=FromReports(self.unbiased))
+            shown = replace(shown, limits=LimitsOfReports(self.unbiased))
         return replace(self, provenance=provenance.identified, figures=replace(self.figures, shown=shown))
 
     def channel_fit(self) -> ChannelFit:
@@ -315,7 +326,13 @@ class Table(Saveable):
         return self if method == self.method else replace(self, method=method)
 
     def reordered(self, attributes: str | Iterable[str]) -> Table:
-        """Return the same table with its axes in another order."""
+        """Return the same table with its axes in another order.
+
+        Parameters
+        ----------
+        attributes : sequence of str
+            All of its attributes, in the order that is wanted.
+        """
         names = listed(attributes)
         if sorted(names, key=repr) != sorted(self.attributes, key=repr):
             raise LdpstatsError(f"the order {names!r}", f"the attributes {one_line(self.attributes)} in any order")
@@ -334,6 +351,11 @@ class Table(Saveable):
         Where the noise of the added-up counts is known (randomized response, supports), the marginal keeps its reports
         and every test applies as if it had been asked for; otherwise it carries its estimate and covariance. Where it
         keeps them it is estimated anew, by the table's method; for "gls" and "mle" that is not the sum of the cells.
+
+        Parameters
+        ----------
+        attributes : str or sequence of str
+            Those that are kept, in the order that is wanted.
         """
         kept = self.domain.project(attributes)
         if set(kept.names) == set(self.attributes):
@@ -413,6 +435,11 @@ class Table(Saveable):
         """Return a row per cell, labelled by category: estimate, std_err and pointwise interval.
 
         The columns together are named after the method of estimation.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
         """
         index = self.domain.index()
         if self.provenance.refused:
@@ -423,7 +450,13 @@ class Table(Saveable):
         return frame.rename_axis(columns=self.method)
 
     def by_block(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return what every block with reports says by itself, unbiased: a row per block and cell (in RRBA: Eq. 4)."""
+        """Return what every block with reports says by itself, unbiased: a row per block and cell (in RRBA: Eq. 4).
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
         if self.figures:
             raise LdpstatsError(
                 f"the blocks of a table of {' and '.join(self.attributes)} that is not estimated from them",
@@ -435,7 +468,13 @@ class Table(Saveable):
         return pd.concat(alone, keys=range(len(alone)), names=["block"])
 
     def summary(self, alpha: float = 0.05) -> Summary:
-        """Return a table to read aloud: cells with standard errors and intervals, and the privacy promised."""
+        """Return a table to read aloud: cells with standard errors and intervals, and the privacy promised.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
         plausible, digits = self.channel_fit().plausible, "{:.4f}".format
         shown = plausible and not self.provenance.refused
         frame = self.to_frame(alpha) if shown else None
@@ -469,7 +508,13 @@ class Table(Saveable):
         return f"pointwise {level} ({kind}), for the population, randomization and sampling included."
 
     def to_dict(self, alpha: float = 0.05) -> dict[str, Any]:
-        """Return the table as plain values."""
+        """Return the table as plain values.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
         limits = None if self.provenance.refused else self.conf_int(alpha)
         return {
             "attributes": list(self.attributes),
@@ -497,7 +542,13 @@ def fit_of(tables: Iterable[Table]) -> ChannelFit:
 
 
 def checked_table(table: object) -> Table:
-    """Refuse anything but a table."""
+    """Refuse anything but a table.
+
+    Parameters
+    ----------
+    table : object
+        What came.
+    """
     if not isinstance(table, Table):
         raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
     return table

@@ -84,7 +84,12 @@ class TableSet(Saveable):
         return isinstance(names, Iterable) and frozenset(names) in self._tables
 
     def estimated_by(self, method: str) -> TableSet:
-        """Return the same tables, all estimated by this method; see `Table.estimated_by`."""
+        """Return the same tables, all estimated by this method; see `Table.estimated_by`.
+
+        Parameters
+        ----------
+        method : str
+        """
         return TableSet(self.domain, [table.estimated_by(method) for table in self], self.privacy)
 
     def pooled(self, attributes: str | Sequence[str]) -> Table:
@@ -95,6 +100,11 @@ class TableSet(Saveable):
         more than 1,024 different answers. Where a respondent stands behind several tables, and her answers were not
         counted together, the covariance is an upper bound, and the summary says so. Where reports leave cells open it
         is refused.
+
+        Parameters
+        ----------
+        attributes : str or sequence of str
+            What the table shall be about.
 
         Examples
         --------
@@ -108,7 +118,13 @@ class TableSet(Saveable):
         return pooled_table(list(self), self.domain.project(attributes), self.privacy)
 
     def collapse(self, classes: Classes) -> TableSet:
-        """Put categories together in all tables that have them; see `Table.collapse`."""
+        """Put categories together in all tables that have them; see `Table.collapse`.
+
+        Parameters
+        ----------
+        classes : mapping
+            For some attributes: new categories, each with the old ones that it puts together.
+        """
         domain, _ = self.domain.collapsed(classes)
         tables = []
         for table in self:
@@ -220,18 +236,24 @@ class TableSet(Saveable):
 
     @classmethod
     def from_json(cls, text: str) -> TableSet:
-        """Read a set that `to_json` wrote; a truncated or foreign file is refused."""
+        """Read a set that `to_json` wrote; a truncated or foreign file is refused.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` returned, or what is in a file that `save` wrote.
+        """
         return opened_by_version(text, _KIND, {_COLLECTED: cls._read, _DERIVED: lambda body: decoded_as(cls, body)})
 
     @classmethod
     def _read(cls, body: Mapping[str, Any]) -> TableSet:
         domain = Domain(body["domain"])
-        reading = _Reading(domain, body)
+        reading = _SavedReferences(domain, body)
         tables = [reading.table(plain) for plain in body["tables"]]
         return cls(domain, tables, PrivacyStatement(**body["privacy"]))
 
 
-class _Reading:
+class _SavedReferences:
     """What tables of a saved set refer to: it is read once, and shared by them."""
 
     def __init__(self, domain: Domain, body: Mapping[str, Any]) -> None:

@@ -23,7 +23,7 @@ from ldpstats.noise import Tally
 from ldpstats.parts import Parts
 from ldpstats.tables.pooled import pooled_measured
 from ldpstats.tables.shared import REPORTS, SAMPLING
-from ldpstats.tables.stacked import Cluster, Part, Stacked, linear_estimate
+from ldpstats.tables.stacked import Cluster, Contribution, Stacked, linear_estimate
 
 Array = np.ndarray[Any, Any]
 THREE = Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]})
@@ -93,7 +93,7 @@ def estimates_of(tables: TableSet) -> list[Array]:
 
 def stacked_covariance(tables: Sequence[Table]) -> tuple[Array, str]:
     ends = np.cumsum([0, *(table.domain.size() for table in tables)])
-    parts = [Part(np.arange(*pair), np.eye(pair[1] - pair[0])) for pair in pairwise(ends)]
+    parts = [Contribution(np.arange(*pair), np.eye(pair[1] - pair[0])) for pair in pairwise(ends)]
     found = Stacked.of(tables)
     return found.covariance_of(parts, int(ends[-1])), found.bound
 
@@ -204,7 +204,7 @@ def test_different_reports_of_one_respondent_give_a_bound_that_holds(epsilon: fl
     # one cell of each table, and any sums of both: never less than the truth, nor more than twice as much
     for _ in range(50):
         sums = rng.normal(size=(1, 8))
-        parts = [Part(np.zeros(1, int), sums[:, ends[one] : ends[one + 1]]) for one in range(2)]
+        parts = [Contribution(np.zeros(1, int), sums[:, ends[one] : ends[one + 1]]) for one in range(2)]
         claimed, true = stacked.covariance_of(parts, 1).item(), (sums @ truth @ sums.T).item()
         assert (
             true * (1 - 1e-3)
@@ -223,13 +223,13 @@ def test_the_bound_covers_whatever_errors_have_in_common() -> None:
         joint = root @ root.T
         own = (joint[:2, :2], joint[2:4, 2:4], joint[4:, 4:])
         cluster = Cluster((0, 1, 2), own)
-        parts = [Part(np.arange(3), rng.normal(size=(3, 2))) for _ in range(3)]
+        parts = [Contribution(np.arange(3), rng.normal(size=(3, 2))) for _ in range(3)]
         sums = np.hstack([part.matrix for part in parts])
         bound = Stacked(own, {}, (), (cluster,), REPORTS).covariance_of(parts, 3)
         assert np.linalg.eigvalsh(bound - sums @ joint @ sums.T).min() > -1e-9 * bound.max()
     one = np.full((1, 1), 2.0)
     both = Stacked((one, 4 * one), {}, (), (Cluster((0, 1), (one, 4 * one)),), REPORTS)
-    alike = [Part(np.zeros(1, int), np.ones((1, 1)))] * 2
+    alike = [Contribution(np.zeros(1, int), np.ones((1, 1)))] * 2
     assert both.covariance_of(alike, 1).item() == pytest.approx((2**0.5 + 8**0.5) ** 2)
 
 
@@ -464,7 +464,7 @@ def test_what_several_tables_count_alike_has_no_variance_between_them() -> None:
     tables = ldp.HadamardCoefficients(THREE, epsilon=3.0).simulate(np.rint(2000 * TRUTH).astype(int), rng=1)
     stacked = Stacked.of(list(tables))
     ends = np.cumsum([0, *(table.domain.size() for table in tables)])
-    parts = [Part(np.arange(*pair), np.eye(pair[1] - pair[0])) for pair in pairwise(ends)]
+    parts = [Contribution(np.arange(*pair), np.eye(pair[1] - pair[0])) for pair in pairwise(ends)]
     spread = np.linalg.eigvalsh(stacked.covariance_of(parts, int(ends[-1])))
     assert spread[0] > -1e-12 * spread[-1]
     classes = {"b": {"one": [0, 1], "other": [2]}}
