@@ -9,91 +9,31 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.linalg import hadamard
+from support.channel_definitions import COHORTS, cohort_matrix
 
 from ldpstats.conformance.laws import counted, fit_pvalue, law_of_tally
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.noise.channels import pulled_back
 from ldpstats.noise.cohort_channel import CohortChannel
 from ldpstats.noise.hadamard import HadamardRandomizedResponse
 
 RNG = np.random.default_rng(1)
-CHANNELS = {
-    "two cohorts": CohortChannel([[0, 0, 1], [0, 1, 1]], 2, 0.7),
-    "a permutation": CohortChannel([[2, 0, 1, 3]], 4, 0.4),
-    "a symbol that nobody has": CohortChannel([[0, 2, 2, 0, 4], [1, 1, 0, 0, 0], [3, 0, 1, 3, 2]], 5, 0.6),
-    "random bits": CohortChannel(RNG.integers(0, 2, (40, 9)), 2, 0.8),
-    "random symbols": CohortChannel(RNG.integers(0, 6, (12, 20)), 6, 0.3),
-    "no lies": CohortChannel(RNG.integers(0, 3, (8, 5)), 3, 1.0),
-}
-CASES = pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
 
 
-def from_definition(channel: CohortChannel) -> NDArray[np.float64]:
-    matrix = np.empty((channel.cells, channel.outputs))
-    for value in range(channel.cells):
-        for cohort in range(channel.cohorts):
-            for answer in range(channel.symbols):
-                honest = answer == channel.codes[cohort, value]
-                p = channel.truth if honest else (1 - channel.truth) / (channel.symbols - 1)
-                matrix[value, cohort * channel.symbols + answer] = p / channel.cohorts
-    return matrix
-
-
-def frequencies(channel: CohortChannel, tables: int = 3) -> NDArray[np.float64]:
-    return np.random.default_rng(channel.cells).dirichlet(np.ones(channel.cells), tables)
-
-
-@CASES
-def test_the_matrix_is_the_definition(channel: CohortChannel) -> None:
-    np.testing.assert_allclose(channel.matrix(), from_definition(channel), rtol=0, atol=1e-15)
-
-
-@CASES
-def test_frequencies_of_many_tables_are_pushed_through_the_matrix_and_back(channel: CohortChannel) -> None:
-    given = frequencies(channel)
-    pushed = channel.push(given)
-    np.testing.assert_allclose(pushed, given @ from_definition(channel), rtol=0, atol=1e-15)
-    np.testing.assert_allclose(channel.invert(pushed), given, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(channel.push(given[1]), pushed[1], rtol=1e-14)
-
-
-@CASES
+@pytest.mark.parametrize("channel", COHORTS.values(), ids=COHORTS)
 def test_the_estimate_is_least_squares_on_the_slots(channel: CohortChannel) -> None:
     shares = np.random.default_rng(3).dirichlet(np.ones(channel.outputs))
     lie = (1 - channel.truth) / (channel.symbols - 1)
     slots = (channel.cohorts * shares - lie) / (channel.truth - lie)
-    members = np.round((channel.cohorts * from_definition(channel).T - lie) / (channel.truth - lie))
+    members = np.round((channel.cohorts * cohort_matrix(channel).T - lie) / (channel.truth - lie))
     expected = np.linalg.lstsq(members, slots, rcond=None)[0]
     np.testing.assert_allclose(channel.invert(shares), expected, rtol=0, atol=1e-11)
 
 
-@CASES
-def test_the_covariance_is_that_of_single_reports_estimates(channel: CohortChannel) -> None:
-    given, matrix = frequencies(channel), from_definition(channel)
-    single = channel.invert(np.eye(channel.outputs))
-    expected = [(single.T * (f @ matrix)) @ single - np.outer(f, f) for f in given]
-    scale = np.abs(expected).max()
-    np.testing.assert_allclose(channel.spread(channel.push(given)), expected, rtol=0, atol=1e-12 * scale)
-
-
-@CASES
-def test_score_and_information_are_those_of_the_matrix_on_contrasts(channel: CohortChannel) -> None:
-    weights, precision = RNG.normal(size=(2, channel.outputs)), RNG.random((2, channel.outputs))
-    score, information = channel.score(weights, precision)
-    whole, expected = pulled_back(from_definition(channel), weights, precision)
-    centred = np.eye(channel.cells) - 1 / channel.cells
-    np.testing.assert_allclose(score @ centred, whole @ centred, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(
-        information.between(centred), expected.between(np.stack([centred] * 2)), rtol=0, atol=1e-12
-    )
-
-
 @pytest.mark.parametrize("name", ["two cohorts", "a permutation", "no lies"])
 def test_simulated_counts_have_the_exact_law_of_counted_reports(name: str) -> None:
-    channel = CHANNELS[name]
+    channel = COHORTS[name]
     values = [0, 0, 1] if channel.outputs < 9 else [0, 2]
     single = [
         [(one, p) for one, p in zip(np.eye(channel.outputs), row, strict=True) if p > 0] for row in channel.matrix()
@@ -104,7 +44,7 @@ def test_simulated_counts_have_the_exact_law_of_counted_reports(name: str) -> No
 
 
 def test_simulated_counts_keep_their_tables_apart_and_lose_nobody() -> None:
-    channel = CHANNELS["random symbols"]
+    channel = COHORTS["random symbols"]
     true_counts = RNG.integers(0, 10**6, (4, 2, channel.cells))
     counts = channel.simulate(true_counts, np.random.default_rng(6))
     assert counts.shape == (4, 2, channel.outputs)
@@ -112,14 +52,6 @@ def test_simulated_counts_keep_their_tables_apart_and_lose_nobody() -> None:
     expected = true_counts @ channel.matrix()
     # 6.5 standard deviations of at most the binomial size: below 1e-6 for all 576 counts
     assert np.all(np.abs(counts - expected) < 6.5 * np.sqrt(expected))
-
-
-@CASES
-def test_the_level_is_the_worst_ratio_within_a_column(channel: CohortChannel) -> None:
-    matrix = channel.matrix()
-    with np.errstate(divide="ignore", invalid="ignore"):  # without lies some outputs are impossible
-        worst = np.nanmax(np.log(matrix.max(axis=0) / matrix.min(axis=0)))
-    assert channel.epsilon == pytest.approx(worst, rel=1e-12)
 
 
 def test_codes_that_tell_no_values_apart_have_the_level_zero() -> None:
@@ -178,7 +110,7 @@ def test_channels_compare_by_content_and_cannot_be_changed_from_outside() -> Non
 
 
 def test_channels_travel() -> None:
-    channel = CHANNELS["random symbols"]
+    channel = COHORTS["random symbols"]
     channel.spread(channel.push(np.full(20, 0.05)))
     copied = pickle.loads(pickle.dumps(channel))  # noqa: S301  # our own
     assert copied == channel
