@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray, at_least
 from ldpstats.blocks import Block
-from ldpstats.estimation.block_stack import TruthOrFakeStack
+from ldpstats.estimation.block_stack import TruthOrFakeStack, stacked
 from ldpstats.noise import NoiseModel
 
 # what rounding alone can take from the log-likelihood of a report
@@ -109,7 +109,13 @@ def _diagonal_and_common(diagonal: FloatArray, common: FloatArray, values: NDArr
     return push, pull
 
 
-def of_stack(stack: TruthOrFakeStack) -> tuple[FloatArray, _Maps]:
+def seen_in_blocks(blocks: Sequence[Block]) -> ReportLikelihood:
+    """Give the reports of all blocks of a table, and their maps."""
+    stacks, others = stacked(blocks)
+    return _side_by_side([*map(_of_stack, stacks), *([_of_others(others)] if others else [])])
+
+
+def _of_stack(stack: TruthOrFakeStack) -> tuple[FloatArray, _Maps]:
     """Give how often each report came in truth-or-fake blocks, and its maps from and to the cells."""
     rows, values = np.nonzero(stack.counts)
     of_each = stack.counts[rows, values].astype(float)
@@ -117,7 +123,7 @@ def of_stack(stack: TruthOrFakeStack) -> tuple[FloatArray, _Maps]:
     return of_each, (lambda cells: push(stack.answers(cells)), lambda odds: pull(odds)[stack.classes])
 
 
-def of_others(blocks: Sequence[Block]) -> tuple[FloatArray, _Maps]:
+def _of_others(blocks: Sequence[Block]) -> tuple[FloatArray, _Maps]:
     """Give how often each output of some channels came, and the maps of their matrices side by side."""
     often, columns = [], []
     for block in blocks:
@@ -128,7 +134,7 @@ def of_others(blocks: Sequence[Block]) -> tuple[FloatArray, _Maps]:
     return np.concatenate(often), dense_maps(np.concatenate(columns, axis=1))
 
 
-def side_by_side(parts: Sequence[tuple[FloatArray, _Maps]]) -> ReportLikelihood:
+def _side_by_side(parts: Sequence[tuple[FloatArray, _Maps]]) -> ReportLikelihood:
     """Put the reports of several parts one after another; their log-likelihoods, and so their pulls, add up."""
     often = np.concatenate([part for part, _ in parts])
     ends = np.cumsum([part.size for part, _ in parts])[:-1]

@@ -44,7 +44,7 @@ def generalized_least_squares(blocks: Sequence[Block]) -> Estimate:
     >>> generalized_least_squares(both).estimate.round(2)
     array([0.54, 0.46])
     """
-    n = _reports(blocks)
+    n = sum(block.n for block in blocks)
     start = above_zero(LinearPooling(blocks).estimate([block.tally.counts for block in blocks]), n)
     score, information = total_score(blocks, start)
     inverse = _inverse_on_contrasts(information)
@@ -73,15 +73,11 @@ def maximum_likelihood(blocks: Sequence[Block]) -> Estimate:
     >>> unbiased([block]).estimate, maximum_likelihood([block]).estimate.round(6)
     (array([ 1.5, -0.5]), array([1., 0.]))
     """
-    n, fitted = _reports(blocks), most_likely(blocks)
+    n, fitted = sum(block.n for block in blocks), most_likely(blocks)
     LinearPooling(blocks)  # refuses blocks that leave a contrast open, of which many frequencies were most likely
     fitted.warn_unless_converged(n)
     _, information = total_score(blocks, above_zero(fitted.frequencies, n))
     return Estimate(fitted.frequencies, over_degrees_of_freedom(n * _inverse_on_contrasts(information), n), n)
-
-
-def _reports(blocks: Sequence[Block]) -> int:
-    return sum(block.n for block in blocks)
 
 
 def above_zero(frequencies: FloatArray, n: int) -> FloatArray:

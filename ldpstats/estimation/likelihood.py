@@ -12,17 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpstats.arrays import FloatArray, as_array, at_least, counts_array
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
-from ldpstats.estimation.block_stack import stacked
-from ldpstats.estimation.em import (
-    Fitted,
-    ReportLikelihood,
-    accelerated_em,
-    dense_maps,
-    of_others,
-    of_stack,
-    seen_through,
-    side_by_side,
-)
+from ldpstats.estimation.em import Fitted, ReportLikelihood, accelerated_em, dense_maps, seen_in_blocks, seen_through
 from ldpstats.estimation.estimate import refuse_empty
 from ldpstats.noise import NoiseModel, TruthOrFake
 
@@ -126,11 +116,7 @@ def most_likely(blocks: Sequence[Block], *, iterations: int = 10_000, tolerance:
             "blocks whose reports are one output of a channel each",
             "'gls' needs no more than the counts' means and covariances.",
         )
-    stacks, others = stacked(blocks)
-    parts = [of_stack(stack) for stack in stacks]
-    if others:
-        parts.append(of_others(others))
-    return accelerated_em(side_by_side(parts), blocks[0].question.cells, iterations, tolerance)
+    return accelerated_em(seen_in_blocks(blocks), blocks[0].question.cells, iterations, tolerance)
 
 
 def mixture_em(
