@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations
-from numbers import Real
 from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, IntArray, at_least, positive_epsilon
+from ldpstats.arrays import FloatArray, IntArray, at_least, positive_epsilon, real_number
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import best_name, mechanism
@@ -210,7 +209,9 @@ def calm_views(
     >>> len(design.protocol().groups)
     11
     """
-    most, asked = _above_zero(threshold), DesignProblem(domain, n, epsilon, k, mechanism)
+    most, asked = real_number(threshold), DesignProblem(domain, n, epsilon, k, mechanism)
+    if not 0 < most < math.inf:
+        raise LdpstatsError(f"threshold = {threshold!r}", "a finite number above 0", "The default is 1e-4.")
     considered = tuple(asked.designed(made, groups) for made, groups in asked.candidates())
     within = [one for one in considered if one.error <= most]
     best = min(
@@ -330,12 +331,6 @@ def _total_variance(name: str, cells: int, epsilon: float) -> float:
     covariance = used.noise.covariance(np.full(cells, 1 / cells))
     of_contrasts = np.trace(covariance) - covariance.sum() / cells
     return float(cells * of_contrasts / (cells - 1))
-
-
-def _above_zero(threshold: object) -> float:
-    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 < float(threshold) < math.inf:
-        raise LdpstatsError(f"threshold = {threshold!r}", "a finite number above 0", "The default is 1e-4.")
-    return float(threshold)
 
 
 def _subsets(members: IntArray, order: int) -> IntArray:

@@ -1,4 +1,4 @@
-"""Shrinkage towards independence: a penalized likelihood whose penalty minimizes Mallows' estimate of the risk."""
+"""Shrinkage towards independence: penalized least squares, with the penalty that minimizes Mallows' estimated risk."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Violation: how the distance of fitted tables from noisy ones is counted, by squares, absolute values or both."""
+"""Violation of noisy tables by fitted ones: least squares (l2), least absolute deviations (l1), or the elastic net."""
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Literal, TypeAlias
 
+from ldpstats.arrays import real_number
 from ldpstats.errors import LdpstatsError, one_line
 
 Violation: TypeAlias = Literal["l2", "l1", "elastic-net"]
@@ -16,10 +16,10 @@ def absolute_share(method: object, gamma: object) -> float:
     shares = {"l2": 0.0, "l1": 1.0, "elastic-net": GAMMA}
     if not isinstance(method, str) or method not in shares:
         raise LdpstatsError(f"method = {method!r}", one_line(list(shares)))
-    if isinstance(gamma, bool) or not isinstance(gamma, Real) or not 0 <= float(gamma) <= 1:
+    if not 0 <= (share := real_number(gamma)) <= 1:
         raise LdpstatsError(f"gamma = {gamma!r}", "a number from 0 to 1")
     if method == "elastic-net":
-        return float(gamma)
+        return share
     if gamma != GAMMA:
         raise LdpstatsError(f"gamma = {gamma!r} with method = {method!r}", "gamma with method = 'elastic-net' only")
     return shares[method]
