@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 from ldpstats.errors import LdpstatsError, shortened
 
@@ -80,8 +80,8 @@ class Summed:
 
 
 @dataclass(frozen=True, slots=True)
-class Consistent:
-    """A table that was moved, with others, until all are proper and agree on what they share.
+class _MadeOfOthers:
+    """Where a table comes from that was made of others.
 
     Parameters
     ----------
@@ -89,53 +89,14 @@ class Consistent:
     words : str
         How it was made, in sentences.
     groups : tuple of tuples of str
-        The attributes of all these tables.
-    """
-
-    kind: ClassVar[str] = "made consistent"
-    title: ClassVar[str] = "Consistent table"
-    called: ClassVar[str] = "Consistent table"
-    assumption: ClassVar[str] = ""
-    refused: ClassVar[str] = ""
-
-    method: str
-    words: str
-    groups: Groups
-
-    def summed(self, of: tuple[str, ...]) -> Consistent:  # noqa: ARG002  # what it was made of stays the same
-        """Return the provenance of sums of the cells of such a table."""
-        return self
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        return {
-            "kind": self.kind,
-            "method": self.method,
-            "groups": [list(group) for group in self.groups],
-            "assumption": None,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Reconstructed:
-    """A table that was put together from others, whose reports need not identify it.
-
-    Parameters
-    ----------
-    method : str
-    words : str
-        How it was made, in sentences.
-    groups : tuple of tuples of str
-        The attributes that what it was made of is about together.
+        The attributes of the others, or those that they are about together.
     assumption : str
         What must hold for it beside what these tell; empty where one of them has all its attributes.
     refused : str
         Why there are neither intervals nor effects: what fills in the rest is no model that could be true.
     """
 
-    kind: ClassVar[str] = "reconstructed"
-    title: ClassVar[str] = "Reconstructed table"
-    called: ClassVar[str] = "Reconstructed table"
+    kind: ClassVar[str]
 
     method: str
     words: str
@@ -143,18 +104,9 @@ class Reconstructed:
     assumption: str = ""
     refused: str = ""
 
-    def summed(self, of: tuple[str, ...]) -> Reconstructed:  # noqa: ARG002  # what it was made of stays the same
+    def summed(self, of: tuple[str, ...]) -> Self:  # noqa: ARG002  # what it was made of stays the same
         """Return the provenance of sums of the cells of such a table."""
         return self
-
-    def holds(self, attributes: tuple[str, ...]) -> bool:
-        """Say whether some group has all these attributes, so that nothing about them is filled in."""
-        return any(set(attributes) <= set(group) for group in self.groups)
-
-    @property
-    def identified(self) -> Reconstructed:
-        """The provenance of sums that the reports identify, for which nothing is assumed."""
-        return replace(self, assumption="", refused="")
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -164,6 +116,33 @@ class Reconstructed:
             "groups": [list(group) for group in self.groups],
             "assumption": self.assumption or None,
         }
+
+
+class Consistent(_MadeOfOthers):
+    """A table that was moved, with others, until all are proper and agree on what they share."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = "made consistent"
+    title: ClassVar[str] = "Consistent table"
+    called: ClassVar[str] = "Consistent table"
+
+
+class Reconstructed(_MadeOfOthers):
+    """A table that was put together from others, whose reports need not identify it."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = "reconstructed"
+    title: ClassVar[str] = "Reconstructed table"
+    called: ClassVar[str] = "Reconstructed table"
+
+    def holds(self, attributes: tuple[str, ...]) -> bool:
+        """Say whether some group has all these attributes, so that nothing about them is filled in."""
+        return any(set(attributes) <= set(group) for group in self.groups)
+
+    @property
+    def identified(self) -> Reconstructed:
+        """The provenance of sums that the reports identify, for which nothing is assumed."""
+        return replace(self, assumption="", refused="")
 
 
 Provenance: TypeAlias = Collected | Summed | Consistent | Reconstructed

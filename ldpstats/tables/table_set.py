@@ -32,6 +32,7 @@ from ldpstats.tables.table import Table, fit_of, refuse_less
 _KIND = "table set"
 _COLLECTED, _DERIVED = 4, 5
 """Versions: tables that have their own reports, and any."""
+_ASKED, _ANSWERED = ("attributes", "shape", "classes", "answers"), ("noise", "counts", "n", "simulated")
 T = TypeVar("T")
 
 
@@ -216,7 +217,7 @@ class TableSet(Saveable):
             {
                 "privacy": table.privacy.to_dict(),
                 "attributes": list(table.attributes),
-                "blocks": [_asked(block) | {"tally": numbers[_content(block)]} for block in table.blocks],
+                "blocks": [_only(block, _ASKED) | {"tally": numbers[_content(block)]} for block in table.blocks],
                 "method": table.method,
                 "provenance": table.provenance.to_dict(),
                 "parts": places[table.parts],
@@ -229,7 +230,7 @@ class TableSet(Saveable):
             "privacy": self.privacy.to_dict(),
             "parts": [parts.to_list() for parts in places],
             "rows": [one.to_dict() | {"parts": places[one.parts]} for one in rows],
-            "tallies": [_answered(block) for block in tallies.values()],
+            "tallies": [_only(block, _ANSWERED) for block in tallies.values()],
             "tables": tables,
         }
         return sealed(_KIND, _COLLECTED, body)
@@ -284,14 +285,9 @@ def _at(shared: Sequence[T], place: object) -> T:
     return shared[at_least(place, 0, "the place of what tables share")]
 
 
-def _asked(block: Block) -> dict[str, Any]:
+def _only(block: Block, names: Iterable[str]) -> dict[str, Any]:
     plain = block.to_dict()
-    return {name: plain[name] for name in ("attributes", "shape", "classes", "answers")}
-
-
-def _answered(block: Block) -> dict[str, Any]:
-    plain = block.to_dict()
-    return {name: plain[name] for name in ("noise", "counts", "n", "simulated")}
+    return {name: plain[name] for name in names}
 
 
 def _content(block: Block) -> Hashable:
