@@ -65,21 +65,42 @@ class Block(Saveable):
         return np.asarray(self.question.classes)
 
     def reordered(self, attributes: tuple[str, ...]) -> Block:
-        """Return the block with the attributes of its table in another order."""
+        """Return the block with the attributes of its table in another order.
+
+        Parameters
+        ----------
+        attributes : tuple of str
+            The same attributes in another order.
+        """
         return (
             self
             if attributes == self.question.attributes
             else replace(self, question=self.question.reordered(attributes))
         )
 
-    def tells(self, of_cell: IntArray, size: int) -> bool:
-        """Say whether the reports tell anything about sums of cells, `of_cell` being the sum of every cell."""
+    def is_informative_about(self, of_cell: IntArray, size: int) -> bool:
+        """Say whether the reports carry information about sums of cells, `of_cell` being the sum of every cell.
+
+        Parameters
+        ----------
+        of_cell : array of int
+            The sum that every cell belongs to.
+        size : int
+            How many sums there are.
+        """
         return _united(self.classes, of_cell, size)[0] > 1
 
     def onto(self, domain: Domain, of_cell: IntArray) -> Block | None:
         """Return the reports as reports about another table, whose cells are sums of cells of this one.
 
         Answers that belong to the same sum are added up. None where the noise of such answers has no known law.
+
+        Parameters
+        ----------
+        domain : Domain
+            The attributes of the other table.
+        of_cell : array of int
+            The sum that every cell belongs to.
         """
         answers, of_answer, new_classes = _united(self.classes, of_cell, domain.size())
         question = Question(domain.names, domain.shape, tuple(new_classes.tolist()))
@@ -90,24 +111,53 @@ class Block(Saveable):
         return None if tally is None else replace(self, question=question, tally=tally)
 
     def widened(self, domain: Domain) -> Block:
-        """Return the reports as reports about a table with more attributes."""
+        """Return the reports as reports about a table with more attributes.
+
+        Parameters
+        ----------
+        domain : Domain
+            The attributes of the larger table.
+        """
         axes = [domain.names.index(name) for name in self.question.attributes]
         classes = self.classes[places_onto(domain.shape, axes)]
         return replace(self, question=Question(domain.names, domain.shape, tuple(classes.tolist())))
 
     def draw(self, frequencies: FloatArray, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw `size` tallies of as many respondents, if their cells had these frequencies."""
+        """Draw `size` tallies of as many respondents, if their cells had these frequencies.
+
+        Parameters
+        ----------
+        frequencies : array
+            The cell frequencies.
+        size : int
+            How many tallies.
+        rng : Generator
+        """
         return self.noise.draw(self.question.answer_frequencies(frequencies), self.n, size, rng)
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any]) -> tuple[FloatArray, Information]:
-        """Return the score of the cell frequencies, up to a multiple of ones, and its information."""
+        """Return the score of the cell frequencies, up to a multiple of ones, and its information.
+
+        Parameters
+        ----------
+        frequencies : array
+            Cell frequencies, of one table or of many.
+        counts : array
+            Tallies, as many as there are frequencies.
+        """
         score, information = self.noise.score(self.question.answer_frequencies(frequencies), counts, self.n)
         if self.question.is_identity:
             return score, information
         return score[..., self.classes], information.of_cells(self.classes)
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
-        """Say for each table whether these cell frequencies give a proper law of the reports."""
+        """Say for each table whether these cell frequencies give a proper law of the reports.
+
+        Parameters
+        ----------
+        frequencies : array
+            Cell frequencies, of one table or of many.
+        """
         return self.noise.supports(self.question.answer_frequencies(frequencies))
 
     def design(self) -> tuple[FloatArray, FloatArray]:
@@ -116,7 +166,13 @@ class Block(Saveable):
         return matrix[:, self.classes], offset
 
     def report_covariance(self, frequencies: FloatArray) -> FloatArray:
-        """Return the covariance of one report's contribution to the tally."""
+        """Return the covariance of one report's contribution to the tally.
+
+        Parameters
+        ----------
+        frequencies : array
+            The cell frequencies.
+        """
         return self.noise.report_covariance(self.question.answer_frequencies(frequencies))
 
     @property
@@ -128,12 +184,17 @@ class Block(Saveable):
     def summed(self) -> tuple[Block, FloatArray | None]:
         """The reports by value, and how the entries of the tally are added up to those; None where they are the same.
 
-        Linear estimates are made of these: what else whole reports tell is for the likelihood.
+        Linear estimates are made of these: what else whole reports hold is for the likelihood.
         """
         return self.by_value, self.noise.members
 
     def merged_with(self, other: Block) -> Block:
-        """Add the reports of other respondents to the same question through the same noise."""
+        """Add the reports of other respondents to the same question through the same noise.
+
+        Parameters
+        ----------
+        other : Block
+        """
         return replace(self, tally=self.tally + other.tally)
 
     @property
@@ -156,7 +217,13 @@ class Block(Saveable):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Block:
-        """Read a block that `to_dict` wrote."""
+        """Read a block that `to_dict` wrote.
+
+        Parameters
+        ----------
+        plain : mapping
+            Plain values.
+        """
         shape = tuple(at_least(side, 1, "the number of categories of an attribute") for side in plain["shape"])
         refuse_too_many_cells(math.prod(shape), "a table")
         classes = range(math.prod(shape)) if plain["classes"] is None else plain["classes"]
@@ -170,7 +237,7 @@ class Block(Saveable):
 def _united(classes: IntArray, of_cell: IntArray, size: int) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
     """Return the finest answers that sums of cells have: how many, that of every old answer, and of every sum.
 
-    Answers that cells of the same sum give cannot be told apart: they, and what hangs on them, become one.
+    Answers that cells of the same sum give cannot be told apart: they, and all that depends on them become one.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

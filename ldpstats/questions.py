@@ -54,7 +54,13 @@ class Question:
 
     @classmethod
     def of(cls, domain: Domain, attributes: Iterable[str]) -> Question:
-        """Ask for the joint value of some attributes."""
+        """Ask for the joint value of some attributes.
+
+        Parameters
+        ----------
+        domain : Domain
+        attributes : sequence of str
+        """
         asked = domain.project(attributes)
         refuse_too_many_cells(asked.size(), f"a question about {len(asked)} attributes: a table")
         return cls(asked.names, asked.shape, tuple(range(asked.size())))
@@ -93,7 +99,13 @@ class Question:
         return tuple(name for axis, name in axes if np.any(classes != classes.take([0], axis=axis)))
 
     def coarsened(self, classes: Iterable[int]) -> Question:
-        """Ask only for a class of cells: `classes` gives the new answer of each old answer."""
+        """Ask only for a class of cells: `classes` gives the new answer of each old answer.
+
+        Parameters
+        ----------
+        classes : sequence of int
+            The new answer of each old answer.
+        """
         listed = as_array(list(classes) if isinstance(classes, Iterable) else classes, "classes")
         # A one-bit question is naturally written as a mask.
         new = integers_below(listed.astype(np.int64) if listed.dtype == bool else listed, self.answers, "classes")
@@ -102,7 +114,14 @@ class Question:
         return replace(self, classes=tuple(new[list(self.classes)].tolist()))
 
     def answer(self, domain: Domain, codes: IntArrayLike) -> NDArray[np.int64]:
-        """Return every record's true answer."""
+        """Return every record's true answer.
+
+        Parameters
+        ----------
+        domain : Domain
+        codes : array
+            A row of codes per record.
+        """
         shape = domain.project(self.attributes).shape
         if shape != self.shape:
             raise LdpstatsError(
@@ -112,7 +131,13 @@ class Question:
         return np.asarray(self.classes)[domain.cells(codes, self.attributes)]
 
     def reordered(self, attributes: tuple[str, ...]) -> Question:
-        """Return the same question about the same table with its attributes in another order."""
+        """Return the same question about the same table with its attributes in another order.
+
+        Parameters
+        ----------
+        attributes : tuple of str
+            The same attributes in another order.
+        """
         if not isinstance(attributes, tuple) or sorted(map(repr, attributes)) != sorted(map(repr, self.attributes)):
             raise LdpstatsError(f"attributes {attributes!r}", f"a tuple of {one_line(self.attributes)} in any order")
         axes = [self.attributes.index(name) for name in attributes]
@@ -120,7 +145,13 @@ class Question:
         return Question(attributes, classes.shape, tuple(classes.ravel().tolist()))
 
     def answer_frequencies(self, cells: NDArray[Any]) -> NDArray[Any]:
-        """Add up cell frequencies or counts (last axis) to those of the answers."""
+        """Add up cell frequencies or counts (last axis) to those of the answers.
+
+        Parameters
+        ----------
+        cells : array
+            Frequencies or counts of cells, on the last axis.
+        """
         cells = as_array(cells, "cells")
         if cells.ndim == 0 or cells.shape[-1] != self.cells:
             raise LdpstatsError(f"cells of shape {cells.shape}", f"an array with {self.cells} cells on the last axis")

@@ -70,7 +70,7 @@ class LimitsOfTheFit:
     def summed(self, of_cell: IntArray, size: int) -> LimitsOfTheFit:
         """Return those of sums of cells."""
         cells = self.cells.summed(of_cell, size)
-        telling = [block for block in self.blocks if block.tells(of_cell, size)]
+        telling = [block for block in self.blocks if block.is_informative_about(of_cell, size)]
         sums = Domain({"sums": list(range(size))}) if telling else None
         added = [block.onto(sums, of_cell) for block in telling if sums]
         blocks = tuple(block for block in added if block is not None)

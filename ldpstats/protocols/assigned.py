@@ -44,7 +44,7 @@ from ldpstats.tables.rows import CrossedRows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counted:
+class CountedRow:
     """What several respondents sent in one row each, counted.
 
     Parameters
@@ -54,7 +54,7 @@ class Counted:
     block : callable
         The reports as those about the attributes of a table.
     rows : CrossedRows, optional
-        The whole rows, where they are kept because they tell something about several tables together.
+        The whole rows, where they are kept because they bear on several tables together.
     """
 
     numbers: tuple[NDArray[Any], ...]
@@ -68,29 +68,23 @@ class Row(typing.Protocol):
     @property
     def names(self) -> Group:
         """What the rows are labelled with."""
-        ...
 
     @property
     def asked(self) -> tuple[Asked, ...]:
         """The questions, each of whose answers is randomized by itself."""
-        ...
 
     @property
     def wire(self) -> Sendable:
         """What can be sent."""
-        ...
 
     def send(self, domain: Domain, codes: NDArray[np.int64], source: Rng) -> NDArray[Any]:
         """Randomize the answers of respondents with these records."""
-        ...
 
-    def count(self, sent: NDArray[Any], simulated: int) -> Counted:
+    def count(self, sent: NDArray[Any], simulated: int) -> CountedRow:
         """Count what was sent, so many of the rows by a simulation."""
-        ...
 
-    def simulate(self, people: People, rng: np.random.Generator) -> Counted:
+    def simulate(self, people: People, rng: np.random.Generator) -> CountedRow:
         """Draw counts with the law of what these respondents send."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +109,18 @@ class Asked:
 
     @classmethod
     def about(cls, domain: Domain, group: Group, name: str, epsilon: float) -> Asked:
-        """Ask for a group through a mechanism of the registry; "auto" takes the one with the least variance."""
+        """Ask for a group through a mechanism of the registry; "auto" takes the one with the least variance.
+
+        Parameters
+        ----------
+        domain : Domain
+        group : tuple of str
+            The attributes that are asked for together.
+        name : str
+            A name out of `mechanisms()`, or "auto".
+        epsilon : float
+            The level of the answer.
+        """
         question = Question.of(domain, group)
         chosen = best_name(question.answers, epsilon) if name == "auto" else name
         return cls(group, question, mechanism(chosen, k=question.answers, epsilon=epsilon))
@@ -131,22 +136,46 @@ class Asked:
         return self.mechanism
 
     def send(self, domain: Domain, codes: NDArray[np.int64], source: Rng) -> NDArray[Any]:
-        """Randomize the answers of respondents with these records."""
+        """Randomize the answers of respondents with these records.
+
+        Parameters
+        ----------
+        domain : Domain
+        codes : array
+            A row of codes per respondent.
+        source : Generator or None
+            Where chance comes from; None is the operating system.
+        """
         return self.mechanism.privatize(self.question.answer(domain, codes), source).data
 
-    def count(self, sent: NDArray[Any], simulated: int) -> Counted:
-        """Count what was sent, so many of the rows by a simulation."""
+    def count(self, sent: NDArray[Any], simulated: int) -> CountedRow:
+        """Count what was sent, so many of the rows by a simulation.
+
+        Parameters
+        ----------
+        sent : array
+            The reports.
+        simulated : int
+            How many of them came from a seed.
+        """
         used = self.mechanism.finest
         return self._counted(Tally(used.noise, used.count_reports(sent), len(sent), simulated))
 
-    def simulate(self, people: People, rng: np.random.Generator) -> Counted:
-        """Draw counts with the law of what these respondents send."""
+    def simulate(self, people: People, rng: np.random.Generator) -> CountedRow:
+        """Draw counts with the law of what these respondents send.
+
+        Parameters
+        ----------
+        people : People
+            The respondents.
+        rng : Generator
+        """
         (true_counts,) = people.block_counts([self.question], max(people.n, 1), rng)
         return self._counted(self.mechanism.finest.simulate(true_counts.sum(axis=0), rng=rng))
 
-    def _counted(self, tally: Tally) -> Counted:
+    def _counted(self, tally: Tally) -> CountedRow:
         block = Block(self.question, tally, (label(self.names),))
-        return Counted(
+        return CountedRow(
             (tally.counts,), lambda own: block if own.names == block.question.attributes else block.widened(own)
         )
 
@@ -386,7 +415,7 @@ class AssignedQuestions(SavedProtocol):
             for _ in unit
         ]
 
-    def _table_set(self, reported: Sequence[Counted], parts: Sequence[Parts]) -> TableSet:
+    def _table_set(self, reported: Sequence[CountedRow], parts: Sequence[Parts]) -> TableSet:
         """Return the tables that are formed of what was reported in every row, and by whom."""
         kept = [
             () if one.rows is None else (replace(one.rows, parts=who),)

@@ -1,4 +1,4 @@
-"""Central comparators: what a trusted curator, who sees every record, would release with Laplace or Gaussian noise."""
+"""Central differential privacy: what a trusted curator would release by the Laplace or the Gaussian mechanism."""
 
 from __future__ import annotations
 

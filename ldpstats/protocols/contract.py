@@ -43,31 +43,44 @@ class Protocol(typing.Protocol):
     @property
     def domain(self) -> Domain:
         """The attributes and categories that it is about."""
-        ...
 
     def privacy(self) -> PrivacyStatement:
         """Return what every respondent is promised before anything is collected."""
-        ...
 
     def summary(self) -> str:
         """Return the protocol in sentences: what is asked, how it is randomized, which tables follow, the level."""
-        ...
 
     def collect(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
-        """Ask every respondent of a data frame, one by one, and count the reports."""
-        ...
+        """Ask every respondent of a data frame, one by one, and count the reports.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A row per respondent.
+        rng : int or Generator, optional
+            A seed makes a simulation.
+        counts : str, optional
+            For a frequency table: the column that says for how many respondents a row stands.
+        """
 
     def simulate(self, population: Population, rng: Rng = None, *, counts: str | None = None) -> TableSet:
-        """Draw tables with the law of `collect`, at the level of counts."""
-        ...
+        """Draw tables with the law of `collect`, at the level of counts.
+
+        Parameters
+        ----------
+        population : DataFrame or array
+            A data frame, or joint counts in domain order.
+        rng : int or Generator, optional
+            A seed makes the draw reproducible.
+        counts : str, optional
+            As in `collect`.
+        """
 
     def fingerprint(self) -> str:
         """Return a short digest of everything that client and server must agree on."""
-        ...
 
     def to_json(self) -> str:
         """Return the protocol as JSON."""
-        ...
 
     @staticmethod
     def from_json(text: str) -> Protocol:
@@ -90,16 +103,34 @@ class LocalProtocol(Protocol, typing.Protocol):
     """Whether what is sent depends on earlier reports: then all rows of a collection are counted together."""
 
     def mechanism_for(self, group: str | Iterable[str]) -> Mechanism:
-        """Return the mechanism that randomizes the answers about a group: the first one, where it changes."""
-        ...
+        """Return the mechanism that randomizes the answers about a group: the first one, where it changes.
+
+        Parameters
+        ----------
+        group : str or sequence of str
+        """
 
     def reports(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
-        """Return the rows that travel: what every respondent sends."""
-        ...
+        """Return the rows that travel: what every respondent sends.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A row per respondent.
+        rng : int or Generator, optional
+            A seed makes a simulation.
+        counts : str, optional
+            For a frequency table: the column that says for how many respondents a row stands.
+        """
 
     def tables(self, reports: pd.DataFrame) -> TableSet:
-        """Count rows that travelled; rows that this protocol cannot have produced are refused."""
-        ...
+        """Count rows that travelled; rows that this protocol cannot have produced are refused.
+
+        Parameters
+        ----------
+        reports : DataFrame
+            Rows that `reports` made, in any order.
+        """
 
 
 def missing(made: object, contract: type) -> list[str]:

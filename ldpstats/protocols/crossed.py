@@ -19,7 +19,7 @@ from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.channels import proper
 from ldpstats.noise.pattern_channel import patterns_of
 from ldpstats.parts import Parts
-from ldpstats.protocols.assigned import Asked, Counted
+from ldpstats.protocols.assigned import Asked, CountedRow
 from ldpstats.protocols.groups import Group
 from ldpstats.protocols.population import People
 from ldpstats.randomness import Rng
@@ -78,11 +78,11 @@ class CrossedAnswers:
         """Return a row of numbers for every respondent."""
         return np.column_stack([_numbers(one.mechanism, one.send(domain, codes, source)) for one in self.asked])
 
-    def count(self, sent: NDArray[Any], simulated: int) -> Counted:
-        """Count equal rows together; they are kept, for what they tell together."""
+    def count(self, sent: NDArray[Any], simulated: int) -> CountedRow:
+        """Count equal rows together; they are kept, for what they show together."""
         return self._counted(sent, np.ones(len(sent)), simulated)
 
-    def simulate(self, people: People, rng: np.random.Generator) -> Counted:
+    def simulate(self, people: People, rng: np.random.Generator) -> CountedRow:
         """Draw counts with the law of what these respondents send.
 
         Respondents with the same true answers to all attributes that are left, and the same randomized ones to those
@@ -98,9 +98,9 @@ class CrossedAnswers:
             codes, copies = counted.index.to_frame().to_numpy(), counted.to_numpy()
         return self._counted(codes, copies, people.n)
 
-    def _counted(self, answers: NDArray[Any], copies: NDArray[Any], simulated: int) -> Counted:
+    def _counted(self, answers: NDArray[Any], copies: NDArray[Any], simulated: int) -> CountedRow:
         rows = CrossedRows.counted(self.domain, self._noises, answers, copies, Parts.none(), simulated)
-        return Counted((rows.answers, rows.copies), lambda own: rows.block(own.names), rows)
+        return CountedRow((rows.answers, rows.copies), lambda own: rows.block(own.names), rows)
 
     @property
     def _noises(self) -> list[MultinomialNoise]:

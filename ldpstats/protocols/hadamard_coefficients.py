@@ -1,4 +1,4 @@
-"""Hadamard coefficients: every respondent answers the parity of a few bits of her record, at full ε."""
+"""Hadamard transform of marginals: every respondent answers the parity of a few bits of her record, at full ε."""
 
 from __future__ import annotations
 

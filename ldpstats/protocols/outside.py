@@ -1,4 +1,4 @@
-"""Answers outside the questionnaire: refused, or answered for a uniformly random category instead.
+"""Missing and unknown answers: refused, or answered for a uniformly random category instead.
 
 An error tells something: the device that raises it stays silent, and silence shows that an answer was missing or no
 category. Where a random category takes its place, before anything is asked, the law of the reports is the mean of those

@@ -1,4 +1,4 @@
-"""Answers attribute by attribute: everyone answers all of them on a split budget, or one of them on a whole one."""
+"""Attribute by attribute: a budget split over all attributes (SPL), or spent on one of them that is sampled (SMP)."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class PerAttribute(AssignedQuestions):
     Everyone answers every attribute, independently and each at an equal share of ε; with `sampled` every respondent
     answers one attribute, out of a balanced schedule, at full ε.
 
-    What one respondent answers on a split budget tells about several attributes together, too: for groups of
+    What one respondent answers on a split budget is informative about several attributes together, too: for groups of
     more than one (`k` or `groups`) a table counts her randomized answers jointly, and its channel is the Kronecker
     product of the attributes' channels. Every table then rests on all respondents. The tables of one collection
     are not independent of each other, since the same randomized answers stand behind all of them: the rows of
-    answers are kept, and tell how the errors of tables hang together. The noise grows with every attribute that
+    answers are kept, and show how the errors of tables are correlated. The noise grows with every attribute that
     shares the budget. The level of a respondent is the sum over
     all attributes, the level of a group's table the sum over its own.
 
     The answers may also be bits, as RAPPOR collects them: with "sue" or "oue" what is crossed are patterns of bits,
     2^c of them for c categories, and the method "mle" is the EM of Fanti, Pihur & Erlingsson (2016) for the joint
-    distribution. For few categories randomized response tells more. On the survey network (2 or 3 categories, 20,000
-    respondents, ε = 4 over 6 attributes, 100 repetitions) the mean squared errors of all pairs were .0005 by "grr",
-    .0015 by "sue" and .0016 by "oue" unbiased, and .0005, .0011 and .0011 by "mle"; `SampledGroups` has .0001.
+    distribution. For few categories randomized response is more informative. On the survey network (2 or 3 categories,
+    20,000 respondents, ε = 4 over 6 attributes, 100 repetitions) the mean squared errors of all pairs were .0005 by
+    "grr", .0015 by "sue" and .0016 by "oue" unbiased, and .0005, .0011 and .0011 by "mle"; `SampledGroups` has .0001.
 
     Parameters
     ----------

@@ -31,11 +31,9 @@ class People(Protocol):
     @property
     def n(self) -> int:
         """How many they are."""
-        ...
 
     def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> list[People]:
         """Divide them at random into parts of these sizes, which add up to all of them."""
-        ...
 
     def block_counts(
         self, questions: Sequence[Question], size: int, rng: np.random.Generator
@@ -45,11 +43,9 @@ class People(Protocol):
         The result has an array for every question, with a row for every block: the same respondents answer
         all questions of a block.
         """
-        ...
 
     def distinct(self, attributes: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the different true answers to some attributes, a row of codes each, and how many have them."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

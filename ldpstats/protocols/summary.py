@@ -21,11 +21,9 @@ class Described(typing.Protocol):
     @property
     def domain(self) -> Domain:
         """The attributes that it is about."""
-        ...
 
     def privacy(self) -> PrivacyStatement:
         """Return what every respondent is promised."""
-        ...
 
 
 def in_sentences(protocol: Described, groups: Sequence[Group], *said: str) -> str:

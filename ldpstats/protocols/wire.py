@@ -1,4 +1,4 @@
-"""The wire: reports as values that JSON and CSV can carry, and back."""
+"""Serialization of reports: rows of values that JSON and CSV can carry, and back."""
 
 from __future__ import annotations
 
@@ -31,11 +31,9 @@ class Sendable(Protocol):
     @property
     def report_format(self) -> ReportFormat:
         """How the reports are stored."""
-        ...
 
     def possible(self, reports: NDArray[Any], /) -> BoolArray:
         """Say which reports, already of the right form, can have been sent."""
-        ...
 
 
 def from_wire(column: pd.Series[str], mechanism: Sendable) -> NDArray[np.integer[Any]]:

@@ -138,7 +138,7 @@ def pooled_blocks(tables: Sequence[Table], target: Domain) -> tuple[Block, ...] 
     found: list[Placed] = [(None, rows.block(_asked(rows, target)).widened(target)) for rows in together]
     for place, (table, kept, of_cell) in enumerate(onto(tables, target)):
         for block in table.blocks:
-            if block.n and block.tells(of_cell, kept.size()) and not _among(block, table, together):
+            if block.n and block.is_informative_about(of_cell, kept.size()) and not _among(block, table, together):
                 added = None if _may_be_among(block, table, together) else block.onto(kept, of_cell)
                 if added is None:
                     return None

@@ -393,7 +393,7 @@ class Table(Saveable):
     def _onto(self, domain: Domain, of_cell: IntArray) -> Table:
         """Add the table up to cells that are sums of its own."""
         provenance = self.provenance.summed(self.attributes)
-        telling = [block for block in self.blocks if block.tells(of_cell, domain.size())]
+        telling = [block for block in self.blocks if block.is_informative_about(of_cell, domain.size())]
         added = [block.onto(domain, of_cell) for block in telling]
         blocks = tuple(block for block in added if block is not None)
         known = bool(blocks) and len(blocks) == len(added)

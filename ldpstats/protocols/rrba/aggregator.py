@@ -109,7 +109,12 @@ class Aggregator(Owned, Saveable):
 
     @in_turn
     def take(self, answer: Answer) -> None:
-        """Count an answer; one that this aggregator did not ask for, or has counted before, is refused."""
+        """Count an answer; one that this aggregator did not ask for, or has counted before, is refused.
+
+        Parameters
+        ----------
+        answer : Answer
+        """
         self._refuse(answer)
         unit = self._unit(answer.number)
         uncounted = self._series[unit].undoing(answer.block, answer.cells)
@@ -126,6 +131,11 @@ class Aggregator(Owned, Saveable):
 
         Their intervals, and tests of them, hold for one look: who looks after every block and stops when a result
         pleases finds much that is not there.
+
+        Parameters
+        ----------
+        method : str
+            How the tables are estimated.
         """
         parts = [
             Parts.whole(self.identity, unit, _EVERYONE if any(block.n for block in one.blocks) else 0)
@@ -166,6 +176,11 @@ class Aggregator(Owned, Saveable):
         """Go on from a state that `to_json` wrote.
 
         Queries that were made after it was saved are forgotten; new ones cannot be taken for them.
+
+        Parameters
+        ----------
+        text : str
+            What the file holds.
         """
         return opened(text, *_SAVED, cls._read)
 

@@ -101,7 +101,14 @@ class Client(Owned, Saveable):
 
     @in_turn
     def answer(self, query: Query, rng: Rng = None) -> Answer:
-        """Return the randomized answer to a query, drawn with the system's secure randomness unless `rng` is given."""
+        """Return the randomized answer to a query, drawn with the system's secure randomness unless `rng` is given.
+
+        Parameters
+        ----------
+        query : Query
+        rng : int or Generator, optional
+            A seed makes a simulation.
+        """
         if not isinstance(query, Query):
             raise ReportError(f"a query of type {type(query).__name__}", "a Query", "Query.from_json reads one.")
         query.refuse_misfits()
@@ -129,7 +136,13 @@ class Client(Owned, Saveable):
 
     @classmethod
     def from_json(cls, text: str) -> Client:
-        """Go on from what `to_json` wrote."""
+        """Go on from what `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            What the file holds.
+        """
         return opened(text, *_SAVED, cls._read)
 
     @classmethod

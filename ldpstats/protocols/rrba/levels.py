@@ -1,4 +1,4 @@
-"""Levels: what respondents of some blocks were promised, strictly and by the paper's own accounting."""
+"""Privacy accounting: the levels that respondents of some blocks were promised, strictly and as the paper counts."""
 
 from __future__ import annotations
 

@@ -209,7 +209,12 @@ class RRBA(SavedProtocol):
         return [Series(unit, self._rules(unit), self.block_size, self.update == "client") for unit in self._units]
 
     def makes(self, query: Query) -> bool:
-        """Say whether a query is one of this protocol: its groups together, its truth, and no fake below its floor."""
+        """Say whether a query is one of this protocol: its groups together, its truth, and no fake below its floor.
+
+        Parameters
+        ----------
+        query : Query
+        """
         fingerprint, rules = self._terms
         own = rules.get(tuple(one.domain for one in query.groups))
         if own is None or query.protocol != fingerprint:
@@ -230,6 +235,13 @@ class RRBA(SavedProtocol):
 
         See `rrba.Client` for her `record` and her `limit`.
 
+        Parameters
+        ----------
+        record : mapping of str to category
+            Her true answers, by attribute.
+        limit : float
+            The largest strict ε of her whole record that she will spend in all.
+
         Examples
         --------
         >>> protocol = RRBA(Domain({"sex": ["F", "M"], "car": ["yes", "no"]}), p=0.5, block_size=250)
@@ -245,6 +257,13 @@ class RRBA(SavedProtocol):
 
         The journal is a new file, or that of this very protocol; any other one is refused and stays as it is.
         With `rng` the unit that is asked first is reproducible; what clients draw is their own.
+
+        Parameters
+        ----------
+        journal : str or path, optional
+            The file that every step is written to.
+        rng : int or Generator, optional
+            A seed for the first unit.
         """
         first = int(client_draws(rng).uniform(len(self._units), 1)[0])
         return Aggregator(self, first, journal)
@@ -361,7 +380,17 @@ class RRBA(SavedProtocol):
         return self.tables_of(series, method, parts)
 
     def tables_of(self, series: Sequence[Series], method: str, parts: Sequence[Parts]) -> TableSet:
-        """Return the tables of all groups, with what was really spent on them, and the respondents of every series."""
+        """Return the tables of all groups, with what was really spent on them, and the respondents of every series.
+
+        Parameters
+        ----------
+        series : sequence of Series
+            The blocks of every unit.
+        method : str
+            How the tables are estimated.
+        parts : sequence of Parts
+            The respondents of every series.
+        """
         sent = [[block.randomizers for block in one.blocks if block.n or block is one.blocks[0]] for one in series]
         whole = self._stated(sent)
         tables = []

@@ -104,7 +104,13 @@ class Query:
 
     @classmethod
     def from_json(cls, text: str) -> Query:
-        """Read a query that `to_json` wrote."""
+        """Read a query that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            What the file holds.
+        """
         try:
             plain = _named(read_json(text), _QUERY)
             groups = tuple(_read_group(_named(one, _GROUP)) for one in plain["groups"])
@@ -166,7 +172,13 @@ class Answer:
 
     @classmethod
     def from_json(cls, text: str) -> Answer:
-        """Read an answer that `to_json` wrote."""
+        """Read an answer that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            What the file holds.
+        """
         try:
             return cls.from_dict(read_json(text))
         except UNREADABLE as error:
@@ -176,7 +188,13 @@ class Answer:
 
     @classmethod
     def from_dict(cls, plain: object) -> Answer:
-        """Read what `to_dict` returned."""
+        """Read what `to_dict` returned.
+
+        Parameters
+        ----------
+        plain : dict
+            Plain values.
+        """
         values = _named(plain, _ANSWER)
         read = cls(**{**values, "cells": tuple(values["cells"])})
         read.refuse_misfits()

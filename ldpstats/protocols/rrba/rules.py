@@ -64,7 +64,7 @@ class Rules:
         return FakeResponse.at_level(self.epsilon, fake)
 
 
-def told(randomizer: FakeResponse, counts: Sequence[int], n: int) -> FloatArray:
+def estimated_truths(randomizer: FakeResponse, counts: Sequence[int], n: int) -> FloatArray:
     """Return how many respondents told the truth about each cell: the reports less the expected fakes among them.
 
     Divided by the expected number of truths, n p, this is Eq. 4 of Imran & Meo (2024).
@@ -93,6 +93,15 @@ def advised_block_size(cells: int, p: float, relative_error: float = _TOLERATED)
     With so many, the standard error of Eq. 4 in a cell of average frequency is the `relative_error` times that
     frequency, when fakes are uniform: B = (m - 1) / (relative_error p)². The RRBA paper finds m respondents sufficient,
     which is so only for p near one.
+
+    Parameters
+    ----------
+    cells : int
+        The cells of the largest table.
+    p : float
+        The probability of telling the truth.
+    relative_error : float
+        The standard error that is accepted, as a share of an average cell's frequency.
 
     Examples
     --------

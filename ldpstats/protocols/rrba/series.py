@@ -16,7 +16,7 @@ from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.mechanisms import FakeResponse
 from ldpstats.noise import MultinomialNoise, Tally
-from ldpstats.protocols.rrba.rules import Rules, adapted, told
+from ldpstats.protocols.rrba.rules import Rules, adapted, estimated_truths
 from ldpstats.questions import Question
 
 Randomizers: TypeAlias = tuple[FakeResponse, ...]
@@ -66,10 +66,10 @@ class UnitBlock:
         self.n += 1
         self.simulated += simulated
 
-    def told(self) -> list[FloatArray]:
+    def truths(self) -> list[FloatArray]:
         """Return how many told the truth about each cell of each group."""
         pairs = zip(self.randomizers, self.counts, strict=True)
-        return [told(randomizer, counts, self.n) for randomizer, counts in pairs]
+        return [estimated_truths(randomizer, counts, self.n) for randomizer, counts in pairs]
 
     def as_it_closed(self) -> UnitBlock:
         """Return the block without the reports that came late."""
@@ -145,7 +145,7 @@ class Series:
         if self.from_all and late:
             for place, (randomizer, cell) in enumerate(zip(block.randomizers, cells, strict=True)):
                 alone = np.eye(1, randomizer.k, cell, dtype=int)[0]
-                self._earlier[place] = self._earlier[place] + told(randomizer, alone, 1)
+                self._earlier[place] = self._earlier[place] + estimated_truths(randomizer, alone, 1)
 
     def undoing(self, position: int, cells: Sequence[int]) -> Callable[[], None]:
         """Return what takes a report about these cells back, with all that follows from it, however far it came."""
@@ -204,7 +204,7 @@ class Series:
     def _refuse_other_fakes(self, blocks: list[UnitBlock]) -> None:
         """Refuse blocks that began before those before them were full, or with fakes that these do not give.
 
-        Fakes that follow from all reports so far depend on when the late ones came, which no saved state tells.
+        Fakes that follow from all reports so far depend on when the late ones came, which no saved state holds.
         """
         made, self._earlier = self._first(), self._nothing()
         known = not self.from_all or not any(block.late for block in blocks)
@@ -230,7 +230,7 @@ class Series:
 
     def _shown(self, block: UnitBlock) -> list[FloatArray]:
         """Return what a block shows, with all before it where fakes follow from all."""
-        shown = block.told()
+        shown = block.truths()
         return [one + more for one, more in zip(self._earlier, shown, strict=True)] if self.from_all else shown
 
     def _made_of(self, shown: list[FloatArray]) -> Randomizers:

@@ -1,4 +1,4 @@
-"""Stopping, as the RRBA paper does: when the tables of two blocks in a row differ by less than their noise.
+"""Convergence, as the RRBA paper has it: when the tables of two blocks in a row differ by less than their noise.
 
 Intervals and p-values hold for one look at a collection whose size did not depend on what was seen. Stopping when
 tables agree looks at their noise, not at a hypothesis; but who tests after every block and stops at the first p-value
@@ -150,7 +150,13 @@ class Convergence(Saveable):
         return summary_of_figures(title, headers, rows, self._sentences())
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the estimates of the blocks, a line per cell with its intervals as a band; return the axes."""
+        """Draw the estimates of the blocks, a line per cell with its intervals as a band; return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
         axes = axes_to_draw_on(ax)
         from matplotlib.ticker import MaxNLocator
 
