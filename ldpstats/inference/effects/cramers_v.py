@@ -229,7 +229,7 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
     It is Σ π ln(π / E) − ½ Σ V_vv/E, at least 0 and at most the logarithm of the smaller number of categories, with
     E, V and the unbiased estimate as in `association`, and not estimable where Cramér's V is not. Cells that are
     not estimated above zero add nothing. Where noise makes small cells uncertain the estimate is somewhat too large
-    nevertheless, as the logarithm bends more than the correction knows, and the interval covers more than asked.
+    nevertheless, as the correction is of first order, and the interval covers more than asked.
 
     Parameters
     ----------

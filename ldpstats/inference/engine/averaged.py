@@ -25,7 +25,7 @@ class AveragedScore:
 
     At any parameters of the null, uᵀ J⁻ u − (Kᵀu)ᵀ (KᵀJK)⁻ (Kᵀu) leaves out what their tangents explain (Neyman 1959);
     at the true ones it is χ², however wide the noise. Where noise is wider than the simplex is, a free fit of the null
-    bends with it and explains more than its tangents would; the proper distributions that the reports leave possible
+    follows it and explains more than its tangents would; the proper distributions that the reports leave possible
     hardly can. The statistic is averaged over these, as discrepancies are in Gelman, Meng & Stern (1996), with
     Jeffreys' prior Dirichlet(½) for every row of every factor and the estimate's normal density with the covariance at
     each. Draws are Dirichlet near the fit, with a fixed seed, and weighted.

@@ -47,19 +47,40 @@ class NullModel(Protocol):
     """Whether noise may drive a fit to a boundary, where χ² does not hold."""
 
     def frequencies(self, parameters: FloatArray) -> FloatArray:
-        """Return the cell frequencies."""
+        """Return the cell frequencies.
+
+        Parameters
+        ----------
+        parameters : array, shape (..., parameters)
+        """
         ...
 
     def jacobian(self, parameters: FloatArray) -> FloatArray:
-        """Return the derivative of the frequencies, shape (..., cells, parameters); its columns are contrasts."""
+        """Return the derivative of the frequencies, shape (..., cells, parameters); its columns are contrasts.
+
+        Parameters
+        ----------
+        parameters : array, shape (..., parameters)
+        """
         ...
 
     def limited(self, step: FloatArray) -> FloatArray:
-        """Return a change of the parameters that is no longer than their linear approximation may be trusted."""
+        """Return a change of the parameters that is no longer than their linear approximation may be trusted.
+
+        Parameters
+        ----------
+        step : array, shape (..., parameters)
+            The change by Fisher scoring.
+        """
         ...
 
     def nearest(self, cells: FloatArray) -> FloatArray:
-        """Return the parameters of a member near some (possibly negative) cell frequencies."""
+        """Return the parameters of a member near some (possibly negative) cell frequencies; of a member, its own.
+
+        Parameters
+        ----------
+        cells : array, shape (..., cells)
+        """
         ...
 
 
@@ -134,8 +155,8 @@ def fit_null(
     return NullFit(parameters, model.frequencies(parameters), statistic, converged)
 
 
-def absorbed(model: NullModel, evidence: Evidence, null: FloatArray) -> float:
-    """Return how many degrees of freedom of noise a bent hypothesis absorbs, beyond those of its parameters.
+def curvature_loss(model: NullModel, evidence: Evidence, null: FloatArray) -> float:
+    """Return how many degrees of freedom of noise a curved hypothesis absorbs, beyond those of its parameters.
 
     Its frequencies at parameters off by the noise differ from its tangents there; this is the expected squared length
     of the difference, in the metric of the information and beside the tangents. χ² needs it to be small (Bates and
@@ -148,12 +169,12 @@ def absorbed(model: NullModel, evidence: Evidence, null: FloatArray) -> float:
     spread, axes = np.linalg.eigh(shortest(information, np.eye(parameters.size)))
     numbers = np.random.default_rng(0).standard_normal((_DRAWS, parameters.size))
     off = (numbers * np.sqrt(np.maximum(spread, 0))) @ axes.T
-    bent = (model.frequencies(parameters + off) + model.frequencies(parameters - off)) / 2 - model.frequencies(
+    curved = (model.frequencies(parameters + off) + model.frequencies(parameters - off)) / 2 - model.frequencies(
         parameters
     )
-    weighted = at.information.times(bent.T)[0]
+    weighted = at.information.times(curved.T)[0]
     along = tangents.T @ weighted
-    beside = (bent.T * weighted).sum(axis=0) - (along * shortest(information, along)).sum(axis=0)
+    beside = (curved.T * weighted).sum(axis=0) - (along * shortest(information, along)).sum(axis=0)
     return float(beside.mean())
 
 

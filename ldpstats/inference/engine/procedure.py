@@ -18,7 +18,7 @@ from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.estimate_evidence import EstimateEvidence
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
-from ldpstats.inference.engine.null_model import NullFit, NullModel, absorbed
+from ldpstats.inference.engine.null_model import NullFit, NullModel, curvature_loss
 from ldpstats.inference.engine.reference import chi_square_pvalue
 from ldpstats.inference.engine.scope import refuse_untold
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, Statistic, WaldStatistic
@@ -30,9 +30,9 @@ PValue: TypeAlias = Literal["auto", "asymptotic"] | MonteCarlo | AmongMany
 
 ASYMPTOTIC = "asymptotic χ²"
 _SMALL_COUNT = 5
-# Where a bent hypothesis absorbs more than the first share of the degrees of freedom, χ² at .05 rejects fewer than .04
+# Where a curved hypothesis absorbs more than the first share of the degrees of freedom, χ² at .05 rejects less than .04
 # of the true ones. Where more than the second, drawn tables depend too much on the fit: Monte Carlo rejects up to .095.
-_BENT, _TOO_BENT = 0.03, 0.1
+_CURVED, _TOO_CURVED = 0.03, 0.1
 # There noise so wide drowns the skewness of rare reports, down to so few.
 _SMALL_COUNT_IN_NOISE = 1
 _ENOUGH = 100
@@ -221,24 +221,24 @@ def approximation_checked(
     form = averaged(statistic, model)
     if rarest < (_SMALL_COUNT if form is None else _SMALL_COUNT_IN_NOISE):
         return few
-    share = absorbed(model, evidence, fit.frequencies[0]) / statistic.df
-    average = form(evidence, fit.frequencies[0]) if form is not None and share > _TOO_BENT else None
+    share = curvature_loss(model, evidence, fit.frequencies[0]) / statistic.df
+    average = form(evidence, fit.frequencies[0]) if form is not None and share > _TOO_CURVED else None
     if average is not None:
         return ApproximationCheck(
             ", because the noise is so wide that a single fit would absorb much of it", average=average
         )
     if not fit.converged[0]:
         return lost
-    return few if rarest < _SMALL_COUNT else _bent(share)
+    return few if rarest < _SMALL_COUNT else _for_curvature(share)
 
 
-def _bent(share: float) -> ApproximationCheck:
+def _for_curvature(share: float) -> ApproximationCheck:
     """Say what to do where a single fit absorbs this share of the degrees of freedom."""
-    if share > _TOO_BENT:
+    if share > _TOO_CURVED:
         return ApproximationCheck(
             ", which is conservative here: the noise is so wide that the hypothesis absorbs much of it"
         )
-    if share > _BENT:
+    if share > _CURVED:
         return ApproximationCheck(
             ", because the noise is wide enough for the hypothesis to absorb some of it", draw=True
         )

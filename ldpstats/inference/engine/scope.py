@@ -61,7 +61,7 @@ def refuse_untold(table: Table, df: int) -> None:
             "reports that identify more contrasts than the hypothesis leaves free",
             "Ask for the cells themselves, or for functions of them that the hypothesis is about.",
         )
-    nobody = ", nor about ".join(f"{said(names)} together" for names in apart)
+    nobody = ", nor about ".join(f"{listing(names)} together" for names in apart)
     raise NotIdentifiedError(
         f"a hypothesis that the reports tell nothing about: nobody was asked about {nobody}; what the table shows of "
         "that follows from an assumption",
@@ -70,6 +70,6 @@ def refuse_untold(table: Table, df: int) -> None:
     )
 
 
-def said(names: Sequence[str]) -> str:
+def listing(names: Sequence[str]) -> str:
     """Put names into words."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -9,7 +9,7 @@ from ldpstats.arrays import as_array
 from ldpstats.inference.engine.families import LinearSubspace
 from ldpstats.inference.engine.null_model import proper_frequencies
 from ldpstats.inference.engine.procedure import Method, PValue
-from ldpstats.inference.engine.scope import said
+from ldpstats.inference.engine.scope import listing
 from ldpstats.inference.hypothesis_tests.reporting import null_model_test
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
 from ldpstats.tables import Table, checked_table
@@ -42,7 +42,7 @@ def goodness_of_fit_test(
     model = LinearSubspace(expected, np.zeros((cells, 0)))
     about = Hypothesis(
         "goodness of fit",
-        f"{said(table.attributes)} {'has' if len(table.attributes) == 1 else 'have'} the frequencies that were given",
-        "the frequencies differ from those",
+        f"the frequencies of {listing(table.attributes)} are those that were given",
+        "the frequencies differ from those that were given",
     )
     return null_model_test(table, model, about, method, pvalue)

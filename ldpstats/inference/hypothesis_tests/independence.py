@@ -8,7 +8,7 @@ from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import Method, PValue
-from ldpstats.inference.engine.scope import said
+from ldpstats.inference.engine.scope import listing
 from ldpstats.inference.hypothesis_tests.reporting import null_model_test
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
 from ldpstats.tables import Table, checked_table
@@ -85,8 +85,8 @@ def joint_independence_test(
     model = ProductOfConditionals.independent(table.shape, [_axes(table, first), _axes(table, second)])
     about = Hypothesis(
         "joint independence",
-        f"{said(first)} {'together ' if len(first) > 1 else ''}and {said(second)} are independent",
-        f"{said(first)} {'depend' if len(first) > 1 else 'depends'} on {said(second)}",
+        f"{listing(first)} {'together ' if len(first) > 1 else ''}and {listing(second)} are independent",
+        f"{listing(first)} {'depend' if len(first) > 1 else 'depends'} on {listing(second)}",
         ("dependent", "no dependence shown"),
     )
     return null_model_test(table, model, about, method, pvalue)
@@ -123,11 +123,11 @@ def conditional_independence_test(
     first, second, known = _partition(table, x=x, y=y, given=given)
     within = _axes(table, known)
     factors = ((within, ()), (_axes(table, first), within), (_axes(table, second), within))
-    both = f"{said(first)} and {said(second)}"
+    both = f"{listing(first)} and {listing(second)}"
     about = Hypothesis(
         "conditional independence",
-        f"{both} are independent given {said(known)}",
-        f"{both} are dependent given {said(known)}",
+        f"{both} are independent given {listing(known)}",
+        f"{both} are dependent given {listing(known)}",
         ("dependent", "no dependence shown"),
     )
     return null_model_test(table, ProductOfConditionals(table.shape, factors), about, method, pvalue)
@@ -135,7 +135,7 @@ def conditional_independence_test(
 
 def mutual_independence(attributes: Sequence[str]) -> Hypothesis:
     """Put into words that some attributes are independent: of more than two, each of all the others."""
-    named, mutually = said(attributes), "mutually " if len(attributes) > 2 else ""
+    named, mutually = listing(attributes), "mutually " if len(attributes) > 2 else ""
     return Hypothesis(
         f"{'mutual ' if mutually else ''}independence",
         f"{named} are {mutually}independent",
