@@ -34,6 +34,16 @@ class Parts:
 
     intervals: NDArray[np.uint64]
 
+    def __post_init__(self) -> None:
+        rows = self.intervals
+        if (
+            rows.ndim != 2
+            or rows.shape[1] != 5
+            or np.any(rows[:, 3] >= rows[:, 4])
+            or np.any(rows[:, 4] > LARGEST_PLACE)
+        ):
+            raise LdpstatsError(f"parts of shape {rows.shape}", "rows of five numbers, each an interval of places")
+
     @classmethod
     def none(cls) -> Parts:
         """Return nobody."""

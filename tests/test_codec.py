@@ -149,6 +149,8 @@ def tally(**changes: Any) -> dict[str, Any]:
         ({"generator": [{"mapping": [["bit_generator", "RandomState"]]}]}, "the generator 'RandomState'"),
         ({"graph": [[], [["a", "b", {"mapping": []}]]]}, "pairs of nodes"),
         (tally(noise=GRR), "Tally with noise"),
+        ({"Parts": {"intervals": {"array": ["<u8", [2], [1, 2]]}}}, "parts of shape"),
+        ({"Parts": {"intervals": {"array": ["<u8", [1, 5], [1, 2, 0, 9, 3]]}}}, "an interval of places"),
         (tally(noise={"TruthOrFake": {"truth": 0.5, "fake": [0.5, 0.5]}}), "Tally with noise"),
         (tally(counts=[5, 5, 5]), "Tally with counts"),
         (tally(counts={"array": ["<f8", [3], [5.0, 5.0, 5.0]]}), "Tally with counts"),
