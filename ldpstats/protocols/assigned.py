@@ -15,14 +15,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ldpstats.blocks import Block
-from ldpstats.columns import listed
 from ldpstats.domain import Domain
-from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.mechanisms import Mechanism, best_name, mechanism
 from ldpstats.noise import Tally
 from ldpstats.parts import Parts, new_identity
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.protocols.groups import Group, checked_domain, label, refuse_shared_labels
+from ldpstats.protocols.groups import Group, checked_domain, known_for, label, refuse_shared_labels
 from ldpstats.protocols.outside import checked_outside
 from ldpstats.protocols.population import People, Population, people_of, respondents
 from ldpstats.protocols.saved import SavedProtocol
@@ -256,12 +254,7 @@ class AssignedQuestions(SavedProtocol):
         group : str or sequence of str
             An attribute, or several.
         """
-        wanted = listed(group)
-        for asked in self._asked:
-            if set(asked.question.attributes) == set(wanted):
-                return asked.mechanism
-        allowed = dict.fromkeys(asked.question.attributes for asked in self._asked)
-        raise LdpstatsError(f"the group {wanted!r}", one_line(list(allowed)))
+        return known_for(group, ((one.question.attributes, one.mechanism) for one in self._asked))
 
     def privacy(self) -> PrivacyStatement:
         """Return what every respondent is promised: the levels of the reports that she sends add up."""

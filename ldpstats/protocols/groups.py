@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from pandas.api.types import is_list_like
 
@@ -12,6 +12,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.views import views
 
+Known = TypeVar("Known")
 Group: TypeAlias = tuple[str, ...]
 View: TypeAlias = tuple[Group, ...]
 Views: TypeAlias = tuple[View, ...]
@@ -73,6 +74,15 @@ def named_groups(domain: Domain, groups: Sequence[Sequence[str]]) -> tuple[Group
     if not named or len({frozenset(group) for group in named}) < len(named):
         raise LdpstatsError(f"groups {one_line(list(named))}", "at least one group, and no group twice")
     return named
+
+
+def known_for(group: str | Iterable[str], known: Iterable[tuple[Group, Known]]) -> Known:
+    """Return what is known for a group, whose attributes may come in any order."""
+    wanted, listed_groups = listed(group), list(known)
+    for own, value in listed_groups:
+        if set(own) == set(wanted):
+            return value
+    raise LdpstatsError(f"the group {wanted!r}", one_line(list(dict.fromkeys(own for own, _ in listed_groups))))
 
 
 def refuse_shared_labels(groups: Sequence[Group]) -> None:

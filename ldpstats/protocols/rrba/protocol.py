@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ldpstats.arrays import at_least
-from ldpstats.columns import Category, listed
+from ldpstats.columns import Category
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, ReportError, one_line
 from ldpstats.mechanisms import FakeResponse
@@ -25,6 +25,7 @@ from ldpstats.protocols.groups import (
     NamedViews,
     Views,
     checked_domain,
+    known_for,
     label,
     refuse_shared_labels,
     views_of,
@@ -197,12 +198,8 @@ class RRBA(SavedProtocol):
         group : str or sequence of str
             An attribute, or several.
         """
-        wanted = listed(group)
-        for unit in self._units:
-            for question in unit:
-                if set(question.attributes) == set(wanted):
-                    return self._rules(unit).first(question.answers)
-        raise LdpstatsError(f"the group {wanted!r}", one_line(list(self.groups)))
+        unit, question = known_for(group, ((one.attributes, (unit, one)) for unit in self._units for one in unit))
+        return self._rules(unit).first(question.answers)
 
     def series(self) -> list[Series]:
         """Return a series for every unit, each with its first block."""
