@@ -153,6 +153,15 @@ def poisoning(mechanism: Mechanism, share: float, n: int | None = None, target: 
 def poisoning_table(k: int = 16, epsilon: float = 1.0, share: float = 0.05) -> pd.DataFrame:
     """Return what a share of forged reports can do through every mechanism, the least vulnerable first.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The privacy level asked for.
+    share : float
+        The share of forged reports among all, between 0 and 1.
+
     Examples
     --------
     >>> table = poisoning_table(k=16, epsilon=1.0, share=0.05).set_index("name")

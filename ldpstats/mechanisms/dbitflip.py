@@ -106,7 +106,15 @@ class DBitFlip(Mechanism):
         return np.nonzero(shown)[1].reshape(count, self.bits)
 
     def answered(self, revealed: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
-        """Answer for given rows of values."""
+        """Answer for given rows of values.
+
+        Parameters
+        ----------
+        revealed : array, shape (respondents, bits)
+            The values that are answered for.
+        values : array of int
+        draws : Draws
+        """
         bits = (revealed == values[:, None]) ^ draws.bernoulli(self._flip, revealed.shape)
         return np.concatenate([revealed, bits], axis=1).astype(self.report_format.dtype)
 

@@ -78,7 +78,15 @@ class LocalHashing(Mechanism, Protocol):
         return self.answered(draws.hash_seeds(values.size, self.k, self._symbols), values, draws)
 
     def answered(self, seeds: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint64]:
-        """Answer with the values' symbols under given hash functions."""
+        """Answer with the values' symbols under given hash functions.
+
+        Parameters
+        ----------
+        seeds : array, shape (respondents, words)
+            The hash functions.
+        values : array of int
+        draws : Draws
+        """
         answers = draws.respond(symbols_of(seeds, values, self._symbols), self._symbols, self.truth)
         return np.column_stack([seeds, answers.astype(np.uint64)])
 

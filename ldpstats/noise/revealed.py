@@ -286,7 +286,7 @@ class RevealedBits(NoiseModel):
         return score.sum(axis=-2), information_of(n * known.sum(axis=-3))
 
     def _inverse_blocks(self, frequencies: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the entries of every slot's inverse block, less what hangs together: that of e, of both, and of r."""
+        """Return the entries of every slot's inverse block, less what they share: that of e, of both, of r."""
         true = (frequencies @ self._flat.T).reshape(*frequencies.shape[:-1], self.cohorts, self._width)
         sent, left = self.flip + self._delta * true, self._share - self._share_of_pairs
         squares = self._share * (sent * (1 - self.flip) ** 2 + (1 - sent) * self.flip**2)

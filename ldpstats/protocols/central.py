@@ -40,7 +40,12 @@ class Curator(SavedProtocol):
 
     @abstractmethod
     def law(self, group: Group) -> NoiseLaw:
-        """Return the law of the noise in the cells of a group's table."""
+        """Return the law of the noise in the cells of a group's table.
+
+        Parameters
+        ----------
+        group : tuple of str
+        """
 
     @abstractmethod
     def privacy(self) -> PrivacyStatement:
@@ -180,12 +185,7 @@ class CentralLaplace(Curator):
         self._settle(domain, k, groups, epsilon=positive_epsilon(epsilon), scale=scale)
 
     def law(self, group: Group) -> DiscreteLaplace:
-        """Return the law of the noise in the cells of a group's table.
-
-        Parameters
-        ----------
-        group : tuple of str
-        """
+        """Return the law of the noise in the cells of a group's table."""
         parts = len(self.groups) if self.scale == "sound" else self.domain.size(group)
         return DiscreteLaplace(_least_scale(parts, self.epsilon))
 
@@ -247,12 +247,7 @@ class CentralGaussian(Curator):
         self._settle(domain, k, groups, epsilon=positive_epsilon(epsilon), delta=significance(delta, "delta"))
 
     def law(self, group: Group) -> RoundedGaussian:  # noqa: ARG002  # the same for all: they move together
-        """Return the law of the noise in the cells of a group's table.
-
-        Parameters
-        ----------
-        group : tuple of str
-        """
+        """Return the law of the noise in the cells of a group's table."""
         return RoundedGaussian.least(self.epsilon, self.delta, math.sqrt(2 * len(self.groups)))
 
     def privacy(self) -> PrivacyStatement:
