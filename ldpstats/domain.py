@@ -74,6 +74,12 @@ class Domain(Saveable):
         Categories that nobody chose are kept when the column is a pandas categorical. The intervals of `pandas.cut` and
         `qcut` become text, in their order. More than 30 different numbers are warned of. Note that reading
         categories off *private* answers reveals which ones occur; state the domain where that matters.
+
+        Parameters
+        ----------
+        frame : DataFrame
+        columns : sequence of str, optional
+            Those to take, in this order; all of them by default.
         """
         names = checked_frame(frame).columns.tolist() if columns is None else list(listed(columns))
         for name in names:
@@ -116,11 +122,21 @@ class Domain(Saveable):
         return f"Domain({ {name: list(values) for name, values in self.categories.items()}!r})"
 
     def project(self, attributes: Iterable[str]) -> Domain:
-        """Return the domain of some attributes, in the order asked for."""
+        """Return the domain of some attributes, in the order asked for.
+
+        Parameters
+        ----------
+        attributes : iterable of str
+        """
         return Domain({name: self.categories[name] for name in self._known(attributes)})
 
     def collapsed(self, classes: Classes) -> tuple[Domain, list[NDArray[np.int64]]]:
         """Put categories together; return the new domain, and for every attribute the new position of each category.
+
+        Parameters
+        ----------
+        classes : mapping
+            From attributes to mappings, from the name of a class to the categories that it is to hold.
 
         Examples
         --------
@@ -144,6 +160,11 @@ class Domain(Saveable):
     def collapsed_cells(self, classes: Classes) -> tuple[Domain, NDArray[np.int64]]:
         """Put categories together; return the new domain, and the cell of it that each cell of this one belongs to.
 
+        Parameters
+        ----------
+        classes : mapping
+            From attributes to mappings, from the name of a class to the categories that it is to hold.
+
         Examples
         --------
         >>> Domain({"region": ["north", "east", "south"]}).collapsed_cells({"region": {"coast": ["north", "south"]}})
@@ -154,7 +175,12 @@ class Domain(Saveable):
         return domain, np.ravel_multi_index(tuple(moved), domain.shape).ravel().astype(np.int64)
 
     def size(self, attributes: Iterable[str] | None = None) -> int:
-        """Return the number of cells of the product of `attributes` (default: of all)."""
+        """Return the number of cells of the product of `attributes` (default: of all).
+
+        Parameters
+        ----------
+        attributes : iterable of str, optional
+        """
         names = self.names if attributes is None else self._known(attributes)
         return int(np.prod([len(self.categories[name]) for name in names], dtype=object))
 
@@ -165,6 +191,13 @@ class Domain(Saveable):
         is missing or no category is an error; with `marked` it becomes -1, which nothing takes for a position. A
         column that is not there is an error in any case.
 
+        Parameters
+        ----------
+        frame : DataFrame
+            A row per respondent.
+        marked : bool
+            Whether an answer outside the domain becomes -1 instead of an error.
+
         Examples
         --------
         >>> Domain({"sex": ["F", "M"]}).encode(pd.DataFrame({"sex": ["M", None]}), marked=True).ravel()
@@ -174,12 +207,24 @@ class Domain(Saveable):
         return np.column_stack([codes(frame, name, known) for name, known in self.categories.items()])
 
     def decode(self, codes: ArrayLike) -> pd.DataFrame:
-        """Return the answers that an n-by-d array of category positions stands for."""
+        """Return the answers that an n-by-d array of category positions stands for.
+
+        Parameters
+        ----------
+        codes : array of int, shape (n, attributes)
+        """
         columns = zip(self.categories.items(), self._columns_of_codes(codes, self.names), strict=True)
         return pd.DataFrame({name: category_index(values)[column] for (name, values), column in columns})
 
     def cells(self, codes: ArrayLike, attributes: Iterable[str]) -> NDArray[np.int64]:
-        """Return each record's cell in the product of `attributes`, the last attribute varying fastest."""
+        """Return each record's cell in the product of `attributes`, the last attribute varying fastest.
+
+        Parameters
+        ----------
+        codes : array of int, shape (n, attributes)
+            A column for every attribute of the domain.
+        attributes : iterable of str
+        """
         names = self._tabled(attributes)
         columns = self._columns_of_codes(codes, names)
         return np.ravel_multi_index(columns, self.project(names).shape).astype(np.int64)
@@ -199,7 +244,12 @@ class Domain(Saveable):
         return places_onto(self.shape, [self.names.index(name) for name in attributes])
 
     def index(self, attributes: Iterable[str] | None = None) -> pd.MultiIndex:
-        """Return the labelled cells of the product of `attributes`, in the order of `cells`."""
+        """Return the labelled cells of the product of `attributes`, in the order of `cells`.
+
+        Parameters
+        ----------
+        attributes : iterable of str, optional
+        """
         names = self._tabled(self.names if attributes is None else attributes)
         refuse_too_many_cells(self.size(names), f"the product of {one_line(names)}: a table")
         codes = np.unravel_index(np.arange(self.size(names)), self.project(names).shape)
@@ -218,7 +268,12 @@ class Domain(Saveable):
 
     @classmethod
     def from_json(cls, text: str) -> Domain:
-        """Read a domain written by `to_json`."""
+        """Read a domain written by `to_json`.
+
+        Parameters
+        ----------
+        text : str
+        """
         try:
             parsed = read_json(text)
         except DomainError:

@@ -139,7 +139,13 @@ class PrivacyStatement(Saveable):
         return parts
 
     def for_group(self, group: str) -> PrivacyStatement:
-        """Return the statement for the table of one group: the respondents' guarantee, and the group's own level."""
+        """Return the statement for the table of one group: the respondents' guarantee, and the group's own level.
+
+        Parameters
+        ----------
+        group : str
+            The group's label, such as 'sex × car'.
+        """
         return replace(self, per_group={group: self.per_group[group]})
 
     def joined(self, other: PrivacyStatement) -> PrivacyStatement:
@@ -147,6 +153,10 @@ class PrivacyStatement(Saveable):
 
         A paper's own accounting survives only where both sets have one. Of the shares that are provably true the
         larger is stated, and substitutes are where one of the sets has them.
+
+        Parameters
+        ----------
+        other : PrivacyStatement
         """
         if self.unit != other.unit:
             raise LdpstatsError(
