@@ -80,10 +80,12 @@ def write(path: str | Path, text: str) -> None:
     text : str
         What `to_json` of the object returned.
     """
-    target = _target(path)
     try:
-        mode = _refuse_others(target, text) or (0o600 if kind_of(text) in _SECRET else None)
-        beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+        target = _target(path)
+        found = _refuse_others(target, text)
+        mode = 0o600 if kind_of(text) in _SECRET else found
+        # a name of its own: with the target's in it, it could be longer than names may be
+        beside = target.with_name(f".{secrets.token_hex(16)}.tmp")
         try:
             _write_through(beside, text, mode)
             beside.replace(target)
@@ -92,9 +94,9 @@ def write(path: str | Path, text: str) -> None:
                 beside.unlink()
             raise
         _settle(target.parent)
-    except OSError as error:
+    except (OSError, UnicodeEncodeError) as error:
         raise LdpstatsError(
-            f"the file {str(path)!r}, which could not be written ({error.strerror or error})",
+            f"the file {str(path)!r}, which could not be written ({getattr(error, 'strerror', None) or error})",
             "a name in a directory that may be written to, with room for the file",
             "A file that was there before is as it was.",
         ) from error
@@ -131,7 +133,9 @@ def _refuse_others(target: Path, text: str) -> int | None:
 
 def _write_through(path: Path, text: str, mode: int | None) -> None:
     """Write a new file, and wait until it is on the disk."""
-    with path.open("x", encoding="utf-8", newline="") as file:
+    # nobody else opens it before it has its permissions
+    path.touch(0o666 if mode is None else 0o600, exist_ok=False)
+    with path.open("w", encoding="utf-8", newline="") as file:
         if mode is not None:
             path.chmod(mode)
         file.write(text)

@@ -88,11 +88,24 @@ def test_a_file_is_replaced_by_one_of_its_kind_alone(tmp_path: Path):
     assert [one.name for one in tmp_path.iterdir()] == ["saved.json"]
 
 
-def test_a_link_stays_one_and_secrets_are_for_their_owner(tmp_path: Path):
+@pytest.mark.parametrize("before", [None, 0o644])
+def test_a_link_stays_one_and_secrets_are_for_their_owner(before: int | None, tmp_path: Path):
+    if before:
+        (tmp_path / "there.json").touch(before)
     (tmp_path / "link.json").symlink_to(tmp_path / "there.json")
     SAVED["a memo"]().save(tmp_path / "link.json")
     assert (tmp_path / "link.json").is_symlink()
     assert (tmp_path / "there.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_longest_names_are_written_and_names_that_are_none_refused(tmp_path: Path):
+    DOMAIN.save(tmp_path / ("é" * 127))
+    assert ldp.load(tmp_path / ("é" * 127)) == DOMAIN
+    with pytest.raises(LdpstatsError, match=r"could not be written \(.*surrogates not allowed"):
+        DOMAIN.save(tmp_path / "\ud800")
+    with pytest.raises(LdpstatsError, match=r"could not be written \(.*surrogates not allowed"):
+        ldp.PrivacyStatement(1.0, "a \ud800").save(tmp_path / "file.json")
+    assert len([*tmp_path.iterdir()]) == 1
 
 
 @pytest.mark.parametrize("fails", ["write", "fsync", "replace"])
@@ -119,7 +132,7 @@ def test_what_could_not_be_written_leaves_the_old_file(
 def _full_disk(opened: Callable[..., Any], error: BaseException) -> Callable[..., Any]:
     def opening(path: Path, mode: str = "r", **more: Any) -> Any:
         file = opened(path, mode, **more)
-        if mode == "x":
+        if mode == "w":
             file.write("half")
             file.flush()
             file.close()

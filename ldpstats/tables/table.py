@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -107,11 +108,17 @@ class Table(Saveable):
                     f"a block about {question.attributes} of shape {question.shape}",
                     f"blocks about {self.attributes} of shape {self.shape}",
                 )
-        # the levels of several groups are those of their own tables: all of a respondent's answers may cost more
-        alone = self.privacy.per_group.values() if len(self.privacy.per_group) == 1 else ()
-        promised = min([self.privacy.epsilon, *alone])
-        for spent in (min(block.noise.epsilon, _RESOLVED) for block in self.blocks):
-            refuse_less(promised, spent, "every report behind the table")
+        self._refuse_less()
+
+    def _refuse_less(self) -> None:
+        """Refuse a statement that promises more than the reports keep, or the tables that it was made of promise."""
+        # answers to several groups cost no more than their levels together
+        groups = self.privacy.per_group.values()
+        promised = min(self.privacy.epsilon, sum(groups) if groups else math.inf)
+        for block in self.blocks:
+            refuse_less(promised, min(block.noise.epsilon, _RESOLVED), "every report behind the table")
+        for source in self.sources:
+            refuse_less(self.privacy.epsilon, source.privacy.epsilon, "every table that it was made of")
 
     @property
     def attributes(self) -> tuple[str, ...]:

@@ -48,6 +48,8 @@ class TableSet(Saveable):
         self._tables: dict[frozenset[str], Table] = {}
         for table in tables:
             refuse_less(privacy.epsilon, table.privacy.epsilon, "every table of the set")
+            for name, level in table.privacy.per_group.items():
+                refuse_less(privacy.per_group.get(name, level), level, f"the table of {name}")
             if table.privacy.unit != privacy.unit:
                 raise LdpstatsError(
                     f"a table with the unit {table.privacy.unit!r} in a set with {privacy.unit!r}",

@@ -191,6 +191,20 @@ def test_a_statement_that_promises_more_than_the_reports_keep_is_refused(
             TableSet.from_json(sealed("table set", 4, saved))
 
 
+def test_statements_of_groups_and_of_derived_tables_promise_no_more_either() -> None:
+    domain = Domain({"sex": ["F", "M"], "age": ["young", "middle", "old"]})
+    tables = SampledGroups(domain, epsilon=1.0, mechanism="hr").simulate(np.full(6, 20), rng=1)
+    table, less = tables["sex", "age"], {"sex × age": 0.1, "age × sex": 0.1}
+    with pytest.raises(LdpstatsError, match=r"a statement of epsilon = 0\.2 for"):
+        replace(table, privacy=replace(table.privacy, per_group=less))
+    with pytest.raises(LdpstatsError, match="covers the table of sex × age"):
+        TableSet(domain, [table], replace(table.privacy, per_group=less))
+    made = table.marginal("age")
+    assert made.figures
+    with pytest.raises(LdpstatsError, match="covers every table that it was made of"):
+        replace(made, privacy=replace(made.privacy, epsilon=0.5, per_group={}))
+
+
 @pytest.mark.parametrize("mechanism", ["grr", "oue", "ss"])
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 0.01, 5.0, 11.9, 12.5, 23.0, 25.0, 27.0, 30.0, 37.0, 45.0, 70.0])
 def test_honest_statements_are_accepted_at_every_level(domain: Domain, mechanism: str, epsilon: float) -> None:
