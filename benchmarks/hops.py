@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,33 +24,42 @@ PACKAGE = Path(ldp.__file__).parent
 
 
 class Walk(NamedTuple):
-    """What was met on the way."""
+    """What was met on the way: functions with their modules, calls from one module into another, the deepest call."""
 
-    modules: int
-    functions: int
-    hops: int
+    functions: set[tuple[str, str]]
+    hops: set[tuple[tuple[str, str], tuple[str, str]]]
     deepest: int
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """How many modules, functions and hops there are, and the calls above the deepest one."""
+        modules = {module for module, _ in self.functions}
+        return {
+            "modules": len(modules),
+            "functions": len(self.functions),
+            "hops": len(self.hops),
+            "deepest": self.deepest,
+        }
 
 
 def walk(story: Callable[[], object]) -> Walk:
     """Follow a story; imports, properties and functions without a name of their own are not counted as met."""
     functions: set[tuple[str, str]] = set()
     hops: set[tuple[tuple[str, str], tuple[str, str]]] = set()
-    path: list[tuple[str, str] | None] = []
+    path: list[tuple[str, str]] = []
     deepest = 0
 
     def follow(frame: FrameType, event: str, _: Any) -> None:
         nonlocal deepest
         if event == "call":
-            here = _place(frame)
-            callers = [one for one in path if one]
-            path.append(here)
+            here = _place(frame.f_code)
             if here:
                 functions.add(here)
-                deepest = max(deepest, len(callers) + 1)
-                if callers and callers[-1][0] != here[0]:
-                    hops.add((callers[-1], here))
-        elif event == "return" and path:
+                if path and path[-1][0] != here[0]:
+                    hops.add((path[-1], here))
+                path.append(here)
+                deepest = max(deepest, len(path))
+        elif event == "return" and path and _place(frame.f_code):
             path.pop()
 
     sys.setprofile(follow)
@@ -57,12 +67,12 @@ def walk(story: Callable[[], object]) -> Walk:
         story()
     finally:
         sys.setprofile(None)
-    return Walk(len({module for module, _ in functions}), len(functions), len(hops), deepest)
+    return Walk(functions, hops, deepest)
 
 
-def _place(frame: FrameType) -> tuple[str, str] | None:
-    """Return module and function of a call inside the package."""
-    code = frame.f_code
+@cache
+def _place(code: CodeType) -> tuple[str, str] | None:
+    """Return module and function of code inside the package."""
     file = Path(code.co_filename)
     if code.co_name.startswith("<") or not file.is_relative_to(PACKAGE):
         return None
@@ -113,7 +123,7 @@ def main() -> None:
     """Print a row for every story."""
     for story in STORIES.values():
         story()  # imports and caches are made once
-    rows = {name: walk(story)._asdict() for name, story in STORIES.items()}
+    rows = {name: walk(story).figures for name, story in STORIES.items()}
     print(pd.DataFrame(rows).T.to_string())
 
 
