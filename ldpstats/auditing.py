@@ -252,8 +252,7 @@ def _halton(points: int, dimensions: int, rng: Rng) -> FloatArray:
     from scipy.stats.qmc import Halton
 
     start = generator(rng).random(dimensions)
-    moved: FloatArray = (Halton(dimensions, scramble=False).random(points) + start) % 1
-    return moved
+    return (Halton(dimensions, scramble=False).random(points) + start) % 1
 
 
 def _looked_at(k: int, n: int, rng: Rng) -> list[int]:

@@ -221,8 +221,7 @@ def _identity(words: NDArray[np.uint64]) -> str:
 
 
 def _sorted(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    found: NDArray[np.uint64] = rows[np.lexsort(rows.T[::-1])]
-    return found
+    return rows[np.lexsort(rows.T[::-1])]
 
 
 def _same_collection(rows: NDArray[np.uint64]) -> BoolArray:

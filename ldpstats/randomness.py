@@ -44,7 +44,6 @@ class Draws(Protocol):
         shape : int or tuple of int
             The shape of the result.
         """
-        ...
 
     def uniform(self, bound: int, shape: Shape) -> NDArray[np.int64]:
         """Draw independent integers, uniform on [0, bound).
@@ -56,7 +55,6 @@ class Draws(Protocol):
         shape : int or tuple of int
             The shape of the result.
         """
-        ...
 
     def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[Any]:
         """Draw independent integers i with probability weights[i] / GRID; the weights sum to GRID.
@@ -68,7 +66,6 @@ class Draws(Protocol):
         shape : int or tuple of int
             The shape of the result.
         """
-        ...
 
     def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[Any]:
         """Answer each value with probability truth / GRID by itself, else uniformly by another one of the k.
@@ -82,7 +79,6 @@ class Draws(Protocol):
         truth : int
             How often the truth is told, in GRID-ths.
         """
-        ...
 
     def bits(self, numerator: int, count: int, width: int) -> NDArray[np.uint8]:
         """Draw rows of independent bits, each set with probability numerator / GRID, packed eight to a byte.
@@ -94,7 +90,6 @@ class Draws(Protocol):
         count, width : int
             The number of rows, and of bits in each.
         """
-        ...
 
     def subsets(self, values: NDArray[np.int64], k: int, size: int, holds: BoolArray) -> NDArray[Any]:
         """Draw increasing rows of `size` of the k values, uniform but that the row's own is in where it `holds`.
@@ -110,7 +105,6 @@ class Draws(Protocol):
         holds : array of bool
             Which subsets hold the true value.
         """
-        ...
 
     def hash_seeds(self, count: int, k: int, symbols: int) -> NDArray[np.uint64]:
         """Draw the seeds of independent hash functions from k values to `symbols`, a row of two words each.
@@ -124,7 +118,6 @@ class Draws(Protocol):
         symbols : int
             The number of symbols.
         """
-        ...
 
 
 def client_draws(rng: Rng = None) -> Draws:

@@ -66,21 +66,17 @@ class Event(Protocol):
     @property
     def value(self) -> int:
         """The value under which it is likelier."""
-        ...
 
     @property
     def rival(self) -> int:
         """The other value."""
-        ...
 
     @property
     def level(self) -> float:
         """A conservative estimate of the level that it shows."""
-        ...
 
     def happened(self, sample: Sample) -> BoolArray:
         """Say which reports do it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +90,7 @@ class _LikelihoodRatioEvent:
 
     def happened(self, sample: Sample) -> BoolArray:
         found = sample.log_likelihoods((self.value, self.rival))
-        favours: BoolArray = found[:, 0] - found[:, 1] >= self.log_odds
-        return favours
+        return found[:, 0] - found[:, 1] >= self.log_odds
 
     def __str__(self) -> str:
         odds = f"{math.exp(min(self.log_odds, 700)):.4g}"
@@ -236,5 +231,4 @@ def _conservative_level(
 ) -> FloatArray:
     """Return the estimate of ln(p / q), less so many standard errors."""
     own, other = hits + 0.5, rival_hits + 0.5
-    level: FloatArray = np.log(own / n) - np.log(other / rival_n) - std_errors * np.sqrt(1 / own + 1 / other)
-    return level
+    return np.log(own / n) - np.log(other / rival_n) - std_errors * np.sqrt(1 / own + 1 / other)

@@ -187,8 +187,7 @@ def large_alphabets_follow_the_noise_model(make: Factory) -> None:
 
 
 def _variances_of_a_report(mechanism: Mechanism, frequencies: FloatArray) -> FloatArray:
-    found: FloatArray = np.diagonal(mechanism.noise.report_covariance(frequencies))
-    return found
+    return np.diagonal(mechanism.noise.report_covariance(frequencies))
 
 
 def values_within_a_large_report_are_as_dependent_as_claimed(make: Factory) -> None:

@@ -44,8 +44,7 @@ class LogLinearPoint(NamedTuple):
 
     def gradient(self, known: EstimatedMeans) -> FloatArray:
         """Return the gradient of the dual problem: what the means differ by from those that its minimum has."""
-        slope: FloatArray = self.means - known.means + self.tau * (known.inverse @ self.weights)
-        return slope
+        return self.means - known.means + self.tau * (known.inverse @ self.weights)
 
     def curvature(self, known: EstimatedMeans) -> FloatArray:
         """Return the second derivatives of the dual problem."""

@@ -104,8 +104,7 @@ class Marginal:
         ----------
         frequencies : array, shape (cells,)
         """
-        more: FloatArray = self.rise * (frequencies - self.estimate) - (frequencies**2 - self.estimate**2) / self.n
-        return more
+        return self.rise * (frequencies - self.estimate) - (frequencies**2 - self.estimate**2) / self.n
 
     def onto(self, attributes: Attributes) -> IntArray:
         """Return each cell's place in the table of some of the attributes.

@@ -38,8 +38,7 @@ _RIDGE = 1e-12
 
 def far_from_the_ends(found: FloatArray, errors: FloatArray) -> BoolArray:
     """Say which are so far from zero and from one that normal limits do."""
-    far: BoolArray = np.minimum(found, 1 - found) >= FAR * errors
-    return far
+    return np.minimum(found, 1 - found) >= FAR * errors
 
 
 class Mahalanobis(NamedTuple):
@@ -346,8 +345,7 @@ class ProfileObjective:
     def _rate(self, point: LogLinearPoint) -> FloatArray:
         """Return the derivative of what is pushed."""
         slope = self.members @ self.profile.cells.covariance(point.beliefs)
-        rate: FloatArray = slope / self.frequency(point) if self.up else -slope
-        return rate
+        return slope / self.frequency(point) if self.up else -slope
 
     def _step(self, point: LogLinearPoint) -> tuple[FloatArray, float]:
         weighted = point.spread @ self.metric.precision

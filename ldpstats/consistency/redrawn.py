@@ -35,8 +35,7 @@ def _redrawn(table: Table, target: Domain, size: int, rng: np.random.Generator) 
     sums = np.eye(target.size(kept))[table.domain.onto(kept)]
     if table.figures:
         cells = table.figures.shown
-        moved: FloatArray = rng.multivariate_normal(cells.estimate, cells.covariance, size=size, method="eigh") @ sums
-        return moved
+        return rng.multivariate_normal(cells.estimate, cells.covariance, size=size, method="eigh") @ sums
     proper = nearest_proper(table.unbiased.estimate)
     drawn = [block.draw(proper, size, rng) for block in table.blocks]
     return LinearPooling(table.blocks).estimate(drawn) @ sums

@@ -76,5 +76,4 @@ def least_violating_refits(
 
 def _nearer(residuals: FloatArray, threshold: float, curvature: float) -> FloatArray:
     """Return the residuals that balance their violation against their distance from these."""
-    shorter: FloatArray = np.sign(residuals) * np.maximum(np.abs(residuals) - threshold, 0) / (1 + curvature)
-    return shorter
+    return np.sign(residuals) * np.maximum(np.abs(residuals) - threshold, 0) / (1 + curvature)

@@ -182,8 +182,7 @@ class _RidgePaths:
         both = _spread(np.concatenate([self.whitened, margins]), tables)
         own = both[:, many:, many:] + _LEAST_VARIANCE * np.eye(len(margins))
         explained = both[:, :many, many:] @ np.linalg.solve(own, both[:, many:, :many])
-        beyond: FloatArray = both[:, :many, :many] - explained
-        return beyond
+        return both[:, :many, :many] - explained
 
     def objectives(self, multipliers: FloatArray, penalties: FloatArray) -> FloatArray:
         """Return what the multipliers of the paths minimize."""
@@ -248,14 +247,12 @@ def _spread(sums: FloatArray, tables: FloatArray) -> FloatArray:
     """Return the covariances of sums of cells of one respondent drawn from each of the tables."""
     means = tables @ sums.T
     squares = (tables[:, None] * sums).reshape(-1, sums.shape[1]) @ sums.T
-    spread: FloatArray = squares.reshape(len(tables), len(sums), len(sums)) - means[:, :, None] * means[:, None]
-    return spread
+    return squares.reshape(len(tables), len(sums), len(sums)) - means[:, :, None] * means[:, None]
 
 
 def _with_ridge(matrices: FloatArray, penalties: FloatArray) -> FloatArray:
     """Add a penalty to the diagonal of each matrix."""
-    ridged: FloatArray = matrices + penalties[:, None, None] * np.eye(matrices.shape[1])
-    return ridged
+    return matrices + penalties[:, None, None] * np.eye(matrices.shape[1])
 
 
 def _one_way(target: Domain) -> FloatArray:

@@ -103,8 +103,7 @@ def _diagonal_and_common(diagonal: FloatArray, common: FloatArray, values: NDArr
         return diagonal * frequencies[values] + common
 
     def pull(odds: FloatArray) -> FloatArray:
-        pulled: FloatArray = np.bincount(values, weights=diagonal * odds, minlength=cells) + common @ odds
-        return pulled
+        return np.bincount(values, weights=diagonal * odds, minlength=cells) + common @ odds
 
     return push, pull
 

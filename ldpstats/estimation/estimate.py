@@ -101,12 +101,10 @@ class Limits(Protocol):
     @property
     def kind(self) -> str:
         """How they are found, in a few words."""
-        ...
 
     @property
     def std_err(self) -> FloatArray:
         """The standard error of every cell, of the same kind."""
-        ...
 
     def limits(self, alpha: float) -> FloatArray:
         """Return pointwise intervals, shape (cells, 2).
@@ -116,7 +114,6 @@ class Limits(Protocol):
         alpha : float
             One minus the confidence.
         """
-        ...
 
     def summed(self, of_cell: IntArray, size: int) -> Self:
         """Return those of sums of cells, `of_cell` being the place of the sum that every cell belongs to.
@@ -128,7 +125,6 @@ class Limits(Protocol):
         size : int
             The number of new cells.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

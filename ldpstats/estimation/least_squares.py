@@ -114,5 +114,4 @@ def _inverse_on_contrasts(information: FloatArray) -> FloatArray:
     border = scale / np.linalg.norm(scale)
     bordered = np.block([[information * np.outer(scale, scale), border[:, None]], [border, np.zeros(1)]])
     inverse = np.linalg.inv(bordered)[:-1, :-1] * np.outer(scale, scale)
-    symmetric: FloatArray = (inverse + inverse.T) / 2
-    return symmetric
+    return (inverse + inverse.T) / 2

@@ -139,5 +139,4 @@ def _binomial(seen: FloatArray, n: float, share: FloatArray) -> FloatArray:
     some, missing = seen > 0, seen < n
     fewer = np.where(some, betainc(n - seen + 1, np.where(some, seen, 1), 1 - share), 0.0)
     as_many = np.where(missing, betainc(np.where(missing, n - seen, 1), seen + 1, 1 - share), 1.0)
-    halved: FloatArray = (fewer + as_many) / 2
-    return halved
+    return (fewer + as_many) / 2

@@ -80,8 +80,7 @@ class TargetCells:
         np.add.at(joint, domain.onto(kept.names), self.cells)
         parts = joint.reshape(domain.size(given), -1, joint.shape[1])
         limits = [(self.single.least(part, part.sum(0)), -self.single.least(-part, part.sum(0))) for part in parts]
-        within: FloatArray = np.clip(np.concatenate(limits, axis=1), 0.0, 1.0)
-        return within
+        return np.clip(np.concatenate(limits, axis=1), 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -426,8 +425,7 @@ def _identified(joint: Domain, measured: Measured) -> Identified:
 
 def _cells(joint: Domain, table: Domain) -> FloatArray:
     """Return the cells of a table as sums of those of a joint table."""
-    cells: FloatArray = np.eye(table.size())[:, joint.onto(table.names)]
-    return cells
+    return np.eye(table.size())[:, joint.onto(table.names)]
 
 
 def _percent(alpha: float) -> str:

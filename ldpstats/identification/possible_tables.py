@@ -187,8 +187,7 @@ def same_sums(identified: Identified, table: FloatArray) -> PossibleTables:
 
 def _there(solution: ConicSolution, first: int, cells: int) -> BoolArray:
     """Return which cells are not empty: those that the solver leaves with more than their multiplier."""
-    there: BoolArray = solution.point[:cells] > np.maximum(solution.multipliers[first : first + cells], _EMPTY)
-    return there
+    return solution.point[:cells] > np.maximum(solution.multipliers[first : first + cells], _EMPTY)
 
 
 def _held_fast(sums: Any, fixed: FloatArray, there: BoolArray) -> int:

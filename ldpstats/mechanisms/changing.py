@@ -200,5 +200,4 @@ def _compositions(total: int, kinds: int) -> NDArray[np.int64]:
     bars = np.array(list(combinations(range(total + kinds - 1), kinds - 1)), dtype=np.int64)
     bars = bars.reshape(-1, kinds - 1)
     edges = np.hstack([np.full((len(bars), 1), -1), bars, np.full((len(bars), 1), total + kinds - 1)])
-    counts: NDArray[np.int64] = np.diff(edges, axis=1) - 1
-    return counts
+    return np.diff(edges, axis=1) - 1

@@ -73,8 +73,7 @@ def hashed(k: int, maps: int, symbols: int, seed: int) -> NDArray[np.int64]:
 
 def permuted(k: int, maps: int, symbols: int, seed: int) -> NDArray[np.int64]:
     """Return pseudo-random orders of the values modulo `symbols`, which makes all symbols nearly equally frequent."""
-    order: NDArray[np.int64] = np.argsort(hashed(k, maps, 1 << 32, seed), axis=1, kind="stable") % symbols
-    return order
+    return np.argsort(hashed(k, maps, 1 << 32, seed), axis=1, kind="stable") % symbols
 
 
 def _functions(seed: int, count: int) -> NDArray[np.uint64]:

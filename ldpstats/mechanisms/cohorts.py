@@ -122,8 +122,7 @@ class CohortBits(Mechanism, Protocol):
     def possible(self, reports: NDArray[Any]) -> BoolArray:
         """Any bits of any cohort, but nothing in the padding of the last byte."""
         cohorts, rows = self._split(reports)
-        known: BoolArray = (cohorts < self.codes.cohorts) & clean_padding(rows, self.codes.width)
-        return known
+        return (cohorts < self.codes.cohorts) & clean_padding(rows, self.codes.width)
 
     def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """Count each bit of each cohort, as set and as not set."""

@@ -92,8 +92,7 @@ class LocalHashing(Mechanism, Protocol):
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
         """Any hash function, with one of its symbols."""
-        valid: BoolArray = reports[:, _SEED_WORDS] < self._symbols
-        return valid
+        return reports[:, _SEED_WORDS] < self._symbols
 
     def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """Count how many reports support each value."""

@@ -75,11 +75,9 @@ class LongitudinalUnary(Longitudinal, Protocol):
         """Flip bits; or, where set and unset ones differ, draw each for both cases and let the permanent bit choose."""
         unset_ones = draws.bits(self.rounds.pretend, len(permanent), self.k)
         if self.fixed_show is None:
-            flipped: NDArray[np.uint8] = permanent ^ unset_ones
-            return flipped
+            return permanent ^ unset_ones
         set_ones = draws.bits(self.rounds.show, len(permanent), self.k)
-        chosen: NDArray[np.uint8] = (permanent & set_ones) | (~permanent & unset_ones)
-        return chosen
+        return (permanent & set_ones) | (~permanent & unset_ones)
 
 
 @dataclass(frozen=True, slots=True)

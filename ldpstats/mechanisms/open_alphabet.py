@@ -56,17 +56,14 @@ class OpenAlphabet(Saveable, Protocol):
     @property
     def epsilon(self) -> float:
         """The privacy level that was asked for, of a report about any string."""
-        ...
 
     @property
     def cohorts(self) -> int | None:
         """The number of cohorts."""
-        ...
 
     @property
     def seed(self) -> int:
         """What the public hash functions follow from."""
-        ...
 
     @property
     @abstractmethod

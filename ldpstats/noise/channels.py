@@ -37,37 +37,29 @@ class Channel(Protocol):
     @property
     def outputs(self) -> int:
         """The number of outputs."""
-        ...
 
     @property
     def epsilon(self) -> float:
         """The privacy level."""
-        ...
 
     @property
     def idle(self) -> BoolArray:
         """Say which outputs all values make equally likely; they tell nothing, however rare they are."""
-        ...
 
     def push(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report."""
-        ...
 
     def matrix(self) -> FloatArray:
         """Return the whole channel, a row per true value."""
-        ...
 
     def invert(self, proportions: FloatArray) -> FloatArray:
         """Undo `push`."""
-        ...
 
     def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
         """Return the score and information, given counts / mean (up to a constant) and n / mean of every output."""
-        ...
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the counts of the outputs of respondents with these true values."""
-        ...
 
     def bounds(self) -> FloatArray | None:
         """Return each cell's estimate if none, and if all, of the reports named it; None where outputs mix."""
@@ -118,11 +110,9 @@ class Channel(Protocol):
 
     def spread(self, mean: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report's estimate, given the distribution of the report."""
-        ...
 
     def variances(self, mean: FloatArray) -> FloatArray:
         """Return the diagonal of `spread`, without the rest."""
-        ...
 
     def merged(self, classes: NDArray[np.int64], /) -> Channel | None:
         """Return the channel between classes of values and the same classes of outputs, if there is one."""
@@ -131,7 +121,6 @@ class Channel(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the channel as plain values."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,8 +294,7 @@ class DenseChannel(Channel):
     def variances(self, mean: FloatArray) -> FloatArray:
         """Return the variances of one report's estimate."""
         inverse = self.invert(np.eye(self.outputs))
-        found: FloatArray = mean @ inverse**2 - (mean @ inverse) ** 2
-        return found
+        return mean @ inverse**2 - (mean @ inverse) ** 2
 
     def merged(self, classes: NDArray[np.int64], /) -> Channel | None:
         """Return the channel between classes, where all values of a class report classes alike (a lumpable chain).

@@ -155,8 +155,7 @@ class CohortChannel(Channel):
     def invert(self, proportions: FloatArray) -> FloatArray:
         """Undo `push` by least squares on the shares of the slots, given the codes."""
         shares = (proportions - self._lie / self.cohorts) / self._gain
-        fitted: FloatArray = shares @ self._members @ self._inverse_gram
-        return fitted
+        return shares @ self._members @ self._inverse_gram
 
     def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
         """Pull the score of the outputs back to the cells, up to multiples of ones, which contrasts do not see."""
@@ -174,8 +173,7 @@ class CohortChannel(Channel):
         truthful = rng.binomial(slots, self.truth - self._lie)
         fakes = (slots - truthful).reshape(*slots.shape[:-1], self.cohorts, self.symbols).sum(axis=-1)
         faked = rng.multinomial(fakes, np.full(self.symbols, 1 / self.symbols))
-        counts: NDArray[np.int64] = truthful + faked.reshape(slots.shape)
-        return counts
+        return truthful + faked.reshape(slots.shape)
 
     def spread(self, mean: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report's estimate, by way of pairs of values, not of outputs."""
@@ -192,8 +190,7 @@ class CohortChannel(Channel):
 
     def _pairs(self, weights: FloatArray) -> FloatArray:
         """Return for every two values the total weight of the outputs whose slots hold both."""
-        pairs: FloatArray = (self._members.T * weights[..., None, :]) @ self._members
-        return pairs
+        return (self._members.T * weights[..., None, :]) @ self._members
 
     def to_dict(self) -> dict[str, Any]:
         """Return the channel as plain values."""

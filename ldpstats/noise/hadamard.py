@@ -184,8 +184,7 @@ class HadamardResponse(Channel):
 
     def invert(self, proportions: FloatArray) -> FloatArray:
         """Undo `push`: each value's coefficient within its block, rescaled."""
-        fitted: FloatArray = self._transform(proportions)[..., self._places] / (self.size * self._gain)
-        return fitted
+        return self._transform(proportions)[..., self._places] / (self.size * self._gain)
 
     def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
         """Pull the score of the outputs back to the cells, up to multiples of ones, which contrasts do not see."""
@@ -206,10 +205,7 @@ class HadamardResponse(Channel):
         people = np.zeros_like(anywhere)
         people[..., self._places] = truthful
         blocks = people.reshape(*people.shape[:-1], self.blocks, self.size)
-        counts: NDArray[np.int64] = anywhere + random_columns(blocks, rng, positive=True)[..., _PLUS].reshape(
-            anywhere.shape
-        )
-        return counts
+        return anywhere + random_columns(blocks, rng, positive=True)[..., _PLUS].reshape(anywhere.shape)
 
     def spread(self, mean: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report's estimate: one transform holds all products of two rows."""

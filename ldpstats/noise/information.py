@@ -118,8 +118,7 @@ def shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
     unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))[..., None]
     even = unit * matrix * np.swapaxes(unit, -1, -2)
-    solved: FloatArray = unit * (np.linalg.pinv(even, rcond=_SINGULAR, hermitian=True) @ (unit * columns))
-    return solved
+    return unit * (np.linalg.pinv(even, rcond=_SINGULAR, hermitian=True) @ (unit * columns))
 
 
 def information_of(matrix: FloatArray) -> Information:

@@ -23,7 +23,6 @@ class NoiseModel(Protocol):
     @property
     def epsilon(self) -> float:
         """The privacy level of one report, from the probabilities as doubles; a mechanism knows the exact one."""
-        ...
 
     if TYPE_CHECKING:  # a field of some models, which would take a property for its default
 
@@ -69,7 +68,6 @@ class NoiseModel(Protocol):
     @property
     def outputs(self) -> int:
         """The number of entries of a tally."""
-        ...
 
     @property
     def size(self) -> int | None:
@@ -89,11 +87,9 @@ class NoiseModel(Protocol):
         frequencies : array, shape (..., cells)
             The frequencies of the true values.
         """
-        ...
 
     def design(self) -> tuple[FloatArray, FloatArray]:
         """Return the matrix A (outputs by cells) and the offset a of mean = A frequencies + a."""
-        ...
 
     def report_covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the covariance matrix of one random respondent's contribution to the tally.
@@ -103,7 +99,6 @@ class NoiseModel(Protocol):
         frequencies : array, shape (..., cells)
             The frequencies of the true values.
         """
-        ...
 
     def debias(self, proportions: FloatArray) -> FloatArray:
         """Return the unbiased estimate of the frequencies, where the outputs identify them.
@@ -113,7 +108,6 @@ class NoiseModel(Protocol):
         proportions : array, shape (..., outputs)
             Tallies, divided by the numbers of reports.
         """
-        ...
 
     def bounds(self) -> FloatArray | None:
         """Return each cell's estimate if none, and if all, of the reports supported it; None where outputs mix.
@@ -130,7 +124,6 @@ class NoiseModel(Protocol):
         frequencies : array, shape (..., cells)
             The frequencies of the true values.
         """
-        ...
 
     def variance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the variances of the debiased estimate: the diagonal of the covariance, without the rest.
@@ -140,7 +133,6 @@ class NoiseModel(Protocol):
         frequencies : array, shape (..., cells)
             The frequencies of the true values.
         """
-        ...
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the tally of respondents whose true values are known, exactly, at the level of counts.
@@ -152,7 +144,6 @@ class NoiseModel(Protocol):
         rng : Generator
             Where chance comes from.
         """
-        ...
 
     def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw `size` tallies of `n` random respondents each.
@@ -182,7 +173,6 @@ class NoiseModel(Protocol):
         n : int
             The number of reports of each.
         """
-        ...
 
     def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
         """Return ln P(report | value) for every value, up to a constant per report, given the reports' tallies.
@@ -192,7 +182,6 @@ class NoiseModel(Protocol):
         tallies : array, shape (reports, outputs)
             What each report adds to the tally.
         """
-        ...
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
         """Say for each table whether these frequencies give a proper law of the reports.
@@ -202,7 +191,6 @@ class NoiseModel(Protocol):
         frequencies : array, shape (..., cells)
             The frequencies of the true values.
         """
-        ...
 
     def merged(self, classes: NDArray[np.int64], /) -> NoiseModel | None:
         """Return the noise of the tally whose outputs are added up by class, if it is again a noise model.
@@ -221,7 +209,6 @@ class NoiseModel(Protocol):
 
     def total(self) -> ReportTotal | None:
         """Return the law of what a report adds to the whole tally; None where that is the same for every report."""
-        ...
 
     def influence(self) -> tuple[FloatArray, FloatArray]:
         """Return the least and the most that a report which exists can be worth to the estimate of each frequency.
@@ -237,4 +224,3 @@ class NoiseModel(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values; `noise_from_dict` reads them."""
-        ...

@@ -135,8 +135,7 @@ class PatternChannel(Channel):
     def _pairs(self) -> FloatArray:
         """The products of the gains of any two values, each pair once, a row per set."""
         one, other = np.triu_indices(self.cells)
-        products: FloatArray = self._gains[:, one] * self._gains[:, other]
-        return products
+        return self._gains[:, one] * self._gains[:, other]
 
     @cached_property
     def _places(self) -> IntArray:

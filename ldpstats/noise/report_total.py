@@ -41,5 +41,4 @@ class ReportTotal:
             What is added up.
         """
         added = tallies if self.entries is None else tallies[:, self.entries]
-        sums: FloatArray = added.sum(axis=-1) if self.weights is None else added @ self.weights
-        return sums
+        return added.sum(axis=-1) if self.weights is None else added @ self.weights

@@ -134,8 +134,7 @@ class RevealedBits(NoiseModel):
                 "encodings in which no value's bits are a combination of the others'",
                 "Take more cohorts, more bits or fewer values; or combine the reports with others in one table.",
             )
-        inverse: FloatArray = self._flat if self._identity else np.linalg.inv(self._flat.T @ self._flat)
-        return inverse
+        return self._flat if self._identity else np.linalg.inv(self._flat.T @ self._flat)
 
     @cached_property
     def _identity(self) -> bool:
@@ -187,8 +186,7 @@ class RevealedBits(NoiseModel):
     def slot_estimates(self, proportions: FloatArray) -> FloatArray:
         """Return t: an unbiased estimate, for each slot, of the share of respondents whose value sets it."""
         sent, unset = self._unpaired(proportions)
-        flat: FloatArray = ((1 - self.flip) * sent - self.flip * unset) / (self._share * self._delta)
-        return flat
+        return ((1 - self.flip) * sent - self.flip * unset) / (self._share * self._delta)
 
     def debias(self, proportions: FloatArray) -> FloatArray:
         """Return the unbiased estimate of the frequencies, by least squares from the slots."""
@@ -212,8 +210,7 @@ class RevealedBits(NoiseModel):
         """Return n times the variances of the debiased estimate; those of the slots, if each is for one value."""
         if self._identity:
             return self._squares(frequencies) - frequencies**2
-        covariance: FloatArray = np.diagonal(self.covariance(frequencies), axis1=-2, axis2=-1)
-        return covariance
+        return np.diagonal(self.covariance(frequencies), axis1=-2, axis2=-1)
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw who joins which cohort and who reveals which slots; what they send is binomial for every slot."""
@@ -299,8 +296,7 @@ class RevealedBits(NoiseModel):
         """Return ln P(report | value) up to a constant: a bit that the value sets tells how it was sent."""
         sent, unset = self._unpaired(tallies)
         evidence = privacy_loss(self.keep, self.flip) * sent - privacy_loss(1 - self.flip, 1 - self.keep) * unset
-        likelihoods: FloatArray = evidence @ self._flat
-        return likelihoods
+        return evidence @ self._flat
 
     def supports(self, frequencies: FloatArray) -> BoolArray:
         """Say for each table whether every slot is sent as set, and as not set, with a positive probability."""

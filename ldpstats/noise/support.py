@@ -202,8 +202,7 @@ class SupportNoise(NoiseModel):
         if self.size is not None:
             return None
         others = binom.pmf(np.arange(self.cells), self.cells - 1, self.q)
-        law: FloatArray = np.convolve(others, [1 - self.p, self.p])
-        return law
+        return np.convolve(others, [1 - self.p, self.p])
 
     def total(self) -> ReportTotal | None:
         """Return the law of how many values a report supports, which does not depend on the true one."""
@@ -231,8 +230,7 @@ class Spread:
 
     def beyond(self, sizes: FloatArray, frequencies: FloatArray) -> FloatArray:
         """Return what the variances have beside that."""
-        found: FloatArray = sizes * self.own + self.rise * frequencies
-        return found
+        return sizes * self.own + self.rise * frequencies
 
 
 def _of_subsets(cells: int, p: float, size: int) -> tuple[float, float, float]:

@@ -69,8 +69,7 @@ def _subset(
     others = noise.cells - 1
     held, missed = math.comb(others, size - 1), math.comb(others, size)
     given = noise.p * turned * before / held + ((1 - noise.p) * without / missed if missed else 0)
-    found: ComplexArray = (given @ frequencies[..., None])[..., 0]
-    return found
+    return (given @ frequencies[..., None])[..., 0]
 
 
 def share_below(characteristic: ComplexArray, seen: FloatArray) -> FloatArray:

@@ -26,11 +26,9 @@ class Inversion(Protocol):
     @property
     def words(self) -> str:
         """Where the sets come from, and what is not exact about them."""
-        ...
 
     def limits(self, alpha: float) -> FloatArray:
         """Return the pieces of the set of level 1 - alpha."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +140,7 @@ class FiellerQuotient:
 
     def _possible(self, pieces: FloatArray) -> FloatArray:
         low, high = np.maximum(pieces[..., 0], self.lowest), np.minimum(pieces[..., 1], self.highest)
-        cut: FloatArray = np.where((low <= high)[..., None], np.stack([low, high], axis=-1), np.nan)
-        return cut
+        return np.where((low <= high)[..., None], np.stack([low, high], axis=-1), np.nan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -143,14 +143,12 @@ class AssociationMeasures:
     @property
     def drowned(self) -> BoolArray:
         """Which tables show nothing but noise, or so it may be."""
-        noisy: BoolArray = self.noise >= _LARGE_NOISE**2
-        return noisy
+        return self.noise >= _LARGE_NOISE**2
 
     @property
     def beyond(self) -> BoolArray:
         """Which tables are too far from any possible one."""
-        far: BoolArray = self.uncorrected - self.noise > (1 + 2 * np.sqrt(self.noise)) ** 2
-        return far
+        return self.uncorrected - self.noise > (1 + 2 * np.sqrt(self.noise)) ** 2
 
     @property
     def estimable(self) -> BoolArray:
@@ -385,8 +383,7 @@ def _share_left_out(table: Table, cells: Estimate) -> float:
 def _stretch(length: FloatArray, slope: FloatArray, covariance: FloatArray, alone: FloatArray) -> FloatArray:
     flat = slope.reshape(*length.shape, 1, -1)
     spread = (flat @ covariance @ np.swapaxes(flat, -1, -2))[..., 0, 0] / 4
-    stretch: FloatArray = np.where(length > _TINY, spread / np.where(length > _TINY, length, 1.0), alone)
-    return stretch
+    return np.where(length > _TINY, spread / np.where(length > _TINY, length, 1.0), alone)
 
 
 def two_way_shape(table: Table) -> tuple[int, int]:

@@ -171,8 +171,7 @@ class PooledReports:
             centre = (weight * block.noise.mean(frequencies)).sum(axis=-1)
             of_one = weighted_report(block.noise, frequencies, weight[:, None, :] * NODES[:, None])
             if of_one is None:
-                normal: FloatArray = ndtr(seen)
-                return normal
+                return ndtr(seen)
             law *= (of_one * np.exp(-1j * centre[:, None] * NODES)) ** block.n
         return share_below(law, seen)
 

@@ -159,8 +159,7 @@ class PooledEstimate:
 
 
 def _poisson(first: FloatArray, second: FloatArray) -> FloatArray:
-    counts: FloatArray = np.divide(first**3, second**2, out=np.zeros_like(first), where=np.isfinite(second))
-    return counts
+    return np.divide(first**3, second**2, out=np.zeros_like(first), where=np.isfinite(second))
 
 
 def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArray:
@@ -184,8 +183,7 @@ def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArr
     if np.isfinite(noise.largest):
         return _nearer_end(mean, noise.largest)
     spread = n * (np.diagonal(noise.report_covariance(frequencies)) - mean * (1 - mean))
-    share: FloatArray = (n * mean + spread) ** 2 / (n * mean + 3 * spread**2) / n
-    return share
+    return (n * mean + spread) ** 2 / (n * mean + 3 * spread**2) / n
 
 
 def _nearer_end(mean: FloatArray, largest: float) -> FloatArray:

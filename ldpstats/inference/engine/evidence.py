@@ -25,60 +25,47 @@ class Evidence(Protocol):
     @property
     def has_likelihood(self) -> bool:
         """Whether the score is that of the reports' likelihood, and not only of their first two moments."""
-        ...
 
     @property
     def has_null_covariance(self) -> bool:
         """Whether the covariance of the unbiased estimate is known under any hypothesis, not only at the estimate."""
-        ...
 
     @property
     def words(self) -> str:
         """What least squares take the place of the likelihood on, to be said after the method."""
-        ...
 
     @property
     def fingerprint(self) -> bytes:
         """What was seen, as bytes: seeds are made of it."""
-        ...
 
     def among(self, possible: NDArray[np.intp] | None) -> Self:
         """Return the same evidence about tables of which only some cells can have respondents."""
-        ...
 
     def estimator(self) -> Callable[[Evidence], FloatArray] | None:
         """Return what estimates the cells of such tables without bias; None where some contrasts are open."""
-        ...
 
     def replicates(self, frequencies: FloatArray, size: int, rng: np.random.Generator) -> Self:
         """Draw `size` tables of as many respondents whose cells have these frequencies."""
-        ...
 
     def subset(self, tables: NDArray[np.intp]) -> Self:
         """Return some of the tables."""
-        ...
 
     def whole(self, frequencies: FloatArray) -> FloatArray:
         """Return the frequencies of all cells of the table."""
-        ...
 
     def __len__(self) -> int: ...
 
     def score(self, frequencies: FloatArray) -> tuple[FloatArray, Information]:
         """Return the score of the cell frequencies (up to a multiple of ones) and its information."""
-        ...
 
     def log_likelihood(self, frequencies: FloatArray) -> FloatArray:
         """Return each table's log-likelihood, where there is one."""
-        ...
 
     def supports(self, frequencies: FloatArray) -> BoolArray:
         """Say for which tables these frequencies give a proper law of the reports."""
-        ...
 
     def rarest_expected_report(self, frequencies: FloatArray) -> float:
         """Return how many reports the rarest of them is worth if the cells have these frequencies."""
-        ...
 
 
 def identified_contrasts(evidence: Evidence, frequencies: FloatArray) -> FloatArray:

@@ -213,8 +213,7 @@ class LogLinear:
             return everything[list(self.possible or range(len(everything)))]
         own = everything[list(self.possible)]
         left, sizes, _ = np.linalg.svd(own - own.mean(axis=0), full_matrices=False)
-        independent: FloatArray = left[:, sizes > sizes.max() * _SAME]
-        return independent
+        return left[:, sizes > sizes.max() * _SAME]
 
     def limited(self, step: FloatArray) -> FloatArray:
         """Shorten steps that would change the odds of two cells by more than a factor e²: exponentials overshoot."""
@@ -236,8 +235,7 @@ class LogLinear:
     def tangents(self, frequencies: FloatArray) -> FloatArray:
         """Return the directions in which the terms move these frequencies."""
         centred = self.design - (frequencies @ self.design)[..., None, :]
-        derivative: FloatArray = frequencies[..., :, None] * centred
-        return derivative
+        return frequencies[..., :, None] * centred
 
     def nearest(self, cells: FloatArray) -> FloatArray:
         """Return the member with nearly the generators' margins of the cells, which are cut just above zero.

@@ -61,8 +61,7 @@ class GroupedEvidence:
         def mean(drawn: Evidence) -> FloatArray:
             assert isinstance(drawn, GroupedEvidence)  # of the same groups
             each = [estimated(group) for estimated, group in zip(known, drawn.groups, strict=True)]
-            averaged: FloatArray = np.average(each, axis=0, weights=self.reports)
-            return averaged
+            return np.average(each, axis=0, weights=self.reports)
 
         return mean
 

@@ -53,7 +53,6 @@ class NullModel(Protocol):
         ----------
         parameters : array, shape (..., parameters)
         """
-        ...
 
     def jacobian(self, parameters: FloatArray) -> FloatArray:
         """Return the derivative of the frequencies, shape (..., cells, parameters); its columns are contrasts.
@@ -62,7 +61,6 @@ class NullModel(Protocol):
         ----------
         parameters : array, shape (..., parameters)
         """
-        ...
 
     def limited(self, step: FloatArray) -> FloatArray:
         """Return a change of the parameters that is no longer than their linear approximation may be trusted.
@@ -72,7 +70,6 @@ class NullModel(Protocol):
         step : array, shape (..., parameters)
             The change by Fisher scoring.
         """
-        ...
 
     def nearest(self, cells: FloatArray) -> FloatArray:
         """Return the parameters of a member near some (possibly negative) cell frequencies; of a member, its own.
@@ -81,7 +78,6 @@ class NullModel(Protocol):
         ----------
         cells : array, shape (..., cells)
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

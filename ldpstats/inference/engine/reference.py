@@ -23,5 +23,4 @@ def noncentral_power(df: int, noncentrality: FloatArray, alpha: float) -> FloatA
     """Return the probability that noncentral χ² variables exceed the critical value."""
     from scipy.special import chndtr
 
-    power: FloatArray = 1 - chndtr(critical_value(df, alpha), df, noncentrality)
-    return power
+    return 1 - chndtr(critical_value(df, alpha), df, noncentrality)

@@ -32,7 +32,6 @@ class Statistic(Protocol):
     @property
     def df(self) -> int:
         """The degrees of freedom; none if the evidence tells nothing about the hypothesis."""
-        ...
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits.
@@ -40,7 +39,6 @@ class Statistic(Protocol):
         `near` gives frequencies that all tables are draws of, as in Monte Carlo; every fit then takes the same few
         steps, which is enough for ranking the tables.
         """
-        ...
 
 
 class NullFitter:

@@ -161,8 +161,7 @@ def information_between(evidence: GroupedEvidence, null: FloatArray, tangents: F
         known = known + differences.T @ information.times(differences)[0]
         crossed = crossed + differences.T @ information.times(tangents)[0]
         common = common + tangents.T @ information.times(tangents)[0]
-    remaining: FloatArray = known - crossed @ np.linalg.pinv(common, hermitian=True) @ crossed.T
-    return remaining
+    return known - crossed @ np.linalg.pinv(common, hermitian=True) @ crossed.T
 
 
 def _alike(named: Mapping[str, Table]) -> list[Table]:

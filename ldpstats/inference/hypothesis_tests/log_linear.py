@@ -138,8 +138,7 @@ class LogLinearFit(Saveable):
                 "a model of what was asked together",
                 "Leave out interactions that nobody was asked about; bounds() says what is known of the table's cells.",
             )
-        fitted: FloatArray = self._evidence.whole(self._outcome.frequencies[0]).reshape(self.table.shape)
-        return fitted
+        return self._evidence.whole(self._outcome.frequencies[0]).reshape(self.table.shape)
 
     @property
     def _is_identified(self) -> bool:

@@ -60,8 +60,7 @@ def proper_table(counts: FloatArray, n: float, gamma: float = 0.01) -> FloatArra
     array([5., 5., 0.])
     """
     if gamma < 1:
-        projected: FloatArray = n * nearest_proper(counts / n)
-        return projected
+        return n * nearest_proper(counts / n)
     positive = np.maximum(counts, 0)
     order = np.argsort(-positive, axis=-1, kind="stable")
     ranked = np.take_along_axis(positive, order, -1)

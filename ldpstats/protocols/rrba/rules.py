@@ -70,8 +70,7 @@ def estimated_truths(randomizer: FakeResponse, counts: Sequence[int], n: int) ->
     Divided by the expected number of truths, n p, this is Eq. 4 of Imran & Meo (2024).
     """
     fakes = n * ((GRID - randomizer.truth) / GRID) / GRID
-    expected: FloatArray = np.array(counts) - fakes * np.array(randomizer.fake, dtype=float)
-    return expected
+    return np.array(counts) - fakes * np.array(randomizer.fake, dtype=float)
 
 
 def adapted(truths: FloatArray) -> FloatArray:
@@ -83,8 +82,7 @@ def adapted(truths: FloatArray) -> FloatArray:
     if not cut.any():  # so little truth that doubles do not hold it: nothing was shown
         return np.full(len(cut), 1 / len(cut))
     # the sum is rounded once: the same reports give the same fakes wherever they are summed
-    shares: FloatArray = cut / math.fsum(cut)
-    return shares
+    return cut / math.fsum(cut)
 
 
 def advised_block_size(cells: int, p: float, relative_error: float = _TOLERATED) -> int:

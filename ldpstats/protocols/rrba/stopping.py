@@ -88,14 +88,12 @@ class Convergence(Saveable):
     @property
     def widths(self) -> FloatArray:
         """The widths of the intervals, from the second block on, shape (blocks - 1, cells)."""
-        sizes: FloatArray = self.limits[1:, :, 1] - self.limits[1:, :, 0]
-        return sizes
+        return self.limits[1:, :, 1] - self.limits[1:, :, 0]
 
     @property
     def within(self) -> BoolArray:
         """Whether the condition holds: a change smaller than the width."""
-        smaller: BoolArray = self.changes < self.widths
-        return smaller
+        return self.changes < self.widths
 
     @property
     def stopped_at(self) -> int | None:
@@ -313,8 +311,7 @@ def likelihood_interval(shares: FloatArray, n: FloatArray | IntArray | int, z: f
            [0.218, 0.782]])
     """
     reach = np.broadcast_to(z**2 / (2 * np.asarray(n)), shares.shape)
-    limits: FloatArray = np.stack([_lowest_within(shares, reach), 1 - _lowest_within(1 - shares, reach)], axis=-1)
-    return limits
+    return np.stack([_lowest_within(shares, reach), 1 - _lowest_within(1 - shares, reach)], axis=-1)
 
 
 def _lowest_within(shares: FloatArray, reach: FloatArray) -> FloatArray:
