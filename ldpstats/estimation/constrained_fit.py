@@ -25,6 +25,8 @@ _FEW = 20
 _NEVER = 1e-6
 _STEPS = 2
 _MOST_DRAWN = 5_000_000
+_AT_ODDS = "the channel's outputs contradict each other: no frequencies explain them together"
+_TOO_FAR = "estimated frequencies are below 0, or above 1, by more than chance explains"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,9 +72,9 @@ class ConstrainedFit:
             statistics, pvalues = (np.take_along_axis(np.array(one), least, 0)[0] for one in zip(*found, strict=True))
             return statistics, np.minimum(len(known) * pvalues, 1.0)
 
-        distance = AsymptoticTest("distance from proper frequencies", _too_far, self._distance)
+        distance = AsymptoticTest("distance from proper frequencies", lambda _: _TOO_FAR, self._distance)
         return (
-            [AsymptoticTest("outputs that must fit together", _at_odds, contradictions), distance]
+            [AsymptoticTest("outputs that must fit together", lambda _: _AT_ODDS, contradictions), distance]
             if known
             else [distance]
         )
@@ -152,11 +154,3 @@ def _rarer(noise: NoiseModel, frequencies: FloatArray) -> float:
         return float(np.minimum(mean, 1 - mean).min())
     # zero where an entry has no bounds: nothing is known of its tails
     return float(np.diagonal(noise.report_covariance(frequencies)).min()) / noise.largest**2
-
-
-def _at_odds(_counts: Counts) -> str:
-    return "the channel's outputs contradict each other: no frequencies explain them together"
-
-
-def _too_far(_counts: Counts) -> str:
-    return "estimated frequencies are below 0, or above 1, by more than chance explains"

@@ -40,6 +40,7 @@ LEVEL = 0.001
 MOST_TARGET_CELLS = 512
 """The most cells of a table that bounds are found for: up to four programmes each."""
 
+_LIMITS = ("lower", "upper", "point_lower", "point_upper")
 # below this proportion, rounding of the solver, a lower limit is zero
 _ZERO = 1e-7
 
@@ -162,7 +163,7 @@ class Bounds(Saveable):
 
     def __post_init__(self) -> None:
         significance(self.alpha)
-        limits = (self.lower, self.upper, self.point_lower, self.point_upper)
+        limits = [getattr(self, name) for name in _LIMITS]
         if any(one.shape != self.domain.shape for one in limits):
             raise LdpstatsError(
                 f"limits of shapes {[one.shape for one in limits]}", f"four limits of each cell, {self.domain.shape}"
@@ -210,14 +211,8 @@ class Bounds(Saveable):
     def to_frame(self) -> pd.DataFrame:
         """Return a row per cell, labelled by category: limits with confidence, and of the estimated identified set."""
         index = self.domain.index()
-        columns = {
-            "lower": self.lower,
-            "upper": self.upper,
-            "point_lower": self.point_lower,
-            "point_upper": self.point_upper,
-        }
         return pd.DataFrame(
-            {name: limits.ravel() for name, limits in columns.items()},
+            {name: getattr(self, name).ravel() for name in _LIMITS},
             index=index if len(self.domain) > 1 else index.get_level_values(0),
         )
 
@@ -238,7 +233,7 @@ class Bounds(Saveable):
             limits = np.full((4, both.size()), np.nan)
         else:
             limits = np.vstack([one.quotients(self.domain, conditions, names) for one in self._possible])
-        return pd.DataFrame(limits.T, index=both.index(), columns=["lower", "upper", "point_lower", "point_upper"])
+        return pd.DataFrame(limits.T, index=both.index(), columns=list(_LIMITS))
 
     def cramers_v(self) -> AssociationBounds:
         """Return limits of Cramér's V of a two-way table, over the joint confidence set and the identified set."""
@@ -263,11 +258,10 @@ class Bounds(Saveable):
     def to_dict(self) -> dict[str, Any]:
         """Return the bounds as plain values; None stands for limits that there are not."""
         none = bool(self.why_not)
-        limits = ("lower", "upper", "point_lower", "point_upper")
         return {
             "attributes": list(self.domain.names),
             "categories": self.domain.to_dict(),
-            **{name: None if none else getattr(self, name).tolist() for name in limits},
+            **{name: None if none else getattr(self, name).tolist() for name in _LIMITS},
             "level": 1 - self.alpha,
             "simultaneous": self.simultaneous,
             "df": self.df,

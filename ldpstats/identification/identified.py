@@ -73,6 +73,8 @@ class Identified:
         of three, for as many reports as n, or the mean variance, says: that nobody reported a cell does not make it
         known, and what is seen of rare cells makes their variance look too small when it makes them look too rare.
         """
+        from scipy.sparse import csc_array
+
         sums, estimate, covariance = _checked(measured)
         centre = sums.mean(axis=1)
         lengths, directions = np.linalg.eigh((sums - centre[:, None]) @ (sums - centre[:, None]).T)
@@ -86,7 +88,7 @@ class Identified:
         rows = _independent_rows(moves)
         root = _root_of(spread, moves[rows], np.trace(covariance), measured.n)
         values = centre[rows] + moves[rows] @ contrasts
-        return cls(_sparse(sums[rows]), values, root, disagreement, spare)
+        return cls(csc_array(sums[rows]), values, root, disagreement, spare)
 
 
 def _checked(measured: Measured) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -139,12 +141,6 @@ def _root_of(spread: FloatArray, rows: FloatArray, total: float, n: int) -> Floa
     scaled = rows @ directions * np.sqrt(np.maximum(variances, 0) + least)
     upper: FloatArray = np.linalg.qr(scaled.T)[1]
     return upper.T
-
-
-def _sparse(sums: FloatArray) -> Any:
-    from scipy.sparse import csc_array
-
-    return csc_array(sums)
 
 
 def radius(df: int, alpha: float) -> float:

@@ -12,7 +12,7 @@ from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear
-from ldpstats.inference.engine.null_model import NullModel, on_simplex
+from ldpstats.inference.engine.null_model import NullModel, irregular, on_simplex
 from ldpstats.inference.engine.reference import noncentral_power
 from ldpstats.noise import Information, NoiseModel
 
@@ -158,8 +158,7 @@ def degrees_of_freedom(noise: NoiseModel, shape: Sequence[int]) -> int:
     Counted where no symmetry hides anything: with equal margins, say, a parity of two answers tells nothing about
     them, but it does with others.
     """
-    margins = [1 + np.arange(side) * np.sqrt(2) % 1 for side in shape]
-    proper = [margin / margin.sum() for margin in margins]
+    proper = [irregular(side) for side in shape]
     _, information = noise.score(product_of(proper)[None, :], np.zeros((1, noise.outputs)), 1)
     directions, tangents = departures(proper)
     everything, free = (information.between(one)[0] for one in (np.hstack([directions, tangents]), tangents))

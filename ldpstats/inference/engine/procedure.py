@@ -149,7 +149,8 @@ def chosen_method(method: Method, evidence: Evidence, allowed: Sequence[str] = t
     chosen = usual if method == "auto" else method
     if chosen not in allowed:
         raise LdpstatsError(f"method = {method!r}", f"'auto', {', '.join(map(repr, allowed))}")
-    why_not = _unavailable(evidence)
+    why_not = {} if evidence.has_likelihood else dict.fromkeys(("score", "lr"), _NO_LIKELIHOOD)
+    why_not |= {} if evidence.has_null_covariance else {"wald": _NO_COVARIANCE}
     if chosen in why_not:
         raise LdpstatsError(
             f"method = {method!r} for {why_not[chosen]}",
@@ -157,12 +158,6 @@ def chosen_method(method: Method, evidence: Evidence, allowed: Sequence[str] = t
             f"'auto' takes {usual!r} here.",
         )
     return chosen, f"{WORDS[chosen]} {evidence.words}" if chosen == "gls" else WORDS[chosen]
-
-
-def _unavailable(evidence: Evidence) -> dict[str, str]:
-    """Say of which statistics the evidence lacks something, and what."""
-    no_likelihood = {} if evidence.has_likelihood else dict.fromkeys(("score", "lr"), _NO_LIKELIHOOD)
-    return no_likelihood | ({} if evidence.has_null_covariance else {"wald": _NO_COVARIANCE})
 
 
 def _refuse_unseen_categories(table: Table, null: FloatArray) -> None:

@@ -33,7 +33,8 @@ def symmetry_test(table: Table, method: Method = "auto", pvalue: PValue = "auto"
     """
     side, (first, second) = _square(table), table.attributes
     upper = [(row, column) for row in range(side) for column in range(row + 1, side)]
-    constraints = np.array([_difference(side, (row, column), (column, row)) for row, column in upper])
+    cells = np.eye(side * side).reshape(side, side, -1)
+    constraints = np.array([cells[row, column] - cells[column, row] for row, column in upper])
     about = Hypothesis(
         "symmetry",
         f"the table of {first} and {second} is symmetric",
@@ -82,12 +83,6 @@ def _square(table: Table) -> int:
             "two attributes with the same categories, in the same order",
         )
     return len(categories[0])
-
-
-def _difference(side: int, plus: tuple[int, int], minus: tuple[int, int]) -> FloatArray:
-    table = np.zeros((side, side))
-    table[plus], table[minus] = 1, -1
-    return table.ravel()
 
 
 def _uniform_under(constraints: FloatArray) -> LinearSubspace:

@@ -81,7 +81,8 @@ class PlannedTest:
         """Return effects as multiples of the departure; without one, as sizes of departures."""
         if self.departure is not None:
             return np.ones(())
-        return in_cohens_w(_size_of(effect), self.shape)
+        # Cramér's V is a fraction of Cohen's w in two-way tables; others know only w
+        return np.asarray(_size_of(effect) * (math.sqrt(min(self.shape) - 1) if len(self.shape) == 2 else 1.0))
 
     def seen_through(self, noise: NoiseModel) -> Detectability:
         """Return what one report adds to the noncentrality of the test."""
@@ -218,11 +219,6 @@ def randomizers_of(mechanism: Randomizer | Sequence[str]) -> tuple[Randomizer, .
     """Return several mechanisms that are named, or the one that is given."""
     named = isinstance(mechanism, (str, list, tuple)) and not is_shape(mechanism)  # which is refused with the shape
     return mechanisms_named(cast("Sequence[str]", mechanism)) if named else (cast("Randomizer", mechanism),)
-
-
-def in_cohens_w(effect: ArrayLike, shape: Shape) -> FloatArray:
-    """Return Cramér's V as Cohen's w, which it is a fraction of in two-way tables; other tables know only w."""
-    return np.asarray(effect) * (math.sqrt(min(shape) - 1) if len(shape) == 2 else 1.0)
 
 
 def uniform_margins(shape: Shape) -> Margins:

@@ -26,6 +26,9 @@ from ldpstats.noise import NoisyCounts
 from ldpstats.randomness import Rng
 from ldpstats.tables import Table
 
+_LOCAL = "Two-step test of independence (Imran & Meo 2024)"
+_CENTRAL = "MCIndep (Gaboardi et al. 2016), as Imran & Meo (2024) have it"
+
 
 def two_step_test(
     table: Table,
@@ -95,7 +98,7 @@ def two_step_test(
     return PublishedResult.of(
         table,
         expected=null,
-        name=_name(noisy),
+        name=_CENTRAL if all(isinstance(block.noise, NoisyCounts) for block in noisy.blocks) else _LOCAL,
         statistic=statistic,
         pvalue=float(1 + np.count_nonzero(reaches(statistics, statistic))) / (1 + n_resamples),
         threshold=threshold,
@@ -125,13 +128,6 @@ def _level_and_rank(alpha: float, gamma: float, n_resamples: int) -> tuple[float
             "With fewer tables no statistic is large enough.",
         )
     return level, position
-
-
-def _name(noisy: NoisyTable) -> str:
-    central = all(isinstance(block.noise, NoisyCounts) for block in noisy.blocks)
-    if central:
-        return "MCIndep (Gaboardi et al. 2016), as Imran & Meo (2024) have it"
-    return "Two-step test of independence (Imran & Meo 2024)"
 
 
 def _caveats(rule: Rule, noisy: NoisyTable) -> tuple[str, ...]:

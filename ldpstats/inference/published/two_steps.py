@@ -13,7 +13,7 @@ from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import LinearPooling
-from ldpstats.estimation.block_stack import all_truth_or_fake
+from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.estimation.unbiased_estimates import last_two
 from ldpstats.inference.engine.block_evidence import BlockEvidence
@@ -145,7 +145,8 @@ def noisy_table(blocks: tuple[Block, ...], estimate: NoisyEstimate) -> NoisyTabl
         words = "the average of the last two blocks" + (f" of {len(blocks)}" if len(blocks) > 2 else "")
         return NoisyTable(last, _weighted(last, np.array([0.5, 0.5])), words, forgets=len(blocks) > 2)
     power = 1 if estimate == "closed form" else 2
-    weights = np.array([block.n * _truth(block) ** power for block in blocks])
+    stack = TruthOrFakeStack.of(blocks)
+    weights = (stack.n * stack.truth**power).ravel()
     return NoisyTable(blocks, _weighted(blocks, weights / weights.sum()), f"all blocks ({estimate})", forgets=False)
 
 
@@ -159,12 +160,6 @@ def _weighted(blocks: Sequence[Block], weights: FloatArray) -> Callable[[Sequenc
         return pooled
 
     return estimate
-
-
-def _truth(block: Block) -> float:
-    channel = block.noise.truth_or_fake
-    assert channel is not None  # the blocks have been looked at
-    return channel.truth
 
 
 def two_steps(counts: FloatArray, n: int, shape: tuple[int, ...], gamma: float) -> ChiSquare:
