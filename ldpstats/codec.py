@@ -271,7 +271,7 @@ def _graph(nodes: Any, edges: Any) -> Any:
 
     graph: nx.Graph[Any] = nx.Graph()
     graph.add_nodes_from(nodes)
-    if not all(graph.has_node(end) for *pair, _ in edges for end in pair):
+    if not all(len(edge) == 3 and set(edge[:2]) <= set(graph.nodes) for edge in edges):
         raise LdpstatsError(f"the edges {shortened(edges)}", "pairs of nodes")
     graph.add_edges_from(edges)
     return graph

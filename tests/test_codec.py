@@ -148,6 +148,7 @@ def tally(**changes: Any) -> dict[str, Any]:
         ({"frame": [["a"], [["category", "x"]]]}, "a column of the type"),
         ({"generator": [{"mapping": [["bit_generator", "RandomState"]]}]}, "the generator 'RandomState'"),
         ({"graph": [[], [["a", "b", {"mapping": []}]]]}, "pairs of nodes"),
+        ({"graph": [[["z", {"mapping": []}]], "zz"]}, "pairs of nodes"),
         (tally(noise=GRR), "Tally with noise"),
         ({"Parts": {"intervals": {"array": ["<u8", [2], [1, 2]]}}}, "parts of shape"),
         ({"Parts": {"intervals": {"array": ["<u8", [1, 5], [1, 2, 0, 9, 3]]}}}, "an interval of places"),

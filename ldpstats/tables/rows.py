@@ -58,6 +58,11 @@ class CrossedRows:
                 f"{self.copies.size} rows of shape {self.answers.shape} for {len(self.domain)} attributes",
                 f"a row for each number of copies, of answers below {self.outputs}",
             )
+        if np.any(self.copies < 0) or self.parts.n not in (0, self.n):
+            raise LdpstatsError(
+                f"{self.copies.sum():,} rows of {self.parts.n:,} respondents", "one row of a respondent"
+            )
+        at_least(self.simulated, 0, "simulated", most=self.n)
 
     @classmethod
     def counted(
@@ -162,10 +167,9 @@ class CrossedRows:
             raise LdpstatsError(f"rows of {len(plain['answers'])} answers", f"an answer to each of {asked.names}")
         copies = counts_array(np.asarray(plain["copies"]), len(plain["copies"]), "copies of rows")
         answers = np.array(plain["answers"], dtype=np.int64).T.reshape(copies.size, len(asked))
-        simulated = at_least(plain["simulated"], 0, "simulated", most=int(copies.sum()))
         if copies.sum() != parts.n:
             raise LdpstatsError(f"{copies.sum():,} rows of {parts.n:,} respondents", "one row of a respondent")
-        return cls(asked, noises, answers, copies, parts, simulated)
+        return cls(asked, noises, answers, copies, parts, plain["simulated"])
 
 
 def merged_rows(known: tuple[CrossedRows, ...], added: tuple[CrossedRows, ...]) -> tuple[CrossedRows, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.arrays import at_least
+from ldpstats.arrays import LARGEST_WHOLE, at_least
 from ldpstats.columns import Category
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, ReportError, one_line
@@ -434,7 +434,8 @@ class RRBA(SavedProtocol):
         if block_size is not None:
             return at_least(block_size, 1, "block_size")
         firsts = [(self._rules(unit).first(question.answers)) for unit in self._units for question in unit]
-        return max(advised_block_size(first.k, min(float(first.p), _NEARLY_SURE)) for first in firsts)
+        advised = max(advised_block_size(first.k, min(float(first.p), _NEARLY_SURE)) for first in firsts)
+        return min(advised, LARGEST_WHOLE)
 
     def _answers(
         self, frame: pd.DataFrame, source: np.random.Generator | None, series: Sequence[Series], counts: str | None

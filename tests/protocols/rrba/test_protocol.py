@@ -88,6 +88,8 @@ def test_defaults_are_a_strict_level_of_one_with_a_floor(domain: Domain) -> None
     assert (paper.epsilon, paper.p, paper.floor) == (None, 0.5, 0.0)
     assert paper.block_size == advised_block_size(6, 0.5) == 80
     assert RRBA(domain, p=0.5, update="client").block_size == 1
+    nothing = RRBA(domain, epsilon=1e-12)
+    assert RRBA.from_json(nothing.to_json()) == nothing
     # at a strict level the largest group needs the largest blocks: it has the smallest p
     assert protocol.block_size == advised_block_size(6, (np.e - 1) / (np.e - 1 + 6))
 
