@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+import pytest
+
+FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 
 
 class Interruption(BaseException):

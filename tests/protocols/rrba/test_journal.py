@@ -2,58 +2,36 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
-import pickle
+import signal
 import socket
+import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.interruptions import interrupted
+from support.interruptions import FORKS, interrupted
+from support.rrba_collections import (
+    PAIR,
+    PROTOCOL,
+    PROTOCOLS,
+    answered,
+    assert_refused,
+    blocks,
+    run,
+)
 
-from ldpstats import RRBA, Domain, LdpstatsError
+from ldpstats import RRBA, LdpstatsError
 from ldpstats.errors import ReportError
 from ldpstats.protocols.rrba import Aggregator, Answer, Client, Query
-from ldpstats.protocols.rrba.journal import _SIGNATURE, Journal, _line
+from ldpstats.protocols.rrba.journal import _SIGNATURE, _line
 from ldpstats.protocols.rrba.series import plain_randomizers
-
-PAIR = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-PROTOCOL = RRBA(PAIR, p=0.5, block_size=3)
-pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
-
-
-def answered(query: Query) -> Answer:
-    """Let the respondent of this number answer with a seed of her own."""
-    record = {"sex": "FFM"[query.number % 3], "car": ("no", "yes")[query.number % 2]}
-    return PROTOCOL.client(record, inf).answer(query, query.number)
-
-
-def run(aggregator: Aggregator, answers: int) -> list[Answer]:
-    given = [answered(aggregator.query()) for _ in range(answers)]
-    for answer in given:
-        aggregator.take(answer)
-    return given
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Return a journal of 8 answers: two closed blocks and an open one."""
-    path = tmp_path / "journal"
-    with PROTOCOL.aggregator(path) as aggregator:
-        for _ in range(8):
-            aggregator.take(answered(aggregator.query()))
-    return path
-
 
 # -- files that are something else
 
@@ -393,188 +371,6 @@ def test_a_lock_that_the_file_system_does_not_know_is_told(path: Path, monkeypat
     assert path.read_bytes() == before
 
 
-# -- other processes, threads and copies
-
-
-def in_a_child(work: Callable[[], object]) -> str:
-    """Return what work said in a forked process: what it raised, or 'nothing'."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        told = "nothing"
-        try:
-            work()
-        except BaseException as error:  # all of it is told to the parent
-            told = f"{type(error).__name__}: {error}"
-        os.write(writing, told.encode())
-        os._exit(0)
-    os.close(writing)
-    told = os.read(reading, 1 << 16).decode()
-    os.close(reading)
-    assert os.waitpid(child, 0)[1] == 0
-    return told
-
-
-@pytest.fixture(params=["with a journal", "without"])
-def aggregator(request: pytest.FixtureRequest, path: Path) -> Iterator[Aggregator]:
-    with PROTOCOL.aggregator(path if request.param == "with a journal" else None) as one:
-        yield one
-
-
-@FORKS
-def test_a_forked_process_gives_out_nothing_and_acknowledges_nothing(aggregator: Aggregator, path: Path) -> None:
-    answer, before, counted = answered(aggregator.query()), path.read_bytes(), aggregator.n
-    works: list[Callable[[], object]] = [
-        aggregator.query,
-        lambda: aggregator.take(answer),
-        aggregator.to_json,
-        aggregator.tables,
-        aggregator.progress,
-        lambda: aggregator.n,
-    ]
-    for work in works:
-        told = in_a_child(work)
-        assert told.startswith("LdpstatsError: process")
-        assert "Allowed: process" in told
-        assert "Let other processes send their answers here" in told
-    assert in_a_child(aggregator.close) == "nothing"
-    assert path.read_bytes() == before
-    aggregator.take(answer)
-    assert aggregator.n == counted + 1
-
-
-@FORKS
-def test_a_child_that_inherits_a_held_lock_does_not_wait_for_it(aggregator: Aggregator) -> None:
-    with aggregator._lock:
-        held = threading.Event()
-        thread = threading.Thread(target=lambda: held.set() or aggregator.query())  # type: ignore[func-returns-value]
-        thread.start()
-        held.wait()
-        child = os.fork()
-        if child == 0:
-            with suppress(LdpstatsError):
-                aggregator.query()
-            aggregator.close()
-            os._exit(0)
-    thread.join()
-    assert os.waitpid(child, 0)[1] == 0
-
-
-@FORKS
-def test_a_child_does_not_keep_the_journal_locked_when_its_parent_is_gone(path: Path) -> None:
-    aggregator = PROTOCOL.aggregator(path)
-    (born, bearing), (reading, writing) = os.pipe(), os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(writing)
-        os.write(bearing, b"1")
-        os.read(reading, 1)  # until the parent closes its end
-        os._exit(0)
-    assert os.read(born, 1) == b"1"
-    os.close(aggregator._journal._file)  # type: ignore[union-attr]  # as a killed process lets go of it
-    aggregator._journal._file = -1  # type: ignore[union-attr]
-    PROTOCOL.aggregator(path).close()
-    os.close(writing)
-    assert os.waitpid(child, 0)[1] == 0
-    for end in (born, bearing, reading):
-        os.close(end)
-
-
-@FORKS
-def test_the_journal_itself_refuses_another_process(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "other", "nothing")
-    before = (tmp_path / "other").read_bytes()
-    assert in_a_child(lambda: journal.write(["answer"])).startswith("LdpstatsError: a line for the journal 'other'")
-    assert (tmp_path / "other").read_bytes() == before
-    journal.close()
-
-
-@FORKS
-def test_a_forked_client_does_not_answer_the_same_query_again() -> None:
-    client, query = Client(PAIR, {"sex": "F", "car": "no"}, inf), PROTOCOL.aggregator().query()
-    assert in_a_child(lambda: client.answer(query)).startswith("LdpstatsError: process")
-    assert in_a_child(client.to_json).startswith("LdpstatsError: process")
-    assert client.spent == 0.0
-
-
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_there_is_no_second_aggregator_or_client(copied: Callable[[object], object], path: Path) -> None:
-    client = Client(PAIR, {"sex": "F", "car": "no"}, inf)
-    with PROTOCOL.aggregator(path) as aggregator:
-        for one in (aggregator, PROTOCOL.aggregator(), client):
-            with pytest.raises(LdpstatsError, match="a copy of"):
-                copied(one)
-
-
-@pytest.fixture
-def hasty() -> Iterator[None]:
-    """Let threads come between one another's steps as often as can be."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(usual)
-
-
-@pytest.mark.usefixtures("hasty")
-def test_threads_count_every_answer_once(aggregator: Aggregator, path: Path) -> None:
-    """Four threads ask, answer, and send every answer twice, while the states and tables of others are read."""
-    counted, given, refused = aggregator.n, [], []
-
-    def serve() -> None:
-        for _ in range(40):
-            answer = answered(aggregator.query())
-            given.append(answer)
-            for _ in range(2):
-                try:
-                    aggregator.take(answer)
-                except ReportError:
-                    refused.append(answer.number)
-            aggregator.to_json()
-
-    threads = [threading.Thread(target=serve) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len({answer.number for answer in given}) == len(given) == 160
-    assert sorted(refused) == sorted(answer.number for answer in given)
-    assert aggregator.n == counted + 160
-    again = Aggregator.from_json(aggregator.to_json())
-    assert again.n == counted + 160
-    assert all(block.as_it_closed().n == 3 for block in aggregator._series[0].blocks[:-1])
-    aggregator.close()
-    if aggregator._journal is not None:
-        with PROTOCOL.aggregator(path) as resumed:
-            assert resumed._series[0].blocks == aggregator._series[0].blocks
-
-
-@pytest.mark.usefixtures("hasty")
-def test_one_client_in_many_threads_draws_one_answer() -> None:
-    client, query = Client(PAIR, {"sex": "F", "car": "no"}, inf), PROTOCOL.aggregator().query()
-    drawn: list[Answer] = []
-    threads = [threading.Thread(target=lambda: drawn.append(client.answer(query))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(drawn)) == 1
-    assert client.spent == query.strict_epsilon()
-
-
-def test_two_that_go_on_from_one_state_do_not_take_each_others_answers() -> None:
-    aggregator = PROTOCOL.aggregator()
-    run(aggregator, 4)
-    pending = aggregator.query()
-    one, other = (Aggregator.from_json(aggregator.to_json()) for _ in range(2))
-    assert one.identity == other.identity == aggregator.identity  # what adds tables can tell
-    answer = answered(one.query())
-    with pytest.raises(ReportError, match="never made"):
-        other.take(answer)
-    with pytest.raises(ReportError, match="never made"):
-        aggregator.take(replace(answer, number=pending.number))
-    one.take(answer)
-
-
 # -- slices of the studies
 
 
@@ -659,3 +455,374 @@ def test_what_a_process_or_machine_left_unfinished_is_cut_off(path: Path, end: b
     with PROTOCOL.aggregator(path) as aggregator:
         assert aggregator.n == 8
     assert path.read_bytes() == before
+
+
+WORKER = """
+import os, signal, sys
+from pathlib import Path
+from ldpstats import RRBA
+from ldpstats.envelope import sealed
+from ldpstats.errors import ReportError
+from ldpstats.protocols.rrba import Answer
+
+protocol, journal = RRBA.from_json(Path(sys.argv[1]).read_text()), sys.argv[2]
+word, left, part = sys.argv[3], int(sys.argv[4]), float(sys.argv[5])
+aggregator = protocol.aggregator(journal)
+write = os.write
+
+
+def dying(file, data):
+    global left
+    if data.startswith(b'["' + word.encode()):
+        left -= 1
+        if left == 0:
+            write(file, data[: int(part * len(data))])
+            os.kill(os.getpid(), signal.SIGKILL)
+    return write(file, data)
+
+
+os.write = dying
+for line in sys.stdin:
+    if line == "query\\n":
+        print(aggregator.query().to_json(), flush=True)
+    else:
+        try:
+            aggregator.take(Answer.from_json(line))
+            print("taken", flush=True)
+        except ReportError as error:
+            assert "second answer" in str(error), error
+            print("known", flush=True)
+"""
+
+
+NEVER = ("never", 0, 1.0)
+
+
+class Worker:
+    """An aggregator in a process of its own, which can be killed, or kills itself at a certain write."""
+
+    def __init__(self, folder: Path, death: tuple[str, int, float] = NEVER) -> None:
+        arguments = [str(folder / "protocol"), str(folder / "journal"), *map(str, death)]
+        root = Path(__file__).parents[3]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", WORKER, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            cwd=root,
+        )
+
+    def send(self, lines: list[str]) -> None:
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError):  # it was killed while it was sent more
+            self.process.stdin.write("".join(f"{line}\n" for line in lines))
+            self.process.stdin.flush()
+
+    def read(self, most: int) -> list[str]:
+        """Return up to so many lines; fewer if the process died before."""
+        assert self.process.stdout is not None
+        lines = []
+        while len(lines) < most and (line := self.process.stdout.readline()):
+            lines.append(line.strip())
+        return lines
+
+    def kill(self) -> None:
+        self.process.kill()
+        assert self.process.wait() == -signal.SIGKILL
+        self._close()
+
+    def end(self) -> None:
+        self._close()
+        assert self.process.wait() == 0
+
+    def _close(self) -> None:
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            with suppress(BrokenPipeError):  # what was not read when it was killed
+                pipe.close()
+
+
+def ask(worker: Worker, count: int) -> list[Answer]:
+    worker.send(["query"] * count)
+    return [answered(Query.from_json(line)) for line in worker.read(count)]
+
+
+def unbroken(protocol: RRBA, folder: Path, head: str, answers: list[Answer]) -> Aggregator:
+    """Return an aggregator with the same keys that was never killed, after the same answers."""
+    path = folder / "unbroken"
+    path.write_text(head, encoding="utf-8")
+    aggregator = protocol.aggregator(path)
+    aggregator._made = aggregator._reserved = 1_000_000
+    for answer in answers:
+        aggregator.take(answer)
+    return aggregator
+
+
+DEATHS = [
+    ("answer", 1, 0.0),  # before anything of the line is there
+    ("answer", 3, 0.5),  # half a line
+    ("answer", 3, 1.0),  # written, not acknowledged
+    ("block", 1, 0.0),  # between the last answer of a block and the fakes of the next
+    ("block", 1, 0.5),
+    ("block", 1, 1.0),
+]
+
+
+@pytest.mark.parametrize("name", ["p", "two units"])
+def test_no_answer_is_lost_or_counted_twice_however_the_process_is_killed(name: str, tmp_path: Path) -> None:
+    """Six deaths at chosen writes and one from outside; what was not acknowledged is sent to the next process."""
+    protocol = PROTOCOLS[name]
+    (tmp_path / "protocol").write_text(protocol.to_json(), encoding="utf-8")
+    given: list[Answer] = []
+    pending: list[Answer] = []
+    for death in [*DEATHS, NEVER]:
+        worker = Worker(tmp_path, death)
+        asked = ask(worker, 9)
+        given += asked
+        pending += asked
+        worker.send([answer.to_json() for answer in pending])
+        replies = worker.read(2 if death == NEVER else len(pending))
+        worker.kill()
+        assert len(replies) < len(pending)
+        assert replies == sorted(replies)  # those that are known come first: answers are counted in order
+        pending = pending[len(replies) :]
+    last = Worker(tmp_path)
+    last.send([answer.to_json() for answer in pending])
+    assert len(last.read(len(pending))) == len(pending)
+    last.end()
+    survivor = protocol.aggregator(tmp_path / "journal")
+    head = (tmp_path / "journal").read_text(encoding="utf-8").splitlines(keepends=True)[:2]
+    whole = unbroken(protocol, tmp_path, "".join(head), given)
+    assert survivor.n == len(given) == 63
+    assert blocks(survivor) == blocks(whole)
+    assert survivor.tables().to_json() == whole.tables().to_json()
+    survivor.close()
+    whole.close()
+
+
+@pytest.mark.parametrize("name", ["p", "two units", "a whole view"])
+def test_a_journal_cut_at_any_byte_of_its_last_lines_goes_on(name: str, tmp_path: Path) -> None:
+    protocol, path = PROTOCOLS[name], tmp_path / "journal"
+    aggregator = protocol.aggregator(path)
+    answers = run(aggregator, 2 * protocol.block_size * len(protocol._units))
+    whole = aggregator.tables().to_json()
+    aggregator.close()
+    data = path.read_bytes()
+    lines = data.splitlines(keepends=True)
+    assert any(b"block" in line for line in lines[-3:])
+    for end in range(len(data) - sum(map(len, lines[-3:])), len(data) + 1):
+        cut = tmp_path / f"cut{end}"
+        cut.write_bytes(data[:end])
+        resumed = protocol.aggregator(cut)
+        counted = resumed.n
+        assert counted >= len(answers) - 3
+        for place, answer in enumerate(answers):
+            if place < counted:
+                assert_refused(resumed, answer, "second answer")
+            else:
+                resumed.take(answer)
+        assert resumed.tables().to_json() == whole
+        assert resumed.query().number >= len(answers)
+        resumed.close()
+        again = protocol.aggregator(cut)
+        assert again.tables().to_json() == whole
+        again.close()
+
+
+def test_fakes_are_made_when_a_killed_process_left_them_out(tmp_path: Path) -> None:
+    protocol, path = PROTOCOLS["p"], tmp_path / "journal"
+    aggregator = protocol.aggregator(path)
+    run(aggregator, 4)
+    fakes = aggregator.query().groups[0].randomizer
+    aggregator.close()
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert lines[-1].startswith(b'["block"')
+    path.write_bytes(b"".join(lines[:-1]))
+    resumed = protocol.aggregator(path)
+    assert resumed.query().groups[0].randomizer == fakes
+    resumed.close()
+    assert path.read_bytes().splitlines(keepends=True)[: len(lines)] == lines
+
+
+def test_a_resumed_aggregator_never_gives_a_number_twice(tmp_path: Path) -> None:
+    protocol, path = PROTOCOLS["epsilon"], tmp_path / "journal"
+    seen = set()
+    for _ in range(3):
+        aggregator = protocol.aggregator(path)
+        tokens = {aggregator.query().token for _ in range(1030)}  # more than one reservation
+        assert len(tokens) == 1030
+        assert not tokens & seen
+        seen |= tokens
+        aggregator.close()
+
+
+def test_a_resumed_aggregator_takes_answers_to_queries_made_before(tmp_path: Path) -> None:
+    path, protocol = tmp_path / "journal", PROTOCOLS["epsilon"]
+    aggregator = protocol.aggregator(path)
+    late = answered(aggregator.query())
+    aggregator.close()
+    resumed = protocol.aggregator(path)
+    resumed.take(late)
+    assert resumed.n == 1
+    assert_refused(resumed, late, "second answer")
+    resumed.close()
+
+
+def test_two_aggregators_cannot_share_a_journal(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    aggregator = PROTOCOLS["p"].aggregator(path)
+    with pytest.raises(LdpstatsError, match="another aggregator"):
+        PROTOCOLS["p"].aggregator(path)
+    run(aggregator, 2)
+    aggregator.close()
+    resumed = PROTOCOLS["p"].aggregator(path)
+    assert resumed.n == 2
+    resumed.close()
+
+
+def test_a_journal_of_another_protocol_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    aggregator = PROTOCOLS["p"].aggregator(path)
+    aggregator.close()
+    before = path.read_bytes()
+    with pytest.raises(LdpstatsError, match="another protocol"):
+        PROTOCOLS["epsilon"].aggregator(path)
+    assert path.read_bytes() == before
+    PROTOCOLS["p"].aggregator(path).close()
+
+
+@pytest.mark.parametrize("damage", [b"{}\n", b"5\n", b"rubbish\n", b'["reserve",1024]\n', b"\xff\n", b"\n"])
+def test_a_damaged_head_is_refused(damage: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    path.write_bytes(damage)
+    with pytest.raises(LdpstatsError):
+        PROTOCOLS["p"].aggregator(path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "rubbish",
+        "5",
+        '["other",1]',
+        '["answer",1]',
+        '["answer",0,7,[0],true]',
+        '["answer",0,0,[9],true]',
+        '["answer",-1,0,[0],true]',
+        '["block",9,[]]',
+    ],
+)
+def test_a_damaged_line_is_refused(damage: str, tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    aggregator = PROTOCOLS["p"].aggregator(path)
+    run(aggregator, 5)
+    aggregator.close()
+    path.write_bytes(path.read_bytes() + damage.encode() + b"\n")
+    with pytest.raises(LdpstatsError):
+        PROTOCOLS["p"].aggregator(path)
+
+
+def test_a_journal_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "no" / "journal"):
+        with pytest.raises(LdpstatsError, match="journal"):
+            PROTOCOLS["p"].aggregator(path)
+
+
+def test_a_closed_journal_is_closed_once_and_takes_no_more(tmp_path: Path) -> None:
+    aggregator = PROTOCOLS["p"].aggregator(tmp_path / "journal")
+    answer = answered(aggregator.query())
+    aggregator.close()
+    other = os.open(tmp_path / "other", os.O_RDWR | os.O_CREAT)  # takes the number that has become free
+    try:
+        with pytest.raises(LdpstatsError):
+            aggregator.take(answer)
+        aggregator.close()
+        assert os.fstat(other).st_size == 0
+    finally:
+        os.close(other)
+
+
+class FullDisk:
+    """A disk without room for lines of one kind: half of such a line is written, or none."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, kind: str, half: bool) -> None:
+        self.kind, self.half, self.full, self.failed = f'["{kind}"'.encode(), half, True, 0
+        self._write = os.write
+        monkeypatch.setattr("ldpstats.protocols.rrba.journal.os.write", self)
+
+    def __call__(self, file: int, data: bytes) -> int:
+        if self.full and data.startswith(self.kind):
+            self.failed += 1
+            if not self.half:
+                raise OSError(28, "No space left on device")
+            return self._write(file, data[: len(data) // 2])
+        return self._write(file, data)
+
+
+HALF = pytest.mark.parametrize("half", [False, True], ids=["nothing is written", "half is written"])
+
+
+@HALF
+def test_an_answer_for_which_there_is_no_room_is_not_counted(
+    half: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    aggregator = PROTOCOLS["p"].aggregator(path)
+    run(aggregator, 2)
+    answer, before, state = answered(aggregator.query()), path.read_bytes(), aggregator.to_json()
+    disk = FullDisk(monkeypatch, "answer", half)
+    for _ in range(2):
+        with pytest.raises(LdpstatsError, match="no room"):
+            aggregator.take(answer)
+    assert disk.failed == 2
+    assert (path.read_bytes(), aggregator.to_json()) == (before, state)
+    disk.full = False
+    aggregator.take(answer)
+    run(aggregator, 4)
+    whole = aggregator.tables().to_json()
+    aggregator.close()
+    resumed = PROTOCOLS["p"].aggregator(path)
+    assert resumed.tables().to_json() == whole
+    resumed.close()
+
+
+@HALF
+def test_a_block_for_which_there_is_no_room_loses_nothing(
+    half: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, protocol = tmp_path / "journal", PROTOCOLS["p"]
+    aggregator = protocol.aggregator(path)
+    run(aggregator, 3)
+    disk = FullDisk(monkeypatch, "block", half)
+    last = answered(aggregator.query())
+    aggregator.take(last)  # not refused: the answer itself is in the journal
+    assert disk.failed >= 1
+    assert_refused(aggregator, last, "second answer")
+    disk.full = False
+    run(aggregator, 6)
+    whole = aggregator.tables().to_json()
+    aggregator.close()
+    resumed = protocol.aggregator(path)
+    assert resumed.n == 10
+    assert resumed.tables().to_json() == whole
+    resumed.close()
+
+
+@HALF
+def test_numbers_for_which_there_is_no_room_are_not_given_out(
+    half: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, protocol = tmp_path / "journal", PROTOCOLS["p"]
+    aggregator = protocol.aggregator(path)
+    disk = FullDisk(monkeypatch, "reserve", half)
+    for _ in range(2):
+        with pytest.raises(LdpstatsError, match="no room"):
+            aggregator.query()
+    disk.full = False
+    first = aggregator.query()
+    aggregator.close()
+    resumed = protocol.aggregator(path)
+    assert resumed.query().token != first.token
+    resumed.take(answered(first))
+    resumed.close()
