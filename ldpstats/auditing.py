@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpstats.arrays import FloatArray, at_least, positive_epsilon, significance
 from ldpstats.errors import LdpstatsError
+from ldpstats.hints import Amount, Count, Share
 from ldpstats.mechanisms import Mechanism
 from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.randomness import Rng, generator
@@ -61,15 +62,15 @@ class Audit(Saveable):
     """
 
     mechanism: Mechanism
-    n: int
-    confidence: float
+    n: Count
+    confidence: Share
     simulated: bool
-    claimed: float
-    lifetime: float
-    exact: float | None
-    lower_bound: float
+    claimed: Amount
+    lifetime: Amount
+    exact: Amount | None
+    lower_bound: Amount
     event: str
-    power: tuple[tuple[float, float], ...]
+    power: tuple[tuple[float, Share], ...]
     failures: tuple[str, ...]
 
     @property

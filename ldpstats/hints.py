@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import numpy as np
 
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """What a number of an annotated type is from and to; a NaN, which stands for one that there is not, is within."""
+
+    least: float
+    most: float
+
+
+Share: TypeAlias = Annotated[float, Within(0, 1)]
+"""A probability, or a share of some whole."""
+Amount: TypeAlias = Annotated[float, Within(0, float("inf"))]
+"""What is not negative, such as a privacy level."""
+Count: TypeAlias = Annotated[int, Within(0, float("inf"))]
+"""How many there are."""
 _LARGEST = 10**300
 """Whole numbers beyond it are no doubles."""
 _NUMBERS: dict[Any, tuple[type, ...]] = {
@@ -26,11 +42,14 @@ def fits(value: object, hint: Any) -> bool:
     hint : type or what `typing` has
         Unions, literals, tuples, sequences, sets, mappings, arrays with the type of their entries, protocols and
         classes; a whole number is a float, and truth is no number. No value is a function: files cannot hold any.
+        Numbers annotated by `Within` are in their range.
 
     Examples
     --------
     >>> fits((1, 2.5), tuple[float, ...]), fits(True, int), fits(None, int | None), fits("x", Literal["x", "y"])
     (True, False, True, True)
+    >>> fits(0.05, Share), fits(7.0, Share | None)
+    (True, False)
     """
     if hint in _NUMBERS:
         proper = isinstance(value, _NUMBERS[hint]) and (hint is bool or not isinstance(value, bool))
@@ -76,9 +95,14 @@ def _fits_some(value: object, parts: tuple[Any, ...]) -> bool:
     return any(fits(value, part) for part in parts)
 
 
+def _fits_within(value: Any, parts: tuple[Any, ...]) -> bool:
+    return fits(value, parts[0]) and not (value < parts[1].least or value > parts[1].most)
+
+
 _CHECKS: dict[Any, Callable[[object, tuple[Any, ...]], bool]] = {
     Any: lambda value, _: not callable(value),
     NoneType: lambda value, _: value is None,
+    Annotated: _fits_within,
     Union: _fits_some,
     UnionType: _fits_some,
     Literal: lambda value, parts: any(type(value) is type(one) and value == one for one in parts),

@@ -160,7 +160,7 @@ def kept_fields(cls: type) -> dict[str, Any]:
     """
     if cls not in _KEPT:
         plain = is_dataclass(cls)
-        hints = get_type_hints(cls if plain else vars(cls)["__init__"], localns=_Registered())
+        hints = get_type_hints(cls if plain else vars(cls)["__init__"], localns=_Registered(), include_extras=True)
         given = [one.name for one in fields(cls) if one.init] if plain else [*signature(cls).parameters]
         names = [name for name in given if not name.startswith("_")]
         _KEPT[cls] = {name: hints[name] for name in names}

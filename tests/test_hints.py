@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray, FloatArray, IntArray
-from ldpstats.hints import fits
+from ldpstats.hints import Amount, Count, Share, fits
 from ldpstats.mechanisms import GRR, Mechanism
 from ldpstats.noise import NoiseModel
 
@@ -54,8 +54,14 @@ FIT: list[tuple[object, Any]] = [
     (GRR(3, epsilon=1.0), Mechanism),
     (GRR(3, epsilon=1.0).noise, NoiseModel),
     (3, Any),
+    *((share, Share) for share in (0, 1, 0.5, np.float64(1), float("nan"))),
+    *((amount, Amount | None) for amount in (0, 10**9, float("inf"), None)),
+    *((count, Count) for count in (0, 10**30, np.uint64(2**63))),
 ]
 MISFIT: list[tuple[object, Any]] = [
+    *((share, Share) for share in (-1e-300, 1.0000001, float("inf"), True, "0.5", None)),
+    *((amount, Amount | None) for amount in (-1e-300, -1, float("-inf"), True)),
+    *((count, Count) for count in (-1, 2.0, float("nan"), True)),
     (True, int),
     (True, float),
     (1, bool),

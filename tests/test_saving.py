@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
+import json
 import pkgutil
 import re
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from ldpstats import registered
 from ldpstats.auditing import audit
 from ldpstats.consistency.calm import calm_views
 from ldpstats.consistency.lopub import lopub
+from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference import AmongMany
 from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
@@ -156,6 +158,28 @@ def test_mechanisms_and_their_tallies_come_back(kind: type[Mechanism]):
     assert round_trip(made) == made
     tally = made.simulate(np.full(made.k, 100), rng=1)
     assert round_trip(tally).noise == tally.noise
+
+
+@pytest.mark.parametrize(
+    ("name", "forged"),
+    [
+        ("PublishedResult", {"pvalue": 7.0, "alpha": -0.05, "n": -1, "small_cells": -2}),
+        ("HypothesisResult", {"pvalue": 1.5, "df": -1, "simulated": -3}),
+        ("Bounds", {"pvalue": -0.1, "n": -1, "simulated": -1}),
+        ("AssociationBounds", {"low": -0.1, "high": 2}),
+        ("Audit", {"confidence": 99.0, "claimed": -1.0, "lower_bound": -1.0, "exact": -0.5, "power": [[1.0, 7.0]]}),
+        ("Association", {"n": -400, "simulated": -1}),
+        ("Convergence", {"alpha": 5.0}),
+        ("Plan", {"power": 80.0}),
+        ("CalmDesign", {"covered": 2.0}),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(name: str, forged: dict[str, Any]):
+    """Also where the digest is that of the forged body."""
+    cls, body = type(EXAMPLES[name]()), json.loads(EXAMPLES[name]().to_json())["body"]
+    for field, value in forged.items():
+        with pytest.raises(LdpstatsError, match=f"{name} with {field}"):
+            cls.from_json(sealed(name, 1, {name: {**body[name], field: value}}))
 
 
 @cache

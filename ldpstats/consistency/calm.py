@@ -15,6 +15,7 @@ import pandas as pd
 from ldpstats.arrays import FloatArray, IntArray, at_least, positive_epsilon, real_number
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
+from ldpstats.hints import Amount, Share
 from ldpstats.mechanisms import best_name, mechanism
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, checked_domain, groups_of
@@ -102,11 +103,11 @@ class CalmDesign(Saveable):
     release: DesignProblem
     views: tuple[Group, ...] = field(repr=False)
     made: str
-    noise_error: float
-    sampling_error: float
-    left_open: float
-    covered: float
-    threshold: float = math.nan
+    noise_error: Amount
+    sampling_error: Amount
+    left_open: Share
+    covered: Share
+    threshold: Amount = math.nan
     considered: tuple[CalmDesign, ...] = field(default=(), repr=False)
 
     @property

@@ -21,6 +21,7 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import Estimate, Measured, unbiased
 from ldpstats.estimation.estimate import among_proportions
 from ldpstats.estimation.simplex import nearest_proper
+from ldpstats.hints import Count
 from ldpstats.parts import Parts
 from ldpstats.questions import Question
 from ldpstats.tables import Consistent, Figures, Table, TableSet
@@ -46,7 +47,7 @@ class LimitsOfTheFit:
     """
 
     cells: Estimate
-    df: int
+    df: Count
     blocks: tuple[Block, ...] = ()
     kind: ClassVar[str] = "Student's t, of the unbiased fit before the bound at zero; mid-p where own reports are few"
 

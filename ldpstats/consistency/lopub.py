@@ -19,6 +19,7 @@ from ldpstats.consistency.marginals import Attributes, Marginal
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import mixture_em
+from ldpstats.hints import Count
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import PerAttribute
 from ldpstats.randomness import Rng, generator
@@ -121,7 +122,7 @@ class LoPubModel(Saveable):
     beliefs: Beliefs = field(repr=False)
     estimator: str
     privacy: PrivacyStatement
-    n: int
+    n: Count
 
     @property
     def cliques(self) -> tuple[Attributes, ...]:

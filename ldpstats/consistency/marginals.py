@@ -12,6 +12,7 @@ from ldpstats.arrays import FloatArray, IntArray, places_onto
 from ldpstats.columns import listed
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.hints import Count
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.noise import NoiseModel
 from ldpstats.tables import Consistent, Reconstructed, Table, checked_table
@@ -46,7 +47,7 @@ class Marginal:
     shape: tuple[int, ...]
     estimate: FloatArray
     covariance: FloatArray
-    n: int
+    n: Count
     table: Table | None = None
     expected: FloatArray | None = None
 

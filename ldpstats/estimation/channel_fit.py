@@ -12,6 +12,7 @@ from ldpstats.blocks import Block
 from ldpstats.estimation.component_tests import AsymptoticTest, ComponentTest, shares, totals
 from ldpstats.estimation.constrained_fit import ConstrainedFit
 from ldpstats.estimation.estimate import pvalue_in_words
+from ldpstats.hints import Count
 from ldpstats.noise import Tally
 from ldpstats.presentation import summary_of_figures
 from ldpstats.questions import Question
@@ -49,7 +50,7 @@ class ChannelFit(Saveable):
     """
 
     components: tuple[ComponentTest, ...]
-    n: int
+    n: Count
 
     @property
     def worst(self) -> ComponentTest | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray, probability
 from ldpstats.blocks import Block
 from ldpstats.estimation.block_stack import stacked
+from ldpstats.hints import Share
 from ldpstats.noise import NoiseModel
 
 _EXPECTED = 10
@@ -39,7 +40,7 @@ class ComponentTest:
 
     name: str
     statistic: float
-    pvalue: float
+    pvalue: Share
     method: str
     words: str
 

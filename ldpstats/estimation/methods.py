@@ -17,6 +17,7 @@ from ldpstats.estimation.em import Fitted
 from ldpstats.estimation.estimate import Estimate
 from ldpstats.estimation.likelihood import expectation_maximization, iterative_bayesian_update, krr_mle
 from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance, PostProcessing
+from ldpstats.hints import Count
 from ldpstats.noise import Tally
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
@@ -39,9 +40,9 @@ class ProcessedEstimate(Saveable):
 
     estimate: FloatArray
     method: str
-    n: int
+    n: Count
     privacy: PrivacyStatement | None = None
-    simulated: int = 0
+    simulated: Count = 0
     fitted: Fitted | None = None
 
     @property

@@ -15,6 +15,7 @@ from ldpstats.columns import listed
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, Measured, pvalue_in_words
+from ldpstats.hints import Count, Share
 from ldpstats.identification.cramers_v_limits import cramers_v_limits
 from ldpstats.identification.identified import Identified, radius
 from ldpstats.identification.pointwise import Pointwise
@@ -98,10 +99,10 @@ class AssociationBounds(Saveable):
         How they were found, and what is exact about them.
     """
 
-    low: float
-    high: float
-    point_low: float
-    point_high: float
+    low: Share
+    high: Share
+    point_low: Share
+    point_high: Share
     words: str
 
     def __iter__(self) -> Any:
@@ -151,13 +152,13 @@ class Bounds(Saveable):
     point_upper: FloatArray
     alpha: float
     simultaneous: bool
-    df: int
-    n: int
-    pvalue: float
+    df: Count
+    n: Count
+    pvalue: Share
     why_not: str = ""
     bound: str = ""
     privacy: PrivacyStatement | None = None
-    simulated: int = 0
+    simulated: Count = 0
     joint: Domain | None = field(default=None, repr=False)
     measured: Measured | None = field(default=None, repr=False)
 

@@ -111,7 +111,7 @@ def cramers_v_limits(tables: PossibleTables, cells: FloatArray, shape: tuple[int
     deviations = _IndependenceResiduals.of(cells, *margins)
     low = _least_square(tables, deviations)
     high = _largest_of_four(tables, deviations, margins) if shape == (2, 2) else _largest_square(tables, deviations)
-    return math.sqrt(low / (side - 1)), min(math.sqrt(high / (side - 1)), 1.0)
+    return min(math.sqrt(low / (side - 1)), 1.0), min(math.sqrt(high / (side - 1)), 1.0)
 
 
 def _least_square(tables: PossibleTables, deviations: _IndependenceResiduals) -> float:

@@ -10,6 +10,7 @@ from math import comb
 from typing import Any, TypeGuard
 
 from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.hints import Count
 from ldpstats.saving import Saveable
 from ldpstats.views.arguments import (
     Attribute,
@@ -60,13 +61,13 @@ class ViewsCertificate(Saveable):
 
     found: tuple[tuple[Group, ...], ...] = field(repr=False)
     attributes: tuple[Attribute, ...] = field(repr=False)
-    k: int
+    k: Count
     cover: Cover
     groups: tuple[Group, ...] | None = field(repr=False)
     covered: Mapping[Group, int] = field(repr=False)
     missing: tuple[Group, ...] = field(repr=False)
     disjoint: bool
-    lower_bound: int
+    lower_bound: Count
     failures: tuple[str, ...]
 
     @property

@@ -13,6 +13,7 @@ from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import ASSUMED, ChannelFit, Estimate, LinearPooling
 from ldpstats.estimation.measured import steadied as shares_of
+from ldpstats.hints import Count
 from ldpstats.inference.effects.confidence import Inversion
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.presentation import summary_of_facts
@@ -72,9 +73,9 @@ class Effect(Saveable):
     name: str
     estimate: float
     why_not: str = ""
-    n: int
+    n: Count
     privacy: PrivacyStatement
-    simulated: int
+    simulated: Count
     alpha: float = 0.05
     inversion: Inversion = field(repr=False)
     table: Table = field(repr=False)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, at_least, probability, significance
 from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words
+from ldpstats.hints import Count, Share
 from ldpstats.inference.effects.cramers_v import Association
 from ldpstats.inference.effects.effect_size import provenance_in_words
 from ldpstats.inference.engine.scope import scope_in_words
@@ -82,18 +83,18 @@ class HypothesisResult(Saveable):
     about: Hypothesis
     attributes: tuple[str, ...]
     statistic: float
-    pvalue: float
-    df: int
+    pvalue: Share
+    df: Count
     method: str
     pvalue_source: str
     seed: int | None
-    n: int
+    n: Count
     effect: Association | None
-    power: Mapping[float, float]
+    power: Mapping[float, Share]
     expected: FloatArray
     converged: bool
     privacy: PrivacyStatement
-    simulated: int
+    simulated: Count
     table: Table = field(repr=False)
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from ldpstats.arrays import at_least, positive_epsilon, significance
 from ldpstats.columns import refuse_other_columns
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
+from ldpstats.hints import Share
 from ldpstats.inference.engine.detectability import Detectability
 from ldpstats.inference.planning.design import (
     USUAL_POWER,
@@ -74,7 +75,7 @@ class Plan(Saveable):
     table: pd.DataFrame
     found: Literal["n", "epsilon", "power"]
     wanted: str
-    power: float | None
+    power: Share | None
     alpha: float
     tests: int = 1
     groups: int = 1

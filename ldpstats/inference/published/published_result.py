@@ -10,6 +10,7 @@ from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words, refuse_empty
+from ldpstats.hints import Count, Share
 from ldpstats.inference.hypothesis_tests.independence import mutual_independence
 from ldpstats.inference.published.two_steps import RULES, Rule, accepted_by
 from ldpstats.noise import in_brackets, simulation
@@ -61,21 +62,21 @@ class PublishedResult(Saveable):
     name: str
     attributes: tuple[str, ...]
     statistic: float
-    pvalue: float
+    pvalue: Share
     threshold: float
-    alpha: float
+    alpha: Share
     rejected: bool
     rule: Rule
-    small_cells: int
-    small_tables: int
+    small_cells: Count
+    small_tables: Count
     method: str
     pvalue_source: str
     caveats: tuple[str, ...]
     seed: int | None
-    n: int
+    n: Count
     expected: FloatArray
     privacy: PrivacyStatement
-    simulated: int
+    simulated: Count
     table: Table = field(repr=False)
 
     @classmethod

@@ -21,6 +21,7 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import two_blocks
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.unbiased_estimates import full_blocks
+from ldpstats.hints import Share
 from ldpstats.noise import in_brackets, simulation
 from ldpstats.presentation import axes_to_draw_on, summary_of_figures
 from ldpstats.saving import Saveable
@@ -77,7 +78,7 @@ class Convergence(Saveable):
     blocks: tuple[Block, ...]
     estimates: FloatArray
     limits: FloatArray
-    alpha: float
+    alpha: Share
     width: str
 
     @property
