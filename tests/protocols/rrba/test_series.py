@@ -159,7 +159,7 @@ def population(protocol: RRBA) -> pd.DataFrame:
     return FOUR[list(protocol.domain.names)].tail(5 - len(protocol._units))
 
 
-@pytest.mark.parametrize(("small", "path"), ways(list(SMALL), list(PATHS), 2))
+@pytest.mark.parametrize(("small", "path"), ways(list(SMALL), list(PATHS), 1))
 def test_few_respondents_have_the_exact_law(small: str, path: str) -> None:
     protocol, n, rng = SMALL[small], 240, np.random.default_rng(2024)
     law = exact_law(protocol, population(protocol))
