@@ -1,11 +1,9 @@
-"""The draws are exact on their grid, secure by default, and every rounding goes toward more privacy."""
+"""The draws are exact on their grid, and secure by default."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from decimal import Context, Decimal
-from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
@@ -18,13 +16,12 @@ from support.shared import Script
 
 from ldpstats import randomness
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, exp_below, natural_log_above, numerator_at_least, numerator_at_most
+from ldpstats.grid import GRID
 from ldpstats.randomness import _ByteDraws, client_draws, generator, permutation
 
 FALSE_FAILURE_RATE = 1e-6
 TAIL = (1 << 48) - 1
 THRESHOLDS = [base + step for base in (1, 1 << 48, 1 << 49, GRID // 2, 0xFFFF << 48, GRID - 2) for step in (-1, 0, 1)]
-FINER = Context(prec=200, Emax=999_999, Emin=-999_999)
 
 
 def bernoulli_of_words(words: list[int], numerator: int, junk: int = 0, shape: Any = None) -> NDArray[np.bool_]:
@@ -157,37 +154,3 @@ def test_other_sources_of_chance_are_refused(rng: Any) -> None:
     for use in (generator, client_draws):
         with pytest.raises(LdpstatsError, match="rng = "):
             use(rng)
-
-
-@given(st.floats(1e-300, 1e4))
-@example(700.0)
-@example(float(np.log(10)))
-def test_exp_below_is_below_and_tight(epsilon: float) -> None:
-    exact = Fraction(FINER.exp(Decimal(epsilon)))
-    assert exact * (1 - Fraction(1, 10**98)) < exp_below(epsilon) < exact * (1 - Fraction(1, 10**190))
-
-
-@pytest.mark.parametrize("epsilon", [1e7, 1e300])
-def test_absurd_levels_are_refused_in_words(epsilon: float) -> None:
-    with pytest.raises(LdpstatsError, match="epsilon"):
-        exp_below(epsilon)
-
-
-@given(st.fractions(0, 1))
-@example(Fraction(1))
-@example(Fraction(1, GRID))
-@example(Fraction(1, GRID + 1))
-def test_numerators_round_in_their_own_direction_and_less_than_a_step(probability: Fraction) -> None:
-    assert numerator_at_most(probability) <= probability * GRID < numerator_at_most(probability) + 1
-    assert numerator_at_least(probability) - 1 < probability * GRID <= numerator_at_least(probability)
-
-
-@given(st.integers(1, 1 << 70), st.integers(1, 1 << 70))
-@example(GRID + 1, GRID)
-@example(GRID, GRID + 1)
-@example(3, 1)
-def test_natural_log_above_is_the_smallest_double_not_below(numerator: int, denominator: int) -> None:
-    ratio = Fraction(numerator, denominator)
-    above = natural_log_above(ratio)
-    exact = FINER.ln(FINER.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
-    assert Decimal(float(np.nextafter(above, -np.inf))) < exact <= Decimal(above)

@@ -14,11 +14,7 @@ from ldpstats.grid import GRID
 from ldpstats.protocols.rrba import Aggregator, Answer, Client, Query
 
 PAIR = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
-
 RECORDS = [{"sex": "FFM"[i % 3], "car": ("no", "yes")[i % 5 == 0]} for i in range(60)]
-
-
 PROTOCOL = RRBA(PAIR, p=0.5, block_size=3)
 PROTOCOLS = {
     "epsilon": RRBA(PAIR, epsilon=1.0, block_size=3),
