@@ -36,7 +36,7 @@ from ldpstats.conformance.requirements import (
     smallest,
     states_its_level,
 )
-from ldpstats.mechanisms import Mechanism, Reports
+from ldpstats.mechanisms import Reports
 from ldpstats.noise import Tally
 from ldpstats.privacy import strict_epsilon, worst_ratio
 
@@ -279,17 +279,13 @@ def parameters_tell_mechanisms_apart(make: Factory) -> None:
     again = type(mechanism)(**parameters)
     same = again == mechanism and hash(again) == hash(mechanism) and json.dumps(again.to_dict()) == written
     require(same, f"{mechanism}: written down it is {again}")
-    copied = pickle.loads(pickle.dumps(mechanism)) if _importable(mechanism) else again  # noqa: S301  # our own
+    copied = pickle.loads(pickle.dumps(mechanism)) if "<locals>" not in type(mechanism).__qualname__ else again  # noqa: S301  # our own
     require(copied == mechanism, f"{mechanism}: pickled it is {copied}")
     for other in (made(make, 5, nextafter(mechanism.epsilon, 1.0)), made(make, 6, mechanism.epsilon)):
         differ = {one.name for one in fields(mechanism) if getattr(mechanism, one.name) != getattr(other, one.name)}
         if differ:
             mistaken = other == mechanism or other.to_dict() == mechanism.to_dict()
             require(not mistaken, f"{mechanism} and {other} pass for the same, and differ in {sorted(differ)}")
-
-
-def _importable(mechanism: Mechanism) -> bool:
-    return "<locals>" not in type(mechanism).__qualname__
 
 
 def bad_values_are_refused(make: Factory) -> None:

@@ -180,14 +180,14 @@ def large_alphabets_follow_the_noise_model(make: Factory) -> None:
         frequencies, n = true_counts / values.size, values.size
         mean = mechanism.noise.mean(frequencies)
         deviation = np.abs(counts - n * mean)
-        spread = mean * (1 - mean) if mechanism.noise.largest == 1 else _variances_of_a_report(mechanism, frequencies)
+        spread = (
+            mean * (1 - mean)
+            if mechanism.noise.largest == 1
+            else np.diagonal(mechanism.noise.report_covariance(frequencies))
+        )
         # 6.5 standard deviations of random respondents, who vary more: a probability below 1e-6 for all outputs
         bound = 6.5 * np.sqrt(n * spread)
         require(bool(np.all(deviation <= bound + 1)), f"{mechanism}: counts far from the noise model")
-
-
-def _variances_of_a_report(mechanism: Mechanism, frequencies: FloatArray) -> FloatArray:
-    return np.diagonal(mechanism.noise.report_covariance(frequencies))
 
 
 def values_within_a_large_report_are_as_dependent_as_claimed(make: Factory) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, significance
+from ldpstats.arrays import FloatArray, real_number, significance
 from ldpstats.consistency.junction_tree import JunctionTree
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation.simplex import nearest_proper
@@ -148,9 +147,10 @@ def clique_tree(graph: Graph[str]) -> JunctionTree:
 
 def _published_threshold(phi: object) -> float:
     """Return the mutual information that "published" asks for, per category of the smaller side."""
-    if isinstance(phi, bool) or not isinstance(phi, Real) or not 0 < float(phi) < math.inf:
+    share = real_number(phi)
+    if not 0 < share < math.inf:
         raise LdpstatsError(f"phi = {phi!r}", "a finite number above 0, such as 0.2")
-    return float(phi) ** 2 / 2
+    return share**2 / 2
 
 
 def _unjoined(tables: Iterable[Table]) -> Graph[str]:

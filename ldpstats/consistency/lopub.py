@@ -180,10 +180,6 @@ def _clique_tables(protocol: PerAttribute, reports: pd.DataFrame, tree: Junction
     return [tables[clique] for clique in tree.cliques]
 
 
-def _em(table: Table) -> FloatArray:
-    return table.estimated_by("mle").cells.estimate
-
-
 def _lasso(table: Table) -> FloatArray:
     matrix, observed, n = _seen(table)
     noise = (observed @ matrix**2 - (observed @ matrix) ** 2) / n
@@ -215,7 +211,12 @@ def _seen(table: Table) -> tuple[FloatArray, FloatArray, int]:
 
 
 ESTIMATORS: Mapping[str, Callable[[Table], FloatArray]] = MappingProxyType(
-    {"em": _em, "lasso": _lasso, "lasso+em": _lasso_then_em, "published lasso": _published_lasso}
+    {
+        "em": lambda table: table.estimated_by("mle").cells.estimate,
+        "lasso": _lasso,
+        "lasso+em": _lasso_then_em,
+        "published lasso": _published_lasso,
+    }
 )
 """How the table of a clique is estimated; see `lopub`."""
 

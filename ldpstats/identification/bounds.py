@@ -27,7 +27,7 @@ from ldpstats.identification.possible_tables import (
     same_sums,
 )
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
-from ldpstats.noise import in_brackets, simulation
+from ldpstats.noise import simulation
 from ldpstats.presentation import summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
@@ -284,7 +284,7 @@ class Bounds(Saveable):
             for labels, limits in zip(self.domain.index(), frame.to_numpy(), strict=True)
         ]
         headers = [*self.domain.names, "identified from", "to", f"{_percent(self.alpha)} from", "to"]
-        kind = in_brackets(simulation(self.simulated, self.n))
+        kind = simulation(self.simulated, self.n)
         title = f"Bounds without an assumption: {' and '.join(self.domain.names)}{kind}"
         privacy = self.privacy.lines() if self.privacy else []
         sentences = [
@@ -299,7 +299,7 @@ class Bounds(Saveable):
         return str(self.summary())
 
     def __repr__(self) -> str:
-        kind = in_brackets(simulation(self.simulated, self.n))
+        kind = simulation(self.simulated, self.n)
         return f"<Bounds of {' × '.join(self.domain.names)}: {self.domain.shape}, n = {self.n}{kind}>"
 
 

@@ -136,7 +136,8 @@ def _exact_ratio(parts: Parts, course: Course) -> Fraction:
     for part in parts(_visited(course)):
         states, levels = _log_ratios(part, course)
         near = np.unique(states[levels >= levels.max() - _NEARLY], axis=0)
-        ratio *= max(_ratio(part, course, state.tolist()) for state in near) ** part.copies
+        sides = ([_probability(part, course, state, side) for side in (0, 1)] for state in near.tolist())
+        ratio *= max(one / other for one, other in sides) ** part.copies
     return ratio
 
 
@@ -162,11 +163,6 @@ def _log_probabilities(part: IndependentPart, course: Course, states: NDArray[np
         given = np.log(_shares(part.permanent)[value]) + reports @ shown.T
         total += np.logaddexp.reduce(given, axis=1)
     return total
-
-
-def _ratio(part: IndependentPart, course: Course, state: list[list[int]]) -> Fraction:
-    one, other = (_probability(part, course, state, side) for side in (0, 1))
-    return one / other
 
 
 def _probability(part: IndependentPart, course: Course, state: list[list[int]], side: int) -> Fraction:

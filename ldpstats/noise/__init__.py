@@ -19,7 +19,7 @@ from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.noise.summed import SummedSupport
 from ldpstats.noise.support import SupportNoise
-from ldpstats.noise.tally import Tally, in_brackets, simulation
+from ldpstats.noise.tally import Tally, simulation
 
 __all__ = [
     "AdditiveNoise",
@@ -40,7 +40,6 @@ __all__ = [
     "SupportNoise",
     "Tally",
     "TruthOrFake",
-    "in_brackets",
     "noise_from_dict",
     "shortest",
     "simulation",

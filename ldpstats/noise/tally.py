@@ -116,7 +116,7 @@ class Tally(Saveable):
 
 
 def simulation(simulated: int, n: int) -> str:
-    """Say how many of n reports are simulated; of none it says nothing.
+    """Say, in brackets, how many of n reports are simulated; of none it says nothing.
 
     Parameters
     ----------
@@ -128,22 +128,11 @@ def simulation(simulated: int, n: int) -> str:
     Examples
     --------
     >>> simulation(12, 1000), simulation(1000, 1000), simulation(0, 1000)
-    ('12 of 1,000 reports simulated', 'simulated', '')
+    (' (12 of 1,000 reports simulated)', ' (simulated)', '')
     """
-    if simulated < n:
-        return f"{simulated:,} of {n:,} reports simulated" if simulated else ""
-    return "simulated" if simulated else ""
-
-
-def in_brackets(words: str) -> str:
-    """Return words to add to a line, in brackets; of no words nothing.
-
-    Parameters
-    ----------
-    words : str
-        What to say.
-    """
-    return f" ({words})" if words else ""
+    if not simulated:
+        return ""
+    return f" ({simulated:,} of {n:,} reports simulated)" if simulated < n else " (simulated)"
 
 
 def _checked_simulated(value: object, n: int) -> int:

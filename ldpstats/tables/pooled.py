@@ -236,7 +236,7 @@ def _asked(rows: CrossedRows, target: Domain) -> tuple[str, ...]:
 def _counted_together(tables: Sequence[Table], target: Domain) -> list[CrossedRows]:
     """Return the rows whose answers about a target can be counted together, those with most respondents first."""
     kept: list[CrossedRows] = []
-    for rows in sorted({id(one): one for table in tables for one in table.rows}.values(), key=lambda one: -one.n):
+    for rows in sorted(_rows(tables), key=lambda one: -one.n):
         names = _asked(rows, target)
         same = rows.domain.project(names) == target.project(names)
         affordable = same and rows.n and rows.outputs_to(names) <= LARGEST_CROSSED
@@ -272,7 +272,7 @@ def _each_once(found: Sequence[Placed], common: Mapping[tuple[int, int], SharedR
             other
             for known, other in once
             if block.answers == other.answers and place is not None and known is not None
-            if _pair(place, known) in common
+            if (min(place, known), max(place, known)) in common
         ]
         if not again:
             once.append((place, block))
@@ -297,10 +297,6 @@ def _are_alone(
     return all(
         not found.unknown and all(any(rows is one for one in together) for _, _, rows in found.rows) for found in pairs
     )
-
-
-def _pair(one: int, other: int) -> tuple[int, int]:
-    return min(one, other), max(one, other)
 
 
 def _rows(tables: Sequence[Table]) -> tuple[CrossedRows, ...]:

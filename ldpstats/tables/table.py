@@ -29,7 +29,7 @@ from ldpstats.estimation import (
 from ldpstats.estimation.block_stack import all_truth_or_fake
 from ldpstats.estimation.measured import measured_by, steadied
 from ldpstats.identification import Bounds, bounds_of
-from ldpstats.noise import in_brackets, simulation
+from ldpstats.noise import simulation
 from ldpstats.parts import Parts, new_identity
 from ldpstats.presentation import summary_of_figures
 from ldpstats.privacy import PrivacyStatement
@@ -491,7 +491,7 @@ class Table(Saveable):
         ]
         level = f"{100 * (1 - alpha):g} %"
         headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
-        kind = in_brackets(simulation(self.simulated, self.n))
+        kind = simulation(self.simulated, self.n)
         assuming = f", assuming {self.assumption.split(':')[0]}" if self.assumption else ""
         title = f"{self.provenance.title} of {' and '.join(self.attributes)}{kind}{assuming}"
         promised = self.privacy.lines()
@@ -538,7 +538,7 @@ class Table(Saveable):
         }
 
     def __repr__(self) -> str:
-        kind = in_brackets(simulation(self.simulated, self.n))
+        kind = simulation(self.simulated, self.n)
         return f"<{self.provenance.called} {' × '.join(self.attributes)}: {self.shape}, n = {self.n}{kind}>"
 
 

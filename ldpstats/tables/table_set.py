@@ -19,7 +19,7 @@ from ldpstats.domain import Classes, Domain
 from ldpstats.envelope import opened_by_version, sealed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED, ChannelFit
-from ldpstats.noise import Tally, in_brackets, simulation
+from ldpstats.noise import Tally, simulation
 from ldpstats.parts import Parts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
@@ -190,7 +190,7 @@ class TableSet(Saveable):
 
     def summary(self) -> str:
         """Return what these tables are and what was promised, in words, with a line per table."""
-        kind = in_brackets(simulation(self.simulated, self.n))
+        kind = simulation(self.simulated, self.n)
         lines = [
             f"{len(self)} tables over {len(self.domain)} attributes from {self.n:,} reports{kind}",
             *(f"privacy: {line}" for line in self.privacy.lines()),
@@ -203,7 +203,7 @@ class TableSet(Saveable):
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<TableSet: {len(self)} tables, n = {self.n}{in_brackets(simulation(self.simulated, self.n))}>"
+        return f"<TableSet: {len(self)} tables, n = {self.n}{simulation(self.simulated, self.n)}>"
 
     def to_json(self) -> str:
         """Return everything as JSON; `from_json` restores it exactly."""

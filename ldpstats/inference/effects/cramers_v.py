@@ -346,8 +346,7 @@ def _measured_pair(table: Table) -> _MeasuredPair:
 
 def _measured(table: Table, cells: Estimate, errors: float) -> _MeasuredPair:
     """Measure it among the categories that are so many standard errors above zero."""
-    shape = two_way_shape(table)
-    covariance = never_certain(table, cells)
+    shape, covariance = table.shape, never_certain(table, cells)
     there = _KeptCategories.of(cells.estimate.reshape(shape), covariance, errors)
     missing = there.missing(table)
     if min(there.shape) < 2:
@@ -375,9 +374,9 @@ def _standard_errors(chosen: BoolArray, covariance: FloatArray, axis: int) -> Fl
 
 def _share_left_out(table: Table, cells: Estimate) -> float:
     """Return the share of what is not clearly above zero."""
-    shape = two_way_shape(table)
-    kept = np.outer(*_KeptCategories.of(cells.estimate.reshape(shape), cells.covariance, _CLEARLY).kept)
-    return float(1 - cells.estimate.reshape(shape)[kept].sum())
+    shares = cells.estimate.reshape(table.shape)
+    kept = np.outer(*_KeptCategories.of(shares, cells.covariance, _CLEARLY).kept)
+    return float(1 - shares[kept].sum())
 
 
 def _stretch(length: FloatArray, slope: FloatArray, covariance: FloatArray, alone: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from ldpstats.estimation import ASSUMED, ChannelFit, Estimate, LinearPooling
 from ldpstats.estimation.measured import steadied as shares_of
 from ldpstats.hints import Count
 from ldpstats.inference.effects.confidence import Inversion
-from ldpstats.noise import in_brackets, simulation
+from ldpstats.noise import simulation
 from ldpstats.presentation import summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
@@ -201,7 +201,7 @@ class Effect(Saveable):
             f"{_level(alpha)} interval": self._interval_in_words(alpha) if self.fit.plausible else _NO_INTERVAL,
             "It is from": self.inversion.words,
             "It covers": self.covers.split("; "),
-            "Reports": f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}",
+            "Reports": f"{self.n:,}{simulation(self.simulated, self.n)}",
             "Privacy": self.privacy.lines(),
         }
         sentences = [*provenance_in_words(self.table), ASSUMED, *self.fit.warning]

@@ -22,7 +22,7 @@ from ldpstats.inference.engine.null_model import NullFit, NullModel, curvature_l
 from ldpstats.inference.engine.reference import chi_square_pvalue
 from ldpstats.inference.engine.scope import refuse_untold
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, Statistic, WaldStatistic
-from ldpstats.tables import Table, checked_table
+from ldpstats.tables import Table
 from ldpstats.tables.shared import source_of
 
 Method: TypeAlias = Literal["auto", "score", "gls", "lr", "wald"]
@@ -87,7 +87,7 @@ def evidence_of(table: Table) -> Evidence:
     Of a reconstructed table that is what was asked, and nothing of what was assumed to fill in the rest; of a
     consistent one, its own reports: their law under the hypothesis is known, that of the fit only at its estimate.
     """
-    refuse_empty(checked_table(table).n, f"the table of {' and '.join(table.attributes)}")
+    refuse_empty(table.n, f"the table of {' and '.join(table.attributes)}")
     reported = source_of(table) or table
     blocks = [block for block in reported.blocks if block.n > 0]
     return BlockEvidence.observed(blocks) if blocks else EstimateEvidence.of(table.measured)

@@ -74,16 +74,14 @@ def homogeneity_test(
         ("different", "no difference shown"),
     )
     return replace(
-        result_of(_that_says_most(groups), about, outcome, information),
+        # named is the group that rests on an assumption, if one does, else one that is derived
+        result_of(
+            max(groups, key=lambda one: (bool(one.assumption), bool(one.provenance.words))), about, outcome, information
+        ),
         n=sum(table.n for table in groups),
         privacy=reduce(PrivacyStatement.joined, (table.privacy for table in groups)),
         simulated=sum(table.simulated for table in groups),
     )
-
-
-def _that_says_most(groups: Sequence[Table]) -> Table:
-    """Return the group that rests on an assumption, if one does, else one that is derived: the result names it."""
-    return max(groups, key=lambda table: (bool(table.assumption), bool(table.provenance.words)))
 
 
 class HomogeneityStatistic:

@@ -14,7 +14,7 @@ from ldpstats.hints import Count, Share
 from ldpstats.inference.effects.cramers_v import Association
 from ldpstats.inference.effects.effect_size import provenance_in_words
 from ldpstats.inference.engine.scope import scope_in_words
-from ldpstats.noise import in_brackets, simulation
+from ldpstats.noise import simulation
 from ldpstats.presentation import summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
@@ -171,7 +171,7 @@ class HypothesisResult(Saveable):
             "p-value": f"{pvalue_in_words(self.pvalue)} ({self.pvalue_source})",
             "Method": self.method,
             **self._effect_lines(alpha),
-            "Reports": f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}",
+            "Reports": f"{self.n:,}{simulation(self.simulated, self.n)}",
             "Privacy": self.privacy.lines(),
         }
         scope = scope_in_words(self.table)

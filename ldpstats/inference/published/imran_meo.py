@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ldpstats.arrays import at_least, significance
+from ldpstats.arrays import at_least, probability, significance
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.monte_carlo import MonteCarlo, reaches
@@ -117,8 +117,7 @@ def two_step_test(
 def _level_and_rank(alpha: float, gamma: float, n_resamples: int) -> tuple[float, int]:
     """Return the level, and which of the ranked statistics is the threshold."""
     level = significance(alpha)
-    if isinstance(gamma, bool) or not isinstance(gamma, (int, float)) or not 0 <= gamma <= 1:
-        raise LdpstatsError(f"gamma = {gamma!r}", "a number from 0 to 1")
+    probability(gamma, "gamma")
     # as a decimal fraction: (l + 1)(1 - alpha) must not be rounded up past a whole number
     position = math.ceil((at_least(n_resamples, 1, "n_resamples") + 1) * (1 - Fraction(repr(level))))
     if position > n_resamples:

@@ -13,7 +13,7 @@ from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words, refuse_emp
 from ldpstats.hints import Count, Share
 from ldpstats.inference.hypothesis_tests.independence import mutual_independence
 from ldpstats.inference.published.two_steps import RULES, Rule, accepted_by
-from ldpstats.noise import in_brackets, simulation
+from ldpstats.noise import simulation
 from ldpstats.presentation import summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
@@ -137,7 +137,7 @@ class PublishedResult(Saveable):
             "p-value": f"{pvalue_in_words(self.pvalue)} ({self.pvalue_source})",
             "Method": self.method,
             "Rule of thumb": f"{self.rule}: {RULES[self.rule]}",
-            "Reports": f"{self.n:,}{in_brackets(simulation(self.simulated, self.n))}",
+            "Reports": f"{self.n:,}{simulation(self.simulated, self.n)}",
             "Privacy": self.privacy.lines(),
         }
         because = " by the rule of thumb, whatever the statistic is" if self.rule_applied else ""

@@ -8,6 +8,7 @@ import json
 import secrets
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -262,7 +263,7 @@ class Aggregator(Owned, Saveable):
         block, groups = self._asked[unit]
         if block is not blocks[-1]:
             pairs = zip(groups, blocks[-1].randomizers, strict=True)
-            groups = tuple(one.asking_with(used) for one, used in pairs)
+            groups = tuple(replace(one, randomizer=used) for one, used in pairs)
             self._asked[unit] = blocks[-1], groups
         return len(blocks) - 1, groups
 

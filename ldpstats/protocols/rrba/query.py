@@ -49,10 +49,6 @@ class GroupQuery:
             places.append((name, {category: stride * code for code, category in enumerate(categories)}))
         return cls(domain, randomizer, tuple(places))
 
-    def asking_with(self, randomizer: FakeResponse) -> GroupQuery:
-        """Return the same question with other fakes."""
-        return GroupQuery(self.domain, randomizer, self._places)
-
     def cell(self, record: Mapping[str, Category]) -> int:
         """Return the cell of a record that fits the group's domain."""
         return sum([places[record[name]] for name, places in self._places])

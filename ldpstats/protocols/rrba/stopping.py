@@ -22,7 +22,7 @@ from ldpstats.estimation import two_blocks
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.unbiased_estimates import full_blocks
 from ldpstats.hints import Share
-from ldpstats.noise import in_brackets, simulation
+from ldpstats.noise import simulation
 from ldpstats.presentation import axes_to_draw_on, summary_of_figures
 from ldpstats.saving import Saveable
 from ldpstats.tables import Table, checked_table
@@ -144,7 +144,7 @@ class Convergence(Saveable):
             [*map(str, labels), *(f"{value:.4f}" for value in values)]
             for labels, *values in zip(self.table.domain.index(), *columns.values(), strict=True)
         ]
-        simulated = in_brackets(simulation(self.table.simulated, self.table.n))
+        simulated = simulation(self.table.simulated, self.table.n)
         title = f"Convergence of the table of {' and '.join(self.table.attributes)}{simulated}"
         return summary_of_figures(title, headers, rows, self._sentences())
 

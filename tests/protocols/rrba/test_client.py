@@ -37,7 +37,7 @@ def test_the_same_query_gets_the_same_answer_at_no_further_cost(protocol: RRBA) 
     assert client.spent == spent == query.strict_epsilon()
     # nor does the same query with fakes that hide less
     telling = FakeResponse.telling(0.999, query.groups[0].randomizer.fake)
-    sharper = replace(query, groups=tuple(one.asking_with(telling) for one in query.groups[:1]))
+    sharper = replace(query, groups=tuple(replace(one, randomizer=telling) for one in query.groups[:1]))
     assert client.answer(sharper) == first
     other = aggregator.query()
     assert client.answer(other).number == 1
