@@ -37,8 +37,11 @@ def goodness_of_fit_test(
     0.629
     """
     cells = checked_table(table).domain.size()
-    given = np.full(cells, 1 / cells) if frequencies is None else as_array(frequencies, "frequencies")
-    expected = proper_frequencies(given, (cells,) if given.ndim == 1 else table.shape, "frequencies").ravel()
+    if frequencies is None:
+        expected = np.full(cells, 1 / cells)
+    else:
+        given = as_array(frequencies, "frequencies")
+        expected = proper_frequencies(given, (cells,) if given.ndim == 1 else table.shape, "frequencies").ravel()
     model = LinearSubspace(expected, np.zeros((cells, 0)))
     about = Hypothesis(
         "goodness of fit",

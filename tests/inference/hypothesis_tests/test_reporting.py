@@ -105,6 +105,11 @@ class TestClassicAnswers:
         ).statistic
         assert agrees(result, classical, reports.size - 1)
 
+    def test_uniform_frequencies_are_exactly_equal_and_so_are_seeded_draws_from_them(self) -> None:
+        """Six numbers of 1/6 add up to less than one: a change of their last digit changes drawn tables."""
+        table = seen(np.array([[30, 20, 25], [25, 30, 20]]))
+        assert np.all(goodness_of_fit_test(table).expected == 1 / 6)
+
     @noiseless
     @pytest.mark.parametrize("counts", [VISION, HAIR, *THREE_WAY.values()])
     def test_independence(self, mechanism: str, method: str, counts: Counts) -> None:
