@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,8 @@ import pandas as pd
 from ldpstats.arrays import at_least, integers_below, significance
 from ldpstats.mechanisms import Mechanism, mechanism
 from ldpstats.mechanisms.registry import registered_mechanisms
-from ldpstats.presentation import summary_of_facts
+from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.saving import Saveable
-
-if TYPE_CHECKING:
-    from statsmodels.iolib.summary import Summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ldpstats.errors import LdpstatsError
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from statsmodels.iolib.summary import Summary
+    import matplotlib.axes
+    import statsmodels.iolib.summary
+
+# by name: both are imported where something is shown, and not before
+Axes: TypeAlias = "matplotlib.axes.Axes"
+Summary: TypeAlias = "statsmodels.iolib.summary.Summary"
 
 
 def summary_of_figures(

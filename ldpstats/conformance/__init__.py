@@ -2,15 +2,12 @@
 
 from ldpstats.conformance.certification import CHECKS, FINEST_CHECKS, certify, check_named, checks_of
 from ldpstats.conformance.enumeration import exact_channel
-from ldpstats.conformance.memory import MEMO_CHECKS
-from ldpstats.conformance.protocol_checks import PROTOCOL_CHECKS, certify_protocol
+from ldpstats.conformance.protocol_checks import certify_protocol
 from ldpstats.conformance.requirements import ConformanceError, Factory
 
 __all__ = [
     "CHECKS",
     "FINEST_CHECKS",
-    "MEMO_CHECKS",
-    "PROTOCOL_CHECKS",
     "ConformanceError",
     "Factory",
     "certify",

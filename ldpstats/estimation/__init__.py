@@ -3,14 +3,14 @@
 from ldpstats.estimation.channel_fit import LEVEL, ChannelFit, channel_fit
 from ldpstats.estimation.em import Fitted
 from ldpstats.estimation.estimate import ASSUMED, Estimate, Limits, invert, pvalue_in_words, refuse_empty
-from ldpstats.estimation.least_squares import generalized_least_squares, maximum_likelihood
+from ldpstats.estimation.least_squares import maximum_likelihood
 from ldpstats.estimation.likelihood import expectation_maximization, iterative_bayesian_update, mixture_em, most_likely
 from ldpstats.estimation.measured import Measured
 from ldpstats.estimation.methods import METHODS, ProcessedEstimate
 from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance
 from ldpstats.estimation.table_methods import TABLE_METHODS, TableMethod
-from ldpstats.estimation.unbiased_estimates import closed_form, two_blocks, unbiased
+from ldpstats.estimation.unbiased_estimates import two_blocks, unbiased
 
 __all__ = [
     "ASSUMED",
@@ -28,9 +28,7 @@ __all__ = [
     "ProcessedEstimate",
     "TableMethod",
     "channel_fit",
-    "closed_form",
     "expectation_maximization",
-    "generalized_least_squares",
     "invert",
     "iterative_bayesian_update",
     "maximum_likelihood",

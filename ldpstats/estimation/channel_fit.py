@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +14,9 @@ from ldpstats.estimation.constrained_fit import ConstrainedFit
 from ldpstats.estimation.estimate import pvalue_in_words
 from ldpstats.hints import Count
 from ldpstats.noise import Tally
-from ldpstats.presentation import summary_of_figures
+from ldpstats.presentation import Summary, summary_of_figures
 from ldpstats.questions import Question
 from ldpstats.saving import Saveable
-
-if TYPE_CHECKING:
-    from statsmodels.iolib.summary import Summary
 
 LEVEL = 0.001
 """How often, at most, reports that did come through their channel are called implausible."""

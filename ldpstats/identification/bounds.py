@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,12 +28,9 @@ from ldpstats.identification.possible_tables import (
 )
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.noise import simulation
-from ldpstats.presentation import summary_of_figures
+from ldpstats.presentation import Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
-
-if TYPE_CHECKING:
-    from statsmodels.iolib.summary import Summary
 
 LEVEL = 0.001
 """How often, at most, sums of one population that are measured several times are called contradictory."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,15 +31,12 @@ from ldpstats.estimation.measured import measured_by, steadied
 from ldpstats.identification import Bounds, bounds_of
 from ldpstats.noise import simulation
 from ldpstats.parts import Parts, new_identity
-from ldpstats.presentation import summary_of_figures
+from ldpstats.presentation import Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
 from ldpstats.tables.figures import Figures, LimitsOfReports
 from ldpstats.tables.provenance import COLLECTED, Provenance, Reconstructed
 from ldpstats.tables.rows import CrossedRows
-
-if TYPE_CHECKING:
-    from statsmodels.iolib.summary import Summary
 
 # A check against wrong statements, not an accounting: noise models hold doubles, which lose rare lies at high levels.
 _RESOLVED = 12.0

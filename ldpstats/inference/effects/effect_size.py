@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,13 +16,10 @@ from ldpstats.estimation.measured import steadied as shares_of
 from ldpstats.hints import Count
 from ldpstats.inference.effects.confidence import Inversion
 from ldpstats.noise import simulation
-from ldpstats.presentation import summary_of_facts
+from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
 from ldpstats.tables import Table
-
-if TYPE_CHECKING:
-    from statsmodels.iolib.summary import Summary
 
 Interval = tuple[float, float]
 _FEW = 20

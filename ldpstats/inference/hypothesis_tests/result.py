@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +15,11 @@ from ldpstats.inference.effects.cramers_v import Association
 from ldpstats.inference.effects.effect_size import provenance_in_words
 from ldpstats.inference.engine.scope import scope_in_words
 from ldpstats.noise import simulation
-from ldpstats.presentation import summary_of_facts
+from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
 from ldpstats.tables import Table
 from ldpstats.tables.shared import source_of
-
-if TYPE_CHECKING:
-    from statsmodels.iolib.summary import Summary
 
 
 @dataclass(frozen=True, slots=True)

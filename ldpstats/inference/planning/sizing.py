@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,11 +30,8 @@ from ldpstats.inference.planning.design import (
     target_power,
 )
 from ldpstats.mechanisms import best_name
-from ldpstats.presentation import axes_to_draw_on
+from ldpstats.presentation import Axes, axes_to_draw_on
 from ldpstats.saving import Saveable
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def power(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
@@ -14,13 +14,10 @@ from ldpstats.hints import Count, Share
 from ldpstats.inference.hypothesis_tests.independence import mutual_independence
 from ldpstats.inference.published.two_steps import RULES, Rule, accepted_by
 from ldpstats.noise import simulation
-from ldpstats.presentation import summary_of_facts
+from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
 from ldpstats.tables import Table, checked_table
-
-if TYPE_CHECKING:
-    from statsmodels.iolib.summary import Summary
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,13 +22,9 @@ from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.unbiased_estimates import full_blocks
 from ldpstats.hints import Share
 from ldpstats.noise import simulation
-from ldpstats.presentation import axes_to_draw_on, summary_of_figures
+from ldpstats.presentation import Axes, Summary, axes_to_draw_on, summary_of_figures
 from ldpstats.saving import Saveable
 from ldpstats.tables import Table, checked_table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from statsmodels.iolib.summary import Summary
 
 _WIDTHS = {
     "sound": "the interval of the estimate, from the reports through Eq. 4",
