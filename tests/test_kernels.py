@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy.special import chdtrc
-from support.shared import Script
+from support.scripted_bytes import Script
 
 from ldpstats import kernels
 from ldpstats.errors import LdpstatsError

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 from numpy.typing import NDArray
 from scipy.special import chdtrc
-from support.shared import Script
+from support.scripted_bytes import Script
 
 from ldpstats import randomness
 from ldpstats.errors import LdpstatsError

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from support.shared import certifications
+from support.parameters import certifications
 
 from ldpstats.conformance import certify, checks_of, exact_channel
 from ldpstats.conformance.courses import TooManyCoursesError

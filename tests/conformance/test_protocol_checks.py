@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.shared import certifications
+from support.parameters import certifications
 
 from ldpstats.conformance.collection_laws import TINY
 from ldpstats.conformance.protocol_checks import PROTOCOL_CHECKS

@@ -1,10 +1,8 @@
-"""Consistent tables: oracles for the nearest ones, what they agree on, their covariance, and what is refused."""
+"""Consistent tables: what they agree on, what becomes of their order and names, and what is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise
 from typing import Any
 
 import cvxpy
@@ -12,37 +10,27 @@ import numpy as np
 import pandas as pd
 import pytest
 from consistency_speed import disagreement
-from scipy.linalg import block_diag, null_space
-from scipy.stats import chi2, t as student
-from support.joint_tables import EXACT
+from scipy.stats import t as student
+from support.overlapping_tables import (
+    FOUR,
+    GROUPS,
+    Array,
+    assert_consistent,
+    collected,
+    each_group,
+    flat,
+    people,
+)
 
 from ldpstats import GRR, Domain, LdpstatsError, PrivacyStatement, SampledGroups, Table, TableSet
-from ldpstats.consistency import agreeing_programs
-from ldpstats.consistency.agreement import AgreeingFit, shared_quantities
 from ldpstats.consistency.consistent import LimitsOfTheFit, make_consistent
-from ldpstats.consistency.marginals import Marginal
 from ldpstats.estimation import Estimate
-from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.tables import Figures
 
-Array = np.ndarray[Any, Any]
 METHODS = ("l2", "l1", "elastic-net")
-FOUR = Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1, 2], "d": [0, 1, 2, 3]})
 PROMISE = PrivacyStatement(1.0, "a respondent's whole record")
 
 each_method = pytest.mark.parametrize("method", METHODS)
-
-
-def people(domain: Domain, n: int, seed: int, concentration: float = 0.3) -> Array:
-    """Return joint counts of a population with many rare cells."""
-    rng = np.random.default_rng(seed)
-    frequencies = rng.dirichlet(np.full(domain.size(), concentration))
-    return rng.multinomial(n, frequencies).reshape(domain.shape)
-
-
-def collected(groups: Sequence[Sequence[str]], n: int = 3000, seed: int = 1, mechanism: str = "grr") -> TableSet:
-    protocol = SampledGroups(FOUR, epsilon=1.0, mechanism=mechanism, groups=groups)
-    return protocol.simulate(people(FOUR, n, seed), rng=seed)
 
 
 def derived(domain: Domain, estimates: dict[tuple[str, ...], Array], variances: float = 1e-4, n: int = 100) -> TableSet:
@@ -55,76 +43,6 @@ def derived(domain: Domain, estimates: dict[tuple[str, ...], Array], variances: 
     return TableSet(domain, tables, PROMISE)
 
 
-def flat(tables: TableSet) -> Array:
-    return np.concatenate([table.estimate.ravel() for table in tables])
-
-
-def marginals(tables: TableSet) -> list[Marginal]:
-    return [Marginal.of(table) for table in tables]
-
-
-def assert_consistent(tables: TableSet) -> None:
-    assert disagreement(tables) <= 1e-12
-    assert flat(tables).min() >= 0
-    assert [table.estimate.sum() for table in tables] == pytest.approx([1.0] * len(tables), abs=1e-12)
-
-
-def cost(tables: TableSet, fitted: Array, gamma: float) -> float:
-    spread = np.concatenate([one.precision**-0.5 for one in marginals(tables)])
-    residuals = (fitted - flat(tables)) / spread
-    return float(gamma * np.abs(residuals).sum() + (1 - gamma) * (residuals**2).sum())
-
-
-def sums_onto(marginal: Marginal, attributes: tuple[str, ...]) -> Array:
-    places = marginal.onto(attributes)
-    return (np.arange(places.max() + 1)[:, None] == places).astype(float)
-
-
-def nearest_by_cvxpy(tables: TableSet, gamma: float) -> Array:
-    """Write the problem down as it is stated: a variable for each table, equal marginals for every two of them."""
-    found = marginals(tables)
-    cells = [cvxpy.Variable(one.estimate.size, nonneg=True) for one in found]
-    constraints = [cvxpy.sum(one) == 1 for one in cells]
-    for (one, its), (other, others) in combinations(zip(found, cells, strict=True), 2):
-        shared = tuple(name for name in one.attributes if name in other.attributes)
-        if shared:
-            constraints.append(sums_onto(one, shared) @ its == sums_onto(other, shared) @ others)
-    residuals = cvxpy.hstack(
-        [
-            cvxpy.multiply(np.sqrt(one.precision), its) - np.sqrt(one.precision) * one.estimate
-            for one, its in zip(found, cells, strict=True)
-        ]
-    )
-    objective = gamma * cvxpy.norm1(residuals) + (1 - gamma) * cvxpy.sum_squares(residuals)
-    cvxpy.Problem(cvxpy.Minimize(objective), constraints).solve(**EXACT)
-    return np.concatenate([one.value for one in cells])
-
-
-GROUPS = {
-    "pairs": list(combinations("abcd", 2)),
-    "a chain": [("b", "a"), ("b", "c"), ("d", "c")],
-    "triples": list(combinations("abcd", 3)),
-    "nested": [("a",), ("a", "b"), ("c", "b", "a"), ("d",), ("d", "c")],
-    "two islands": [("a", "b"), ("b",), ("c", "d"), ("d",)],
-}
-each_group = pytest.mark.parametrize("groups", GROUPS)
-
-
-@each_group
-@pytest.mark.parametrize("gamma", [0.0, 0.01, 0.5, 0.99])
-def test_the_nearest_tables_are_what_cvxpy_finds(groups: str, gamma: float) -> None:
-    tables = collected(GROUPS[groups], seed=3)
-    fitted = flat(make_consistent(tables, "elastic-net", gamma=gamma))
-    assert fitted == pytest.approx(nearest_by_cvxpy(tables, gamma), abs=1e-6)
-
-
-@each_group
-def test_absolute_distances_are_as_small_as_cvxpy_makes_them(groups: str) -> None:
-    tables = collected(GROUPS[groups], seed=4)
-    fitted, expected = flat(make_consistent(tables, "l1")), nearest_by_cvxpy(tables, 1.0)
-    assert cost(tables, fitted, 1.0) == pytest.approx(cost(tables, expected, 1.0), rel=1e-7)
-
-
 @each_group
 @each_method
 @pytest.mark.parametrize("mechanism", ["grr", "oue"])
@@ -133,21 +51,6 @@ def test_tables_become_proper_and_agree_on_all_they_share(groups: str, method: A
     assert flat(tables).min() < 0
     assert disagreement(tables) > 0.01
     assert_consistent(make_consistent(tables, method))
-
-
-def test_the_ends_of_the_elastic_net_are_the_other_two_methods() -> None:
-    tables = collected(GROUPS["triples"])
-    for gamma, method in ((0, "l2"), (1, "l1")):
-        ends = make_consistent(tables, "elastic-net", gamma=gamma)
-        assert flat(ends).tolist() == flat(make_consistent(tables, method)).tolist()
-
-
-def test_tables_that_share_nothing_are_solved_one_by_one() -> None:
-    tables = collected([("a", "c"), ("b",), ("d",)], mechanism="oue")
-    for gamma in (0.0, 0.5, 1.0):
-        for table, fitted in zip(tables, make_consistent(tables, "elastic-net", gamma=gamma), strict=True):
-            one = Marginal.of(table)
-            assert fitted.cells.estimate.tolist() == nearest_proper(one.estimate, one.precision, gamma).tolist()
 
 
 @each_method
@@ -238,90 +141,6 @@ def test_the_order_of_categories_does_not_matter(groups: str, method: Any) -> No
         assert other.covariance == pytest.approx(expected.covariance, rel=1e-9, abs=1e-15)
 
 
-def agreement_by_definition(found: list[Marginal]) -> tuple[Array, Array]:
-    """Return A and a of A x = a, redundant equations and all: totals, and equal marginals of every two tables."""
-    ends = np.cumsum([0, *(one.estimate.size for one in found)])
-    rows, values = [], []
-    for start, end in pairwise(ends):
-        row = np.zeros((1, ends[-1]))
-        row[:, start:end] = 1
-        rows.append(row)
-        values.append(np.ones(1))
-    for (place, one), (others_place, other) in combinations(enumerate(found), 2):
-        shared = tuple(name for name in one.attributes if name in other.attributes)
-        if shared:
-            matrix = sums_onto(one, shared)
-            row = np.zeros((len(matrix), ends[-1]))
-            row[:, ends[place] : ends[place + 1]] = matrix
-            row[:, ends[others_place] : ends[others_place + 1]] = -sums_onto(other, shared)
-            rows.append(row)
-            values.append(np.zeros(len(matrix)))
-    return np.concatenate(rows), np.concatenate(values)
-
-
-@each_group
-def test_the_linear_fit_is_the_projection_that_the_formula_gives(groups: str) -> None:
-    found = marginals(collected(GROUPS[groups], seed=11))
-    equations, values = agreement_by_definition(found)
-    variance = 1 / np.concatenate([one.precision for one in found])
-    estimate = np.concatenate([one.estimate for one in found])
-    gain = variance[:, None] * equations.T @ np.linalg.pinv(equations * variance @ equations.T, hermitian=True)
-    projector = np.eye(estimate.size) - gain @ equations
-    fit = AgreeingFit(found, shared_quantities(found))
-    fitted = np.concatenate(fit.tables([one.estimate for one in found]))
-    assert fitted == pytest.approx(projector @ estimate + gain @ values, abs=1e-9)
-    joint = projector @ block_diag(*(one.covariance for one in found)) @ projector.T
-    start = 0
-    for one, covariance in zip(found, fit.covariances(), strict=True):
-        block = slice(start, start + one.estimate.size)
-        assert covariance == pytest.approx(joint[block, block], rel=1e-8, abs=1e-12)
-        start += one.estimate.size
-
-
-@each_group
-def test_no_quantity_held_in_common_follows_from_others_and_none_is_missing(groups: str) -> None:
-    found = marginals(collected(GROUPS[groups]))
-    held = shared_quantities(found)
-    for own in held:
-        assert np.linalg.matrix_rank(own.sums) == len(own.sums) == len(own.places)
-    counts = np.bincount(np.concatenate([own.places for own in held]))
-    assert counts[0] == len(found)
-    assert counts[1:].min() >= 2
-    equations, _ = agreement_by_definition(found)
-    assert null_space(equations).shape[1] == equations.shape[1] - len(found) - (counts[1:] - 1).sum()
-
-
-@each_group
-def test_away_from_zero_least_squares_are_the_linear_fit(groups: str) -> None:
-    even = np.full(FOUR.shape, 3000)
-    tables = SampledGroups(FOUR, epsilon=3.0, mechanism="grr", groups=GROUPS[groups]).simulate(even, rng=12)
-    found = marginals(tables)
-    linear = np.concatenate(AgreeingFit(found, shared_quantities(found)).tables([one.estimate for one in found]))
-    assert linear.min() > 0
-    assert flat(make_consistent(tables)) == pytest.approx(linear, abs=1e-9)
-
-
-def test_standard_errors_are_those_of_repeated_collections() -> None:
-    """Sums of 250 squared errors, divided by their mean variance: a false-failure rate of 1e-6 for each cell."""
-    frequencies = np.random.default_rng(13).dirichlet(np.full(FOUR.size(), 20.0))
-    protocol = SampledGroups(FOUR, epsilon=3.0, mechanism="grr", groups=GROUPS["nested"])
-    rng, squares, variances, runs = np.random.default_rng(14), 0.0, 0.0, 250
-    for _ in range(runs):
-        joint = rng.multinomial(40_000, frequencies).reshape(FOUR.shape)
-        found = marginals(protocol.simulate(joint, rng=rng))
-        fit = AgreeingFit(found, shared_quantities(found))
-        fitted = np.concatenate(fit.tables([one.estimate for one in found]))
-        squares += (fitted - truth(frequencies, found)) ** 2
-        variances += np.concatenate([np.diagonal(one) for one in fit.covariances()]) / runs
-    lower, upper = chi2.ppf([5e-7, 1 - 5e-7], runs)
-    assert np.all((lower < squares / variances) & (squares / variances < upper))
-
-
-def truth(frequencies: Array, found: list[Marginal]) -> Array:
-    joint = Marginal(FOUR.names, FOUR.shape, frequencies, np.eye(FOUR.size()), 1)
-    return np.concatenate([joint.summed(one.attributes) for one in found])
-
-
 def test_what_tables_share_is_more_precise_than_in_any_of_them_and_equally_so_in_all() -> None:
     tables = collected(GROUPS["pairs"])
     fitted = make_consistent(tables)
@@ -410,28 +229,6 @@ def test_derived_tables_without_a_covariance_are_refused() -> None:
     table = Table(FOUR.project(["a"]), (), PROMISE, figures=Figures(unknown))
     with pytest.raises(LdpstatsError, match="a table of a without finite variances"):
         make_consistent(TableSet(FOUR, [table], PROMISE))
-
-
-@each_group
-def test_a_rough_solution_is_made_proper_and_consistent(groups: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables, rng, solve = collected(GROUPS[groups]), np.random.default_rng(15), agreeing_programs._least_moves
-    fitted = flat(make_consistent(tables))
-    monkeypatch.setattr(
-        agreeing_programs, "_least_moves", lambda *given: solve(*given) + rng.normal(0, 1e-7, given[2].size)
-    )
-    rough = make_consistent(tables)
-    assert_consistent(rough)
-    assert flat(rough) == pytest.approx(fitted, abs=1e-6)
-
-
-def test_a_solution_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = collected(GROUPS["pairs"])
-    for wrong in (0.0, np.nan):
-        monkeypatch.setattr(
-            agreeing_programs, "_least_moves", lambda *_, wrong=wrong: np.full(flat(tables).size, wrong)
-        )
-        with pytest.raises(LdpstatsError, match="the solver finds no consistent ones"):
-            make_consistent(tables)
 
 
 @each_method

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm
 from statsmodels.stats.proportion import proportion_confint
+from support.comparisons import close
 
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
@@ -41,10 +42,6 @@ def multinomial_tallies(mean: NDArray[np.float64], n: int) -> Iterator[tuple[NDA
         if sum(counts) == n:
             ways = factorial(n) / prod(map(factorial, counts))
             yield np.array(counts), ways * float(np.prod(mean ** np.array(counts)))
-
-
-def close(found: NDArray[np.float64], expected: NDArray[np.float64], tolerance: float = 1e-12) -> bool:
-    return bool(np.abs(found - expected).max() <= tolerance * max(1.0, np.abs(expected).max()))
 
 
 def pooled(blocks: Sequence[Block], frequencies: NDArray[np.float64]) -> NDArray[np.float64]:

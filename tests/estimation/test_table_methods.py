@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 from scipy.optimize import LinearConstraint, minimize
+from support.comparisons import close
 
 from ldpstats import (
     Domain,
@@ -62,10 +63,6 @@ def drawn(noise: NoiseModel, n: int, seed: int, frequencies: Array, *classes: in
 
 def estimated(method: str, blocks: Sequence[Block]) -> Estimate:
     return TABLE_METHODS[method].estimated(blocks)
-
-
-def close(found: Array, expected: Array, tolerance: float = 1e-12) -> bool:
-    return bool(np.abs(found - expected).max() <= tolerance * max(1.0, np.abs(expected).max()))
 
 
 def tallies(mean: Array, n: int) -> Iterator[tuple[NDArray[np.int64], float]]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.parameters import certifications
 from support.planted_bugs import HashCountIgnored
-from support.shared import certifications
 
 from ldpstats.conformance import ConformanceError, certify, exact_channel
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError

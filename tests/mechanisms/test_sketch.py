@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.linalg import hadamard
-from support.shared import certifications
+from support.parameters import certifications
 
 from ldpstats.arrays import FloatArray
 from ldpstats.conformance import exact_channel

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.signal import fftconvolve
 from scipy.special import chdtrc
+from support.comparisons import close, on_contrasts, some_frequencies
 from support.report_laws import has_enumerated_moments
-from support.shared import close, on_contrasts, some_frequencies
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import invert

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import chdtrc
+from support.comparisons import close, on_contrasts, some_frequencies
 from support.report_laws import has_enumerated_moments, report_law
-from support.shared import close, on_contrasts, some_frequencies
 
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.noise import (

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.special import chdtrc
 from scipy.stats import multinomial, norm
-from support.shared import close, on_contrasts, some_frequencies
+from support.comparisons import close, on_contrasts, some_frequencies
 
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.estimation import invert

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import chdtrc
+from support.comparisons import close, some_frequencies
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.noise import SupportNoise, Tally, noise_from_dict
@@ -62,14 +63,6 @@ def moments(noise: RevealedBits, frequencies: NDArray[Any]) -> tuple[NDArray[Any
     mean = law @ rows
     second = np.einsum("...r,ri,rj->...ij", law, rows, rows)
     return mean, second - mean[..., :, None] * mean[..., None, :]
-
-
-def some_frequencies(cells: int) -> NDArray[np.float64]:
-    return np.random.default_rng(cells).dirichlet(np.full(cells, 2.0), 3)
-
-
-def close(found: Any, expected: Any, tolerance: float = 1e-12) -> bool:
-    return bool(np.abs(np.asarray(found) - expected).max() <= tolerance * max(1.0, np.abs(expected).max()))
 
 
 @each_noise

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.comparisons import same
 
 from ldpstats import OUE, SUE, Domain, LdpstatsError, ReportError, TableSet, association, independence_test
 from ldpstats.conformance import exact_channel
@@ -21,10 +22,6 @@ from ldpstats.mechanisms import Mechanism
 from ldpstats.protocols.per_attribute import PerAttribute
 
 each_encoding = pytest.mark.parametrize("mechanism", ["sue", "oue"])
-
-
-def same(one: TableSet, other: TableSet) -> bool:
-    return one.to_json() == other.to_json()
 
 
 def number_of(report: bytes, categories: int) -> int:

@@ -29,10 +29,6 @@ def numbered(*categories: int) -> Domain:
     return Domain({name: list(range(number)) for name, number in zip("abcdef", categories, strict=False)})
 
 
-def same(one: TableSet, other: TableSet) -> bool:
-    return one.to_json() == other.to_json()
-
-
 def empty_tables(protocol: HadamardCoefficients) -> TableSet:
     return protocol.simulate(np.zeros(protocol.domain.size(), dtype=int), rng=1)
 

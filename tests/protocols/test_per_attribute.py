@@ -9,15 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldpstats import GRR, RR, Domain, LdpstatsError, ReportError, TableSet, association, independence_test
+from ldpstats import GRR, RR, Domain, LdpstatsError, ReportError, association, independence_test
 from ldpstats.protocols.per_attribute import PerAttribute
 
 RECORD = "a respondent's whole record"
 MECHANISMS = ["grr", "oue", "ss", "hr", "auto"]
-
-
-def same(one: TableSet, other: TableSet) -> bool:
-    return one.to_json() == other.to_json()
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1, 3.0])

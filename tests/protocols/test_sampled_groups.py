@@ -8,13 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldpstats import GRR, RRBA, Domain, LdpstatsError, PerAttribute, SampledGroups, TableSet
+from ldpstats import GRR, RRBA, Domain, LdpstatsError, PerAttribute, SampledGroups
 
 MECHANISMS = ["grr", "oue", "ss"]
-
-
-def same(one: TableSet, other: TableSet) -> bool:
-    return one.to_json() == other.to_json()
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1, 1.0, np.float64(4.0)])

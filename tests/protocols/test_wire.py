@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.comparisons import same
 
-from ldpstats import SS, Domain, ReportError, SampledGroups, TableSet
+from ldpstats import SS, Domain, ReportError, SampledGroups
 
 MECHANISMS = ["grr", "oue", "ss"]
-
-
-def same(one: TableSet, other: TableSet) -> bool:
-    return one.to_json() == other.to_json()
 
 
 def through_csv(rows: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
-from support.shared import close, some_frequencies
+from support.comparisons import close, some_frequencies
 
 from ldpstats.noise import MultinomialNoise, NoiseModel, SummedSupport
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 from statsmodels.stats.proportion import proportion_confint
+from support.comparisons import assert_close as close
 
 from ldpstats import (
     DomainError,
@@ -50,10 +51,6 @@ def added_up(table: Table, names: tuple[str, ...]) -> np.ndarray[Any, Any]:
     """Return the matrix that adds the flattened table up, built label by label."""
     cells, kept = table.domain.index().to_frame(index=False), table.domain.index(names)
     return np.array([[float(tuple(row[list(names)]) == target) for _, row in cells.iterrows()] for target in kept])
-
-
-def close(found: Any, expected: Any) -> None:
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("kind", KINDS)

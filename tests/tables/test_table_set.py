@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.comparisons import assert_close as close
 
 from ldpstats import (
     DomainError,
@@ -24,10 +25,6 @@ from ldpstats.envelope import sealed
 from ldpstats.tables import Collected, Summed
 
 ALL = ("age", "sex", "car")
-
-
-def close(found: Any, expected: Any) -> None:
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("mechanism", ["grr", "oue", "ss"])

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.comparisons import same
 
-from ldpstats import RRBA, Domain, LdpstatsError, SampledGroups, TableSet
+from ldpstats import RRBA, Domain, LdpstatsError, SampledGroups
 from ldpstats.errors import DomainError, ReportError
 from ldpstats.protocols.rrba import Client, advised_block_size
 
@@ -26,10 +27,6 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
 @pytest.fixture(params=PROTOCOLS)
 def protocol(request: pytest.FixtureRequest, domain: Domain) -> RRBA:
     return RRBA(domain, **PROTOCOLS[request.param])
-
-
-def same(one: TableSet, other: TableSet) -> bool:
-    return one.to_json() == other.to_json()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.shared import ways
+from support.parameters import ways
 
 from ldpstats import RRBA, Domain
 from ldpstats.conformance.laws import fit_pvalue

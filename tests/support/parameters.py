@@ -1,13 +1,11 @@
-"""What several test files share: parameters, scripted bytes, and comparisons."""
+"""Parameters of tests: which of all checks and pairs are tried with every change."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from ldpstats.conformance import checks_of
 
@@ -36,28 +34,3 @@ def ways(small: Sequence[str], paths: Sequence[str], often: int) -> list[Any]:
         for number, one in enumerate(small)
         for place, path in enumerate(paths)
     ]
-
-
-class Script:
-    """Bytes that were written down beforehand."""
-
-    def __init__(self, *parts: NDArray[np.unsignedinteger] | bytes) -> None:
-        self.left = b"".join(part if isinstance(part, bytes) else part.tobytes() for part in parts)
-
-    def __call__(self, count: int) -> bytes:
-        assert len(self.left) >= count, "more bytes were asked for than the draw needs"
-        taken, self.left = self.left[:count], self.left[count:]
-        return taken
-
-
-def some_frequencies(cells: int, tables: int = 3) -> NDArray[np.float64]:
-    return np.random.default_rng(cells).dirichlet(np.full(cells, 2.0), tables)
-
-
-def close(found: Any, expected: Any) -> bool:
-    return bool(np.abs(np.asarray(found) - expected).max() <= 1e-12 * max(1.0, np.abs(expected).max()))
-
-
-def on_contrasts(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    centre = np.eye(matrix.shape[-1]) - 1 / matrix.shape[-1]
-    return centre @ matrix @ centre

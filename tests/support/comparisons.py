@@ -1,0 +1,31 @@
+"""Comparisons of what was found with what is expected, at some frequencies, and of whole sets of tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats import TableSet
+
+
+def some_frequencies(cells: int, tables: int = 3) -> NDArray[np.float64]:
+    return np.random.default_rng(cells).dirichlet(np.full(cells, 2.0), tables)
+
+
+def close(found: Any, expected: Any, tolerance: float = 1e-12) -> bool:
+    return bool(np.abs(np.asarray(found) - expected).max() <= tolerance * max(1.0, np.abs(expected).max()))
+
+
+def assert_close(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+
+
+def on_contrasts(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    centre = np.eye(matrix.shape[-1]) - 1 / matrix.shape[-1]
+    return centre @ matrix @ centre
+
+
+def same(one: TableSet, other: TableSet) -> bool:
+    return one.to_json() == other.to_json()
