@@ -44,12 +44,8 @@ class LinearPooling:
         self._weights = np.split(np.linalg.solve(gram, np.hstack(weighted)), ends, axis=1)
         self._offsets = [offset for _, offset in designs]
         parts = zip(self._weights, sums, strict=True)
-        self._operators = [weight if added is None else weight @ added.T for weight, added in parts]
-
-    @property
-    def operators(self) -> list[FloatArray]:
-        """What the reports of each measurement, as proportions, are multiplied by, shape (cells, outputs)."""
-        return self._operators
+        # what the reports of each measurement, as proportions, are multiplied by, shape (cells, outputs)
+        self.operators = [weight if added is None else weight @ added.T for weight, added in parts]
 
     def estimate(self, counts: Sequence[NDArray[np.int64]]) -> FloatArray:
         """Return the estimated cell frequencies for one tally per measurement (leading axes: many tables).
@@ -59,7 +55,7 @@ class LinearPooling:
         counts : sequence of arrays, shape (..., outputs)
             A tally for every measurement.
         """
-        parts = zip(self._measurements, self._operators, counts, strict=True)
+        parts = zip(self._measurements, self.operators, counts, strict=True)
         pooled: FloatArray = np.sum([tally / one.n @ operator.T for one, operator, tally in parts], axis=0)
         for offset, weight in zip(self._offsets, self._weights, strict=True):
             pooled = pooled - offset @ weight.T

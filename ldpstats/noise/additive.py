@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray, whole_cells
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large
-from ldpstats.noise.channels import multinomial_covariance
+from ldpstats.noise.channels import multinomial_covariance, privacy_loss
 from ldpstats.noise.information import Information
 from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.privacy_loss import privacy_loss
 from ldpstats.noise.report_total import ReportTotal
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,7 +14,6 @@ from ldpstats.arrays import BoolArray, FloatArray, as_array, whole_cells
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.information import Information
-from ldpstats.noise.privacy_loss import privacy_loss
 from ldpstats.noise.report_total import ReportTotal
 
 if TYPE_CHECKING:
@@ -343,3 +343,8 @@ def proper(distribution: FloatArray) -> FloatArray:
     """Rescale rows that sum to one up to rounding: numpy wants sums of at most one to the last bit."""
     rescaled: FloatArray = distribution / distribution.sum(axis=-1, keepdims=True)
     return rescaled
+
+
+def privacy_loss(likely: float, unlikely: float) -> float:
+    """Return ln(likely / unlikely), infinite where the latter is impossible."""
+    return math.log(likely / unlikely) if unlikely > 0 else math.inf

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from ldpstats.arrays import BoolArray, FloatArray, IntArray, as_array, at_least
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import MOST_CODES, refuse_too_large
-from ldpstats.noise.channels import Channel
+from ldpstats.noise.channels import Channel, privacy_loss
 from ldpstats.noise.information import Information, information_of
-from ldpstats.noise.privacy_loss import privacy_loss
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from ldpstats.arrays import BoolArray, FloatArray, IntArray, at_least, whole_cells
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large, refuse_too_many_cells
-from ldpstats.noise.channels import Channel
+from ldpstats.noise.channels import Channel, privacy_loss
 from ldpstats.noise.information import Information, information_of
-from ldpstats.noise.privacy_loss import privacy_loss
 
 _PLUS, _MINUS = 0, 1
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ldpstats.arrays import BoolArray, FloatArray, as_array, at_least
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import refuse_too_large
+from ldpstats.noise.channels import privacy_loss
 from ldpstats.noise.information import Information, information_of, solve_or_shortest
 from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.privacy_loss import privacy_loss
 from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.subsets import uniform_subset_counts
 

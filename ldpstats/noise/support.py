@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray, whole_cells
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large
+from ldpstats.noise.channels import privacy_loss
 from ldpstats.noise.information import Information
 from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.privacy_loss import privacy_loss
 from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.subsets import subset_counts, subset_draws
 

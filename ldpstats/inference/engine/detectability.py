@@ -13,7 +13,6 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear
 from ldpstats.inference.engine.null_model import NullModel, irregular, on_simplex
-from ldpstats.inference.engine.reference import noncentral_power
 from ldpstats.noise import Information, NoiseModel
 
 _DIRECTIONS = 256
@@ -63,8 +62,10 @@ class Detectability:
 
     def power(self, n: IntArray | int, size: FloatArray | float, alpha: float) -> FloatArray:
         """Return the power at level `alpha` for so many reports and departures of this size; both broadcast."""
-        growth = np.asarray(n * np.square(size))[..., None]
-        averaged: FloatArray = noncentral_power(self.df, growth * self.seen, alpha).mean(axis=-1)
+        from scipy.special import chdtri, chndtr
+
+        noncentrality = np.asarray(n * np.square(size))[..., None] * self.seen
+        averaged: FloatArray = (1 - chndtr(chdtri(self.df, alpha), self.df, noncentrality)).mean(axis=-1)
         return averaged
 
     def respondents(self, power: float, size: float, alpha: float) -> int:

@@ -19,7 +19,6 @@ from ldpstats.inference.engine.estimate_evidence import EstimateEvidence
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.engine.null_model import NullFit, NullModel, curvature_loss
-from ldpstats.inference.engine.reference import chi_square_pvalue
 from ldpstats.inference.engine.scope import refuse_untold
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, Statistic, WaldStatistic
 from ldpstats.tables import Table
@@ -132,6 +131,13 @@ def outcome_of(
         converged=bool(fit.converged[0]),
         seed=drawn.seed if drawn else None,
     )
+
+
+def chi_square_pvalue(df: int, statistic: float) -> float:
+    """Return the probability that a χ² variable exceeds the statistic."""
+    from scipy.special import chdtrc
+
+    return float(chdtrc(df, statistic))
 
 
 def asymptotic_test(table: Table, model: NullModel, method: Method = "auto") -> tuple[float, float, int]:
