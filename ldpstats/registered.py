@@ -42,22 +42,8 @@ _HOMES = {
     "inference.planning.sizing": ["PowerCurve"],
     "inference.published.published_result": ["PublishedResult"],
     "mechanisms.base": ["Reports"],
-    "mechanisms.closed_alphabet": ["ORAPPOR", "ORR"],
-    "mechanisms.dbitflip": ["DBitFlip", "DBitFlipPM"],
-    "mechanisms.grr": ["GRR", "RR"],
-    "mechanisms.hadamard_response": ["HR", "HRR"],
-    "mechanisms.histogram": ["SHE"],
-    "mechanisms.local_hashing": ["BLH", "LH", "OLH"],
-    "mechanisms.longitudinal_response": ["LBLH", "LGRR", "LOLH"],
-    "mechanisms.longitudinal_unary": ["LOSUE", "LOUE", "LSOUE", "LSUE", "LUE"],
     "mechanisms.open_alphabet": ["CandidateAnswers", "CandidateFilters", "OpenRAPPOR", "OpenRR", "OpenReports"],
-    "mechanisms.patterns": ["Patterns"],
-    "mechanisms.random_projection": ["SHist"],
-    "mechanisms.rappor": ["RAPPOR"],
-    "mechanisms.sketch": ["CMS", "HCMS"],
-    "mechanisms.ss": ["SS"],
     "mechanisms.truth_or_fake": ["FakeResponse"],
-    "mechanisms.unary": ["OUE", "OneHotCMS", "SUE", "THE", "UE"],
     "noise.additive": ["AdditiveNoise"],
     "noise.channels": ["DenseChannel", "TruthOrFake"],
     "noise.cohort_channel": ["CohortChannel"],
@@ -113,10 +99,10 @@ def register(cls: C) -> C:
     True
     """
     name = cls.__name__
-    known = _FROM_OUTSIDE.get(name, cls)
+    known = _found(name) or cls
     # a module that is imported again brings the same class again
     again = (known.__module__, known.__qualname__) == (cls.__module__, cls.__qualname__)
-    if not is_dataclass(cls) or name in _MODULES or not again:
+    if not is_dataclass(cls) or not again:
         raise LdpstatsError(f"the class {name}", "a dataclass with a name that no registered class has")
     _FROM_OUTSIDE[name] = cls
     return cls
@@ -130,27 +116,35 @@ def class_named(name: str) -> type:
     name : str
         The name of the class, without that of its module.
     """
-    if name in _MODULES:
-        found: type = getattr(importlib.import_module(_MODULES[name]), name)
-        return found
-    if name not in _FROM_OUTSIDE:
+    found = _found(name)
+    if found is None:
         raise LdpstatsError(
             f"an object of the class {shortened(name)}",
             "an object of a class of this version of ldpstats",
             "A class from outside the package has to be registered first: ldpstats.registered.register.",
         )
-    return _FROM_OUTSIDE[name]
+    return found
 
 
 def is_named(name: str) -> bool:
     """Say whether a registered class has this name."""
-    return name in _MODULES or name in _FROM_OUTSIDE
+    return _found(name) is not None
 
 
 def is_registered(cls: type) -> bool:
     """Say whether saved files may hold objects of exactly this class."""
-    name = cls.__name__
-    return _FROM_OUTSIDE.get(name) is cls or (name in _MODULES and class_named(name) is cls)
+    return _found(cls.__name__) is cls
+
+
+def _found(name: str) -> type | None:
+    if name in _MODULES:
+        found: type = getattr(importlib.import_module(_MODULES[name]), name)
+        return found
+    if name in _FROM_OUTSIDE:
+        return _FROM_OUTSIDE[name]
+    # mechanisms have a registry of their own, so that one line there is enough
+    mechanisms = importlib.import_module("ldpstats.mechanisms.registry").REGISTRY
+    return next((kind for kind in mechanisms if kind.__name__ == name), None)
 
 
 def kept_fields(cls: type) -> dict[str, Any]:

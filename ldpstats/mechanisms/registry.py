@@ -27,6 +27,7 @@ from ldpstats.mechanisms.rappor import RAPPOR
 from ldpstats.mechanisms.sketch import CMS, HCMS
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
+from ldpstats.registered import register
 
 REGISTRY: tuple[type[Mechanism], ...] = (
     RR,
@@ -79,7 +80,7 @@ def registered_mechanisms() -> tuple[type[Mechanism], ...]:
 
 
 def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
-    """Let a mechanism be found by its name and its aliases: by `mechanism`, `recommend`, protocols and audits.
+    """Let a mechanism be found by its name and its aliases: by `mechanism`, `recommend`, protocols, audits and files.
 
     It lasts as long as the process; whoever reads a protocol that names the mechanism registers it first. Names
     stand for one mechanism only, so that a taken one is refused. Registering a class twice changes nothing.
@@ -111,7 +112,7 @@ def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
             raise LdpstatsError(
                 f"the names {one_line(list(names))} of {kind.__name__}", "names in lower case that no other has"
             )
-        _registered += (kind,)
+        _registered += (register(kind),)
     return kind
 
 

@@ -28,6 +28,7 @@ from ldpstats.extend import (
     Table,
     exp_below,
     numerator_at_most,
+    register_mechanism,
 )
 
 
@@ -50,7 +51,7 @@ class Hadamard(Mechanism):
     k: int
     epsilon: float
 
-    name: ClassVar[str] = "hadamard"
+    name: ClassVar[str] = "hadamard columns"
     source: ClassVar[str] = "Acharya, Sun & Zhang 2019"
 
     def __post_init__(self) -> None:
@@ -95,6 +96,17 @@ class Hadamard(Mechanism):
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_it_is_certified_without_new_test_code(check: Any) -> None:
     assert check(Hadamard) is None
+
+
+def test_registered_it_is_found_by_name_and_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldpstats.mechanisms.registry._registered", ())
+    monkeypatch.setattr("ldpstats.registered._FROM_OUTSIDE", {})
+    register_mechanism(Hadamard)
+    made = ldp.mechanism("hadamard columns", k=6, epsilon=1.0)
+    assert type(made) is Hadamard
+    assert Hadamard.from_json(made.to_json()) == made
+    protocol = ldp.SampledGroups(ldp.Domain({"a": range(6)}), k=1, epsilon=1.0, mechanism="hadamard columns")
+    assert ldp.Protocol.from_json(protocol.to_json()) == protocol
 
 
 @pytest.mark.parametrize("method", ["auto", "wald"])
