@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
 import ldpstats as ldp
+from ldpstats import registered
 from ldpstats.arrays import BoolArray
 from ldpstats.conformance import CHECKS
 from ldpstats.extend import (
@@ -30,6 +31,7 @@ from ldpstats.extend import (
     numerator_at_most,
     register_mechanism,
 )
+from ldpstats.mechanisms import registry
 
 
 @lru_cache
@@ -99,8 +101,8 @@ def test_it_is_certified_without_new_test_code(check: Any) -> None:
 
 
 def test_registered_it_is_found_by_name_and_saved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpstats.mechanisms.registry._registered", ())
-    monkeypatch.setattr("ldpstats.registered._FROM_OUTSIDE", {})
+    monkeypatch.setattr(registry, "_registered", ())
+    monkeypatch.setattr(registered, "_FROM_OUTSIDE", {})
     register_mechanism(Hadamard)
     made = ldp.mechanism("hadamard columns", k=6, epsilon=1.0)
     assert type(made) is Hadamard
