@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -215,20 +214,6 @@ def _with_counts(block: Block, counts: NDArray[np.int64]) -> Block:
     return replace(block, tally=Tally(block.noise, counts, block.n, block.n))
 
 
-def _violating_least(marginals: Sequence[Marginal], target: Domain, violation: str) -> FloatArray:
-    short = fitted_joint(marginals, target, violation)
-    return short if violation == "l2" else _most_even(short, marginals, target)
-
-
-def _all_violating_least(
-    marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain, found: FloatArray, violation: str
-) -> FloatArray:
-    if violation == "l2":
-        return shortest_refits(marginals, estimates, target)
-    short = least_violating_refits(marginals, estimates, target, absolute_share(violation, GAMMA), found)
-    return _most_even(short, marginals, target)
-
-
 def _most_even(tables: FloatArray, marginals: Sequence[Marginal], target: Domain) -> FloatArray:
     """Return the proportions of maximum entropy that have the same marginals."""
     kept = [tuple(name for name in target.names if name in one.attributes) for one in marginals]
@@ -236,9 +221,18 @@ def _most_even(tables: FloatArray, marginals: Sequence[Marginal], target: Domain
 
 
 def _of_least_violation(violation: str) -> Callable[[Sequence[Table], Domain], Reconstruction]:
-    return from_marginals(
-        partial(_violating_least, violation=violation), partial(_all_violating_least, violation=violation)
-    )
+    """Return the reconstruction by the proportions of maximum entropy among those that violate the tables least."""
+
+    def fit(marginals: Sequence[Marginal], target: Domain) -> FloatArray:
+        return _most_even(fitted_joint(marginals, target, violation), marginals, target)
+
+    def refits(
+        marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain, found: FloatArray
+    ) -> FloatArray:
+        short = least_violating_refits(marginals, estimates, target, absolute_share(violation, GAMMA), found)
+        return _most_even(short, marginals, target)
+
+    return from_marginals(fit, refits)
 
 
 RECONSTRUCTION_METHODS: dict[str, ReconstructionMethod] = {
@@ -264,7 +258,9 @@ RECONSTRUCTION_METHODS: dict[str, ReconstructionMethod] = {
         "shrinkage trades noise for a bias whose size is not known",
     ),
     "l2": ReconstructionMethod(
-        _of_least_violation("l2"),
+        from_marginals(
+            fitted_joint, lambda marginals, estimates, target, _found: shortest_refits(marginals, estimates, target)
+        ),
         "of the proportions that violate the tables least (by squares), those of the smallest norm.",
         lambda *_: "what the reports leave open is filled in by the smallest norm",
         "the smallest norm is no model that could be true, and invents interactions that nobody was asked about",

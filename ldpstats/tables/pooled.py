@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray, integers_below
+from ldpstats.arrays import IntArray, integers_below
 from ldpstats.blocks import Block
 from ldpstats.domain import Classes, Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
@@ -183,10 +183,12 @@ def pooled_measured(tables: Sequence[Table], target: Domain) -> Measured:
 
 def solved(measured: Measured) -> Measured:
     """Return the cells of a table, by least squares with the sums' variances, where sums and total identify them."""
+    from scipy.linalg import helmert
+
     cells = measured.sums.shape[1]
     variances = np.diagonal(measured.covariance)
     weights = 1 / np.sqrt(np.maximum(variances, variances.mean() / max(measured.n, 1)))
-    contrasts = _contrasts(cells)
+    contrasts = np.asarray(helmert(cells).T)
     rows = weights[:, None] * (measured.sums @ contrasts)
     if np.linalg.matrix_rank(rows, tol=_SAME * np.abs(rows).max(initial=1.0)) < cells - 1:
         raise NotIdentifiedError(f"sums that identify only some contrasts of {cells} cells", "sums that identify all")
@@ -194,13 +196,6 @@ def solved(measured: Measured) -> Measured:
     even = np.full(cells, 1 / cells)
     estimate = even + inverse @ (measured.estimate - measured.sums @ even)
     return Measured.of_cells(estimate, inverse @ measured.covariance @ inverse.T, measured.n, measured.bound)
-
-
-def _contrasts(cells: int) -> FloatArray:
-    """Return an orthonormal basis of the vectors that sum to zero."""
-    from scipy.linalg import helmert
-
-    return np.asarray(helmert(cells).T)
 
 
 def _measured_apart(telling: Sequence[tuple[Table, Domain, IntArray]], target: Domain, n: int) -> Measured:
