@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from math import prod
 from typing import Any, TypeVar, get_origin
@@ -154,7 +154,8 @@ class _Decoder:
         fields = {name: self.value(content[name]) for name in hints}
         for name, hint in hints.items():
             if not fits(fields[name], hint):
-                raise LdpstatsError(f"{tag} with {name} = {shortened(fields[name])}", f"another kind of {name}")
+                # as it stands in the file: printed out, what refers to itself twice at each of many levels has no end
+                raise LdpstatsError(f"{tag} with {name} = {shortened(content[name])}", f"another kind of {name}")
         return cls(**fields)
 
 
@@ -216,7 +217,7 @@ def _read_array(content: Any) -> np.ndarray[Any, Any]:
 
 def _fraction(numerator: object, denominator: object) -> Fraction:
     if type(numerator) is not int or type(denominator) is not int or denominator < 1:
-        raise LdpstatsError(f"the fraction {shortened(numerator)} / {shortened(denominator)}", "whole numbers")
+        raise LdpstatsError("a fraction of anything else", "whole numbers, the lower one positive")
     return Fraction(numerator, denominator)
 
 
@@ -235,7 +236,9 @@ def _frame_parts(frame: pd.DataFrame) -> tuple[Any, ...]:
 
 def _frame(names: Any, columns: Any) -> pd.DataFrame:
     if len({*names}) != len(names) or not all(isinstance(name, str) for name in names):
-        raise LdpstatsError(f"the columns {shortened(names)}", "different names")
+        raise LdpstatsError("columns of a data frame that have no names of their own", "different names")
+    if any(isinstance(one, (Collection, np.ndarray)) and not isinstance(one, str) for own in columns for one in own):
+        raise LdpstatsError("a data frame with collections in its cells", "numbers, texts, truth values and nothing")
     made = {
         name: column if isinstance(column, np.ndarray) else pd.Series(list(column[1:]), dtype=_text_dtype(column[0]))
         for name, column in zip(names, columns, strict=True)
@@ -245,7 +248,7 @@ def _frame(names: Any, columns: Any) -> pd.DataFrame:
 
 def _text_dtype(name: object) -> Any:
     if name not in ("object", "str"):
-        raise LdpstatsError(f"a column of the type {shortened(name)}", "numbers, texts or objects")
+        raise LdpstatsError("a column of another type", "numbers, texts or objects")
     return name
 
 
@@ -256,7 +259,7 @@ def _generator_parts(generator: np.random.Generator) -> tuple[Any, ...]:
 def _generator(state: Any) -> np.random.Generator:
     name = state["bit_generator"]
     if name not in _BIT_GENERATORS:
-        raise LdpstatsError(f"the generator {shortened(name)}", f"one of {', '.join(_BIT_GENERATORS)}")
+        raise LdpstatsError("a generator of another kind", f"one of {', '.join(_BIT_GENERATORS)}")
     made = getattr(np.random, name)(0)
     made.state = state
     return np.random.Generator(made)
@@ -272,7 +275,7 @@ def _graph(nodes: Any, edges: Any) -> Any:
     graph: nx.Graph[Any] = nx.Graph()
     graph.add_nodes_from(nodes)
     if not all(len(edge) == 3 and set(edge[:2]) <= set(graph.nodes) for edge in edges):
-        raise LdpstatsError(f"the edges {shortened(edges)}", "pairs of nodes")
+        raise LdpstatsError("the edges of a graph", "pairs of nodes")
     graph.add_edges_from(edges)
     return graph
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from dataclasses import fields, is_dataclass
 from inspect import signature
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Protocol, TypeVar, get_type_hints
 
 from ldpstats.errors import LdpstatsError, shortened
 
@@ -161,12 +161,20 @@ def kept_fields(cls: type) -> dict[str, Any]:
     return _KEPT[cls]
 
 
+class _Graph(Protocol):
+    """What graphs have, and nothing else that a file can hold."""
+
+    def nodes(self) -> Any: ...
+
+    def edges(self) -> Any: ...
+
+
 class _Registered(dict[str, Any]):
     """Names of registered classes, and of graphs, for annotations that name what is not imported there."""
 
     def __missing__(self, name: str) -> Any:
         if name == "Graph":  # of networkx, whose Graph[str] is a type for checkers alone
-            return {str: Any}
+            return {str: _Graph}
         if name not in _MODULES:
             raise KeyError(name)
         return class_named(name)

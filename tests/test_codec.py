@@ -145,8 +145,9 @@ def tally(**changes: Any) -> dict[str, Any]:
         ({"array": ["|b1", [1], "Ag=="]}, "entries"),
         ({"array": ["<f8", [1], "not base64!"]}, "base64|Only"),
         ({"frame": [["a", "a"], [[], []]]}, "different names"),
-        ({"frame": [["a"], [["category", "x"]]]}, "a column of the type"),
-        ({"generator": [{"mapping": [["bit_generator", "RandomState"]]}]}, "the generator 'RandomState'"),
+        ({"frame": [["a"], [["object", [1]]]]}, "collections in its cells"),
+        ({"frame": [["a"], [["category", "x"]]]}, "a column of another type"),
+        ({"generator": [{"mapping": [["bit_generator", "RandomState"]]}]}, "a generator of another kind"),
         ({"graph": [[], [["a", "b", {"mapping": []}]]]}, "pairs of nodes"),
         ({"graph": [[["z", {"mapping": []}]], "zz"]}, "pairs of nodes"),
         (tally(noise=GRR), "Tally with noise"),
@@ -173,6 +174,24 @@ def test_depth_alone_does_no_harm():
         deep = [deep]
     with pytest.raises(RecursionError):
         decoded(deep)
+
+
+@pytest.mark.parametrize("place", ["field", "frame", "column", "generator", "graph", "fraction"])
+def test_what_would_be_endless_if_it_was_printed_is_refused_at_once(place: str):
+    """A list of a list twice, of a list twice, ... is small in a file, and in memory."""
+    bomb: Any = {"list": []}
+    for level in range(60):
+        bomb = {"list": [bomb, {"same": level}]}
+    forged: dict[str, Any] = {
+        "field": {"GRR": {"k": bomb, "epsilon": 1.0}},
+        "frame": {"frame": [[bomb], [[]]]},
+        "column": {"frame": [["a"], [["object", bomb]]]},
+        "generator": {"generator": [{"mapping": [["bit_generator", bomb]]}]},
+        "graph": {"graph": [[], [bomb]]},
+        "fraction": {"fraction": [bomb, 1]},
+    }
+    with pytest.raises(UNREADABLE):
+        decoded(forged[place])
 
 
 def test_what_cannot_be_read_again_is_not_written():

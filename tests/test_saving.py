@@ -172,6 +172,7 @@ def test_mechanisms_and_their_tallies_come_back(kind: type[Mechanism]):
         ("Convergence", {"alpha": 5.0}),
         ("Plan", {"power": 80.0}),
         ("CalmDesign", {"covered": 2.0}),
+        ("LoPubModel", {"n": -1, "graph": {"list": []}}),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(name: str, forged: dict[str, Any]):
