@@ -7,13 +7,12 @@ import math
 
 import numpy as np
 import pytest
+from support.two_way_tables import MARGINS
 
 import ldpstats as ldp
 from ldpstats.inference.planning.plans import plan
 from ldpstats.inference.planning.sizing import power, power_curve, sample_size
 from ldpstats.mechanisms import REGISTRY
-
-MARGINS = {2: np.array([0.7, 0.3]), 3: np.array([0.5, 0.3, 0.2]), 4: np.array([0.4, 0.3, 0.2, 0.1])}
 
 
 class TestPlan:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from scipy.special import chdtrc
 from scipy.stats import chi2, chi2_contingency, ncx2
 from statsmodels.stats.power import GofChisquarePower
+from support.two_way_tables import MARGINS, Frequencies
 
 import ldpstats as ldp
 from ldpstats.blocks import Block
@@ -25,11 +25,6 @@ from ldpstats.inference.planning.sizing import power, power_curve, sample_size
 from ldpstats.mechanisms import REGISTRY
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SupportNoise, Tally, TruthOrFake
 from ldpstats.questions import Question
-
-MARGINS = {2: np.array([0.7, 0.3]), 3: np.array([0.5, 0.3, 0.2]), 4: np.array([0.4, 0.3, 0.2, 0.1])}
-
-
-Frequencies = NDArray[np.float64]
 
 
 def open_answers(cells: int) -> MultinomialNoise:

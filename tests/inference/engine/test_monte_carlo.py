@@ -1,0 +1,90 @@
+"""Monte Carlo p-values: their level holds whatever ends the draws, and none is ever zero."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.two_way_tables import drawn, independent, table_of
+
+import ldpstats as ldp
+from ldpstats.noise import Tally
+
+
+class TestMonteCarlo:
+    """The Monte Carlo p-value."""
+
+    def test_agrees_with_the_approximation_where_that_is_good(self) -> None:
+        table = table_of((2, 3), [drawn("ss", 9000, 1.0, 21, independent(2, 3))])
+        asymptotic = ldp.independence_test(table, pvalue="asymptotic")
+        simulated = ldp.independence_test(table, pvalue=ldp.MonteCarlo(9999, rng=1))
+        error = np.sqrt(asymptotic.pvalue * (1 - asymptotic.pvalue) / 9999)
+        assert abs(simulated.pvalue - asymptotic.pvalue) < 6 * error
+        assert simulated.statistic == asymptotic.statistic
+
+    def test_is_reproducible_and_records_its_seed(self) -> None:
+        table = table_of((2, 2), [drawn("grr", 900, 1.0, 22, independent(2, 2))])
+        first, again = (ldp.independence_test(table, pvalue=ldp.MonteCarlo(199, rng=5)) for _ in range(2))
+        assert first.pvalue == again.pvalue
+        assert first.pvalue_source == "Monte Carlo, 199 tables, seed 5"
+        fresh = ldp.independence_test(table, pvalue=ldp.MonteCarlo(199))
+        assert ldp.independence_test(table, pvalue=ldp.MonteCarlo(199, rng=fresh.seed)).pvalue == fresh.pvalue
+
+    def test_stops_early_where_nothing_is_to_be_seen(self) -> None:
+        table = table_of((2, 2), [drawn("grr", 900, 1.0, 22, independent(2, 2))])
+        whole, early = (
+            ldp.independence_test(table, pvalue=ldp.MonteCarlo(20_000, rng=5, enough=enough)) for enough in (None, 400)
+        )
+        assert early.pvalue > 0.1
+        error = early.pvalue / np.sqrt(400) + np.sqrt(whole.pvalue / 20_000)
+        assert abs(early.pvalue - whole.pvalue) < 5 * error
+        assert 400 / early.pvalue == pytest.approx(round(400 / early.pvalue)), "a share of the tables drawn until then"
+
+    @pytest.mark.parametrize(
+        ("first", "enough", "most"), [(40, 15, 300), (40, None, 300), (40, 5, 200), (40, 15, None)]
+    )
+    def test_its_level_holds_whatever_ends_the_draws(self, first: int, enough: int | None, most: int | None) -> None:
+        """Of l tables and the observed one each is equally often the highest: all orders are enumerated as an urn."""
+        drawn = ldp.MonteCarlo(first, rng=1, enough=enough, at_most=most)
+        urn, law = {0: 1.0}, dict[float, float]()
+        for size in range(1, drawn.most + 1):
+            following = dict[int, float]()
+            for count, chance in urn.items():
+                for new, share in ((1, (count + 1) / (size + 1)), (0, (size - count) / (size + 1))):
+                    reached = np.arange(size) < count
+                    reached[-1] |= new > 0
+                    decided = drawn._decided(reached)
+                    if decided is None:
+                        following[count + new] = following.get(count + new, 0) + chance * share
+                    else:
+                        law[decided] = law.get(decided, 0) + chance * share
+            urn = following
+        for count, chance in urn.items():
+            law[(1 + count) / (1 + drawn.most)] = law.get((1 + count) / (1 + drawn.most), 0) + chance
+        pvalues = np.array(sorted(law))
+        levels = np.cumsum([law[one] for one in pvalues])
+        assert levels[-1] == pytest.approx(1)
+        assert np.all(levels <= pvalues * (1 + 1e-9))
+        assert levels[0] > pvalues[0] / 2
+
+    def test_draws_on_where_next_to_nothing_reaches_the_observed(self) -> None:
+        table = table_of((2, 2), [Tally(ldp.GRR(4, 8.0).noise, np.array([50, 0, 0, 10]), 60)])
+        on = ldp.independence_test(table, pvalue=ldp.MonteCarlo(999, rng=3, enough=100, at_most=5_000))
+        assert (on.pvalue, on.pvalue_source) == (1 / 5_001, "Monte Carlo, up to 5,000 tables, seed 3")
+        with pytest.raises(ldp.LdpstatsError, match="at_most"):
+            ldp.MonteCarlo(999, at_most=99)
+
+    def test_is_never_zero(self) -> None:
+        table = table_of((2, 2), [drawn("grr", 90_000, 2.0, 23, np.array([0.4, 0.1, 0.1, 0.4]))])
+        assert ldp.independence_test(table, pvalue=ldp.MonteCarlo(99, rng=5)).pvalue == 1 / 100
+
+    def test_is_chosen_where_reports_are_rare(self) -> None:
+        frequencies = np.outer([0.97, 0.03], [0.9, 0.1]).ravel()
+        table = table_of((2, 2), [drawn("grr", 200, 9.0, 24, frequencies)])
+        result = ldp.independence_test(table)
+        assert result.pvalue_source.startswith("Monte Carlo, up to 9,999 tables")
+        assert "expected reports" in result.pvalue_source
+
+    @pytest.mark.parametrize("arguments", [{"n_resamples": 0}, {"n_resamples": 9.5}, {"rng": -1}, {"rng": "seed"}])
+    def test_refuses_what_it_cannot_use(self, arguments: dict[str, object]) -> None:
+        with pytest.raises(ldp.LdpstatsError):
+            ldp.MonteCarlo(**arguments)
