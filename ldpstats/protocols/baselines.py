@@ -71,7 +71,7 @@ class WholeView(AssignedQuestions):
         views: NamedViews = None,
         outside: str = REFUSE,
     ) -> None:
-        chosen = views_of(checked_domain(domain), k=k, groups=groups, named_views=views)
+        chosen = views_of(domain, k=k, groups=groups, named_views=views)
         self._settle(
             domain=domain,
             k=max(len(group) for view in chosen for group in view),

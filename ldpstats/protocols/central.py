@@ -20,7 +20,7 @@ from ldpstats.noise import DiscreteLaplace, NoisyCounts, Tally
 from ldpstats.noise.noisy_counts import NoiseLaw, RoundedGaussian
 from ldpstats.parts import Parts, new_identity
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.protocols.groups import Group, NamedGroups, checked_domain, groups_of, label, refuse_shared_labels
+from ldpstats.protocols.groups import Group, NamedGroups, groups_of, label, refuse_shared_labels
 from ldpstats.protocols.population import People, Population, Records, people_of, respondents
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD
@@ -53,7 +53,7 @@ class Curator(SavedProtocol):
 
     def _settle(self, domain: Domain, k: int, groups: NamedGroups, **values: Any) -> None:
         """Set the fields of a frozen curator, after a check of its groups and of the noise that its levels leave."""
-        chosen = groups_of(checked_domain(domain), k=k, groups=groups)
+        chosen = groups_of(domain, k=k, groups=groups)
         refuse_shared_labels(chosen)
         self._set(domain=domain, k=max(map(len, chosen)), **values, groups=chosen)
         for group in chosen:

@@ -34,11 +34,12 @@ def checked_domain(domain: Domain) -> Domain:
 
 def views_of(domain: Domain, *, k: int, groups: NamedGroups = None, named_views: NamedViews = None) -> Views:
     """Return the fewest views of all groups of k attributes, or few of the groups named, or the views as named."""
+    names = checked_domain(domain).names
     if named_views is not None:
         return _checked_views(domain, groups, named_views)
     if groups is not None:
-        return _plain(views(domain.names, groups=named_groups(domain, groups)))
-    return _plain(views(domain.names, k))
+        return _plain(views(names, groups=named_groups(domain, groups)))
+    return _plain(views(names, k))
 
 
 def _plain(found: Iterable[Iterable[Iterable[object]]]) -> Views:
@@ -62,7 +63,7 @@ def _checked_views(domain: Domain, groups: NamedGroups, named_views: Sequence[Se
 def groups_of(domain: Domain, *, k: int, groups: NamedGroups = None) -> tuple[Group, ...]:
     """Return all groups of k attributes in the order of `views`, or the groups that were named."""
     if groups is not None:
-        return named_groups(domain, groups)
+        return named_groups(checked_domain(domain), groups)
     return tuple(group for view in views_of(domain, k=k) for group in view)
 
 

@@ -16,7 +16,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import RR, Mechanism
 from ldpstats.protocols.assigned import Asked, AssignedQuestions
-from ldpstats.protocols.groups import Group, checked_domain, groups_of, label, refuse_shared_labels
+from ldpstats.protocols.groups import Group, groups_of, label, refuse_shared_labels
 from ldpstats.protocols.outside import REFUSE
 from ldpstats.questions import Question
 
@@ -75,7 +75,7 @@ class HadamardCoefficients(AssignedQuestions):
     outside: str
 
     def __init__(self, domain: Domain, *, epsilon: float, k: int = 2, outside: str = REFUSE) -> None:
-        formed, level = groups_of(checked_domain(domain), k=k), positive_epsilon(epsilon)
+        formed, level = groups_of(domain, k=k), positive_epsilon(epsilon)
         refuse_shared_labels(formed)
         _refuse_large(domain, formed)
         self._settle(domain=domain, k=len(formed[0]), epsilon=level, groups=formed, outside=outside)

@@ -12,7 +12,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.protocols.assigned import Asked, AssignedQuestions, Row
 from ldpstats.protocols.crossed import CrossedAnswers, refuse_uncrossable
-from ldpstats.protocols.groups import Group, NamedGroups, checked_domain, groups_of
+from ldpstats.protocols.groups import Group, NamedGroups, groups_of
 from ldpstats.protocols.outside import REFUSE
 from ldpstats.protocols.schedule import equal_shares
 
@@ -94,7 +94,7 @@ class PerAttribute(AssignedQuestions):
         groups: NamedGroups = None,
         outside: str = REFUSE,
     ) -> None:
-        formed, level = groups_of(checked_domain(domain), k=k, groups=groups), positive_epsilon(epsilon)
+        formed, level = groups_of(domain, k=k, groups=groups), positive_epsilon(epsilon)
         largest = max(map(len, formed))
         if not isinstance(sampled, (bool, np.bool_)):
             raise LdpstatsError(f"sampled = {sampled!r}", "True or False")

@@ -8,7 +8,7 @@ from typing import ClassVar
 from ldpstats.arrays import positive_epsilon
 from ldpstats.domain import Domain
 from ldpstats.protocols.assigned import Asked, AssignedQuestions
-from ldpstats.protocols.groups import Group, NamedGroups, checked_domain, groups_of
+from ldpstats.protocols.groups import Group, NamedGroups, groups_of
 from ldpstats.protocols.outside import REFUSE
 
 
@@ -69,7 +69,7 @@ class SampledGroups(AssignedQuestions):
         groups: NamedGroups = None,
         outside: str = REFUSE,
     ) -> None:
-        chosen, level = groups_of(checked_domain(domain), k=k, groups=groups), positive_epsilon(epsilon)
+        chosen, level = groups_of(domain, k=k, groups=groups), positive_epsilon(epsilon)
         most = max(map(len, chosen))
         self._settle(domain=domain, k=most, epsilon=level, mechanism=mechanism, groups=chosen, outside=outside)
 

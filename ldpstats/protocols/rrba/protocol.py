@@ -24,7 +24,6 @@ from ldpstats.protocols.groups import (
     NamedGroups,
     NamedViews,
     Views,
-    checked_domain,
     known_for,
     label,
     refuse_shared_labels,
@@ -141,7 +140,7 @@ class RRBA(SavedProtocol):
         views: NamedViews = None,
         outside: str = REFUSE,
     ) -> None:
-        chosen = views_of(checked_domain(domain), k=k, groups=groups, named_views=views)
+        chosen = views_of(domain, k=k, groups=groups, named_views=views)
         refuse_shared_labels([group for view in chosen for group in view])
         if answer not in _ANSWERS or update not in _UPDATES:
             raise LdpstatsError(
