@@ -1,4 +1,4 @@
-"""The domain: the way from answers to codes and back, and every refusal of answers it does not know."""
+"""The domain: the way from codes to categories and back, products, its files, and what no domain is made of."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ import datetime as dt
 import json
 import math
 import pickle
-from collections.abc import Callable
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.comparisons import assert_tells, typed
 
-from ldpstats.arrays import at_least, counts_array, integers_below, positive_epsilon, significance
 from ldpstats.domain import Domain
 from ldpstats.errors import DomainError, LdpstatsError, one_line
-
-ROWS = ["first", "second", "third"]
 
 texts = st.text(max_size=6)
 whole_numbers = st.integers(-(2**70), 2**70)
@@ -51,21 +48,6 @@ def domains_with_codes(draw: st.DrawFn) -> tuple[Domain, np.ndarray]:
 @pytest.fixture
 def travel() -> Domain:
     return Domain({"sex": ["F", "M"], "travel": ["car", "train", "other"], "age": [1, 2, 3, 4]})
-
-
-@pytest.fixture
-def answers() -> pd.DataFrame:
-    return pd.DataFrame({"sex": ["M", "F", "M"], "travel": ["other", "car", "train"], "age": [4, 1, 2]}, index=ROWS)
-
-
-def assert_tells(error: pytest.ExceptionInfo[LdpstatsError], *parts: str) -> None:
-    """Check that the message holds every part, and says what would have been accepted."""
-    message = str(error.value)
-    assert [part for part in (*parts, "Allowed: ") if part not in message] == []
-
-
-def typed(values: object) -> list[tuple[type, object]]:
-    return [(type(value), value) for value in values]
 
 
 # Round trips
@@ -205,207 +187,6 @@ def test_wrong_codes_are_refused(travel: Domain, codes: object, parts: tuple[str
         assert_tells(error, *parts)
 
 
-# Frames
-
-
-def test_encode_answers(travel: Domain, answers: pd.DataFrame) -> None:
-    expected = [[1, 2, 3], [0, 0, 0], [1, 1, 1]]
-    assert travel.encode(answers).tolist() == expected
-    assert travel.encode(answers[["age", "sex", "travel"]].assign(other=None)).tolist() == expected
-    assert travel.encode(answers.iloc[:0]).shape == (0, 3)
-
-
-@pytest.mark.parametrize("dtype", ["str", "object", "string", "category"])
-def test_every_dtype_of_text_is_encoded(dtype: str) -> None:
-    frame = pd.DataFrame({"a": pd.Series(["y", "x", "z"], dtype=dtype)})
-    domain = Domain.from_frame(frame)
-    assert domain == Domain({"a": ["x", "y", "z"]})
-    assert domain.encode(frame).ravel().tolist() == [1, 0, 2]
-    assert domain.decode(domain.encode(frame))["a"].dtype == "str"
-
-
-@pytest.mark.parametrize(
-    ("values", "categories"),
-    [
-        ([3, 1, 2], [1, 2, 3]),
-        (pd.array([3, 1], dtype="Int64"), [1, 3]),
-        (pd.array([True, False], dtype="boolean"), [False, True]),
-        (np.array([True, False]), [False, True]),
-        (np.array([3, 1], dtype=np.uint8), [1, 3]),
-        ([2.5, 1.0], [1.0, 2.5]),
-        ([2.5, 1], [1.0, 2.5]),
-        (pd.Series([2.5, 1, True], dtype=object), [1, 2.5]),
-        (pd.Series([np.int64(2), np.float64(0.5)], dtype=object), [0.5, 2]),
-        (pd.arrays.SparseArray([0, 1, 0]), [0, 1]),
-    ],
-)
-def test_numbers_are_read_off_a_frame_in_order(values: object, categories: list[object]) -> None:
-    frame = pd.DataFrame({"a": values})
-    domain = Domain.from_frame(frame)
-    assert typed(domain.categories["a"]) == typed(categories)
-    assert domain.decode(domain.encode(frame))["a"].tolist() == frame["a"].tolist()
-
-
-def test_equal_numbers_are_the_same_category() -> None:
-    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [1, 0]})
-    assert Domain({"a": [1, 2], "b": [True, False]}).encode(frame).tolist() == [[0, 0], [1, 1]]
-
-
-def test_categorical_keeps_its_order_and_the_categories_nobody_chose() -> None:
-    frame = pd.DataFrame({"a": pd.Categorical(["b", "b"], categories=["c", "b", "a"])})
-    domain = Domain.from_frame(frame)
-    assert domain.categories["a"] == ("c", "b", "a")
-    assert domain.encode(frame).ravel().tolist() == [1, 1]
-
-
-def test_codes_follow_the_domain_and_not_the_categorical() -> None:
-    frame = pd.DataFrame({"a": pd.Categorical(["b", "a"], categories=["b", "a"])})
-    assert Domain({"a": ["a", "b"]}).encode(frame).ravel().tolist() == [1, 0]
-
-
-def test_some_columns_of_a_frame(answers: pd.DataFrame) -> None:
-    assert Domain.from_frame(answers, columns=["travel", "sex"]).names == ("travel", "sex")
-    assert Domain.from_frame(answers, columns="sex") == Domain({"sex": ["F", "M"]})
-
-
-def test_texts_that_end_in_zero_bytes_stay_apart() -> None:
-    frame = pd.DataFrame({"a": ["x", "x\0", "x\0y"]})
-    assert Domain.from_frame(frame).encode(frame).ravel().tolist() == [0, 1, 2]
-
-
-# Refused answers
-
-
-INDICES = [
-    (["first", "second", "third"], "row 'second'"),
-    ([7, 7, 7], "row 7 "),
-    ([10, 20, 30], "row 20 "),
-    (pd.MultiIndex.from_tuples([(0, "a"), (0, "b"), (1, "a")]), "row (0, 'b')"),
-    (pd.date_range("2020-01-01", periods=3), "row Timestamp('2020-01-02 00:00:00')"),
-    (None, "row 1 "),
-]
-
-
-@pytest.mark.parametrize(("index", "row"), INDICES)
-def test_unknown_category_names_column_value_and_row(travel: Domain, index: object, row: str) -> None:
-    frame = pd.DataFrame({"sex": list("FFM"), "travel": ["car", "bus", "boat"], "age": [1, 1, 1]}, index=index)
-    with pytest.raises(DomainError) as error:
-        travel.encode(frame)
-    assert_tells(error, "column 'travel'", "'bus'", row, "2 in all", "'car', 'train', 'other'")
-
-
-@pytest.mark.parametrize(("index", "row"), INDICES)
-@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT, Decimal("NaN")])
-def test_missing_value_names_column_value_and_row(index: object, row: str, missing: object) -> None:
-    frame = pd.DataFrame({"a": pd.Series(["x", missing, missing], dtype=object)})
-    if index is not None:
-        frame.index = pd.Index(index)
-    for read in (Domain({"a": ["x", "y"]}).encode, Domain.from_frame):
-        with pytest.raises(DomainError) as error:
-            read(frame)
-        assert_tells(error, "column 'a'", f"missing value {missing!r}", row, "2 in all", "'no answer'")
-
-
-@pytest.mark.parametrize("dtype", ["str", "string", "category", "float64", "Int64", "boolean", "datetime64[ns]"])
-def test_every_dtype_of_missing_value_is_refused(dtype: str) -> None:
-    frame = pd.DataFrame({"a": pd.Series([None, None], dtype=dtype)}, index=["p", "q"])
-    with pytest.raises(DomainError) as error:
-        Domain.from_frame(frame)
-    assert_tells(error, "column 'a'", "missing value", "row 'p'", "2 in all")
-
-
-@pytest.mark.parametrize(
-    ("known", "came", "types"),
-    [
-        ([1, 2], ["1", "2"], ("str", "int")),
-        (["1", "2"], [1, 2], ("int", "str")),
-        (["1.5", "2.5"], [1.5, 2.5], ("float", "str")),
-        (["True", "False"], [True, False], ("bool", "str")),
-        ([True, False], ["True", "False"], ("str", "bool")),
-    ],
-)
-def test_number_and_its_text_are_told_apart(known: list[object], came: list[object], types: tuple[str, str]) -> None:
-    with pytest.raises(DomainError) as error:
-        Domain({"a": known}).encode(pd.DataFrame({"a": came}, index=["p", "q"]))
-    advice = f"The column holds {types[0]} where the domain has {types[1]}: convert it."
-    assert_tells(error, "column 'a'", f"{came[0]!r} in row 'p'", one_line(known), advice)
-
-
-@pytest.mark.parametrize("value", [["M"], {"M": 1}, {"M"}, np.array([1, 2]), ("M", ["F"]), ("M", "F"), b"M"])
-def test_value_that_is_no_category_names_column_value_and_row(value: object) -> None:
-    frame = pd.DataFrame({"sex": pd.Series(["F", value, "X"], index=ROWS, dtype=object)})
-    with pytest.raises(DomainError) as error:
-        Domain({"sex": ["F", "M"]}).encode(frame)
-    assert_tells(error, "column 'sex'", repr(value), "row 'second'", "2 in all", "'F', 'M'")
-    with pytest.raises(DomainError) as error:
-        Domain.from_frame(frame)
-    assert_tells(error, "column 'sex'", repr(value), "row 'second'", "strings")
-
-
-def test_column_of_pairs_is_refused() -> None:
-    frame = pd.DataFrame({"a": [(1, 2), (3, 4)]}, index=["p", "q"])
-    for read in (Domain({"a": [1, 2]}).encode, Domain.from_frame):
-        with pytest.raises(DomainError) as error:
-            read(frame)
-        assert_tells(error, "column 'a'", "(1, 2)", "row 'p'")
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        pd.to_datetime(["2020-01-01", "2021-01-01"]),
-        pd.to_timedelta([1, 2], unit="D"),
-        pd.period_range("2020", periods=2, freq="Y"),
-        [dt.date(2020, 1, 1), dt.date(2021, 1, 1)],
-        [Decimal("1.5"), Decimal("2.5")],
-        [1 + 2j, 2 + 1j],
-        [math.inf, 1.0],
-    ],
-)
-def test_column_of_other_types_is_refused(values: object) -> None:
-    frame = pd.DataFrame({"when": values}, index=["p", "q"])
-    with pytest.raises(DomainError) as error:
-        Domain.from_frame(frame)
-    assert_tells(error, "column 'when'", repr(frame["when"].tolist()[0]), "row 'p'", "strings", "Convert the column")
-    with pytest.raises(DomainError) as error:
-        Domain({"when": ["then", "now"]}).encode(frame)
-    assert_tells(error, "column 'when'", repr(frame["when"].tolist()[0]), "row 'p'", "'then', 'now'")
-
-
-def test_column_of_measurements_is_refused() -> None:
-    with pytest.raises(DomainError) as error:
-        Domain.from_frame(pd.DataFrame({"income": np.linspace(0, 1, 30)}))
-    assert_tells(error, "column 'income'", "30 different fractional numbers", "pandas.cut")
-
-
-@pytest.mark.parametrize("turned", [lambda column: column, lambda column: column.astype(object), pd.Series.sort_values])
-def test_the_classes_of_pandas_cut_keep_their_order(turned: Callable[[pd.Series], pd.Series]) -> None:
-    """The advice against many numbers, to cut them into classes, used to end in another error."""
-    ages = pd.Series([5.0, 15.0, 95.0, 25.0, 100.0])
-    frame = pd.DataFrame({"age": turned(pd.cut(ages, [0, 10, 20, 30, 110]))}).sort_index()
-    domain = Domain.from_frame(frame)
-    assert domain.categories["age"] == ("(0, 10]", "(10, 20]", "(20, 30]", "(30, 110]")
-    assert domain.encode(frame).ravel().tolist() == [0, 1, 3, 2, 3]
-    assert Domain.from_json(domain.to_json()).encode(frame).ravel().tolist() == [0, 1, 3, 2, 3]
-    assert domain.encode(pd.DataFrame({"age": ["(20, 30]"]})).tolist() == [[2]]
-    labelled = pd.DataFrame({"age": pd.cut(ages, 2, labels=["low", "high"])})
-    assert Domain.from_frame(labelled).categories["age"] == ("low", "high")
-    outside = pd.DataFrame({"age": pd.cut(ages, [0, 10, 20, 30])})
-    with pytest.raises(DomainError, match="missing value"):
-        Domain.from_frame(outside)
-    with pytest.raises(DomainError, match=r"unknown category '\(0, 50\]'"):
-        domain.encode(pd.DataFrame({"age": pd.cut(ages, [0, 50, 110])}))
-
-
-def test_many_numbers_are_warned_of_with_classes_to_take() -> None:
-    ages = pd.DataFrame({"age": range(18, 92)})
-    with pytest.warns(UserWarning, match=r"'age' has 74 different numbers.*pandas\.cut") as warned:
-        Domain.from_frame(ages)
-    assert warned[0].filename == __file__
-    for quiet in (ages.head(30), ages.astype(str), ages.astype("category"), ages.apply(pd.cut, bins=5)):
-        assert len(Domain.from_frame(quiet)) == 1
-
-
 def test_exports_keep_the_order_of_the_domain() -> None:
     domain = Domain({"size": ["small", "large", "huge"], "sex": ["M", "F"]})
     cells = pd.Series(range(6), index=domain.index())
@@ -418,76 +199,6 @@ def test_exports_keep_the_order_of_the_domain() -> None:
     assert frame.sort_values(["size", "sex"])["n"].tolist() == list(range(6))
     people = pd.DataFrame({"size": ["huge", "small", "huge"], "sex": ["M", "F", "M"]})
     assert people.value_counts().reindex(domain.index(), fill_value=0).tolist() == [0, 1, 0, 0, 2, 0]
-
-
-def test_column_of_texts_and_numbers_names_both_rows() -> None:
-    with pytest.raises(DomainError) as error:
-        Domain.from_frame(pd.DataFrame({"a": [1, 2, "x"]}, index=ROWS))
-    assert_tells(error, "column 'a'", "1 in row 'first'", "'x' in row 'third'")
-
-
-@pytest.mark.parametrize("values", [["x", "x"], pd.Categorical(["x"], categories=["x"])])
-def test_one_valued_column_is_refused(values: object) -> None:
-    with pytest.raises(DomainError) as error:
-        Domain.from_frame(pd.DataFrame({"a": values}))
-    assert_tells(error, "'a'", "'x'", "at least two categories")
-
-
-@pytest.mark.parametrize("frame", [{"sex": ["F"]}, [1, 2], None, pd.Series(["F"], name="sex"), np.eye(2), "sex"])
-def test_data_that_are_no_frame_are_refused(travel: Domain, frame: object) -> None:
-    for read in (travel.encode, Domain.from_frame, lambda data: Domain.from_frame(data, columns=["sex"])):
-        with pytest.raises(DomainError) as error:
-            read(frame)
-        assert_tells(error, f"data of type {type(frame).__name__}", "DataFrame")
-
-
-def test_empty_frames_are_refused(travel: Domain) -> None:
-    for frame, columns in ((pd.DataFrame(), None), (pd.DataFrame({"a": [1, 2]}), [])):
-        with pytest.raises(DomainError) as error:
-            Domain.from_frame(frame, columns)
-        assert_tells(error, "columns", "at least one column")
-    with pytest.raises(DomainError) as error:
-        Domain.from_frame(pd.DataFrame({"a": []}))
-    assert_tells(error, "'a'", "at least two categories")
-    with pytest.raises(DomainError) as error:
-        travel.encode(pd.DataFrame())
-    assert_tells(error, "no column 'sex'", "the frame has nothing")
-
-
-def test_absent_column_is_refused(travel: Domain, answers: pd.DataFrame) -> None:
-    with pytest.raises(DomainError) as error:
-        travel.encode(answers.rename(columns={"travel": "Travel"}))
-    assert_tells(error, "no column 'travel'", "'sex', 'Travel', 'age'")
-
-
-def test_repeated_columns_are_refused(travel: Domain, answers: pd.DataFrame) -> None:
-    twice = pd.concat([answers, answers[["travel"]]], axis=1)
-    for read in (travel.encode, Domain.from_frame, lambda frame: Domain.from_frame(frame, columns=["travel"])):
-        with pytest.raises(DomainError) as error:
-            read(twice)
-        assert_tells(error, "'travel'")
-    with pytest.raises(DomainError) as error:
-        Domain.from_frame(answers, columns=["sex", "sex"])
-    assert_tells(error, "'sex', 'sex'", "once")
-    assert travel.project(["age", "sex"]).encode(twice).shape == (3, 2)
-
-
-@pytest.mark.parametrize("columns", [[0, 1], pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")])])
-def test_columns_not_named_by_text_are_refused(columns: object) -> None:
-    frame = pd.DataFrame([[1, 2], [2, 1]], columns=columns)
-    with pytest.raises(DomainError) as error:
-        Domain.from_frame(frame)
-    assert_tells(error, repr(frame.columns.tolist()[0]), "string")
-    with pytest.raises(DomainError) as error:
-        Domain({"a": [1, 2]}).encode(frame)
-    assert_tells(error, "column 'a'")
-
-
-@pytest.mark.parametrize("columns", [3, ["absent"], [["sex"]], [None]])
-def test_columns_that_cannot_be_asked_for_are_refused(answers: pd.DataFrame, columns: object) -> None:
-    with pytest.raises(DomainError) as error:
-        Domain.from_frame(answers, columns=columns)
-    assert_tells(error, repr(columns[0] if isinstance(columns, list) else columns))
 
 
 # Refused domains
@@ -605,7 +316,7 @@ def test_wrong_json_is_refused(text: str, parts: tuple[str, ...]) -> None:
     assert_tells(error, *parts)
 
 
-# Errors and arguments, on which the domain stands
+# Errors and their words
 
 
 @pytest.mark.parametrize("kind", [LdpstatsError, DomainError])
@@ -623,76 +334,8 @@ def test_long_collections_are_cut_in_messages() -> None:
     assert one_line([]) == "nothing"
 
 
-@pytest.mark.parametrize("values", [[1.5], ["a"], None, 3, [[1]], [True], [-1], [3], [[1], [1, 2]], [2**70]])
-def test_wrong_integers_are_refused(values: object) -> None:
-    with pytest.raises(LdpstatsError) as error:
-        integers_below(values, 3, "the reports")
-    assert_tells(error, "the reports")
-    assert integers_below([], 3, "the reports").dtype == integers_below([2], 3, "the reports").dtype == np.int64
-
-
-@pytest.mark.parametrize(
-    ("counts", "part"),
-    [
-        ([1, 1.5], "1.5 at position (1,)"), ([[1, 2], [3, -4]], "-4 at position (1, 1)"), ([np.nan, 1], "nan"),
-        ([np.inf, 1], "inf"), ([1e300, 1], "1e+300"), (np.array([2**63, 1], dtype=np.uint64), str(2**63)),
-        ([2**70, 1], "object"), ([True, True], "bool"), ("ab", "<U2"), (None, "object"), (3, "()"), ([1, 2, 3], "(3,)"),
-        ([[1], [1, 2]], "different lengths"),
-    ],
-)  # fmt: skip
-def test_wrong_counts_are_refused(counts: object, part: str) -> None:
-    with pytest.raises(LdpstatsError) as error:
-        counts_array(counts, 2, "the tally")
-    assert_tells(error, "the tally", part)
-
-
-def test_whole_counts_of_any_type_are_read() -> None:
-    for counts in ([[1, 2]], [[1.0, 2.0]], np.array([[1, 2]], dtype=np.uint8)):
-        assert typed(counts_array(counts, 2, "the tally").ravel().tolist()) == typed([1, 2])
-
-
-@pytest.mark.parametrize("value", [None, "1", True, 0, -1.0, math.nan, math.inf, 10**400, [1], np.array([1, 2])])
-def test_wrong_epsilon_is_refused(value: object) -> None:
-    with pytest.raises(LdpstatsError, match="epsilon = "):
-        positive_epsilon(value)
-    assert typed(positive_epsilon(one) for one in (1, np.float32(1), np.int8(1))) == typed([1.0] * 3)
-
-
-@pytest.mark.parametrize("value", [None, "0.1", 0, 1, True, math.nan, [0.1], np.array([0.1, 0.2])])
-def test_wrong_level_is_refused(value: object) -> None:
-    with pytest.raises(LdpstatsError, match="alpha = "):
-        significance(value)
-    assert typed([significance(np.float32(0.5))]) == typed([0.5])
-
-
-@pytest.mark.parametrize("value", [None, "3", 3.0, True, np.bool_(True), 1, [3], np.array([3, 4])])
-def test_wrong_whole_number_is_refused(value: object) -> None:
-    with pytest.raises(LdpstatsError, match=r"k = .*at least 2"):
-        at_least(value, 2, "k")
-    assert typed([at_least(np.int8(3), 2, "k")]) == typed([3])
-
-
 AGES = pd.Series([18, 25, 40, 67, 30, 52])
 OPEN = pd.cut(AGES, [9, 30, 60])  # one answer is outside
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        OPEN.cat.add_categories(["no answer"]).fillna("no answer"),
-        OPEN.astype(object).fillna("no answer"),
-        OPEN.iloc[::-1].astype(object).fillna("no answer"),
-    ],
-)
-def test_intervals_beside_a_category_for_missing_answers_are_read(column: pd.Series) -> None:
-    """What the error about a missing interval advises; as text "(9, 30]" would come after "(30, 60]"."""
-    with pytest.raises(DomainError, match="category of their own, such as 'no answer'"):
-        Domain.from_frame(pd.DataFrame({"age": OPEN}))
-    domain = Domain.from_frame(pd.DataFrame({"age": column}))
-    assert domain.categories["age"] == ("(9, 30]", "(30, 60]", "no answer")
-    assert domain.encode(pd.DataFrame({"age": column})).ravel().tolist() == [
-        {"(9, 30]": 0, "(30, 60]": 1, "no answer": 2}[str(one)] for one in column
-    ]
 
 
 def test_intervals_may_be_stated_as_categories() -> None:

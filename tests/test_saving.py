@@ -228,7 +228,6 @@ def counted_sets() -> ldp.TableSet:
     return ldp.SampledGroups(DOMAIN, k=2, epsilon=3.0, mechanism="hr").simulate(PEOPLE, rng=1)
 
 
-CLASSES = {"b": {"other": ["q", "r"]}}
 DERIVED = ("max-entropy", "em", "shrinkage", "l2", "l1", "elastic-net", "reconstructed from crossed answers")
 DERIVED += ("a margin of a reconstruction", "a collapsed reconstruction", "another order", "consistent")
 DERIVED += ("consistent blocks", "a margin of a consistent table", "pooled", "pooled figures", "sums without a law")

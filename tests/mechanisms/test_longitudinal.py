@@ -32,7 +32,6 @@ from ldpstats.mechanisms.memo import Memo
 Factory = Callable[[int, float], Any]
 
 TWO_ROUNDS = (LGRR, LSUE, LOSUE, LOUE, LSOUE, LUE, LBLH, LOLH)
-ALL = (*TWO_ROUNDS, DBitFlipPM)
 
 
 @pytest.mark.parametrize("make", [LGRR, LSUE, LBLH, DBitFlipPM])

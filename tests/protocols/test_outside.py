@@ -35,7 +35,6 @@ FOREIGN = pd.DataFrame(
         "car": [True, "yes", None, (), False, {}],
     }
 )
-INSIDE = [[True, True, True], [False, True, False], [False] * 3, [False] * 3, [False, False, True], [False] * 3]
 SAYS = "answers outside the questionnaire are replaced by random ones: estimates and tests are of that mixture"
 KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "sampled groups": (ldp.SampledGroups, {}),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from ldpstats import TableSet
+from ldpstats.errors import LdpstatsError
 
 
 def some_frequencies(cells: int, tables: int = 3) -> NDArray[np.float64]:
@@ -29,3 +31,13 @@ def on_contrasts(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def same(one: TableSet, other: TableSet) -> bool:
     return one.to_json() == other.to_json()
+
+
+def assert_tells(error: pytest.ExceptionInfo[LdpstatsError], *parts: str) -> None:
+    """Check that the message holds every part, and says what would have been accepted."""
+    message = str(error.value)
+    assert [part for part in (*parts, "Allowed: ") if part not in message] == []
+
+
+def typed(values: object) -> list[tuple[type, object]]:
+    return [(type(value), value) for value in values]

@@ -1,4 +1,4 @@
-"""Convergence of RRBA: widths by hand and by brute force, the rule on made blocks, and a slice of the study."""
+"""Convergence of RRBA: widths by hand and by brute force, and the rule on made blocks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-import rrba_convergence as study
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -301,77 +300,3 @@ def test_without_matplotlib_the_plot_says_how_to_get_it(monkeypatch: pytest.Monk
 def test_what_lasts_until_the_end_begins_where_it_is_said_to() -> None:
     holds = np.array([[True, True], [False, True], [True, False], [False, False]])
     assert start_of_lasting(holds).tolist() == [0, 1, 2, 2]
-
-
-@pytest.mark.parametrize("kind", ["sound", "paper"])
-@pytest.mark.parametrize(("p", "size"), [(0.5, 50), (0.139, 18)])
-def test_the_study_compares_as_the_package_does(p: float, size: int, kind: str) -> None:
-    trials = study.collect(p, size, 3, 12, np.random.default_rng(2))
-    held = study.conditions(trials, trials)[kind, "alone"][1]
-    asked = Question(("letter",), (2,), (0, 1))
-    for probability, trial in np.ndindex(held.shape[:2]):
-        counts, fakes = trials.counts[probability, trial], trials.fakes[probability, trial] / (1 - p)
-        blocks = tuple(
-            Block(asked, Tally(MultinomialNoise(TruthOrFake(p, (fake, 1 - fake))), (count, size - count), size))
-            for count, fake in zip(counts.tolist(), fakes.tolist(), strict=True)
-        )
-        found = convergence(Table(LETTER, blocks, ANYTHING), width=kind)
-        assert np.array_equal(found.within[:, 0], held[probability, trial])
-
-
-def test_the_fakes_of_the_study_follow_the_block_before_or_all_of_them() -> None:
-    alone = study.collect(0.3, 50, 4, 6, np.random.default_rng(1))
-    assert np.allclose(alone.fakes[..., 0], 0.35)
-    assert np.allclose(alone.fakes[..., 1:], 0.7 * np.clip(alone.alone[..., :-1], 0, 1))
-    together = study.collect(0.3, 50, 4, 6, np.random.default_rng(1), from_all=True)
-    assert np.allclose(together.fakes[..., 1:], 0.7 * np.clip(together.pooled[..., :-1], 0, 1))
-    closed = (together.counts.sum(axis=-1) - 50 * together.fakes.sum(axis=-1)) / (0.3 * 50 * 6)
-    assert np.allclose(together.pooled[..., -1], closed)
-
-
-def test_a_slice_of_the_study_agrees_with_normal_theory() -> None:
-    # 40 trials of 49 comparisons for each of 5 cells: a standard error below .006, even if neighbours were the same
-    data = study.study((0.295, 0.5), (250,), blocks=50)
-    for p in (0.295, 0.5):
-        for kind, truth, margin in ((("paper", "alone"), p, 0.035), (("sound", "alone"), 1.0, 0.02)):
-            found = study.agreements(data, kind)[p]
-            assert abs(found - (1 - chance_of_missing(0.05, truth))) < margin
-
-
-def test_a_slice_of_the_study_shows_that_the_answer_does_not_improve() -> None:
-    data = study.of_kind(study.study((0.5,), (18, 250), blocks=50), ("paper", "alone"))
-    late = data["rmse_converged"].mean() / data["rmse_stopped"].mean()
-    assert 0.8 < late < 1.4, "some 45 blocks later the error is what it was"
-    assert data["rmse_all_until_converged"].mean() < 0.3 * data["rmse_converged"].mean()
-    assert (data["respondents_converged"] > 40 * data["block_size"]).all(), "near the end of the trial"
-
-
-def test_errors_of_the_study_are_those_of_the_trials_that_converge() -> None:
-    trials = study.collect(0.5, 50, 5, 10, np.random.default_rng(8))
-    measured = study.of_kind(study.measure(trials, trials), ("sound", "alone")).set_index("probability")
-    tables, held = study.conditions(trials, trials)["sound", "alone"]
-    place = list(study.PROBABILITIES).index(0.446)
-    ends = [9 - next((i for i, one in enumerate(row[::-1]) if not one), 9) for row in held[place].tolist()]
-    errors = [tables[place, trial, end : end + 2].mean() - 0.446 for trial, end in enumerate(ends) if end < 9]
-    assert errors
-    assert np.isclose(measured.loc[0.446, "rmse_converged"], np.sqrt(np.mean(np.square(errors))))
-    expected = 50 * np.mean([end + 2 for end in ends if end < 9])
-    assert np.isclose(measured.loc[0.446, "respondents_converged"], expected)
-
-
-def test_means_over_no_trials_are_missing() -> None:
-    means = study.mean_where(np.array([[1.0, 3.0], [1.0, 3.0]]), np.array([[True, True], [False, False]]))
-    assert means[0] == 2
-    assert np.isnan(means[1])
-
-
-def test_the_study_reports_and_draws_what_it_measured() -> None:
-    data = study.study(trials=2, blocks=6)
-    claims = study.claims(data).splitlines()
-    assert len(claims) == 1 + len(study.OF_FIGURE_5) + 2 * len(study.OF_FIGURE_6)
-    assert "by half: p = .221" in study.claims(data)
-    assert "sound" in study.figures(data)
-    assert "rmse_stopped" in study.errors(data)
-    assert "3.65 standard deviations" in study.reasons(data, study.study((0.5,), trials=2, blocks=12))
-    assert len(study.draw_figure_5(data).axes) == 6
-    assert len(study.draw_figure_6(data, "converged", "a title").axes) == 18
