@@ -21,6 +21,8 @@ Family: TypeAlias = Callable[[int, int, int, int], NDArray[np.int64]]
 """Public maps from k values to symbols: family(k, how many maps, symbols, seed) has a row per map."""
 
 _SEEDS_TRIED = 100
+_MOST_HASHES = 256
+"""With so many functions the filters of all values are the same, unless they are very wide; every seed is tried."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +115,8 @@ def refuse_too_many(k: int, cohorts: int, hashes: int, width: int) -> None:
         raise NotIdentifiedError(
             f"{k} values in {cohorts} cohorts of {width} symbols", f"at most {most} values", "Take more cohorts."
         )
+    if hashes > _MOST_HASHES:
+        raise LdpstatsError(f"hashes = {hashes}", f"up to {_MOST_HASHES}", "One or two identify values best.")
     refuse_too_large((cohorts, max(width, hashes), k), "codes", "OLH hashes alphabets of any size.", MOST_CODES)
 
 

@@ -63,6 +63,7 @@ def test_with_many_cohorts_orr_comes_near_subset_selection() -> None:
         (ORAPPOR, {"bits": 1}),
         (ORAPPOR, {"bits": 3, "cohorts": 1}),
         (ORAPPOR, {"hashes": 0}),
+        (ORAPPOR, {"hashes": 1 << 20}),
     ],
 )
 def test_options_that_make_no_sense_are_refused(kind: Any, options: dict[str, Any]) -> None:
