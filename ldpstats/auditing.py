@@ -11,6 +11,7 @@ from ldpstats.arrays import FloatArray, at_least, positive_epsilon, significance
 from ldpstats.errors import LdpstatsError
 from ldpstats.hints import Amount, Count, Share
 from ldpstats.mechanisms import Mechanism
+from ldpstats.mechanisms.registry import checked_mechanism
 from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.randomness import Rng, generator
 from ldpstats.saving import Saveable
@@ -176,6 +177,7 @@ def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng:
     Power: had this event shown the claimed level times 1.05, 1.1, 1.2, so many reports would have proved that in ...
     Verdict: NOT REFUTED: the claim rests on the implemented probabilities; the reports do not contradict it.
     """
+    mechanism = checked_mechanism(mechanism)
     reports, surely = at_least(n, _LEAST_REPORTS, "n"), significance(confidence, "confidence")
     if mechanism.k > _MOST_VALUES:
         raise LdpstatsError(

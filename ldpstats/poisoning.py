@@ -11,7 +11,7 @@ import pandas as pd
 
 from ldpstats.arrays import at_least, integers_below, significance
 from ldpstats.mechanisms import Mechanism, mechanism
-from ldpstats.mechanisms.registry import registered_mechanisms
+from ldpstats.mechanisms.registry import checked_mechanism, registered_mechanisms
 from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.saving import Saveable
 
@@ -134,7 +134,7 @@ def poisoning(mechanism: Mechanism, share: float, n: int | None = None, target: 
     (0.49, 0.16)
     """
     forged = significance(share, "share")
-    lowest, highest = mechanism.noise.influence()
+    lowest, highest = checked_mechanism(mechanism).noise.influence()
     farthest = int(np.maximum(highest, 1 - lowest).argmax())
     aimed = farthest if target is None else int(integers_below([target], mechanism.k, "target")[0])
     return Poisoning(

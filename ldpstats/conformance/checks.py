@@ -98,7 +98,7 @@ def reports_of_several_respondents_are_independent(make: Factory) -> None:
             expected[one + other] += p * q
         try:
             joint = report_law(mechanism, [first, second], _COURSES_OF_TWO)
-        except TooManyCoursesError:  # there are χ² tests of neighbours, too
+        except TooManyCoursesError:  # neighbours are compared in large batches, too
             return
         require(
             joint == dict(expected), f"{mechanism}: reports of the values {first} and {second} depend on each other"

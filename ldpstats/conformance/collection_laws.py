@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from ldpstats.conformance.courses import TooManyCoursesError
 from ldpstats.conformance.enumeration import MOST_COURSES, ScriptedDraws, outcomes
+from ldpstats.conformance.requirements import ConformanceError
 from ldpstats.domain import Domain
 from ldpstats.protocols import LocalProtocol
 from ldpstats.randomness import Shape
@@ -67,7 +69,7 @@ def law_of_run(run: Callable[[], Hashable], most: int = MOST_COURSES) -> Collect
     law: CollectionLaw = defaultdict(Fraction)
 
     def once(draws: ScriptedDraws) -> Any:
-        with patch("ldpstats.randomness._ByteDraws", lambda *_, **__: draws):
+        with patch("ldpstats.randomness._ByteDraws", lambda *_, **__: draws), without_generators():
             made = run()
         if prod(sum(weight > 0 for weight in weights) for weights, _ in draws.choices) > most:
             raise TooManyCoursesError
@@ -79,8 +81,14 @@ def law_of_run(run: Callable[[], Hashable], most: int = MOST_COURSES) -> Collect
     return dict(law)
 
 
+def without_generators() -> AbstractContextManager[object]:
+    """Refuse random numbers that are not from the operating system's secure source, as long as the context lasts."""
+    insecure = ConformanceError("without a seed, chance comes from a generator that is not secure")
+    return patch("numpy.random.default_rng", side_effect=insecure)
+
+
 Sent: TypeAlias = tuple[tuple[Any, ...], ...]
-"""The rows of one respondent, but for the number of the collection: their names and values."""
+"""The rows of one respondent, but for the number of the collection: all that describes them, and their values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,9 +155,10 @@ def one_respondent(make: Make) -> OneRespondent:
 
 
 def sent_rows(rows: pd.DataFrame, *left_out: str) -> Sent:
-    """Return rows as values, but for the identity of their collection and other columns."""
+    """Return rows as values with all that a data frame shows, but for the collection's identity and other columns."""
     shown = rows.drop(columns=["collection", *left_out])
-    return (tuple(shown.columns), *shown.itertuples(index=False, name=None))
+    head = (*shown.columns, *map(str, rows.dtypes), repr(rows.index), repr(rows.attrs))
+    return (head, *shown.itertuples(index=False, name=None))
 
 
 def people(protocol: LocalProtocol, n: int) -> pd.DataFrame:

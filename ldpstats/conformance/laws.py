@@ -63,48 +63,32 @@ def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def fit_pvalue(seen: Mapping[Observed, int], law: Mapping[Observed, float]) -> float:
-    """Return the p-value of Pearson's χ² against an exact law: 0 if something impossible was seen, nan if all is rare.
+    """Bound a p-value of what was seen against an exact law: 0 if something impossible was seen, 1 if all is certain.
 
-    Outcomes that are expected fewer than ten times are taken together.
+    The bound holds for samples of any size, also far out, where Pearson's χ² promises too much: it adds up the exact
+    two-sided binomial tails of all outcomes, and of all together that are expected fewer than ten times.
     """
-    from scipy.special import chdtrc
+    from scipy.stats import binom
 
     if not set(seen) <= set(law):
         return 0.0
-    n = sum(seen.values())
-    common = [key for key, p in law.items() if n * p >= _COMMON]
-    rare = 1 - sum(law[key] for key in common)
-    expected = [n * law[key] for key in common]
-    observed = [seen.get(key, 0) for key in common]
-    if n * rare >= _COMMON:
-        expected, observed = [*expected, n * rare], [*observed, n - sum(observed)]
-    statistic = np.sum((np.array(observed) - np.array(expected)) ** 2 / np.array(expected))
-    return float(chdtrc(len(expected) - 1, statistic))
+    observed, n = np.array([seen.get(outcome, 0) for outcome in law]), sum(seen.values())
+    expected = np.array(list(law.values()))
+    rare = n * expected < _COMMON
+    observed = np.append(observed, observed[rare].sum())
+    expected = np.append(expected, expected[rare].sum()).clip(0, 1)
+    tails = np.minimum(binom.cdf(observed, n, expected), binom.sf(observed - 1, n, expected))
+    return float(min(1.0, 2 * expected.size * tails.min()))
 
 
 def fit_pvalue_of(places: NDArray[np.int64], law: FloatArray) -> float:
-    """Return the p-value of Pearson's χ² for outcomes given by number; a negative number was impossible."""
+    """Bound the p-value of outcomes that are given by number; a negative number was impossible."""
     if places.size and places.min() < 0:
         return 0.0
     seen = np.bincount(places, minlength=law.size)
     if np.any(seen[law == 0]):
         return 0.0
     return fit_pvalue(dict(enumerate(seen.tolist())), dict(enumerate(law.tolist())))
-
-
-def surprise(places: NDArray[np.int64], law: FloatArray) -> float:
-    """Bound from above how likely some outcome is at least as far from its expectation as any seen here.
-
-    The bound is exact, for samples of any size: it adds the outcomes' two-sided binomial tails up. 0 if something
-    impossible was seen.
-    """
-    from scipy.stats import binom
-
-    if places.size and places.min() < 0:
-        return 0.0
-    seen, n = np.bincount(places, minlength=law.size), places.size
-    tails = np.minimum(binom.cdf(seen, n, law), binom.sf(seen - 1, n, law))
-    return float(min(1.0, 2 * law.size * tails.min()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -51,7 +51,7 @@ def reports_of_one_memo_share_their_permanent_answer(make: Factory, memo: type[M
     """Two reports from one memo are independent given one permanent answer, by enumerating the memo itself.
 
     Where that takes too many courses, the reports of twenty thousand respondents are compared with the joint law
-    (χ² test, seed fixed).
+    (exact tails, seed fixed).
     """
     for mechanism in _longitudinal(make, (2, 1.0)):
         for value in range(mechanism.k):
@@ -109,7 +109,7 @@ def values_of_one_class_share_a_permanent_answer_rightly(make: Factory) -> None:
 
 
 def another_value_has_an_answer_of_its_own(make: Factory, memo: type[Memo] = Memo) -> None:
-    """What respondents send after a change of their value has its law, as the first has (χ² test, seed fixed)."""
+    """What respondents send after a change of their value has its law, as the first has (exact tails, seed fixed)."""
     for mechanism in _longitudinal(make, (2, 1.0), (3, 2.0)):
         channel, users = CodedChannel.of(mechanism), np.arange(20_000)
         kept = memo(mechanism)

@@ -57,6 +57,8 @@ def refuses(message: str, action: Callable[..., object], *arguments: object) -> 
         action(*arguments)
     except LdpstatsError:
         return
+    except Exception as error:
+        raise ConformanceError(f"{message}, or fails with a foreign exception: {error!r}") from error
     raise ConformanceError(message)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray
 from ldpstats.conformance.courses import TooManyCoursesError
 from ldpstats.conformance.enumeration import exact_channel, report_law
-from ldpstats.conformance.laws import CodedChannel, fit_pvalue_of, surprise
+from ldpstats.conformance.laws import CodedChannel, fit_pvalue_of
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE, Factory, enumerated, made, require, smallest
 from ldpstats.mechanisms import Mechanism
 from ldpstats.randomness import seeded_bytes
@@ -28,7 +28,7 @@ _BORDER = 1 << 16
 
 
 def public_sampler_follows_the_channel(make: Factory) -> None:
-    """What `privatize` really sends in a mixed batch has the exact law for every value (χ² test, seed fixed)."""
+    """What `privatize` really sends in a mixed batch has the exact law for every value (exact tails, seed fixed)."""
     for mechanism, _ in enumerated(make, (2, 1.0), (3, 0.5), (5, 0.5)):
         channel = CodedChannel.of(mechanism)
         values = np.arange(100_000 * mechanism.k) % mechanism.k
@@ -38,7 +38,7 @@ def public_sampler_follows_the_channel(make: Factory) -> None:
 
 
 def neighbours_in_a_batch_are_independent(make: Factory) -> None:
-    """The reports of neighbours in a large batch have the product of their laws (χ² test, seed fixed)."""
+    """The reports of neighbours in a large batch have the product of their laws (exact tails, seed fixed)."""
     mechanism = smallest(make)
     channel = CodedChannel.of(mechanism)
     for first, second in product(range(2), repeat=2):
@@ -53,7 +53,7 @@ def neighbours_in_a_batch_are_independent(make: Factory) -> None:
 def three_respondents_are_independent(make: Factory) -> None:
     """The reports of any three neighbours have the product of their laws: exactly where that fits, and in a batch.
 
-    In a large batch it is compared for what the reports say of two values (χ² test, seed fixed), so that three
+    In a large batch it is compared for what the reports say of two values (exact tails, seed fixed), so that three
     reports have few outcomes together.
     """
     mechanism = smallest(make)
@@ -98,7 +98,7 @@ def large_batches_are_like_small_ones(make: Factory) -> None:
     borders = np.arange(_BORDER, n, _BORDER)
     for name, at in (("before", borders - 1), ("at", borders), ("after", borders + 1)):
         require(
-            surprise(places[at], law) > FALSE_FAILURE_RATE / len(borders),
+            fit_pvalue_of(places[at], law) > FALSE_FAILURE_RATE / len(borders),
             f"{mechanism}: reports {name} the borders of a large batch have another law",
         )
     expected = np.multiply.outer(law, law).ravel()
@@ -109,7 +109,7 @@ def large_batches_are_like_small_ones(make: Factory) -> None:
 
 
 def batches_of_every_size_follow_the_channel(make: Factory) -> None:
-    """Small batches of every size up to 32 have the law of single reports (χ² test, seed fixed)."""
+    """Small batches of every size up to 32 have the law of single reports (seed fixed)."""
     mechanism, rng = smallest(make), np.random.default_rng(50_000)
     channel = CodedChannel.of(mechanism)
     for size in range(1, 33):
@@ -139,7 +139,7 @@ def secure_reports_follow_the_channel(make: Factory) -> None:
     values = np.arange(100_000) % 2
     places = channel.places(mechanism.privatize(values).data)
     for value, law in enumerate(channel.laws):
-        probable = surprise(places[values == value], law)
+        probable = fit_pvalue_of(places[values == value], law)
         require(
             probable > UNSEEDED_FALSE_FAILURE_RATE,
             f"{mechanism}: secure reports of the value {value} do not have their law: p <= {probable:.2g}",

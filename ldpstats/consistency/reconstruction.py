@@ -75,7 +75,7 @@ def reconstruct(
     if not isinstance(tables, TableSet):
         raise LdpstatsError(f"a {type(tables).__name__}", "a TableSet, as a protocol collects it")
     name = "max-entropy" if method == "auto" else method
-    if name not in RECONSTRUCTION_METHODS:
+    if name not in list(RECONSTRUCTION_METHODS):
         raise LdpstatsError(f"method = {method!r}", one_line(["auto", *RECONSTRUCTION_METHODS]))
     target, resamples = tables.domain.project(attributes), at_least(n_resamples, 2, "n_resamples")
     chosen, collected = RECONSTRUCTION_METHODS[name], as_collected(tables)

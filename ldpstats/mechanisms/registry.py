@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from inspect import isabstract
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -114,6 +114,13 @@ def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
             )
         _registered += (register(kind),)
     return kind
+
+
+def checked_mechanism(value: object) -> Mechanism:
+    """Return a mechanism; a name of one, or its class, is refused."""
+    if Mechanism not in type(value).__mro__:
+        raise LdpstatsError(f"{shortened(value)} as a mechanism", "a mechanism, such as GRR(4, epsilon=1.0)")
+    return cast("Mechanism", value)
 
 
 def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:

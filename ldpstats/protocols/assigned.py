@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ldpstats.blocks import Block
 from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.mechanisms import Mechanism, best_name, mechanism
 from ldpstats.noise import Tally
 from ldpstats.parts import Parts, new_identity
@@ -214,6 +215,10 @@ class AssignedQuestions(SavedProtocol):
     def __post_init__(self) -> None:
         checked_domain(self.domain)
         checked_outside(self.outside)
+        if not self._units or not all(self._units):
+            raise LdpstatsError(
+                f"{type(self).__name__} whose units() are {shortened(self._units)}", "at least one, each with a row"
+            )
         refuse_shared_labels([row.names for row in self._rows])
         refuse_shared_labels([group for group, _ in self._formed])
 
@@ -267,7 +272,13 @@ class AssignedQuestions(SavedProtocol):
         for group, places in self._formed:
             counted_of: dict[int, list[Mechanism]] = defaultdict(list)
             for place in places:
+                if place not in range(len(self._rows)):
+                    raise LdpstatsError(f"{group!r} formed of row {place}", f"rows below {len(self._rows)}")
                 within = [one for one in self._rows[place].asked if set(one.question.attributes) <= set(group)]
+                if not within:
+                    raise LdpstatsError(
+                        f"{group!r} formed of the row about {self._rows[place].names!r}", "rows about its attributes"
+                    )
                 counted_of[unit_of[place]] += [one.mechanism for one in within]
             per_group[label(group)] = worst_level(counted_of.values())
         whole = worst_level([one.mechanism for row in unit for one in row.asked] for unit in self._units)
@@ -410,6 +421,7 @@ class AssignedQuestions(SavedProtocol):
 
     def _table_set(self, reported: Sequence[CountedRow], parts: Sequence[Parts]) -> TableSet:
         """Return the tables that are formed of what was reported in every row, and by whom."""
+        promised = self._privacy
         kept = [
             () if one.rows is None else (replace(one.rows, parts=who),)
             for one, who in zip(reported, parts, strict=True)
@@ -420,8 +432,8 @@ class AssignedQuestions(SavedProtocol):
             blocks = tuple(reported[place].block(own) for place in places)
             who = Parts.together(parts[place] for place in places)
             rows = tuple(one for place in places for one in kept[place])
-            tables.append(Table(own, blocks, self._privacy.for_group(label(group)), parts=who, rows=rows))
-        return TableSet(self.domain, tables, self._privacy)
+            tables.append(Table(own, blocks, promised.for_group(label(group)), parts=who, rows=rows))
+        return TableSet(self.domain, tables, promised)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,10 +11,12 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom
 
-from ldpstats import GRR, Domain, TableSet
+from ldpstats import GRR, OUE, Domain, SampledGroups, TableSet
 from ldpstats.conformance import ConformanceError, protocol_checks as checks
 from ldpstats.conformance.collection_laws import joint_counts
+from ldpstats.conformance.laws import fit_pvalue
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import Asked, AssignedQuestions
 from ldpstats.protocols.population import respondents
@@ -87,6 +89,13 @@ class StatesAnotherLevelOfATable(BothAtOnce):
     def _privacy(self) -> PrivacyStatement:
         true = AssignedQuestions._privacy.func(self)  # type: ignore[attr-defined]
         return replace(true, per_group=dict.fromkeys(true.per_group, true.epsilon))
+
+
+class CountsAnotherRow(OneByOne):
+    """Every table counts the reports about another attribute."""
+
+    def formed(self) -> list[tuple[tuple[str, ...], list[int]]]:
+        return [(group, [(place + 1) % 3]) for group, (place,) in OneByOne.formed(self)]
 
 
 class SendsTheTruthToo(OneByOne):
@@ -244,10 +253,119 @@ class CannotCount(OneByOne):
     tables = None  # type: ignore[assignment]
 
 
+class StatesAnotherMechanism(OneByOne):
+    """The mechanism that it names has the right level, and another channel."""
+
+    def mechanism_for(self, group: Any) -> Any:
+        found = OneByOne.mechanism_for(self, group)
+        return OUE(found.k, found.epsilon)
+
+
+class KeepsTheOrderOfMany(KeepsTheOrder):
+    """Respondents are asked in the order of the data frame, where they are more than two."""
+
+    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
+        own = OneByOne if len(frame) <= 2 else KeepsTheOrder
+        return own.reports(self, frame, rng, counts=counts)
+
+
+class IndexTellsTheRecord(OneByOne):
+    """The row labels show the record."""
+
+    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
+        rows = OneByOne.reports(self, frame, rng, counts=counts)
+        return rows.set_axis(rows.index + int(frame.iloc[0, 0]))
+
+
+class TypesTellTheRecord(OneByOne):
+    """The type of a column shows the record."""
+
+    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
+        rows = OneByOne.reports(self, frame, rng, counts=counts)
+        return rows.astype({"number": np.int32 if frame.iloc[0, 0] else np.int64})
+
+
+class CollectionTellsTheRecord(OneByOne):
+    """The last digit of the collection's name is the record."""
+
+    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
+        rows = OneByOne.reports(self, frame, rng, counts=counts)
+        return rows.assign(collection=rows["collection"].str[:-1] + str(frame.iloc[0, 0]))
+
+
+class EveryCollectionTheSame(OneByOne):
+    """All collections have one name, and two cannot be added."""
+
+    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
+        return OneByOne.reports(self, frame, rng, counts=counts).assign(collection="c" + "0" * 32)
+
+
+class GeneratorWithoutASeed(OneByOne):
+    """Without a seed the answers come from numpy's generator, and are called secure."""
+
+    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
+        rows = OneByOne.reports(self, frame, np.random.default_rng() if rng is None else rng, counts=counts)
+        return rows.assign(simulated=rng is not None)
+
+
+class GeneratorForMany(GeneratorWithoutASeed):
+    """Only many respondents get insecure randomness."""
+
+    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
+        own = OneByOne if frame is None or len(frame) <= 2 else GeneratorWithoutASeed
+        return own.reports(self, frame, rng, counts=counts)
+
+
+class FingerprintForgetsTheOrder(OneByOne):
+    """Rows about the same categories in another order have the same fingerprint."""
+
+    def fingerprint(self) -> str:
+        return replace(self, domain=Domain({n: sorted(c) for n, c in self.domain.categories.items()}))._digest()
+
+    def _digest(self) -> str:
+        return AssignedQuestions.fingerprint(self)
+
+
+class TakesAKind(OneByOne):
+    """Its kind is that of another protocol."""
+
+    kind: ClassVar[str] = "sampled groups"
+
+
+class FirstCategoryForWhatIsMissing(OneByOne):
+    """What is no answer is taken for the first category."""
+
+    def __init__(self, domain: Domain, epsilon: float, mechanism: str = "grr", outside: str = "random") -> None:
+        OneByOne.__init__(self, domain, epsilon, mechanism, outside)
+
+    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
+        known = pd.DataFrame(frame).assign(
+            **{n: frame[n].where(frame[n].isin(c), c[0]) for n, c in self.domain.categories.items()}
+        )
+        return OneByOne.reports(self, known, rng, counts=counts)
+
+
+class SimulatesTheFirstCategory(FirstCategoryForWhatIsMissing):
+    """Only in simulations, what is no answer is taken for the first category."""
+
+    reports = OneByOne.reports  # type: ignore[assignment]
+
+    def simulate(self, population: Any, rng: Any = None, *, counts: str | None = None) -> TableSet:
+        known = population.assign(
+            **{n: population[n].where(population[n].isin(c), c[0]) for n, c in self.domain.categories.items()}
+        )
+        return OneByOne.simulate(self, known, rng, counts=counts)
+
+
 FOUND_BY: dict[type[OneByOne], Callable[[Any], None]] = {
     UnitFollowsTheRecord: checks.public_columns_do_not_depend_on_the_record,
     NumberTellsTheRecord: checks.public_columns_do_not_depend_on_the_record,
+    IndexTellsTheRecord: checks.statement_is_that_of_everything_sent,
+    TypesTellTheRecord: checks.statement_is_that_of_everything_sent,
+    CollectionTellsTheRecord: checks.public_columns_do_not_depend_on_the_record,
     KeepsTheOrder: checks.order_of_the_respondents_does_not_show,
+    KeepsTheOrderOfMany: checks.order_of_the_respondents_does_not_show,
+    StatesAnotherMechanism: checks.mechanisms_are_those_of_the_reports,
     StatesOneOfTwoAnswers: checks.statement_is_that_of_everything_sent,
     SendsTheTruthToo: checks.statement_is_that_of_everything_sent,
     StatesAnotherLevelOfATable: checks.statement_of_a_table_is_that_of_what_it_counts,
@@ -261,24 +379,60 @@ FOUND_BY: dict[type[OneByOne], Callable[[Any], None]] = {
     CountsTwins: checks.foreign_rows_are_refused,
     CountsForeignRows: checks.foreign_rows_are_refused,
     ForgetsAParameter: checks.protocols_are_saved_and_read,
+    FingerprintForgetsTheOrder: checks.foreign_rows_are_refused,
+    TakesAKind: checks.protocols_are_saved_and_read,
     FingerprintOfTheDomain: checks.protocols_are_saved_and_read,
     CallsSeedsSecure: checks.simulations_say_so_and_are_reproducible,
+    EveryCollectionTheSame: checks.simulations_say_so_and_are_reproducible,
+    GeneratorWithoutASeed: checks.statement_is_that_of_everything_sent,
+    GeneratorForMany: checks.simulations_say_so_and_are_reproducible,
     AlwaysTheSameSeed: checks.simulations_say_so_and_are_reproducible,
     TakesARowForOne: checks.populations_of_all_forms_are_counted,
     TakesAnythingForAnAnswer: checks.other_populations_are_refused,
+    FirstCategoryForWhatIsMissing: checks.substitutes_are_uniform,
+    SimulatesTheFirstCategory: checks.substitutes_are_uniform,
     SaysNothing: checks.contract_is_satisfied,
     CannotCount: checks.contract_is_satisfied,
 }
 
 
-def test_the_protocol_without_bugs_is_certified() -> None:
-    checks.certify_protocol(OneByOne)
+def one_attribute(domain: Domain, epsilon: float) -> SampledGroups:
+    return SampledGroups(domain, groups=[("a",)], epsilon=epsilon)
+
+
+def substituting(domain: Domain, epsilon: float) -> OneByOne:
+    return OneByOne(domain, epsilon, outside="random")
+
+
+@pytest.mark.parametrize("make", [OneByOne, one_attribute, substituting])
+def test_a_protocol_without_bugs_is_certified(make: Any) -> None:
+    checks.certify_protocol(make)
+
+
+@pytest.mark.parametrize(("n", "parts"), [(120, 10), (240, 20), (1000, 2)])
+def test_a_comparison_fails_what_is_right_as_seldom_as_it_says(n: int, parts: int) -> None:
+    seen = np.arange(n + 1)
+    pvalues = np.array([fit_pvalue({0: one, 1: n - one}, {0: 1 / parts, 1: 1 - 1 / parts}) for one in seen.tolist()])
+    for level in (1e-6, 1e-4, 0.05):
+        assert binom.pmf(seen[pvalues <= level], n, 1 / parts).sum() <= level
+
+
+def test_a_comparison_sees_what_is_impossible_or_rare_too_often() -> None:
+    law = {0: 0.9, 1: 0.1 - 1e-6, 2: 1e-6, 3: 0.0}
+    assert fit_pvalue({0: 1, 3: 1}, law) == 0
+    assert fit_pvalue({0: 80, 1: 18, 2: 2}, law) < 1e-6
+    assert fit_pvalue({0: 60}, {0: 1.0}) == 1
 
 
 @pytest.mark.parametrize("bug", FOUND_BY)
 def test_every_bug_is_found(bug: type[OneByOne]) -> None:
     with pytest.raises(ConformanceError):
         FOUND_BY[bug](lambda domain, epsilon: bug(domain, epsilon, "rr"))
+
+
+def test_what_the_protocol_refuses_itself_fails_it_too() -> None:
+    with pytest.raises(ConformanceError, match=r"formed of the row about \('b',\)"):
+        checks.certify_protocol(CountsAnotherRow)
 
 
 def test_every_check_finds_a_bug() -> None:

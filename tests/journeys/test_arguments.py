@@ -1,4 +1,4 @@
-"""What every protocol must be told by name: nothing but the domain is positional, and no level is a default."""
+"""Arguments of another kind are refused in words; of a protocol nothing but the domain is positional, or a default."""
 
 from __future__ import annotations
 
@@ -51,3 +51,28 @@ def test_rrba_requires_a_level_or_a_probability_of_truth_and_not_both() -> None:
 def test_sizes_of_groups_are_named_in_the_helpers_too(helper: Callable[..., Any]) -> None:
     with pytest.raises(TypeError, match="positional"):
         helper(DOMAIN, 2)
+
+
+TABLES = ldp.SampledGroups(DOMAIN, epsilon=2.0).simulate([100] * 8, rng=1)
+TABLE = TABLES["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    {
+        "a table is no mechanism to audit": lambda: ldp.audit(TABLE),  # type: ignore[arg-type]
+        "nor is a name": lambda: ldp.audit("grr"),  # type: ignore[arg-type]
+        "nor is a class": lambda: ldp.poisoning(ldp.GRR, 0.1),  # type: ignore[arg-type]
+        "nobody is no groups": lambda: ldp.homogeneity_test(None),  # type: ignore[arg-type]
+        "a list is no method": lambda: ldp.reconstruct(TABLES, ["a", "b", "c"], ["em"]),  # type: ignore[arg-type]
+        "nor a choice": lambda: ldp.naive_test(TABLE, ["reports"]),  # type: ignore[arg-type]
+        "nor a rule": lambda: ldp.two_step_test(TABLE, rule=[]),  # type: ignore[arg-type]
+        "nor an adjustment": lambda: ldp.independence_tests(TABLES, adjust=[]),  # type: ignore[arg-type]
+        "a table is no counts": lambda: ldp.published.proper_table(TABLE, 5),  # type: ignore[arg-type]
+        "nor a sum": lambda: ldp.published.proper_table([1.0, 2.0], TABLE),  # type: ignore[arg-type]
+    }.items(),
+    ids=lambda named: named[0],
+)
+def test_arguments_of_another_kind_are_refused_in_words(call: tuple[str, Callable[[], Any]]) -> None:
+    with pytest.raises(LdpstatsError, match="Allowed"):
+        call[1]()

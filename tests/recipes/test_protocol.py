@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -60,6 +60,21 @@ def test_it_says_what_it_does_and_what_that_costs() -> None:
     made = Chain(DOMAIN, epsilon=1.0)
     assert 1 - 1e-9 < made.privacy().epsilon <= 1
     assert "smokes × drinks; drinks × drives; drives × votes" in made.summary()
+
+
+@pytest.mark.parametrize("units", [[], [[]]])
+def test_nothing_to_ask_is_refused(monkeypatch: pytest.MonkeyPatch, units: list[list[Asked]]) -> None:
+    monkeypatch.setattr(Chain, "units", lambda _: units)
+    with pytest.raises(ldp.LdpstatsError, match=r"whose units\(\) are"):
+        Chain(DOMAIN, epsilon=1.0)
+
+
+@pytest.mark.parametrize("formed", [(("smokes",), [0]), (("smokes", "drinks"), [9])])
+def test_tables_of_other_rows_are_refused(monkeypatch: pytest.MonkeyPatch, formed: tuple[Any, Any]) -> None:
+    monkeypatch.setattr(Chain, "formed", lambda _: [formed])
+    for use in (Chain.privacy, lambda one: one.simulate([1] * 16, rng=1)):
+        with pytest.raises(ldp.LdpstatsError, match="formed of"):
+            use(Chain(DOMAIN, epsilon=1.0))
 
 
 def test_it_collects_what_is_tested(people: pd.DataFrame) -> None:

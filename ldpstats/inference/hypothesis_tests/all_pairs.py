@@ -47,10 +47,8 @@ def independence_tests(
     from tqdm.auto import tqdm
 
     significance(alpha)
-    if not isinstance(tables, TableSet) or not isinstance(adjust, str):
-        raise LdpstatsError(
-            f"tables of type {type(tables).__name__}, adjust = {adjust!r}", "a TableSet, and a method's name"
-        )
+    if not isinstance(tables, TableSet):
+        raise LdpstatsError(f"tables of type {type(tables).__name__}", "a TableSet")
     pairs = [table for table in tables if len(table.attributes) == 2]
     if not pairs:
         raise LdpstatsError(
@@ -76,7 +74,7 @@ def _adjusted(pvalues: FloatArray, alpha: float, adjust: str) -> FloatArray:
     if not pvalues.size:
         return pvalues
     try:
-        adjusted: FloatArray = multipletests(pvalues, alpha, method=adjust)[1]
+        adjusted: FloatArray = multipletests(pvalues, alpha, method=str(adjust))[1]
     except ValueError as error:
         raise LdpstatsError(
             f"adjust = {adjust!r}", "a method of statsmodels' multipletests, such as 'holm' or 'fdr_bh'"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -50,8 +50,8 @@ def homogeneity_test(
     >>> homogeneity_test({"north": north, "south": south}).df
     3
     """
-    if isinstance(tables, Table):
-        raise LdpstatsError("a single table", "a table for each group, such as [north, south]")
+    if isinstance(tables, Table) or not isinstance(tables, Iterable):
+        raise LdpstatsError(f"a single {type(tables).__name__}", "a table for each group, such as [north, south]")
     named = tables if isinstance(tables, Mapping) else {f"group {place}": one for place, one in enumerate(tables, 1)}
     groups = _alike(named)
     Parts.together(table.parts for table in groups)  # refuses groups that share respondents

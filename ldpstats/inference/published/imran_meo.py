@@ -86,7 +86,7 @@ def two_step_test(
     (True, 0.001)
     """
     level, position = _level_and_rank(alpha, gamma, n_resamples)
-    if rule not in RULES:
+    if rule not in list(RULES):
         raise LdpstatsError(f"rule = {rule!r}", one_line(list(RULES)))
     shape, drawn = several_ways(table), MonteCarlo(n_resamples, rng).seeded()
     noisy = noisy_table(counted_blocks(table), estimate)

@@ -51,7 +51,7 @@ def naive_test(table: Table, on: NaiveCounts = "reports", alpha: float = 0.05) -
     from scipy.special import chdtri
 
     shape = several_ways(table)
-    if on not in _WORDS:
+    if on not in list(_WORDS):
         raise LdpstatsError(f"on = {on!r}", one_line(list(_WORDS)))
     blocks = counted_blocks(table)
     counts = _as_they_came(blocks) if on == "reports" else table.n * table.cells.estimate

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray, IntArray
+from ldpstats.arrays import BoolArray, FloatArray, IntArray, probability, real_array, real_number
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import LinearPooling
@@ -59,6 +59,9 @@ def proper_table(counts: FloatArray, n: float, gamma: float = 0.01) -> FloatArra
     >>> proper_table(np.array([8.0, 5.0, -1.0]), 10, gamma=1)
     array([5., 5., 0.])
     """
+    counts, gamma = real_array(counts, "counts"), probability(gamma, "gamma")
+    if not real_number(n) > 0:
+        raise LdpstatsError(f"n = {n!r}", "a number above 0")
     if gamma < 1:
         return n * nearest_proper(counts / n)
     positive = np.maximum(counts, 0)
