@@ -94,7 +94,7 @@ def reports_once(tables: Sequence[Table]) -> tuple[int, int]:
     """Return how many reports are behind tables, each counted once, and how many of these are simulated."""
     import networkx as nx
 
-    tables = tables if len(tables) == 1 else list(dict.fromkeys(leaf for table in tables for leaf in _made_of(table)))
+    tables = tables if len(tables) == 1 else list(dict.fromkeys(leaf for table in tables for leaf in table.made_of))
     common = overlapping(tables)
     graph: nx.Graph[int] = nx.Graph(pair for pair in common if _share_reports(tables[pair[0]], tables[pair[1]]))
     graph.add_nodes_from(range(len(tables)))
@@ -104,14 +104,6 @@ def reports_once(tables: Sequence[Table]) -> tuple[int, int]:
         own = members[0].n if len(members) == 1 else Parts.different(one.parts for one in members)
         n, simulated = n + own, simulated + _simulated(members, own)
     return n, simulated
-
-
-def _made_of(table: Table) -> Iterator[Table]:
-    """Yield the tables that one was made of in the end: itself, if it was collected."""
-    if not table.sources:
-        yield table
-    for source in table.sources:
-        yield from _made_of(source)
 
 
 def _simulated(tables: Sequence[Table], n: int) -> int:

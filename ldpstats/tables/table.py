@@ -223,7 +223,12 @@ class Table(Saveable):
 
     @cached_property
     def _fit(self) -> ChannelFit:
-        return fit_of(self.sources) if self.sources else channel_fit(self.blocks)
+        return fit_of(self.made_of) if self.sources else channel_fit(self.blocks)
+
+    @cached_property
+    def made_of(self) -> tuple[Table, ...]:
+        """The tables that it was made of in the end, each once: itself, if it was collected."""
+        return tuple(dict.fromkeys(one for source in self.sources for one in source.made_of)) or (self,)
 
     def settled(self) -> Table:
         """Return the table without its assumption, where one of the groups that it was made of has all its attributes.

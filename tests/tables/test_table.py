@@ -210,6 +210,18 @@ def test_honest_statements_are_accepted_at_every_level(domain: Domain, mechanism
     assert TableSet.from_json(tables.to_json()).privacy.epsilon == protocol.privacy().epsilon <= epsilon
 
 
+def test_what_a_table_was_made_of_counts_once_on_however_many_ways() -> None:
+    domain = Domain({"sex": ["F", "M"], "age": ["young", "middle", "old"]})
+    table = SampledGroups(domain, epsilon=1.0, mechanism="hr").simulate(np.full(6, 20), rng=1)["sex", "age"]
+    made = table.marginal("age")
+    twice = made
+    for _ in range(60):
+        twice = replace(made, sources=(twice, replace(twice)))
+    assert twice.made_of == made.made_of == (table,)
+    assert twice.channel_fit() == made.channel_fit() == table.channel_fit()
+    assert TableSet(domain, [twice], twice.privacy).n == 120
+
+
 def test_a_derived_table_says_that_it_has_no_blocks() -> None:
     domain = Domain({"sex": ["F", "M"], "age": ["young", "middle", "old"]})
     table = SampledGroups(domain, epsilon=1.0, mechanism="hr").simulate(np.full(6, 20), rng=1)["sex", "age"]
