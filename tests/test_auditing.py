@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, binomtest
+from support.comparisons import FALSE_FAILURE_RATE
 from support.planted_bugs import (
     ClaimsALittleMore,
     Honest,
@@ -36,7 +37,6 @@ from ldpstats.mechanisms import GRR, OUE, REGISTRY, RR, SS, SUE, Mechanism
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.randomness import Draws
 
-FALSE_FAILURE_RATE = 1e-6
 SURE = 1 - 1e-8
 """With this confidence the hundred audits of this file accuse a correct mechanism in at most one of a million runs."""
 

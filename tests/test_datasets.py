@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
+from support.comparisons import FALSE_FAILURE_RATE
 
 from ldpstats import Domain, LdpstatsError
 from ldpstats.datasets import NETWORKS, Network, network, true_cramers_v
 
-FALSE_FAILURE_RATE = 1e-6
 # the bnlearn repository's own counts of nodes and arcs
 SIZES = {"survey": (6, 6), "asia": (8, 8), "sachs": (11, 17), "child": (20, 25), "alarm": (37, 46)}
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy.special import chdtrc
+from support.comparisons import FALSE_FAILURE_RATE
 from support.scripted_bytes import Script
 
 from ldpstats import kernels
@@ -20,7 +21,6 @@ from ldpstats.grid import GRID
 from ldpstats.mechanisms.bits import bit_counts, clean_padding, set_bits
 from ldpstats.randomness import _FRACTION_BITS, _REST_BITS, _ByteDraws, _bytewise, client_draws
 
-FALSE_FAILURE_RATE = 1e-6
 NUMERATORS = [0, 1, GRID // 2, GRID // 3, (1 << 48) + 1, GRID - 1, 0x44D86A5A1B2C3D4E]
 
 

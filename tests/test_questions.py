@@ -10,6 +10,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.comparisons import assert_tells
 
 from ldpstats.domain import Domain
 from ldpstats.errors import DomainError, LdpstatsError
@@ -41,11 +42,6 @@ def questions(draw: st.DrawFn) -> tuple[Domain, Question]:
 
 def every_record(domain: Domain) -> np.ndarray:
     return np.array(list(itertools.product(*map(range, domain.shape))))
-
-
-def assert_tells(error: pytest.ExceptionInfo[LdpstatsError], *parts: str) -> None:
-    message = str(error.value)
-    assert [part for part in (*parts, "Allowed: ") if part not in message] == []
 
 
 @pytest.fixture

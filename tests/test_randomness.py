@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 from numpy.typing import NDArray
 from scipy.special import chdtrc
+from support.comparisons import FALSE_FAILURE_RATE
 from support.scripted_bytes import Script
 
 from ldpstats import randomness
@@ -19,7 +20,6 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.grid import GRID
 from ldpstats.randomness import _ByteDraws, client_draws, generator, permutation
 
-FALSE_FAILURE_RATE = 1e-6
 TAIL = (1 << 48) - 1
 THRESHOLDS = [base + step for base in (1, 1 << 48, 1 << 49, GRID // 2, 0xFFFF << 48, GRID - 2) for step in (-1, 0, 1)]
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import chdtrc
+from support.comparisons import FALSE_FAILURE_RATE
 
 from ldpstats import kernels
 from ldpstats.conformance import exact_channel
@@ -20,7 +21,6 @@ from ldpstats.hashing import LARGEST_SYMBOLS, support_counts, symbols_of
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH, best_symbols
 
-FALSE_FAILURE_RATE = 1e-6
 SEEDS = np.random.default_rng(1).integers(0, (1 << 64) - 1, size=(1 << 18, 2), dtype=np.uint64, endpoint=True)
 WORD, HASH = 1 << 64, 1 << 32
 E = math.e

@@ -10,15 +10,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy.signal import fftconvolve
 from scipy.special import chdtrc
-from support.comparisons import close, on_contrasts, some_frequencies
+from support.comparisons import FALSE_FAILURE_RATE, close, on_contrasts, some_frequencies
 from support.report_laws import has_enumerated_moments
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import invert
 from ldpstats.noise import SupportNoise, Tally
 from ldpstats.noise.additive import AdditiveNoise
-
-FALSE_FAILURE_RATE = 1e-6
 
 SKEW = AdditiveNoise(3, (0.4, 0.3, 0.2, 0.1))
 ALL = [AdditiveNoise(2, (0.6, 0.05, 0.25, 0.1)), SKEW, AdditiveNoise(4, (0.5, 0.3, 0.2)), AdditiveNoise(3, (0.7, 0.3))]

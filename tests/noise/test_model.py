@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import chdtrc
-from support.comparisons import close, on_contrasts, some_frequencies
+from support.comparisons import FALSE_FAILURE_RATE, close, on_contrasts, some_frequencies
 from support.report_laws import has_enumerated_moments, report_law
 
 from ldpstats.errors import NotIdentifiedError
@@ -23,8 +23,6 @@ from ldpstats.noise import (
     TruthOrFake,
 )
 from ldpstats.noise.pattern_channel import patterns_of
-
-FALSE_FAILURE_RATE = 1e-6
 
 SUBSETS = [SupportNoise.subset(*one) for one in [(2, 0.7, 1), (3, 0.8, 2), (4, 0.6, 2), (6, 0.75, 3), (4, 1.0, 2)]]
 BITS = [SupportNoise.independent(*one) for one in [(2, 0.5, 0.1), (4, 0.5, 0.2), (3, 1.0, 0.0)]]

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.special import chdtrc
 from scipy.stats import multinomial, norm
-from support.comparisons import close, on_contrasts, some_frequencies
+from support.comparisons import FALSE_FAILURE_RATE, close, on_contrasts, some_frequencies
 
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.estimation import invert
 from ldpstats.noise import DiscreteLaplace, NoisyCounts, SupportNoise, Tally, noise_from_dict
 from ldpstats.noise.noisy_counts import RoundedGaussian
 
-FALSE_FAILURE_RATE = 1e-6
 SCALES = (0.2, 1.0, 3.0)
 FAR = 140
 

@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import chdtrc
-from support.comparisons import close, some_frequencies
+from support.comparisons import FALSE_FAILURE_RATE, close, some_frequencies
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.noise import SupportNoise, Tally, noise_from_dict
 from ldpstats.noise.revealed import RevealedBits, differing_bits
 from ldpstats.noise.subsets import uniform_subset_counts
-
-FALSE_FAILURE_RATE = 1e-6
 
 SKETCH = np.array([[1, 0, 0], [0, 1, 1], [0, 1, 0], [1, 0, 1], [0, 0, 1], [1, 1, 0]])
 FILTERS = np.array([[1, 0, 1], [1, 1, 0], [0, 1, 1], [0, 0, 1], [1, 1, 1], [1, 0, 0]])

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import chisquare
+from support.comparisons import FALSE_FAILURE_RATE
 
 import ldpstats as ldp
 from ldpstats.conformance import exact_channel
@@ -22,9 +23,6 @@ from ldpstats.mechanisms import FakeResponse
 from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols.population import respondents
 from ldpstats.protocols.rrba import Client
-
-FALSE_FAILURE_RATE = 1e-6
-"""How often a random check would fail correct code, if its seed were not fixed."""
 
 DOMAIN = ldp.Domain({"sex": ["F", "M"], "age": [1, 2, 3], "car": [True, False]})
 PEOPLE = pd.DataFrame({"sex": ["F", "M", "M", "F"] * 5, "age": [1, 2, 3, 2, 1] * 4, "car": [True, False] * 10})

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from ldpstats import TableSet
 from ldpstats.errors import LdpstatsError
 
+FALSE_FAILURE_RATE = 1e-6
+"""How often a random check would fail correct code, if its seed were not fixed."""
+
 
 def some_frequencies(cells: int, tables: int = 3) -> NDArray[np.float64]:
     return np.random.default_rng(cells).dirichlet(np.full(cells, 2.0), tables)

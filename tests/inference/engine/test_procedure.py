@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom, chi2, chi2_contingency, chisquare
 from statsmodels.formula.api import glm
 from statsmodels.stats.contingency_tables import SquareTable
+from support.classical_tables import SURVEY, VISION
+from support.comparisons import FALSE_FAILURE_RATE
 from support.every_test import EVERY
 from support.noisy_tables import collected, domain_of, seen, table_of
 
@@ -29,11 +31,6 @@ from ldpstats.inference.hypothesis_tests.trend import LinearByLinear
 
 METHODS = ("auto", "score", "gls", "lr", "wald")
 DRAWN = ldp.MonteCarlo(99, rng=1)
-FALSE_FAILURE_RATE = 1e-6
-VISION = np.array([[1520, 266, 124, 66], [234, 1512, 432, 78], [117, 362, 1772, 205], [36, 82, 179, 492]])
-"""Right and left eyes of 7,477 women (Stuart 1953)."""
-SURVEY = np.array([911, 538, 44, 456, 3, 43, 2, 279]).reshape(2, 2, 2)
-"""Alcohol, cigarettes, marijuana: 2,276 students, Dayton (Agresti, Categorical Data Analysis, table 9.3)."""
 GROUPS = np.array([[300, 200, 100], [120, 150, 130], [80, 90, 30]])
 
 

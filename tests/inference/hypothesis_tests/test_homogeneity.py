@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
+from support.classical_tables import HABITS, STUDENTS
 from support.noisy_tables import seen_without_noise
 
 import ldpstats as ldp
 from ldpstats.parts import Parts
 
-HABITS = ldp.Domain({"alcohol": ["yes", "no"], "cigarettes": ["yes", "no"], "marijuana": ["yes", "no"]})
-STUDENTS = np.array([911, 538, 44, 456, 3, 43, 2, 279])
 SHARES = ldp.Domain({"one": [1, 2, 3, 4], "other": [1, 2, 3, 4]})
 
 

@@ -12,6 +12,8 @@ import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
 from scipy.stats import binom, chi2
+from support.classical_tables import HABITS, STUDENTS
+from support.comparisons import FALSE_FAILURE_RATE
 from support.noisy_tables import seen_without_noise
 
 import ldpstats as ldp
@@ -19,12 +21,6 @@ from ldpstats.blocks import Block
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.statistics import NestedStatistic, ScoreStatistic
 from ldpstats.noise import Tally
-
-# Alcohol, cigarettes and marijuana among 2,276 students (Agresti, Categorical Data Analysis, Table 8.3)
-STUDENTS = np.array([911, 538, 44, 456, 3, 43, 2, 279])
-HABITS = ldp.Domain({"alcohol": ["yes", "no"], "cigarettes": ["yes", "no"], "marijuana": ["yes", "no"]})
-FALSE_FAILURE_RATE = 1e-6
-
 
 FORMULAS = [
     "alcohol + cigarettes + marijuana",

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
 from statsmodels.formula.api import glm
 from statsmodels.stats.contingency_tables import SquareTable
+from support.classical_tables import SURVEY, VISION
 from support.every_test import EVERY
 from support.noisy_tables import PRIVACY, collected, domain_of, seen, table_of
 
@@ -39,14 +40,10 @@ NOISELESS = [("grr", "score"), ("grr", "lr"), ("ss", "gls"), ("sue", "gls")]
 """At ε = 60 a report of these mechanisms is the truth. (OUE stays silent half of the time at any ε.)"""
 noiseless = pytest.mark.parametrize(("mechanism", "method"), NOISELESS)
 
-SURVEY = np.array([911, 538, 44, 456, 3, 43, 2, 279]).reshape(2, 2, 2)
-"""Alcohol, cigarettes, marijuana: 2,276 students, Dayton (Agresti, Categorical Data Analysis, table 9.3)."""
 ADMITTED = [512, 89, 353, 17, 120, 202, 138, 131, 53, 94, 22, 24]
 REFUSED = [313, 19, 207, 8, 205, 391, 279, 244, 138, 299, 351, 317]
 BERKELEY = np.moveaxis(np.array([ADMITTED, REFUSED]).reshape(2, 6, 2), 1, 2)
 """Admission, sex and department of 4,526 applicants (Bickel, Hammel & O'Connell 1975)."""
-VISION = np.array([[1520, 266, 124, 66], [234, 1512, 432, 78], [117, 362, 1772, 205], [36, 82, 179, 492]])
-"""Right and left eyes of 7,477 women (Stuart 1953; the example of statsmodels' SquareTable)."""
 COFFEE = np.array([[93, 17, 44, 7, 10], [9, 46, 11, 0, 9], [17, 11, 155, 9, 12], [6, 4, 9, 15, 2], [10, 4, 12, 2, 27]])
 """First and second purchase of 541 buyers of coffee (Agresti, table 10.5)."""
 RATINGS = np.array([[794, 150], [86, 570]])

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 from scipy.stats import chi2
+from support.classical_tables import VISION
 from support.noisy_tables import seen_without_noise
 
 import ldpstats as ldp
 
-# Unaided distance vision of 7,477 women, right and left eye (Stuart 1953)
-VISION = np.array([[1520, 266, 124, 66], [234, 1512, 432, 78], [117, 362, 1772, 205], [36, 82, 179, 492]])
 EYES = ldp.Domain({"right": [1, 2, 3, 4], "left": [1, 2, 3, 4]})
 
 

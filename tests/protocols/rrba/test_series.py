@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.comparisons import FALSE_FAILURE_RATE
 from support.parameters import ways
 
 from ldpstats import RRBA, Domain
@@ -18,9 +19,6 @@ from ldpstats.conformance.laws import fit_pvalue
 from ldpstats.estimation import TABLE_METHODS
 from ldpstats.parts import Parts
 from ldpstats.tables import TableSet
-
-FALSE_FAILURE_RATE = 1e-6
-"""How often a check would fail correct code, if its seed were not fixed."""
 
 Counts = tuple[int, ...]
 Transcript = tuple[tuple[Counts, ...], ...]

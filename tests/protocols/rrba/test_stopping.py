@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
+from support.rrba_collections import PAIR
 
 from ldpstats import RRBA, Domain, LdpstatsError, PrivacyStatement, SampledGroups, Table
 from ldpstats.blocks import Block
@@ -30,7 +31,6 @@ from ldpstats.questions import Question
 Z = float(norm.ppf(0.975))
 ANYTHING = PrivacyStatement(math.inf, "a test")
 LETTER = Domain({"letter": ["a", "b"]})
-PAIR = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
 
 
 def of_letters(counts: Sequence[Sequence[int]], truth: float = 0.5, fake: Sequence[float] = (0.5, 0.5)) -> Table:
