@@ -43,6 +43,9 @@ class Parts:
             or np.any(rows[:, 4] > LARGEST_PLACE)
         ):
             raise LdpstatsError(f"parts of shape {rows.shape}", "rows of five numbers, each an interval of places")
+        twice = _same_collection(rows) & (rows[1:, 3] < rows[:-1, 4])
+        if np.any(twice) or not np.array_equal(rows, _sorted(rows)):
+            raise LdpstatsError("parts with intervals out of order, or with some respondents twice", "each once")
 
     @classmethod
     def none(cls) -> Parts:

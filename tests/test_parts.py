@@ -175,6 +175,9 @@ def test_parts_are_disjoint_intervals_in_order() -> None:
     rest = Parts.from_list([[OTHER, 2, 6, 9], [OTHER, 1, 3, 6]])
     assert Parts.together([rest, parts]).to_list() == [[ONE, 2, 0, 1], [OTHER, 1, 3, 6], [OTHER, 2, 3, 10]]
     assert Parts.together([]) == Parts.none()
+    for rows in (parts.intervals[[0, 1, 1]], parts.intervals[::-1]):
+        with pytest.raises(LdpstatsError, match="out of order, or with some respondents twice"):
+            Parts(rows)
     for overlapping in ([OTHER, 2, 5, 6], [OTHER, 2, 0, 100], [ONE, 2, 0, 1], [OTHER, 2, 4, 5]):
         with pytest.raises(LdpstatsError, match="1 collections, among them"):
             Parts.together([parts, Parts.from_list([overlapping])])
