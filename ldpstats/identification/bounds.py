@@ -182,7 +182,7 @@ class Bounds(Saveable):
         within = (
             f"in their joint {_percent(self.alpha)} confidence set ({radius(self.df, self.alpha):.2f} standard errors)"
             if self.simultaneous
-            else "no farther away than χ² allows with the degrees of freedom that a limit holds fast (Cox & Shi 2023)"
+            else "no farther away than χ² allows, whose df is the number of active constraints (Cox & Shi 2023)"
         )
         return (
             "least and largest values over all proper joint tables: for the identified set, over those with the most "
@@ -202,7 +202,7 @@ class Bounds(Saveable):
         spread = f"; the covariance is an upper bound, as {self.bound}" if self.bound else ""
         return (
             f"with confidence of at least {_percent(self.alpha)}, as far as estimates from so many reports are normal, "
-            f"{held}; nothing is assumed about what the reports do not identify; more reports take off what sampling "
+            f"{held}; nothing is assumed about what the reports do not identify; more reports reduce what sampling "
             f"and randomization add, never the width of the identified set itself{spread}"
         )
 

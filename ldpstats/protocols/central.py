@@ -67,6 +67,7 @@ class Curator(SavedProtocol):
             self.groups,
             "A trusted curator reads the true record of every respondent, and counts all tables from them.",
             f"To every cell she adds noise by the law {', '.join(groups)} before a table is released.",
+            covered="what the curator releases (she sees the true records)",
         )
 
     def collect(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> TableSet:

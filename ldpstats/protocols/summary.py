@@ -12,6 +12,7 @@ from ldpstats.protocols.groups import Group, label
 
 _NAMED = 6
 """So many groups are named at most."""
+_SENT = "everything one person sends"
 _REFUSED = "An answer that is missing or no category of the questionnaire is refused with an error."
 
 
@@ -26,7 +27,7 @@ class Described(typing.Protocol):
         """Return what every respondent is promised."""
 
 
-def in_sentences(protocol: Described, groups: Sequence[Group], *said: str) -> str:
+def in_sentences(protocol: Described, groups: Sequence[Group], *said: str, covered: str = _SENT) -> str:
     """Return the summary of a protocol.
 
     Parameters
@@ -36,6 +37,8 @@ def in_sentences(protocol: Described, groups: Sequence[Group], *said: str) -> st
         The attributes of every table that follows.
     *said : str
         What is asked of whom, and how it is randomized.
+    covered : str
+        What the level is a guarantee for.
     """
     domain = protocol.domain
     sizes, statement = between([domain.size(group) for group in groups], ","), protocol.privacy()
@@ -44,19 +47,19 @@ def in_sentences(protocol: Described, groups: Sequence[Group], *said: str) -> st
         *said,
         f"{counted(len(groups), 'table')} of {sizes} cells: {named(map(label, groups))}.",
         f"Privacy: {statement}.",
-        _guarantee(statement.epsilon),
+        _guarantee(statement.epsilon, covered),
         *([] if statement.substitutes else [_REFUSED]),
     )
     return "\n".join(sentences)
 
 
-def _guarantee(epsilon: float) -> str:
+def _guarantee(epsilon: float, covered: str) -> str:
     """Say what a level means."""
     if epsilon == math.inf:
-        return "Nothing is strictly guaranteed for everything one person sends: what becomes known may show her record."
+        return f"Nothing is strictly guaranteed for {covered}: what becomes known may show her record."
     most = math.ceil(1000 * math.exp(min(epsilon, 700))) / 1000
     return (
-        "Guaranteed for everything one person sends: whatever becomes known of it, no record makes that more than "
+        f"Guaranteed for {covered}: whatever becomes known of it, no record makes that more than "
         f"{most:,.4g} times as likely as another record does."
     )
 

@@ -254,3 +254,10 @@ def test_three_respondents_have_the_exact_law(path: str) -> None:
     counts = [tuple(np.concatenate([table.blocks[0].tally.counts for table in tables]).tolist()) for tables in drawn]
     law[()] = 1 - sum(law.values())
     assert fit_pvalue(Counter(one if one in law else () for one in counts), law) > FALSE_FAILURE_RATE
+
+
+@pytest.mark.parametrize("kind", [CentralLaplace, CentralGaussian])
+def test_nothing_is_guaranteed_for_what_the_curator_sees(kind: Any) -> None:
+    said = kind(Domain({name: ["x", "y"] for name in "abc"}), epsilon=1.0).summary()
+    assert "guaranteed for what the curator releases (she sees the true records):" in said.lower()
+    assert "one person sends" not in said
