@@ -9,6 +9,7 @@ import json
 import pkgutil
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache, partial
 from typing import Any
 
@@ -112,6 +113,8 @@ MORE: dict[str, Callable[[], Any]] = {
     "an interval of few reports": lambda: ldp.odds_ratio(few(), **RATIO),
     "mutual information": lambda: ldp.mutual_information(table()),
     "a Monte Carlo test": lambda: ldp.independence_test(few(), pvalue=ldp.MonteCarlo(99, rng=1)),
+    "an exact level": lambda: ldp.association(table(), alpha=Fraction(1, 20)),
+    "bounds at an exact level": lambda: square().bounds(alpha=Fraction(1, 20)),
     "a seed of 63 bits": lambda: ldp.MonteCarlo(99, rng=(1 << 62) + 1),
     "a pooled table": lambda: tables().pooled(["a"]),
     "a marginal": lambda: table().marginal("a"),

@@ -358,7 +358,7 @@ def bounds_of(
     M   yes  0.087  0.410          0.1          0.4
         no   0.000  0.309          0.0          0.3
     """
-    significance(alpha)
+    alpha = significance(alpha)
     table = joint.project(target)
     refuse_too_many_cells(joint.size(), f"all of {one_line(joint.names)} together: a table", LARGEST_JOINT)
     refuse_too_many_cells(table.size(), f"bounds of a table of {one_line(table.names)}: one", MOST_TARGET_CELLS)

@@ -79,7 +79,7 @@ class Effect(Saveable):
     without: str = ""
 
     def __post_init__(self) -> None:
-        significance(self.alpha)
+        object.__setattr__(self, "alpha", significance(self.alpha))
 
     @classmethod
     def of(

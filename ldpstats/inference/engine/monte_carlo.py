@@ -166,7 +166,7 @@ class AmongMany(Saveable):
 
     def __post_init__(self) -> None:
         at_least(self.tests, 1, "tests")
-        significance(self.alpha)
+        object.__setattr__(self, "alpha", significance(self.alpha))
 
     @property
     def draws(self) -> int:

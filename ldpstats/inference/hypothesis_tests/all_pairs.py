@@ -46,7 +46,7 @@ def independence_tests(
     """
     from tqdm.auto import tqdm
 
-    significance(alpha)
+    alpha = significance(alpha)
     if not isinstance(tables, TableSet):
         raise LdpstatsError(f"tables of type {type(tables).__name__}", "a TableSet")
     pairs = [table for table in tables if len(table.attributes) == 2]

@@ -84,7 +84,7 @@ class Plan(Saveable):
 
     def __post_init__(self) -> None:
         refuse_other_columns(self.table, ["mechanism"], ["n", "epsilon", "power", "bits per report"])
-        significance(self.alpha)
+        object.__setattr__(self, "alpha", significance(self.alpha))
         for number in (self.tests, self.groups):
             at_least(number, 1, "tests and groups of a plan")
 
