@@ -98,6 +98,8 @@ def register(cls: C) -> C:
     >>> class_named("Wish") is Wish
     True
     """
+    if not isinstance(cls, type):
+        raise LdpstatsError(f"{shortened(cls)} as a class", "a dataclass with a name that no registered class has")
     name = cls.__name__
     known = _found(name) or cls
     # a module that is imported again brings the same class again

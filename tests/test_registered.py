@@ -48,6 +48,6 @@ def test_names_that_are_taken_and_what_is_no_dataclass_are_refused(monkeypatch: 
     class Plain:
         pass
 
-    for one in (Table, Plain, int):
+    for one in (Table, Plain, int, None, Table("x")):
         with pytest.raises(LdpstatsError, match="a dataclass with a name that no registered class has"):
             register(one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import isabstract
 from typing import TypeVar
 
 from ldpstats.envelope import opened
@@ -46,15 +47,18 @@ def register_protocol(cls: Class) -> Class:
     """
     contract = LocalProtocol if hasattr(cls, "reports") else Protocol
     lacking = missing(cls, contract)
-    if not isinstance(cls, type) or lacking or not isinstance(cls.kind, str):
+    if lacking or not isinstance(cls, type) or isabstract(cls) or not (isinstance(cls.kind, str) and cls.kind):
         raise LdpstatsError(
             f"{shortened(cls)} without {one_line(lacking)}" if lacking else f"{shortened(cls)}",
-            "a class with the methods of Protocol or LocalProtocol, and a kind in words",
+            "a class with all methods of Protocol or LocalProtocol, and a kind in words",
         )
-    if PROTOCOLS.setdefault(cls.kind, cls) is not cls:
+    known = PROTOCOLS.get(cls.kind, cls)
+    # a module that is imported again, or a cell that is run again, brings the same class again
+    if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
         raise LdpstatsError(
             f"the kind {cls.kind!r} of {cls.__name__}", f"a kind that is none of {one_line(list(PROTOCOLS), 99)}"
         )
+    PROTOCOLS[cls.kind] = cls
     return cls
 
 

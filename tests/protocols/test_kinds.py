@@ -107,6 +107,8 @@ def test_a_protocol_from_outside_is_read_after_it_is_registered(monkeypatch: pyt
         Protocol.from_json(protocol.to_json())
     assert register_protocol(OneByOne) is register_protocol(OneByOne) is kinds["one by one"]
     assert Protocol.from_json(protocol.to_json()) == protocol
+    again = type("OneByOne", (OneByOne,), {"__doc__": "The same class, defined again.", "__module__": __name__})
+    assert register_protocol(again) is kinds["one by one"] is again
 
 
 class Incomplete:
@@ -123,6 +125,8 @@ class Half(OneByOne):
 
 
 Taken = type("Taken", (OneByOne,), {"kind": "rrba"})
+Nameless = type("Nameless", (OneByOne,), {"kind": ""})
+Unfinished = type("Unfinished", (AssignedQuestions,), {"kind": "unfinished"})
 Wordless = type("Wordless", (OneByOne,), {"kind": 7})
 
 
@@ -133,6 +137,8 @@ Wordless = type("Wordless", (OneByOne,), {"kind": 7})
         (Incomplete, "without 'privacy', 'summary'"),
         (Half, "without 'tables'"),
         (Wordless, "a kind in words"),
+        (Nameless, "a kind in words"),
+        (Unfinished, "a class with all methods"),
         (WRITTEN["rrba"][0], "a class"),
     ],
 )
