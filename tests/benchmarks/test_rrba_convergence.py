@@ -11,10 +11,7 @@ import rrba_convergence as study
 from ldpstats import Domain, PrivacyStatement, Table
 from ldpstats.blocks import Block
 from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
-from ldpstats.protocols.rrba.stopping import (
-    chance_of_missing,
-    convergence,
-)
+from ldpstats.protocols.rrba.stopping import chance_of_missing, convergence
 from ldpstats.questions import Question
 
 ANYTHING = PrivacyStatement(math.inf, "a test")

@@ -14,20 +14,7 @@ from support.parameters import certifications
 from ldpstats.conformance import certify, checks_of, exact_channel
 from ldpstats.conformance.courses import TooManyCoursesError
 from ldpstats.conformance.enumeration import report_law
-from ldpstats.mechanisms import (
-    GRR,
-    HR,
-    LGRR,
-    LH,
-    LOSUE,
-    LUE,
-    REGISTRY,
-    SS,
-    DBitFlip,
-    DBitFlipPM,
-    Mechanism,
-    SHist,
-)
+from ldpstats.mechanisms import GRR, HR, LGRR, LH, LOSUE, LUE, REGISTRY, SS, DBitFlip, DBitFlipPM, Mechanism, SHist
 from ldpstats.mechanisms.hadamard_response import published_blocks
 from ldpstats.randomness import Draws
 

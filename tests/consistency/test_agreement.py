@@ -8,17 +8,7 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag, null_space
 from scipy.stats import chi2
-from support.overlapping_tables import (
-    FOUR,
-    GROUPS,
-    Array,
-    collected,
-    each_group,
-    flat,
-    marginals,
-    sums_onto,
-    truth,
-)
+from support.overlapping_tables import FOUR, GROUPS, Array, collected, each_group, flat, marginals, sums_onto, truth
 
 from ldpstats import SampledGroups
 from ldpstats.consistency.agreement import AgreeingFit, shared_quantities

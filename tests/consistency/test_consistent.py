@@ -11,16 +11,7 @@ import pandas as pd
 import pytest
 from consistency_speed import disagreement
 from scipy.stats import t as student
-from support.overlapping_tables import (
-    FOUR,
-    GROUPS,
-    Array,
-    assert_consistent,
-    collected,
-    each_group,
-    flat,
-    people,
-)
+from support.overlapping_tables import FOUR, GROUPS, Array, assert_consistent, collected, each_group, flat, people
 
 from ldpstats import GRR, Domain, LdpstatsError, PrivacyStatement, SampledGroups, Table, TableSet
 from ldpstats.consistency.consistent import LimitsOfTheFit, make_consistent

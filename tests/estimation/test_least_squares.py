@@ -12,9 +12,7 @@ from scipy.optimize import LinearConstraint, minimize
 from support.blocks_of_reports import NARROW, TALL, THREE, Array, asked, drawn, estimated, faked
 from support.comparisons import close
 
-from ldpstats import (
-    mechanism,
-)
+from ldpstats import mechanism
 from ldpstats.blocks import Block
 from ldpstats.estimation import expectation_maximization, invert, most_likely
 from ldpstats.estimation.likelihood import krr_mle

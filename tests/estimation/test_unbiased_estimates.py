@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from support.blocks_of_reports import SIX, THREE, Array, asked, estimated, faked, multinomial_tallies
 from support.comparisons import close
 
-from ldpstats import (
-    LdpstatsError,
-)
+from ldpstats import LdpstatsError
 from ldpstats.blocks import Block
 from ldpstats.estimation import invert, two_blocks
 from ldpstats.noise import MultinomialNoise, Tally

@@ -9,16 +9,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from scipy.stats import chi2
-from support.measured_sums import (
-    ABC,
-    BITS,
-    CHAIN,
-    MANY,
-    PAIRS,
-    measured,
-    some_joint,
-    xor,
-)
+from support.measured_sums import ABC, BITS, CHAIN, MANY, PAIRS, measured, some_joint, xor
 
 from ldpstats import Domain, DomainError, LdpstatsError, NotIdentifiedError, PrivacyStatement
 from ldpstats.estimation import Measured

@@ -5,16 +5,7 @@ from __future__ import annotations
 import cvxpy
 import numpy as np
 import pytest
-from support.measured_sums import (
-    BITS,
-    CHAIN,
-    MANY,
-    Array,
-    cramers_v,
-    measured,
-    some_joint,
-    sums_of,
-)
+from support.measured_sums import BITS, CHAIN, MANY, Array, cramers_v, measured, some_joint, sums_of
 
 from ldpstats import Domain
 from ldpstats.estimation import Measured

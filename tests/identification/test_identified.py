@@ -9,18 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from scipy.stats import chi2
-from support.measured_sums import (
-    ABC,
-    BITS,
-    CHAIN,
-    MANY,
-    PAIRS,
-    Array,
-    frechet,
-    measured,
-    some_joint,
-    sums_of,
-)
+from support.measured_sums import ABC, BITS, CHAIN, MANY, PAIRS, Array, frechet, measured, some_joint, sums_of
 
 from ldpstats import Domain
 from ldpstats.estimation import Measured

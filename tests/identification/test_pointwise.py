@@ -7,19 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import binom
-from support.measured_sums import (
-    ABC,
-    BITS,
-    CHAIN,
-    MANY,
-    PAIRS,
-    Array,
-    margins,
-    measured,
-    some_joint,
-    sums_of,
-    xor,
-)
+from support.measured_sums import ABC, BITS, CHAIN, MANY, PAIRS, Array, margins, measured, some_joint, sums_of, xor
 
 from ldpstats import Domain
 from ldpstats.identification import bounds_of

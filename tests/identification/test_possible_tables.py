@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.measured_sums import (
-    ABC,
-    CHAIN,
-    MANY,
-    PAIRS,
-    measured,
-    some_joint,
-    sums_of,
-)
+from support.measured_sums import ABC, CHAIN, MANY, PAIRS, measured, some_joint, sums_of
 
 from ldpstats.identification import bounds_of
 from ldpstats.identification.identified import Identified

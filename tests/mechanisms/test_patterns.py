@@ -22,14 +22,7 @@ from ldpstats.inference.planning.design import PlannedTest
 from ldpstats.limits import MOST_PATTERNS
 from ldpstats.mechanisms import OLH, OUE, SS, SUE, Mechanism, mechanism
 from ldpstats.mechanisms.patterns import Patterns
-from ldpstats.noise import (
-    DenseChannel,
-    MultinomialNoise,
-    PatternChannel,
-    SupportNoise,
-    Tally,
-    noise_from_dict,
-)
+from ldpstats.noise import DenseChannel, MultinomialNoise, PatternChannel, SupportNoise, Tally, noise_from_dict
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"]})
 PEOPLE = np.array([1200, 100, 100, 300, 200, 100])

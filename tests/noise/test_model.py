@@ -14,14 +14,7 @@ from support.comparisons import FALSE_FAILURE_RATE, close, on_contrasts, some_fr
 from support.report_laws import has_enumerated_moments, report_law
 
 from ldpstats.errors import NotIdentifiedError
-from ldpstats.noise import (
-    DenseChannel,
-    MultinomialNoise,
-    NoiseModel,
-    SummedSupport,
-    SupportNoise,
-    TruthOrFake,
-)
+from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SummedSupport, SupportNoise, TruthOrFake
 from ldpstats.noise.pattern_channel import patterns_of
 
 SUBSETS = [SupportNoise.subset(*one) for one in [(2, 0.7, 1), (3, 0.8, 2), (4, 0.6, 2), (6, 0.75, 3), (4, 1.0, 2)]]

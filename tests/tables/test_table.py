@@ -14,14 +14,7 @@ from scipy.stats import norm
 from statsmodels.stats.proportion import proportion_confint
 from support.comparisons import assert_close as close
 
-from ldpstats import (
-    DomainError,
-    LdpstatsError,
-    NotIdentifiedError,
-    SampledGroups,
-    Table,
-    TableSet,
-)
+from ldpstats import DomainError, LdpstatsError, NotIdentifiedError, SampledGroups, Table, TableSet
 from ldpstats.blocks import Block
 from ldpstats.domain import Domain
 from ldpstats.envelope import sealed

@@ -13,13 +13,7 @@ import pandas as pd
 import pytest
 from support.comparisons import assert_close as close
 
-from ldpstats import (
-    DomainError,
-    LdpstatsError,
-    PrivacyStatement,
-    SampledGroups,
-    TableSet,
-)
+from ldpstats import DomainError, LdpstatsError, PrivacyStatement, SampledGroups, TableSet
 from ldpstats.domain import Domain
 from ldpstats.envelope import sealed
 from ldpstats.tables import Collected, Summed

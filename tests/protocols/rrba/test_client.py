@@ -13,11 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.rrba_collections import (
-    PAIR,
-    PROTOCOLS,
-    RECORDS,
-)
+from support.rrba_collections import PAIR, PROTOCOLS, RECORDS
 
 from ldpstats import RRBA, Domain, DomainError, LdpstatsError
 from ldpstats.envelope import sealed

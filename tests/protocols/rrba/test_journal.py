@@ -17,15 +17,7 @@ from typing import Any
 
 import pytest
 from support.interruptions import FORKS, interrupted
-from support.rrba_collections import (
-    PAIR,
-    PROTOCOL,
-    PROTOCOLS,
-    answered,
-    assert_refused,
-    blocks,
-    run,
-)
+from support.rrba_collections import PAIR, PROTOCOL, PROTOCOLS, answered, assert_refused, blocks, run
 
 from ldpstats import RRBA, LdpstatsError
 from ldpstats.errors import ReportError

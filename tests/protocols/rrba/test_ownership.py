@@ -15,12 +15,7 @@ from pathlib import Path
 
 import pytest
 from support.interruptions import FORKS
-from support.rrba_collections import (
-    PAIR,
-    PROTOCOL,
-    answered,
-    run,
-)
+from support.rrba_collections import PAIR, PROTOCOL, answered, run
 
 from ldpstats import LdpstatsError
 from ldpstats.errors import ReportError

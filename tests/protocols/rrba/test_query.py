@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.rrba_collections import (
-    PROTOCOLS,
-    answered,
-    broken,
-    run,
-)
+from support.rrba_collections import PROTOCOLS, answered, broken, run
 
 from ldpstats import RRBA, Domain
 from ldpstats.errors import ReportError
