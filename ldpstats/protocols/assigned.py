@@ -406,8 +406,8 @@ class AssignedQuestions(SavedProtocol):
         order = permutation(draws, len(codes))
         places = scheduled(len(codes), len(self._units), int(draws.uniform(len(self._units), 1)[0]))
         answers = [
-            [row.send(self.domain, codes[order[own]], source) for row in unit]
-            for own, unit in zip(places, self._units, strict=True)
+            [row.send(self.domain, own, source) for row in unit]
+            for own, unit in zip((codes[order[asked]] for asked in places), self._units, strict=True)
         ]
         return _Sent(new_identity(source, (data for unit in answers for data in unit)), places, answers)
 

@@ -83,8 +83,10 @@ class Records:
     def distinct(self, attributes: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Compare rows."""
         axes = [self.domain.names.index(name) for name in attributes]
-        rows, copies = np.unique(self.codes[:, axes], axis=0, return_counts=True)
-        return rows, copies.astype(np.int64)
+        # by hashing, which is several times faster than sorting rows; in the order of the rows all the same
+        copies = pd.DataFrame(self.codes[:, axes]).groupby(list(range(len(axes)))).size()
+        rows: NDArray[np.int64] = copies.index.to_frame().to_numpy().astype(np.int64)
+        return rows, copies.to_numpy().astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

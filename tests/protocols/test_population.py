@@ -10,6 +10,7 @@ import pytest
 
 import ldpstats as ldp
 from ldpstats.errors import LdpstatsError
+from ldpstats.protocols.population import Records
 
 DOMAIN = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
 FREQUENCIES = pd.DataFrame({"sex": ["F", "F", "M", "M"], "car": ["yes", "no", "yes", "no"], "n": [20, 0, 12, 30]})
@@ -170,3 +171,13 @@ def test_large_populations_cost_nothing_more(domain: ldp.Domain) -> None:
 def test_other_populations_are_refused(domain: ldp.Domain, population: Any, told: str) -> None:
     with pytest.raises(LdpstatsError, match=told):
         ldp.SampledGroups(domain, epsilon=1.0).simulate(population, rng=1)
+
+
+def test_different_answers_of_a_data_frame_come_in_the_order_of_the_rows() -> None:
+    """Seeded draws depend on it."""
+    codes = np.random.default_rng(1).integers(0, 2, (50, 3))
+    people = Records(ldp.Domain({name: ["x", "y"] for name in "abc"}), codes)
+    rows, copies = people.distinct(["c", "a"])
+    expected, times = np.unique(codes[:, [2, 0]], axis=0, return_counts=True)
+    assert np.array_equal(rows, expected)
+    assert np.array_equal(copies, times)
