@@ -106,13 +106,15 @@ def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
     if missing:
         raise LdpstatsError(f"{kind.__name__} without {one_line(sorted(missing))}", "the fields k and epsilon")
     if kind not in registered_mechanisms():
-        names = (kind.name, *kind.aliases)
-        taken = {_RESERVED, *(name for one in registered_mechanisms() for name in (one.name, *one.aliases))}
+        names, place = (kind.name, *kind.aliases), (kind.__module__, kind.__qualname__)
+        # a cell that is run again brings the same class again
+        others = tuple(one for one in _registered if (one.__module__, one.__qualname__) != place)
+        taken = {_RESERVED, *(name for one in REGISTRY + others for name in (one.name, *one.aliases))}
         if any(not name or name != name.strip().lower() or name in taken for name in names):
             raise LdpstatsError(
                 f"the names {one_line(list(names))} of {kind.__name__}", "names in lower case that no other has"
             )
-        _registered += (register(kind),)
+        _registered = (*others, register(kind))
     return kind
 
 

@@ -122,6 +122,12 @@ class TestRegistered:
         assert ldp.independence_test(tables["a", "b"]).pvalue < 1e-6
         assert ldp.SampledGroups.from_json(protocol.to_json()) == protocol
 
+    def test_the_class_of_a_cell_that_is_run_again_takes_its_place(self) -> None:
+        register_mechanism(Rotation)
+        again = register_mechanism(type(Rotation.__name__, (Rotation,), {"__module__": __name__, "__slots__": ()}))
+        assert type(ldp.mechanism("rotation", k=3, epsilon=1.0)) is again
+        assert Rotation not in registered_mechanisms()
+
     def test_the_suite_and_audits_take_it(self) -> None:
         register_mechanism(Rotation)
         kind: Any = type(ldp.mechanism("rotation", k=2, epsilon=1.0))
