@@ -50,6 +50,7 @@ def test_a_study_of_few_tables_has_a_row_per_setting() -> None:
     assert "fastest at most 1.5" in study.speed(200, (10**3, 10**4), 10**3)
 
 
+@pytest.mark.exhaustive
 def test_power_is_stated_as_it_is_simulated() -> None:
     """The standard error of a share of 1,000 tables is at most .016; the seeds are fixed."""
     found = study.formula([replace(one, tables=1000) for one in study.formula_grid()][::40])

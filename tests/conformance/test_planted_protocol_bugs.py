@@ -404,7 +404,7 @@ def substituting(domain: Domain, epsilon: float) -> OneByOne:
     return OneByOne(domain, epsilon, outside="random")
 
 
-@pytest.mark.parametrize("make", [OneByOne, one_attribute, substituting])
+@pytest.mark.parametrize("make", [pytest.param(OneByOne, marks=pytest.mark.exhaustive), one_attribute, substituting])
 def test_a_protocol_without_bugs_is_certified(make: Any) -> None:
     checks.certify_protocol(make)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.parameters import certifications
 
 from ldpstats.conformance.collection_laws import TINY
 from ldpstats.conformance.protocol_checks import PROTOCOL_CHECKS
@@ -54,9 +53,37 @@ LOCAL: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(("make", "check"), certifications(LOCAL, lambda _: PROTOCOL_CHECKS))
+VARIANTS = {
+    *("sampled groups, grr", "sampled groups, oue", "sampled groups, ss", "per attribute, sampled"),
+    *("per attribute, crossed numbers", "per attribute, crossed bits", "rrba, p", "rrba, views"),
+}
+"""Other ways of asking by a protocol that is certified in full: their simulations are compared exhaustively only."""
+SIMULATED = {
+    *("all_ways_to_collect_have_one_law", "estimates_are_near_the_truth"),
+    *("order_of_the_respondents_does_not_show", "rows_make_the_tables_that_are_collected"),
+}
+
+
+@pytest.mark.parametrize(
+    ("make", "check"),
+    [
+        pytest.param(
+            make,
+            check,
+            id=f"{name}-{check.__name__}",
+            marks=[pytest.mark.exhaustive] * (name in VARIANTS and check.__name__ in SIMULATED),
+        )
+        for name, make in LOCAL.items()
+        for check in PROTOCOL_CHECKS
+    ],
+)
 def test_every_local_protocol_passes_every_check(make: Any, check: Any) -> None:
     check(make)
+
+
+def test_variants_and_simulations_are_what_they_are_called() -> None:
+    assert set(LOCAL) >= VARIANTS
+    assert {check.__name__ for check in PROTOCOL_CHECKS} >= SIMULATED
 
 
 def test_every_registered_protocol_is_certified_or_a_curators() -> None:

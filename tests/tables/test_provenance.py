@@ -223,7 +223,7 @@ def test_a_comparison_of_groups_says_what_any_of_them_assumes() -> None:
         result = ldp.homogeneity_test(groups)
         assert f"Assumes: {NAMES}." in str(result.summary())
         assert result.to_dict()["provenance"]["assumption"] == NAMES
-    with pytest.raises(ldp.LdpstatsError, match="a single table"):
+    with pytest.raises(ldp.LdpstatsError, match="a single Table"):
         ldp.homogeneity_test(made)  # type: ignore[arg-type]  # what is refused
 
 
