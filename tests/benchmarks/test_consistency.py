@@ -6,6 +6,8 @@ import consistency as study
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.exhaustive  # a slice of a study takes seconds
+
 
 def test_every_way_is_measured_and_more_respondents_make_all_better() -> None:
     few, many = (study.errors_of_fours((("survey", n, 4.0), 0)).set_index("way") for n in (2_000, 500_000))

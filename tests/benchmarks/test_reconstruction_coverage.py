@@ -15,6 +15,8 @@ from reconstruction_populations import POPULATIONS, Group, Population, Setting, 
 from ldpstats.arrays import FloatArray, places_onto
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
 
+pytestmark = pytest.mark.exhaustive  # a slice of a study takes seconds
+
 
 def of_maximum_entropy(population: Population, groups: Iterable[Group]) -> FloatArray:
     axes = [[population.names.index(name) for name in group] for group in groups]

@@ -15,6 +15,8 @@ from ldpstats.datasets import network
 from ldpstats.mechanisms import GRR
 from ldpstats.protocols.rrba import RRBA
 
+pytestmark = pytest.mark.exhaustive  # a slice of a study takes seconds
+
 PAIR = ("age", "education")
 
 

@@ -14,6 +14,8 @@ from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
 from ldpstats.protocols.rrba.stopping import chance_of_missing, convergence
 from ldpstats.questions import Question
 
+pytestmark = pytest.mark.exhaustive  # a slice of a study takes seconds
+
 ANYTHING = PrivacyStatement(math.inf, "a test")
 LETTER = Domain({"letter": ["a", "b"]})
 
