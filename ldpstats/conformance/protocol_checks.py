@@ -105,9 +105,21 @@ def statement_of_a_table_is_that_of_what_it_counts(make: Make) -> None:
     """The level of every group is that of what one respondent adds to its table."""
     one = one_respondent(make)
     for place, table in enumerate(one.some):
-        laws = one.seen_through(lambda sent, at=place: tallies(one.tables[sent])[at])  # type: ignore[misc]
+        laws = one.seen_through(partial(_tally_at, one, place))
         group = label(table.attributes)
-        _require_levels(one, strict_epsilon(worst_ratio(laws)), lambda stated, of=group: stated.per_group[of], group)  # type: ignore[misc]
+        _require_levels(one, strict_epsilon(worst_ratio(laws)), partial(_level_of, group), group)
+
+
+def _tally_at(one: OneRespondent, place: int, sent: Any) -> Any:
+    return tallies(one.tables[sent])[place]
+
+
+def _level_of(group: str, stated: PrivacyStatement) -> float:
+    return stated.per_group[group]
+
+
+def _sent(protocol: LocalProtocol, frame: pd.DataFrame) -> Any:
+    return sent_rows(protocol.reports(frame))
 
 
 def _require_levels(one: OneRespondent, exact: float, said: Callable[[PrivacyStatement], float], what: str) -> None:
@@ -157,8 +169,7 @@ def order_of_the_respondents_does_not_show(make: Make) -> None:
     frame = people(protocol, 2)
     try:
         one, other = (
-            law_of_run(lambda own=own: sent_rows(protocol.reports(own)), _MOST_COURSES_OF_ROWS)  # type: ignore[misc]
-            for own in (frame, frame.iloc[::-1])
+            law_of_run(partial(_sent, protocol, own), _MOST_COURSES_OF_ROWS) for own in (frame, frame.iloc[::-1])
         )
     except TooManyCoursesError:
         return
@@ -402,7 +413,7 @@ def substitutes_are_uniform(make: Make) -> None:
         mixed[sent] += probability / len(alike)
     for answer in ("?", None):
         frame = one.protocol.domain.decode(one.records[:1]).assign(**{name: answer})
-        law = law_of_run(lambda own=frame: sent_rows(one.protocol.reports(own)))  # type: ignore[misc]
+        law = law_of_run(partial(_sent, one.protocol, frame))
         require(law == mixed, f"{one.protocol}: what is sent for {answer!r} has another law")
         collected, rng = law_of_run(partial(_collected, one.protocol, frame)), np.random.default_rng(17)
         what, simulate = f"{one.protocol}: a simulation of {answer!r}", one.protocol.simulate

@@ -181,7 +181,7 @@ class Memo(Saveable):
     def _read(cls, mechanism: Longitudinal | None, body: dict[str, Any]) -> Memo:
         from ldpstats.mechanisms.registry import mechanism as named
 
-        memo = cls(named(**body["mechanism"]) if mechanism is None else mechanism)  # type: ignore[arg-type]  # checked
+        memo = cls(named(**body["mechanism"]) if mechanism is None else mechanism)  # type: ignore[arg-type]  # refuses others
         memo._restore(body)
         return memo
 

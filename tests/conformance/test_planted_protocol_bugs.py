@@ -78,7 +78,7 @@ class StatesOneOfTwoAnswers(BothAtOnce):
 
     @cached_property
     def _privacy(self) -> PrivacyStatement:
-        true = AssignedQuestions._privacy.func(self)  # type: ignore[attr-defined]
+        true = AssignedQuestions._privacy.func(self)
         return replace(true, epsilon=max(true.per_group.values()))
 
 
@@ -87,7 +87,7 @@ class StatesAnotherLevelOfATable(BothAtOnce):
 
     @cached_property
     def _privacy(self) -> PrivacyStatement:
-        true = AssignedQuestions._privacy.func(self)  # type: ignore[attr-defined]
+        true = AssignedQuestions._privacy.func(self)
         return replace(true, per_group=dict.fromkeys(true.per_group, true.epsilon))
 
 
