@@ -20,12 +20,12 @@ import ldpstats as ldp
 from ldpstats import registered
 from ldpstats.auditing import audit
 from ldpstats.consistency.calm import calm_views
-from ldpstats.consistency.lopub import lopub
 from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference import AmongMany
 from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
 from ldpstats.mechanisms.truth_or_fake import FakeResponse, fake_numerators
+from ldpstats.networks.lopub import lopub
 from ldpstats.protocols.rrba.stopping import convergence
 from ldpstats.saving import Saveable
 

@@ -2,8 +2,6 @@
 
 from ldpstats.consistency.calm import calm_views, covering_groups
 from ldpstats.consistency.consistent import make_consistent
-from ldpstats.consistency.dependency_graph import dependency_graph
-from ldpstats.consistency.lopub import lopub
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.reconstruction import reconstruct
 from ldpstats.consistency.reconstruction_methods import RECONSTRUCTION_METHODS, ReconstructionMethod, from_marginals
@@ -14,9 +12,7 @@ __all__ = [
     "ReconstructionMethod",
     "calm_views",
     "covering_groups",
-    "dependency_graph",
     "from_marginals",
-    "lopub",
     "make_consistent",
     "reconstruct",
 ]

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from ldpstats.arrays import FloatArray, IntArray, at_least
-from ldpstats.consistency.dependency_graph import Rule, clique_tree, dependency_graph
 from ldpstats.consistency.junction_tree import Beliefs, JunctionTree
 from ldpstats.consistency.marginals import Attributes, Marginal
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import mixture_em
 from ldpstats.hints import Count
+from ldpstats.networks.dependency_graph import Rule, clique_tree, dependency_graph
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import PerAttribute
 from ldpstats.randomness import Rng, generator

@@ -18,10 +18,10 @@ from support.crossed_chain import CHAIN, EXACT, chain_law, crossed, of_edges, pe
 from ldpstats import Domain, LdpstatsError, ReportError, SampledGroups
 from ldpstats.conformance.collection_laws import joint_counts
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
-from ldpstats.consistency.dependency_graph import clique_tree
 from ldpstats.consistency.junction_tree import Beliefs
-from ldpstats.consistency.lopub import ESTIMATORS, LoPubModel, _agreeing, lopub
 from ldpstats.estimation import mixture_em
+from ldpstats.networks.dependency_graph import clique_tree
+from ldpstats.networks.lopub import ESTIMATORS, LoPubModel, _agreeing, lopub
 from ldpstats.protocols import PerAttribute
 
 

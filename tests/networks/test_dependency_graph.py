@@ -15,7 +15,7 @@ from support.crossed_chain import CHAIN, EXACT, chain_law, crossed, of_edges, pe
 
 from ldpstats import Domain, LdpstatsError, NotIdentifiedError, SampledGroups, mutual_information
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
-from ldpstats.consistency.dependency_graph import PairAssociation, clique_tree, dependency_graph
+from ldpstats.networks.dependency_graph import PairAssociation, clique_tree, dependency_graph
 from ldpstats.protocols import PerAttribute
 
 
