@@ -2,5 +2,6 @@
 
 from ldpstats.networks.dependency_graph import dependency_graph
 from ldpstats.networks.lopub import lopub
+from ldpstats.networks.triples_to_ask import triples_to_ask
 
-__all__ = ["dependency_graph", "lopub"]
+__all__ = ["dependency_graph", "lopub", "triples_to_ask"]
