@@ -20,7 +20,7 @@ import pandas as pd
 
 import ldpstats as ldp
 from ldpstats.arrays import BoolArray, FloatArray
-from ldpstats.inference.effects.confidence import FiellerQuotient, Inversion
+from ldpstats.confidence.confidence_sets import FiellerQuotient, Inversion
 from ldpstats.inference.effects.cramers_v import AssociationMeasures
 from ldpstats.inference.effects.ratios import odds_forms, risk_difference_forms, risk_ratio_forms
 

@@ -28,10 +28,10 @@ from scipy.special import gammaln
 import ldpstats as ldp
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.blocks import Block
+from ldpstats.confidence.comparisons import Comparison
+from ldpstats.confidence.confidence_sets import Inversion
+from ldpstats.confidence.inversion import PooledReports, counted_by_part, ends_of, least_tail
 from ldpstats.estimation import Estimate, LinearPooling
-from ldpstats.inference.effects.comparisons import Comparison
-from ldpstats.inference.effects.confidence import Inversion
-from ldpstats.inference.effects.inversion import PooledReports, counted_by_part, ends_of, least_tail
 from ldpstats.noise import NoiseModel, Tally
 from ldpstats.questions import Question
 

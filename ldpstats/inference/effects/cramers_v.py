@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.confidence.confidence_sets import IntervalHull, NoncentralSquare, PossibleRange
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import Estimate
-from ldpstats.inference.effects.confidence import IntervalHull, NoncentralSquare, PossibleRange
-from ldpstats.inference.effects.effect_size import Effect, assuming, is_sparse, never_certain, steadied, unbiased_cells
+from ldpstats.inference.effects.effect_size import Effect
 from ldpstats.tables import Table, checked_table
+from ldpstats.tables.unbiased_cells import assuming, is_sparse, never_certain, steadied, unbiased_cells
 
 _LARGE_NOISE = 0.3
 _ABSENT = 1e-3

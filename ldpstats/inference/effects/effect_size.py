@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
-import numpy as np
-
-from ldpstats.arrays import FloatArray, significance
-from ldpstats.blocks import Block
-from ldpstats.errors import NotIdentifiedError
-from ldpstats.estimation import ASSUMED, ChannelFit, Estimate, LinearPooling
-from ldpstats.estimation.measured import steadied as shares_of
+from ldpstats.arrays import significance
+from ldpstats.confidence.confidence_sets import Inversion
+from ldpstats.estimation import ASSUMED, ChannelFit
 from ldpstats.hints import Count
-from ldpstats.inference.effects.confidence import Inversion
 from ldpstats.noise import simulation
 from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
 from ldpstats.tables import Table
+from ldpstats.tables.unbiased_cells import assuming, bound_of, provenance_in_words
 
 Interval = tuple[float, float]
-_FEW = 20
 _NO_INTERVAL = "none, as the reports do not fit their channel"
 
 
@@ -207,75 +202,6 @@ class Effect(Saveable):
     def _interval_in_words(self, alpha: float) -> str:
         pieces = [_in_words(low, high) for low, high in self.conf_set(alpha)]
         return ", or ".join(pieces) or "holds no possible value: the estimated table is too far from any possible one"
-
-
-def unbiased_cells(table: Table) -> Estimate | str:
-    """Return the table's linear, unbiased estimate, or why there is none.
-
-    Effects start from it whatever the table's method, since what they take for noise is that of such an estimate. Where
-    reports leave cells open it is the estimate under the table's assumption, if that is one that could be true.
-    """
-    if table.provenance.refused:
-        return table.provenance.refused
-    try:
-        cells = table.cells if table.assumption else table.unbiased
-    except NotIdentifiedError as error:
-        return error.came
-    return cells if table.n > 1 else "a single report does not show how much reports vary"
-
-
-def own_reports(table: Table) -> tuple[Block, ...]:
-    """Return the reports that the unbiased estimate is made of; none where it rests on an assumption, or on sums."""
-    return () if table.assumption else tuple(block for block in table.blocks if block.n)
-
-
-def assuming(table: Table) -> str:
-    """Say what a table assumes in a few words, to be said after what was made of it."""
-    return f", assuming {table.assumption.split(':')[0]}" if table.assumption else ""
-
-
-def bound_of(table: Table) -> str:
-    """Say why the covariance of a table without reports is an upper bound, if it is one."""
-    return table.measured.bound if table.figures and not own_reports(table) and not table.assumption else ""
-
-
-def provenance_in_words(table: Table) -> list[str]:
-    """Say where a table comes from, and what it assumes, if it was not simply collected."""
-    words, assumption = table.provenance.words, table.assumption
-    return [*([words] if words else []), *([f"Assumes: {assumption}."] if assumption else [])]
-
-
-def is_sparse(table: Table) -> bool:
-    """Say whether some report was counted fewer than 20 times, by all blocks that ask the same together.
-
-    A normal law with the variance that was estimated does not describe such a count.
-    """
-    counted: dict[object, FloatArray] = {}
-    for block in (one.by_value for one in own_reports(table)):
-        alike = (block.question, block.noise.outputs)
-        counted[alike] = counted.get(alike, np.zeros(block.noise.outputs)) + block.tally.counts
-    return any(bool(counts.min() < _FEW) for counts in counted.values())
-
-
-def never_certain(table: Table, cells: Estimate) -> FloatArray:
-    """Return the cells' covariance, where no cell is known better than one that a single respondent is in.
-
-    For a table without reports of its own, whose estimated covariance may vanish where a cell seems empty.
-    """
-    if own_reports(table):
-        return cells.covariance
-    missing = np.maximum(1 / cells.n**2 - np.diagonal(cells.covariance), 0)
-    return cells.covariance + np.diag(missing)
-
-
-def steadied(table: Table, cells: Estimate) -> Estimate:
-    """Return the estimate with half a respondent more in every cell, none below zero, and the covariance there.
-
-    The covariance at a nearly empty cell vanishes; here it does not.
-    """
-    shares = shares_of(cells)
-    spread = LinearPooling(own_reports(table)).covariance(shares)
-    return replace(cells, estimate=shares, spread=spread, bounds=None, own=None)
 
 
 def _in_words(low: float, high: float) -> str:

@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.confidence.comparisons import Comparison
+from ldpstats.confidence.confidence_sets import FiellerQuotient, Inversion, PossibleRange
+from ldpstats.confidence.inversion import PooledReports, ScoreInversion, counted_by_part
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.inference.effects.comparisons import (
-    Comparison,
-)
-from ldpstats.inference.effects.confidence import FiellerQuotient, Inversion, PossibleRange
 from ldpstats.inference.effects.cramers_v import two_way_shape
-from ldpstats.inference.effects.effect_size import Effect, is_sparse, never_certain, own_reports, unbiased_cells
-from ldpstats.inference.effects.inversion import PooledReports, ScoreInversion, counted_by_part
+from ldpstats.inference.effects.effect_size import Effect
 from ldpstats.tables import Table, checked_table
+from ldpstats.tables.unbiased_cells import is_sparse, never_certain, own_reports, unbiased_cells
 
 Pair = Sequence[Any] | None
 Forms = tuple[FloatArray, FloatArray]

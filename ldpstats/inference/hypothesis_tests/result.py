@@ -12,7 +12,6 @@ from ldpstats.arrays import FloatArray, at_least, probability, significance
 from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words
 from ldpstats.hints import Count, Share
 from ldpstats.inference.effects.cramers_v import Association
-from ldpstats.inference.effects.effect_size import provenance_in_words
 from ldpstats.inference.engine.scope import scope_in_words
 from ldpstats.noise import simulation
 from ldpstats.presentation import Summary, summary_of_facts
@@ -20,6 +19,7 @@ from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
 from ldpstats.tables import Table
 from ldpstats.tables.shared import source_of
+from ldpstats.tables.unbiased_cells import provenance_in_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from statsmodels.stats.contingency_tables import Table2x2
 import ldpstats as ldp
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
-from ldpstats.inference.effects.confidence import FiellerQuotient, PossibleRange
+from ldpstats.confidence.confidence_sets import FiellerQuotient, PossibleRange
 from ldpstats.inference.effects.cramers_v import AssociationMeasures, association, mutual_information
 from ldpstats.inference.effects.effect_size import Effect
 from ldpstats.inference.effects.ratios import (

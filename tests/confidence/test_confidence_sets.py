@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import ncx2, norm
 
-from ldpstats.inference.effects.confidence import FiellerQuotient, NoncentralSquare
+from ldpstats.confidence.confidence_sets import FiellerQuotient, NoncentralSquare
 
 Z = float(norm.ppf(0.975))
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.blocks import Block
+from ldpstats.confidence.comparisons import Comparison
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import LinearPooling
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
-from ldpstats.inference.effects.comparisons import Comparison
 from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
 from ldpstats.noise.weighted import NODES, share_below, weighted_report
 from ldpstats.questions import Question

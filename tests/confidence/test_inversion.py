@@ -14,14 +14,14 @@ from support.rare_tables import CELLS, block_of, table_of
 
 import ldpstats as ldp
 from ldpstats.blocks import Block
+from ldpstats.confidence import comparisons as fits
+from ldpstats.confidence.confidence_sets import FiellerQuotient
+from ldpstats.confidence.inversion import PooledReports, ScoreInversion
 from ldpstats.estimation import Measured
-from ldpstats.inference.effects import comparisons as fits
-from ldpstats.inference.effects.confidence import FiellerQuotient
-from ldpstats.inference.effects.effect_size import is_sparse, never_certain
-from ldpstats.inference.effects.inversion import PooledReports, ScoreInversion
 from ldpstats.noise import MultinomialNoise, NoiseModel, Tally, TruthOrFake
 from ldpstats.questions import Question
 from ldpstats.tables import Figures
+from ldpstats.tables.unbiased_cells import is_sparse, never_certain
 
 
 @pytest.mark.parametrize("seed", range(4))
