@@ -63,6 +63,7 @@ from .mechanisms import (
     mechanisms as mechanisms,
     recommend as recommend,
 )
+from .networks import BayesianNetwork as BayesianNetwork
 from .poisoning import Poisoning as Poisoning, poisoning as poisoning, poisoning_table as poisoning_table
 from .privacy import PrivacyStatement as PrivacyStatement
 from .protocols import (

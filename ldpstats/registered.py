@@ -43,6 +43,7 @@ _HOMES = {
     "mechanisms.base": ["Reports"],
     "mechanisms.open_alphabet": ["CandidateAnswers", "CandidateFilters", "OpenRAPPOR", "OpenRR", "OpenReports"],
     "mechanisms.truth_or_fake": ["FakeResponse"],
+    "networks.bayesian_network": ["BayesianNetwork"],
     "networks.lopub": ["LoPubModel"],
     "noise.additive": ["AdditiveNoise"],
     "noise.channels": ["DenseChannel", "TruthOrFake"],

@@ -67,6 +67,13 @@ def answered() -> Any:
     return lopub(protocol, protocol.reports(frame, rng=1))
 
 
+def small_network() -> ldp.BayesianNetwork:
+    law = np.array([[[0.1, 0.2], [0.3, 0.4], [0.5, 1.0]], [[0.9, 0.8], [0.7, 0.6], [0.5, 0.0]]])
+    return ldp.BayesianNetwork(
+        DOMAIN, {"a": ("b", "c"), "b": (), "c": ()}, {"a": law, "b": [0.2, 0.3, 0.5], "c": [1, 0]}
+    )
+
+
 RATIO = {"rows": ("x", "y"), "columns": (0, 1)}
 EXAMPLES: dict[str, Callable[[], Any]] = {
     "Aggregator": lambda: ldp.RRBA(DOMAIN, epsilon=1.0).aggregator(),
@@ -74,6 +81,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "AssociationBounds": lambda: square().bounds().cramers_v(),
     "AmongMany": lambda: AmongMany(10, 0.05),
     "Audit": lambda: audit(ldp.GRR(3, epsilon=1.0), 2000, rng=1),
+    "BayesianNetwork": small_network,
     "Block": lambda: table().blocks[0],
     "Bounds": lambda: square().bounds(),
     "CalmDesign": lambda: calm_views(DOMAIN, 10_000, 1.0, 2),

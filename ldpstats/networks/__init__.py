@@ -1,7 +1,13 @@
 """Bayesian networks from tables of privatized answers: structure, parameters, queries, classifiers, records."""
 
+from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.dependency_graph import dependency_graph
 from ldpstats.networks.lopub import lopub
 from ldpstats.networks.triples_to_ask import triples_to_ask
 
-__all__ = ["dependency_graph", "lopub", "triples_to_ask"]
+__all__ = [
+    "BayesianNetwork",
+    "dependency_graph",
+    "lopub",
+    "triples_to_ask",
+]

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, IntArray, at_least
+from ldpstats.arrays import FloatArray, at_least
 from ldpstats.consistency.junction_tree import Beliefs, JunctionTree
 from ldpstats.consistency.marginals import Attributes, Marginal
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import mixture_em
 from ldpstats.hints import Count
+from ldpstats.networks.conditional_draws import cell_numbers, drawn
 from ldpstats.networks.dependency_graph import Rule, clique_tree, dependency_graph
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import PerAttribute
@@ -144,7 +145,7 @@ class LoPubModel(Saveable):
         for clique, shared, table in zip(tree.cliques, tree.separators, self.beliefs.tables, strict=True):
             new = [name for name in clique if name not in shared]
             known = codes[:, [place[name] for name in shared]]
-            cells = _drawn(_given(table, clique, shared), _cells(known, tree.shape(shared)), numbers)
+            cells = drawn(_given(table, clique, shared), cell_numbers(known, tree.shape(shared)), numbers)
             codes[:, [place[name] for name in new]] = np.stack(np.unravel_index(cells, tree.shape(new)), axis=1)
         return self.domain.decode(codes)
 
@@ -260,19 +261,3 @@ def _given(table: FloatArray, clique: Attributes, shared: Attributes) -> FloatAr
     sums, at_large = rows.sum(axis=1, keepdims=True), rows.sum(axis=0) / rows.sum()
     given: FloatArray = np.divide(rows, sums, out=np.tile(at_large, (len(rows), 1)), where=sums > 0)
     return given
-
-
-def _cells(codes: IntArray, shape: tuple[int, ...]) -> IntArray:
-    """Return the cell of each row in a table of this shape, of which there is one if it has no axes."""
-    return np.ravel_multi_index(tuple(codes.T), shape) if shape else np.zeros(len(codes), dtype=np.int64)
-
-
-def _drawn(distributions: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
-    """Draw a value from one of the distributions for each entry of `rows`."""
-    values = distributions.shape[1]
-    ends = distributions.cumsum(axis=1)
-    # the distributions one behind the other, each on an interval of length one
-    steps = (ends / ends[:, -1:] + np.arange(len(ends))[:, None]).ravel()
-    found: IntArray = np.searchsorted(steps, rows + rng.random(rows.size), side="right")
-    drawn: IntArray = np.minimum(found - rows * values, values - 1)
-    return drawn

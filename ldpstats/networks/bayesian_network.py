@@ -1,0 +1,365 @@
+"""Bayesian networks: attributes that depend on their parents, and the table of each one given these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import FloatArray, at_least, real_array
+from ldpstats.columns import checked_categories, listed
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.limits import refuse_too_many_cells
+from ldpstats.networks.conditional_draws import cell_numbers, drawn
+from ldpstats.presentation import Summary, summary_of_facts
+from ldpstats.randomness import Rng, generator
+from ldpstats.saving import Saveable
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
+
+_ROUNDING = 1e-6
+"""How far printed probabilities of seven digits may be from the sum one."""
+_COARSE_ROUNDING = 0.01
+"""How far those of two or three digits may be, which then are divided by their sum."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BayesianNetwork(Saveable):
+    """A Bayesian network: the joint distribution of attributes as a product of tables, one for each given its parents.
+
+    Two networks are equal if they have the same attributes and categories, the same edges, and the same tables, in
+    whatever order parents stand.
+
+    Parameters
+    ----------
+    domain : Domain
+        The attributes and their categories.
+    parents : mapping of str to tuple of str
+        What each attribute depends on; an empty tuple where that is nothing. The edges make no cycle.
+    tables : mapping of str to array
+        The conditional probabilities of every attribute: its own axis first, then one for each of its parents in
+        their order. They add up to one along the first axis, except for a rounding of 1e-6 in printed ones, which
+        are kept as they are.
+
+    Examples
+    --------
+    >>> domain = Domain({"rain": ["yes", "no"], "grass": ["wet", "dry"]})
+    >>> network = BayesianNetwork(
+    ...     domain, {"rain": (), "grass": ("rain",)}, {"rain": [0.2, 0.8], "grass": [[0.9, 0.1], [0.1, 0.9]]}
+    ... )
+    >>> network
+    BayesianNetwork(2 attributes, 1 edge)
+    >>> network.joint(["grass"]).round(2)
+    array([0.26, 0.74])
+    >>> network.sample(3, rng=1)
+      rain grass
+    0   no   dry
+    1   no   dry
+    2  yes   wet
+    """
+
+    domain: Domain
+    parents: Mapping[str, tuple[str, ...]]
+    tables: Mapping[str, FloatArray]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.domain, Domain):
+            raise LdpstatsError(f"a domain of type {type(self.domain).__name__}", "a Domain")
+        parents = _of_every_attribute(self.parents, "parents", self.domain)
+        checked = {name: _checked_parents(name, given, self.domain) for name, given in parents.items()}
+        object.__setattr__(self, "parents", MappingProxyType(checked))
+        _refuse_cycles(self.to_networkx())
+        given_tables = _of_every_attribute(self.tables, "tables", self.domain)
+        tables = {name: _checked_table(name, given, self._shape(name)) for name, given in given_tables.items()}
+        object.__setattr__(self, "tables", MappingProxyType(tables))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BayesianNetwork):
+            return NotImplemented
+        return self.domain == other.domain and all(
+            set(own) == set(other.parents[name]) and np.array_equal(self.tables[name], _with_parents(other, name, own))
+            for name, own in self.parents.items()
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.domain, *(frozenset(own) for own in self.parents.values())))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # a mapping proxy cannot be pickled, and networks travel to worker processes
+        return type(self), (self.domain, dict(self.parents), dict(self.tables))
+
+    def __repr__(self) -> str:
+        edges = len(self.edges)
+        return (
+            f"{type(self).__name__}({len(self.domain)} attribute{'s' * (len(self.domain) > 1)}, "
+            f"{edges} edge{'s' * (edges != 1)})"
+        )
+
+    @classmethod
+    def from_pgmpy(cls, model: Any) -> BayesianNetwork:
+        """Return the network that a pgmpy model describes.
+
+        Parameters
+        ----------
+        model : pgmpy DiscreteBayesianNetwork
+            With a table for every attribute. Categories stand in the order of each attribute's own table. Columns
+            that miss the sum one by up to 0.01, which pgmpy allows, are divided by their sum.
+        """
+        tables = _tables_of_pgmpy(model)
+        domain = Domain({name: one.state_names[name] for name, one in tables.items()})
+        parents = {name: tuple(one.variables[1:]) for name, one in tables.items()}
+        edges = {(parent, name) for name, own in parents.items() for parent in own}
+        if edges != {*model.edges()}:
+            raise LdpstatsError(
+                "a pgmpy model whose tables have other parents than its graph", "one that passes its check_model()"
+            )
+        given = {name: _as_in_domain(one, domain) for name, one in tables.items()}
+        return BayesianNetwork(domain, parents, {name: rescaled(name, one) for name, one in given.items()})
+
+    @property
+    def edges(self) -> tuple[tuple[str, str], ...]:
+        """The edges (parent, child), child by child in the order of the domain."""
+        return tuple((parent, name) for name, own in self.parents.items() for parent in own)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The attributes, each after its parents; by name where that leaves a choice."""
+        from networkx import lexicographical_topological_sort
+
+        return tuple(lexicographical_topological_sort(self.to_networkx()))
+
+    def sample(self, n: int, rng: Rng = None) -> pd.DataFrame:
+        """Draw n records, attribute by attribute, each given its parents.
+
+        Parameters
+        ----------
+        n : int
+        rng : int, numpy.random.Generator or None
+            A seed makes the same records again.
+        """
+        numbers = generator(rng)
+        codes = np.empty((at_least(n, 1, "n"), len(self.domain)), dtype=np.int64)
+        place = {name: column for column, name in enumerate(self.domain.names)}
+        for name in self.order:
+            table = self.tables[name]
+            known = codes[:, [place[parent] for parent in self.parents[name]]]
+            rows = cell_numbers(known, table.shape[1:])
+            codes[:, place[name]] = drawn(table.reshape(len(table), -1).T, rows, numbers)
+        return self.domain.decode(codes)
+
+    def pair(self, first: str, second: str) -> FloatArray:
+        """Return the exact joint distribution of two attributes.
+
+        Parameters
+        ----------
+        first, second : str
+        """
+        return self.joint((first, second))
+
+    def joint(self, attributes: Iterable[str]) -> FloatArray:
+        """Return the exact joint distribution of some attributes, an axis for each in the order asked for.
+
+        Parameters
+        ----------
+        attributes : iterable of str
+        """
+        names = self.domain.project(attributes).names
+        refuse_too_many_cells(self.domain.size(names), f"the joint distribution of {one_line(names)}: a table")
+        relevant, waiting = set[str](), list(names)
+        while waiting:
+            relevant.add(name := waiting.pop())
+            waiting += set(self.parents[name]) - relevant
+        # what does not lead to any of them sums to one
+        factors = [((name, *self.parents[name]), self.tables[name]) for name in self.domain.names if name in relevant]
+        sizes = dict(zip(self.domain.names, self.domain.shape, strict=True))
+        return _summed_product(factors, names, sizes)
+
+    def log_likelihood(self, frame: pd.DataFrame) -> FloatArray:
+        """Return the logarithm of the probability of every record; −inf where that is zero.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A column for every attribute; others are ignored. A category that the domain does not know is an error.
+        """
+        codes = dict(zip(self.domain.names, self.domain.encode(frame).T, strict=True))
+        total = np.zeros(len(frame))
+        with np.errstate(divide="ignore"):
+            for name, table in self.tables.items():
+                total += np.log(table)[tuple(codes[one] for one in (name, *self.parents[name]))]
+        return total
+
+    def to_networkx(self) -> DiGraph[str]:
+        """Return the graph; every attribute knows its number of `categories`."""
+        from networkx import DiGraph
+
+        graph: DiGraph[str] = DiGraph()
+        for name, size in zip(self.domain.names, self.domain.shape, strict=True):
+            graph.add_node(name, categories=size)
+        graph.add_edges_from(self.edges)
+        return graph
+
+    def to_pgmpy(self) -> Any:
+        """Return the network as pgmpy's DiscreteBayesianNetwork, whose states are the categories themselves."""
+        from pgmpy.factors.discrete import TabularCPD
+        from pgmpy.models import DiscreteBayesianNetwork
+
+        model = DiscreteBayesianNetwork()
+        model.add_nodes_from(self.domain.names)
+        model.add_edges_from(self.edges)
+        for name, table in self.tables.items():
+            own = self.parents[name]
+            states = {one: list(self.domain.categories[one]) for one in (name, *own)}
+            columns = table.reshape(len(table), -1)
+            model.add_cpds(TabularCPD(name, len(table), columns, list(own), table.shape[1:], states))
+        return model
+
+    def summary(self) -> Summary:
+        """Return how large the network is, and what depends on what."""
+        free = sum((len(table) - 1) * table[0].size for table in self.tables.values())
+        facts = {
+            "Attributes": str(len(self.domain)),
+            "Edges": str(len(self.edges)),
+            "Free parameters": f"{free:,}",
+            "Probabilities of 0": f"{sum(int((table == 0).sum()) for table in self.tables.values()):,}",
+            "Dependence": [f"{name} | {', '.join(own)}" if own else f"{name}" for name, own in self.parents.items()],
+        }
+        return summary_of_facts("Bayesian network", facts, ["An attribute depends on those behind the bar."])
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        return tuple(len(self.domain.categories[one]) for one in (name, *self.parents[name]))
+
+
+def _with_parents(network: BayesianNetwork, name: str, parents: tuple[str, ...]) -> FloatArray:
+    """Return the table of an attribute with its parents in another order."""
+    own = network.parents[name]
+    return network.tables[name].transpose([0, *(1 + own.index(one) for one in parents)])
+
+
+def rescaled(name: str, table: FloatArray) -> FloatArray:
+    """Divide a table of coarsely rounded probabilities by its sums; leave one of seven digits as it is.
+
+    Parameters
+    ----------
+    name : str
+        The attribute.
+    table : array
+        Its own axis first. Sums that are not within 0.01 of one are refused.
+    """
+    sums = table.sum(axis=0)
+    off = np.abs(sums - 1)
+    if not np.all(off <= _COARSE_ROUNDING):
+        raise LdpstatsError(
+            f"probabilities of {name!r} that add up to {sums.ravel()[np.nanargmax(off)]:.6g}",
+            f"probabilities that add up to one, but for a rounding of up to {_COARSE_ROUNDING:g}",
+        )
+    return np.where(off > _ROUNDING, table / sums, table)
+
+
+def _of_every_attribute(given: Any, what: str, domain: Domain) -> dict[str, Any]:
+    """Return a mapping in the order of the domain, which must be that of its attributes."""
+    if not isinstance(given, Mapping) or set(given) != set(domain.names):
+        came = one_line(list(given)) if isinstance(given, Mapping) else f"type {type(given).__name__}"
+        raise LdpstatsError(f"{what} of {came}", f"a mapping with the {what} of each of {one_line(domain.names)}")
+    return {name: given[name] for name in domain.names}
+
+
+def _checked_parents(name: str, given: Any, domain: Domain) -> tuple[str, ...]:
+    own = listed(given)
+    if not all(isinstance(one, str) for one in own) or len({*own, name}) <= len(own) or not {*own} <= {*domain.names}:
+        raise LdpstatsError(f"the parents {one_line(own)} of {name!r}", "different other attributes of the domain")
+    return own
+
+
+def _refuse_cycles(graph: DiGraph[str]) -> None:
+    from networkx import find_cycle, is_directed_acyclic_graph
+
+    if not is_directed_acyclic_graph(graph):
+        cycle = [start for start, _ in find_cycle(graph)]
+        raise LdpstatsError(
+            f"edges that make a cycle: {' → '.join([*cycle, cycle[0]])}",
+            "edges along which no attribute leads to itself",
+        )
+
+
+def _checked_table(name: str, given: Any, shape: tuple[int, ...]) -> FloatArray:
+    table = real_array(given, f"the table of {name!r}")
+    if table.shape != shape:
+        raise LdpstatsError(
+            f"the table of {name!r} of shape {table.shape}",
+            f"shape {shape}: an axis for its own categories, then one for those of each parent",
+        )
+    if not np.all(table >= 0) or not np.all(np.abs(table.sum(axis=0) - 1) <= _ROUNDING):
+        raise LdpstatsError(
+            f"the table of {name!r} with entries from {table.min():.6g} to {table.max():.6g} and sums from "
+            f"{table.sum(axis=0).min():.8g} to {table.sum(axis=0).max():.8g}",
+            "probabilities that are not negative and add up to one along the first axis",
+        )
+    table.setflags(write=False)
+    return table
+
+
+def _summed_product(
+    factors: list[tuple[tuple[str, ...], FloatArray]], kept: tuple[str, ...], sizes: Mapping[str, int]
+) -> FloatArray:
+    """Multiply tables and sum all attributes out but those that are kept, by variable elimination (Zhang & Poole 1994).
+
+    The next one is that which leaves the smallest table.
+    """
+    near: dict[str, set[str]] = {}
+    for axes, _ in factors:
+        for name in axes:
+            near.setdefault(name, set()).update(axes)
+    cells = {name: math.prod(sizes[one] for one in near[name]) for name in near if name not in kept}
+    while cells:
+        name = min(cells, key=lambda one: (cells[one] // sizes[one], one))
+        refuse_too_many_cells(cells.pop(name), f"what summing {name!r} out takes: a table")
+        left = near.pop(name) - {name}
+        touched = [factor for factor in factors if name in factor[0]]
+        factors = [factor for factor in factors if name not in factor[0]]
+        factors.append((tuple(sorted(left)), _multiplied(touched, tuple(sorted(left)))))
+        for one in left:
+            near[one] = (near[one] | left) - {name}
+            if one in cells:
+                cells[one] = math.prod(sizes[other] for other in near[one])
+    return _multiplied(factors, kept)
+
+
+def _multiplied(factors: list[tuple[tuple[str, ...], FloatArray]], kept: tuple[str, ...]) -> FloatArray:
+    """Multiply tables, and sum out what is not kept."""
+    number = {name: place for place, name in enumerate(dict.fromkeys(one for axes, _ in factors for one in axes))}
+    operands: list[Any] = [part for axes, table in factors for part in (table, [number[one] for one in axes])]
+    product: FloatArray = np.einsum(*operands, [number[one] for one in kept], optimize="greedy")
+    return product
+
+
+def _tables_of_pgmpy(model: Any) -> dict[str, Any]:
+    """Return pgmpy's table of every attribute."""
+    found = {name: model.get_cpds(name) for name in model.nodes()} if hasattr(model, "get_cpds") else {}
+    lacking = [name for name, one in found.items() if not hasattr(one, "state_names")]
+    if not found or lacking:
+        raise LdpstatsError(
+            f"a pgmpy model without tables of {one_line(lacking)}" if lacking else f"a {type(model).__name__}",
+            "a pgmpy DiscreteBayesianNetwork with a table for every attribute",
+        )
+    return found
+
+
+def _as_in_domain(factor: Any, domain: Domain) -> FloatArray:
+    """Return a table of pgmpy with its categories in the order of the domain, which is not always theirs."""
+    table: FloatArray = np.asarray(factor.values, dtype=float)
+    for axis, name in enumerate(factor.variables):
+        states, known = checked_categories(name, factor.state_names[name]), domain.categories[name]
+        if {*states} != {*known}:
+            raise LdpstatsError(
+                f"the states {one_line(states)} of {name!r} in the table of {factor.variable!r}", one_line(known)
+            )
+        table = table.take([states.index(one) for one in known], axis=axis)
+    return table
