@@ -62,6 +62,7 @@ _HOMES = {
     "protocols.hadamard_coefficients": ["HadamardCoefficients"],
     "protocols.rrba.stopping": ["Convergence"],
     "questions": ["Question"],
+    "tables.conditional": ["Conditional"],
     "tables.figures": ["Figures", "LimitsOfReports"],
     "tables.pooled": ["JointReports"],
     "tables.provenance": ["Collected", "Consistent", "Reconstructed", "Summed"],

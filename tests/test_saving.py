@@ -87,6 +87,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "CalmDesign": lambda: calm_views(DOMAIN, 10_000, 1.0, 2),
     "ChannelFit": lambda: table().channel_fit(),
     "Client": lambda: ldp.rrba.Client(DOMAIN, {"a": "x", "b": "q", "c": 1}, 2.0),
+    "Conditional": lambda: table().conditional("b", given="a"),
     "Convergence": lambda: convergence(blocks()),
     "Domain": lambda: DOMAIN,
     "Effect": lambda: ldp.odds_ratio(square(), **RATIO),

@@ -1,4 +1,4 @@
-"""Odds ratio, risk ratio and differences: their constrained maximum likelihood, and how they change with the cells."""
+"""Quantities of a few shares, such as ratios: their constrained maximum likelihood, and how they change with shares."""
 
 from __future__ import annotations
 
@@ -28,15 +28,21 @@ class Quantity(NamedTuple):
         How a constraint that holds where the shares have this ψ, and grows with ψ, changes with each share.
     value : function of shares
         ψ itself.
-    logarithmic : bool
-        Whether its range is that of a ratio, from 0 up; if not, from -1 to 1.
+    lowest, highest : float
+        Its range, which for a ratio has no upper end.
     """
 
     among: int
     fitted: Shares
     gradient: Shares
     value: Callable[[FloatArray], FloatArray]
-    logarithmic: bool
+    lowest: float
+    highest: float
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether it is a ratio, whose logarithm is looked at."""
+        return math.isinf(self.highest)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,12 +53,13 @@ class Comparison:
     ----------
     parts : array of int, shape (cells,)
         The part that each cell belongs to; the last one holds what is not compared.
-    name : {"odds ratio", "risk ratio", "risk difference", "difference"}
-        Of the shares a to d: a d / (b c), and a / (a + b) over, or less, c / (c + d); of two shares, a - b.
+    name : {"odds ratio", "risk ratio", "risk difference", "difference", "proportion"}
+        Of the shares a to d: a d / (b c), and a / (a + b) over, or less, c / (c + d); of two shares, a - b, and
+        a / (a + b).
     """
 
     parts: IntArray
-    name: Literal["odds ratio", "risk ratio", "risk difference", "difference"]
+    name: Literal["odds ratio", "risk ratio", "risk difference", "difference", "proportion"]
 
     def __post_init__(self) -> None:
         integers_below(self.parts, self.quantity.among + 1, "the parts of a comparison")
@@ -120,6 +127,12 @@ def fitted_shares(shares: FloatArray, difference: FloatArray) -> FloatArray:
     return np.stack([other + difference, other, 1 - 2 * other - difference], axis=-1)
 
 
+def fitted_proportion(shares: FloatArray, proportion: FloatArray) -> FloatArray:
+    """Divide what two shares are together in the given proportion."""
+    together = shares[..., 0] + shares[..., 1]
+    return np.stack([proportion * together, (1 - proportion) * together, shares[..., 2]], axis=-1)
+
+
 def _odds_gradient(shares: FloatArray, ratio: FloatArray) -> FloatArray:
     a, b, c, d = np.moveaxis(shares[..., :4], -1, 0)
     one, other = _balance(ratio)
@@ -143,6 +156,11 @@ def _shares_gradient(shares: FloatArray, _: FloatArray) -> FloatArray:
     return np.broadcast_to(np.array([1.0, -1.0, 0.0]), shares.shape)
 
 
+def _proportion_gradient(shares: FloatArray, proportion: FloatArray) -> FloatArray:
+    parts = np.stack([1 - proportion, -proportion, np.zeros_like(proportion)], axis=-1)
+    return np.broadcast_to(parts, shares.shape)
+
+
 def _risks(shares: FloatArray) -> tuple[FloatArray, FloatArray]:
     a, b, c, d = np.moveaxis(shares[..., :4], -1, 0)
     return a / (a + b), c / (c + d)
@@ -160,9 +178,12 @@ def _with(shares: FloatArray, *compared: FloatArray) -> FloatArray:
 
 _QUANTITIES = {
     "odds ratio": Quantity(
-        4, fitted_odds, _odds_gradient, lambda s: s[..., 0] * s[..., 3] / (s[..., 1] * s[..., 2]), True
+        4, fitted_odds, _odds_gradient, lambda s: s[..., 0] * s[..., 3] / (s[..., 1] * s[..., 2]), 0, math.inf
     ),
-    "risk ratio": Quantity(4, fitted_risks, _ratio_gradient, lambda s: np.divide(*_risks(s)), True),
-    "risk difference": Quantity(4, fitted_difference, _difference_gradient, lambda s: np.subtract(*_risks(s)), False),
-    "difference": Quantity(2, fitted_shares, _shares_gradient, lambda s: s[..., 0] - s[..., 1], False),
+    "risk ratio": Quantity(4, fitted_risks, _ratio_gradient, lambda s: np.divide(*_risks(s)), 0, math.inf),
+    "risk difference": Quantity(4, fitted_difference, _difference_gradient, lambda s: np.subtract(*_risks(s)), -1, 1),
+    "difference": Quantity(2, fitted_shares, _shares_gradient, lambda s: s[..., 0] - s[..., 1], -1, 1),
+    "proportion": Quantity(
+        2, fitted_proportion, _proportion_gradient, lambda s: s[..., 0] / (s[..., 0] + s[..., 1]), 0, 1
+    ),
 }

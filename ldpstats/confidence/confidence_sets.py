@@ -119,8 +119,26 @@ class FiellerQuotient:
 
     def limits(self, alpha: float) -> FloatArray:
         """Return one or two pieces, in ascending order."""
-        z = -NormalDist().inv_cdf(alpha / 2)
-        excess = self.pair[..., :, None] * self.pair[..., None, :] - z**2 * self.covariance
+        return self._pieces(np.square(NormalDist().inv_cdf(alpha / 2)))
+
+    def limits_of_parts(self, alpha: float) -> FloatArray:
+        """Return the shortest single pieces where X is a part of Y, both of them proportions, shape (..., 2).
+
+        Estimates may be improper. Where X is below zero, or above Y, no possible quotient explains them as well as one
+        beyond; others are then compared with the one that does so best, 0 or 1, not with that. So none is empty, and
+        where Y is not above zero everything is possible. Elsewhere this changes nothing.
+        """
+        (x, y), spread = np.moveaxis(self.pair, -1, 0), self.covariance
+        of_rest = spread[..., 0, 0] - 2 * spread[..., 0, 1] + spread[..., 1, 1]
+        ends = [_squared(x, spread[..., 0, 0]), _squared(y - x, of_rest)]
+        beyond = np.where((x < 0) | (x > y), np.minimum(*ends), 0.0)
+        pieces = self._pieces(np.square(NormalDist().inv_cdf(alpha / 2)) + beyond)
+        hull = np.stack([np.nanmin(pieces[..., 0], axis=-1), np.nanmax(pieces[..., 1], axis=-1)], axis=-1)
+        return np.where((y > 0)[..., None], hull, [self.lowest, self.highest])
+
+    def _pieces(self, squared: FloatArray) -> FloatArray:
+        """Return the quotients whose squared distance, in standard errors, is no more than this."""
+        excess = self.pair[..., :, None] * self.pair[..., None, :] - squared[..., None, None] * self.covariance
         constant, half, leading = excess[..., 0, 0], excess[..., 0, 1], excess[..., 1, 1] + 0.0
         discriminant = half**2 - leading * constant
         shifted = half + np.copysign(np.sqrt(np.maximum(discriminant, 0)), half)
@@ -141,6 +159,11 @@ class FiellerQuotient:
     def _possible(self, pieces: FloatArray) -> FloatArray:
         low, high = np.maximum(pieces[..., 0], self.lowest), np.minimum(pieces[..., 1], self.highest)
         return np.where((low <= high)[..., None], np.stack([low, high], axis=-1), np.nan)
+
+
+def _squared(value: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return squared distances from zero in standard errors; of what is certain they say nothing."""
+    return np.divide(value**2, variance, out=np.zeros(value.shape), where=variance > 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -240,7 +240,8 @@ class ScoreInversion:
         return self.reports.below(self.comparison, self._value(scale), self.reports.counts)
 
     def _value(self, scale: FloatArray | float) -> FloatArray:
-        return np.exp(scale) if self.comparison.quantity.logarithmic else np.clip(scale, -1, 1)
+        quantity = self.comparison.quantity
+        return np.exp(scale) if quantity.logarithmic else np.clip(scale, quantity.lowest, quantity.highest)
 
 
 def counted_by_part(blocks: Sequence[Block], comparison: Comparison) -> tuple[list[Block], Comparison]:
@@ -275,7 +276,8 @@ def least_tail(share: FloatArray) -> FloatArray:
 
 def ends_of(comparison: Comparison) -> tuple[float, float]:
     """Return values that stand for the ends of the range."""
-    return (math.exp(-_END), math.exp(_END)) if comparison.quantity.logarithmic else (-1.0, 1.0)
+    quantity = comparison.quantity
+    return (math.exp(-_END), math.exp(_END)) if quantity.logarithmic else (quantity.lowest, quantity.highest)
 
 
 def _fewer(blocks: Sequence[Block]) -> list[Block]:

@@ -1,5 +1,6 @@
 """Tables: views of privatized reports that know where they come from, and sets of them."""
 
+from ldpstats.tables.conditional import Conditional
 from ldpstats.tables.figures import Figures
 from ldpstats.tables.pooled import JointReports, pooled_blocks, pooled_measured
 from ldpstats.tables.provenance import Collected, Consistent, Provenance, Reconstructed, Summed
@@ -8,6 +9,7 @@ from ldpstats.tables.table_set import TableSet
 
 __all__ = [
     "Collected",
+    "Conditional",
     "Consistent",
     "Figures",
     "JointReports",

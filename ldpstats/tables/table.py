@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -37,6 +37,9 @@ from ldpstats.saving import Saveable
 from ldpstats.tables.figures import Figures, LimitsOfReports
 from ldpstats.tables.provenance import COLLECTED, Provenance, Reconstructed
 from ldpstats.tables.rows import CrossedRows
+
+if TYPE_CHECKING:
+    from ldpstats.tables.conditional import Conditional
 
 # A check against wrong statements, not an accounting: noise models hold doubles, which lose rare lies at high levels.
 _RESOLVED = 12.0
@@ -398,6 +401,38 @@ class Table(Saveable):
         if not made.figures or not made.figures.wider:
             return made
         return replace(made, figures=replace(made.figures, wider=made.figures.wider.collapsed(classes)))
+
+    def conditional(self, of: str | Iterable[str], given: str | Iterable[str]) -> Conditional:
+        """Return the proportions of some attributes within the categories of others: P(of | given).
+
+        A wider table is first added up to these attributes, as `marginal` does.
+
+        Parameters
+        ----------
+        of : str or sequence of str
+            The attributes whose proportions are wanted.
+        given : str or sequence of str
+            The attributes within whose categories they sum to one.
+
+        Examples
+        --------
+        >>> from ldpstats import SampledGroups
+        >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 100, 300]) * 100, rng=1)
+        >>> tables["sex", "car"].conditional("car", given="sex").estimate.round(2)
+        array([[0.67, 0.33],
+               [0.25, 0.75]])
+        """
+        from ldpstats.tables.conditional import Conditional  # it is made of a table
+
+        names, conditions = listed(of), listed(given)
+        if not names or not conditions or not set(names).isdisjoint(conditions):
+            raise LdpstatsError(
+                f"proportions of {one_line(names)} given {one_line(conditions)}",
+                "at least one attribute each, and none that is in both",
+                f"Choose among {one_line(self.attributes)}.",
+            )
+        return Conditional(self.marginal((*conditions, *names)), conditions)
 
     def _onto(self, domain: Domain, of_cell: IntArray) -> Table:
         """Add the table up to cells that are sums of its own."""

@@ -53,6 +53,25 @@ class TestFiellerQuotient:
         found = FiellerQuotient.of_forms(mean, np.diag(spread**2), forms, -np.inf, np.inf)
         assert np.allclose(found.covariance, expected, rtol=1e-12)
 
+    def test_limits_of_parts_compare_with_the_best_possible_quotient(self) -> None:
+        """2,000 pairs, many improper, each tried at 401 values: the likelihood ratio among quotients from 0 to 1."""
+        rng = np.random.default_rng(2)
+        pairs, roots = rng.normal(size=(2000, 2)), rng.normal(size=(2000, 2, 2))
+        covariance = roots @ np.swapaxes(roots, 1, 2) / 9
+        limits = FiellerQuotient(pairs, covariance, 0.0, 1.0).limits_of_parts(0.05)
+        tried = np.linspace(0, 1, 401)
+        forms = np.stack([np.ones(401), -tried], axis=-1)
+        misfit = (pairs @ forms.T) ** 2 / np.einsum("ti,nij,tj->nt", forms, covariance, forms)
+        x, y = pairs.T
+        best = np.where((x >= 0) & (x <= y), 0, misfit.min(axis=1))
+        inside = misfit <= (best + Z**2)[:, None]
+        for limit, kept, above in zip(limits, inside, y > 0, strict=True):
+            if not above:
+                assert limit.tolist() == [0, 1]
+                continue
+            assert limit[0] == pytest.approx(tried[kept].min(), abs=0.0026)
+            assert limit[1] == pytest.approx(tried[kept].max(), abs=0.0026)
+
 
 class TestNoncentralSquare:
     """Inversion of the noncentral χ²."""

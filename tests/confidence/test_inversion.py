@@ -59,6 +59,16 @@ def test_two_shares_with_a_difference_are_the_most_likely() -> None:
     assert found.sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize("proportion", [0.0, 0.3, 1.0])
+def test_two_shares_in_a_proportion_are_the_most_likely(proportion: float) -> None:
+    shares, together = np.array([0.2, 0.5, 0.3]), np.linspace(1e-6, 1 - 1e-6, 200_001)
+    # what the divided shares are together is all that is left to choose, as their proportion is given
+    likelihood = 0.7 * np.log(together) + 0.3 * np.log(1 - together)
+    found = fits.fitted_proportion(shares, np.array(proportion))
+    best = together[likelihood.argmax()]
+    assert found == pytest.approx([proportion * best, (1 - proportion) * best, 1 - best], abs=1e-5)
+
+
 @pytest.mark.parametrize("quantity", ["odds ratio", "risk ratio", "risk difference"])
 @pytest.mark.parametrize(
     ("epsilon", "shares"),

@@ -213,7 +213,7 @@ def _quotient(
     table: Table, name: str, comparison: Comparison, forms: Forms, needed: Sequence[Part], alpha: float
 ) -> Effect:
     """Return the quotient of two forms; its estimate, only if every share that is needed is above zero."""
-    possible = (0.0, math.inf) if comparison.quantity.logarithmic else (-1.0, 1.0)
+    possible = comparison.quantity.lowest, comparison.quantity.highest
     found = unbiased_cells(table)
     if isinstance(found, str):
         return Effect.of(table, name, math.nan, PossibleRange(*possible), found, alpha)

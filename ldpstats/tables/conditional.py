@@ -1,0 +1,364 @@
+"""Conditional proportions of a table, each with the interval of a quotient: by Fieller, or by the score test."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import BoolArray, FloatArray, significance
+from ldpstats.confidence.comparisons import Comparison
+from ldpstats.confidence.confidence_sets import FiellerQuotient
+from ldpstats.confidence.inversion import PooledReports, ScoreInversion, counted_by_part
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.estimation import ASSUMED
+from ldpstats.noise import simulation
+from ldpstats.presentation import Summary, summary_of_figures
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving import Saveable
+from ldpstats.tables.provenance import Consistent
+from ldpstats.tables.table import Table
+from ldpstats.tables.unbiased_cells import (
+    assuming,
+    bound_of,
+    is_sparse,
+    never_certain,
+    own_reports,
+    provenance_in_words,
+    unbiased_cells,
+)
+
+_CLEAR = 2.0
+_NAMED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional(Saveable):
+    """The proportions of some attributes within the categories of others, as `Table.conditional` finds them.
+
+    Parameters
+    ----------
+    table : Table
+        Of exactly these attributes, those of `given` first.
+    given : tuple of str
+        The attributes within whose categories the proportions sum to one.
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 100, 300]) * 100, rng=1)
+    >>> found = tables["sex", "car"].conditional("car", given="sex")
+    >>> found.estimate.round(2)
+    array([[0.67, 0.33],
+           [0.25, 0.75]])
+    >>> found.conf_int()[0].round(3)
+    array([[0.663, 0.671],
+           [0.329, 0.337]])
+    """
+
+    table: Table
+    given: tuple[str, ...]
+    _limits: dict[float, FloatArray] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        kept = len(self.given)
+        if self.table.attributes[:kept] != self.given or not 0 < kept < len(self.table.attributes):
+            raise LdpstatsError(
+                f"a table of {one_line(self.table.attributes)}, given {one_line(self.given)}",
+                "a table whose first attributes are those that are given, and at least one more",
+            )
+        if self.table.provenance.refused:
+            raise NotIdentifiedError(
+                f"proportions of {' and '.join(self.of)} given {' and '.join(self.given)}: "
+                f"{self.table.provenance.refused}",
+                "tables whose cells the reports identify, or a model that could be true",
+                "bounds().conditional(of, given) says what is known without an assumption; method = 'max-entropy' has "
+                "a model.",
+            )
+
+    @property
+    def of(self) -> tuple[str, ...]:
+        """The attributes whose proportions these are."""
+        return self.table.attributes[len(self.given) :]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of categories along each axis: first those of `given`, then those of `of`."""
+        return self.table.shape
+
+    @property
+    def n(self) -> int:
+        """The number of reports behind the table."""
+        return self.table.n
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """What the respondents were promised."""
+        return self.table.privacy
+
+    @property
+    def simulated(self) -> int:
+        """How many of the reports came from a simulation instead of a respondent."""
+        return self.table.simulated
+
+    @property
+    def assumption(self) -> str:
+        """What must hold beside what the reports tell; empty where these identify all cells of the table."""
+        return self.table.assumption
+
+    @cached_property
+    def estimate(self) -> FloatArray:
+        """The proportions by the table's method; those of a row sum to one, and some may be negative.
+
+        nan where the given categories are not estimated clearly above zero, by two standard errors.
+        """
+        cells = self._rows(self.table.cells.estimate)
+        totals = np.where(self._estimable, cells.sum(axis=1), math.nan)
+        found: FloatArray = (cells / totals[:, None]).reshape(self.shape)
+        return found
+
+    @cached_property
+    def std_err(self) -> FloatArray:
+        """Standard errors by the delta method; nan where there is no estimate."""
+        if isinstance(self._quotients, str):
+            return np.full(self.shape, math.nan)
+        found, spread = self._rows(self.estimate), self._quotients.covariance
+        variances = spread[..., 0, 0] - 2 * found * spread[..., 0, 1] + found**2 * spread[..., 1, 1]
+        totals = self._rows(self.table.cells.estimate).sum(axis=1, keepdims=True)
+        errors: FloatArray = (np.sqrt(np.maximum(variances, 0)) / totals).reshape(self.shape)
+        return errors
+
+    @property
+    def why_not(self) -> str:
+        """Why some proportions, or all, are not estimable; empty if all are."""
+        if isinstance(self._quotients, str):
+            return self._quotients
+        unclear = np.flatnonzero(~self._estimable)
+        if not unclear.size:
+            return ""
+        index = self.table.domain.index(self.given)
+        labels = [" and ".join(map(str, index[place])) for place in unclear[:_NAMED]]
+        more = f" and {unclear.size - _NAMED} more" if unclear.size > _NAMED else ""
+        return f"not estimated clearly above zero: {' and '.join(self.given)} {', '.join(labels)}{more}"
+
+    def conf_int(self, alpha: float = 0.05) -> FloatArray:
+        """Return pointwise intervals for the population's proportions, shape (*shape, 2), from 0 to 1 at most.
+
+        Each holds what is not rejected by a test of its own. Where all reports are frequent that is Fieller's, so that
+        no estimate is divided by; where some report was counted fewer than 20 times, it is the score test with the
+        exact law of the reports, as for `risk_ratio`. Where the given categories may be empty, it is everything:
+        from 0 to 1. A proportion that is not estimable has an interval all the same. What they cover is measured in
+        benchmarks/conditional_coverage.py.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
+        level = float(significance(alpha))
+        if level not in self._limits:
+            self._limits[level] = self._with_estimates(self._found_limits(level)).reshape(*self.shape, 2)
+        return self._limits[level].copy()
+
+    def _found_limits(self, alpha: float) -> FloatArray:
+        rows = self._rows(self.table.cells.estimate)
+        if isinstance(self._quotients, str):
+            return np.tile([0.0, 1.0], (*rows.shape, 1))
+        score = self._score_tests
+        return self._quotients.limits_of_parts(alpha) if score is None else _inverted(score, rows.shape, alpha)
+
+    def _with_estimates(self, limits: FloatArray) -> FloatArray:
+        """Let intervals reach as far as the estimate, which may be that of another method, where it is proper."""
+        shown = np.clip(self._rows(self.estimate), 0, 1)
+        return np.stack([np.fmin(limits[..., 0], shown), np.fmax(limits[..., 1], shown)], axis=-1)
+
+    @property
+    def kind_of_intervals(self) -> str:
+        """Where the intervals come from, in words."""
+        if isinstance(self._quotients, str):
+            return "what was possible beforehand"
+        return self._quotients.words if self._score_tests is None else self._score_tests[0].words
+
+    @property
+    def covers(self) -> str:
+        """What the intervals hold, and what they allow for."""
+        bound = bound_of(self.table)
+        if_it_holds = (
+            f" if this holds: {self.assumption}; if not, any other: bounds().conditional(of, given) of the table says "
+            "what is known without it"
+            if self.assumption
+            else ""
+        )
+        return (
+            f"the population's proportions{if_it_holds}; pointwise (each proportion by itself); about as often as the "
+            "level says, more often where noise is larger than the cells; the noise of the randomization and the "
+            "sampling of the respondents are both allowed for"
+            f"{f'; with an upper bound of their covariance ({bound}): more often' if bound else ''}"
+        )
+
+    def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return a row per cell, the given categories first: estimate, std_err and pointwise interval.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
+        limits = self.conf_int(alpha)
+        figures = {
+            "estimate": self.estimate,
+            "std_err": self.std_err,
+            "lower": limits[..., 0],
+            "upper": limits[..., 1],
+        }
+        frame = pd.DataFrame({name: one.ravel() for name, one in figures.items()}, index=self.table.domain.index())
+        return frame.rename_axis(columns=self.table.method)
+
+    def summary(self, alpha: float = 0.05) -> Summary:
+        """Return a table to read aloud: proportions with standard errors and intervals, and what they rest on.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
+        fit, level = self.table.channel_fit(), f"{100 * (1 - alpha):g} %"
+        frame = (
+            self.to_frame(alpha)
+            if fit.plausible
+            else self.to_frame(alpha).assign(std_err=math.nan, lower=math.nan, upper=math.nan)
+        )
+        rows = [
+            [*map(str, labels), *("-" if math.isnan(figure) else f"{figure:.4f}" for figure in figures)]
+            for labels, figures in zip(frame.index, frame.to_numpy(), strict=True)
+        ]
+        headers = [*self.table.attributes, "proportion", "std err", f"{level} from", "to"]
+        title = (
+            f"Proportions of {' and '.join(self.of)} given {' and '.join(self.given)}: "
+            f"{self.table.provenance.title.lower()}{simulation(self.simulated, self.n)}{assuming(self.table)}"
+        )
+        promised = self.privacy.lines()
+        intervals = self.kind_of_intervals if fit.plausible else "none, as the reports do not fit their channel"
+        sentences = [
+            *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
+            *([f"No estimate: {self.why_not}."] if self.why_not else []),
+            f"Intervals ({level}): {intervals}.",
+            *(
+                [f"{line[0].upper()}{line[1:]}." for line in f"they cover {self.covers}".split("; ")]
+                if fit.plausible
+                else []
+            ),
+            *provenance_in_words(self.table),
+            ASSUMED,
+            *fit.warning,
+        ]
+        return summary_of_figures(title, headers, rows, sentences)
+
+    def to_dict(self, alpha: float = 0.05) -> dict[str, Any]:
+        """Return the proportions as plain values; None stands for those that are not estimable.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
+        return {
+            "of": list(self.of),
+            "given": list(self.given),
+            "categories": self.table.domain.to_dict(),
+            "estimate": _plain(self.estimate),
+            "std_err": _plain(self.std_err),
+            "why_not": self.why_not,
+            "level": 1 - alpha,
+            "intervals": self.conf_int(alpha).tolist(),
+            "interval_from": self.kind_of_intervals,
+            "covers": self.covers,
+            "provenance": self.table.provenance.to_dict(),
+            "n": self.n,
+            "privacy": self.privacy.to_dict(),
+            "simulated": self.simulated,
+            "channel_fit": self.table.channel_fit().to_dict(),
+        }
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def __repr__(self) -> str:
+        kind = simulation(self.simulated, self.n)
+        return f"<Conditional {' × '.join(self.of)} | {' × '.join(self.given)}: {self.shape}, n = {self.n}{kind}>"
+
+    def _rows(self, cells: FloatArray) -> FloatArray:
+        """Return cells in a row for each combination of given categories."""
+        return cells.reshape(self.table.domain.size(self.given), -1)
+
+    @cached_property
+    def _quotients(self) -> FiellerQuotient | str:
+        """Every cell and what its row sums to, without bias, or why there is no such estimate."""
+        found = unbiased_cells(self.table)
+        if isinstance(found, str):
+            return found
+        cells = self._rows(found.estimate)
+        square = never_certain(self.table, found).reshape(*cells.shape, *cells.shape)
+        within = np.einsum("gigj->gij", square)
+        with_total = within.sum(axis=-1)
+        total = np.broadcast_to(with_total.sum(axis=-1, keepdims=True), cells.shape)
+        own = np.einsum("gii->gi", within)
+        spread = np.moveaxis(np.array([[own, with_total], [with_total, total]]), (0, 1), (-2, -1))
+        pair = np.stack([cells, np.broadcast_to(cells.sum(axis=1, keepdims=True), cells.shape)], axis=-1)
+        return FiellerQuotient(pair, spread, 0.0, 1.0)
+
+    @cached_property
+    def _estimable(self) -> BoolArray:
+        """Which combinations of given categories are clearly above zero, without bias and as they are shown."""
+        shown = self._rows(self.table.cells.estimate).sum(axis=1)
+        if isinstance(self._quotients, str):
+            return np.zeros(shown.shape, dtype=np.bool_)
+        totals, variances = self._quotients.pair[:, 0, 1], self._quotients.covariance[:, 0, 1, 1]
+        clear: BoolArray = (shown > 0) & (totals > _CLEAR * np.sqrt(np.maximum(variances, 0)))
+        return clear
+
+    @cached_property
+    def _score_tests(self) -> tuple[ScoreInversion, ...] | None:
+        """The score tests of all cells where some report is rare, and the reports are there to be counted (see there).
+
+        Of a row with two cells the second one's are those of the first, the other way round.
+        """
+        source = self._with_reports
+        if not is_sparse(source):
+            return None
+        rows, columns = self._rows(self.table.cells.estimate).shape
+        found = []
+        for row in range(rows):
+            for column in range(1 if columns == 2 else columns):
+                parts = np.full((rows, columns), 2)
+                parts[row] = 1
+                parts[row, column] = 0
+                blocks, comparison = counted_by_part(own_reports(source), Comparison(parts.ravel(), "proportion"))
+                reports = PooledReports.of(blocks)
+                if reports is None:
+                    return None
+                found.append(ScoreInversion(reports, comparison))
+        return tuple(found)
+
+    @property
+    def _with_reports(self) -> Table:
+        """The table whose own reports tell the cells: of a consistent one, that which was moved."""
+        sources = self.table.sources
+        moved = isinstance(self.table.provenance, Consistent) and len(sources) == 1
+        return sources[0].marginal(self.table.attributes) if moved else self.table
+
+
+def _inverted(tests: tuple[ScoreInversion, ...], shape: tuple[int, int], alpha: float) -> FloatArray:
+    limits = np.array([test.limits(alpha)[0] for test in tests]).reshape(shape[0], -1, 2)
+    return limits if limits.shape[1] == shape[1] else np.concatenate([limits, 1 - limits[..., ::-1]], axis=1)
+
+
+def _plain(figures: FloatArray) -> Any:
+    found = figures.astype(object)
+    found[np.isnan(figures)] = None
+    return found.tolist()
