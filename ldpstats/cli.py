@@ -155,7 +155,20 @@ def _audited(
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Instead of a shape: a file with a domain as JSON; all its pairs are asked for, one of each respondent.",
 )
-@click.option("--effect", default=0.1, show_default=True, help="Cramér's V; Cohen's w unless there are two attributes.")
+@click.option(
+    "--effect",
+    default=None,
+    type=float,
+    help="Cramér's V; Cohen's w unless there are two attributes.  [default: 0.1]",
+)
+@click.option(
+    "--mutual-information", default=None, type=float, help="Instead of an effect: nats that two attributes share."
+)
+@click.option(
+    "--conditional",
+    is_flag=True,
+    help="Test two attributes given the others: the first two of a shape; of a domain every two of each triple.",
+)
 @click.option(
     "--power", default=None, type=float, help="The power wanted.  [default: 0.8 unless n and epsilon are given]"
 )
@@ -168,7 +181,9 @@ def _audited(
 def plan(
     shape: str | None,
     domain: Path | None,
-    effect: float,
+    effect: float | None,
+    mutual_information: float | None,
+    conditional: bool,
     power: float | None,
     alpha: float,
     epsilon: float | None,
@@ -184,7 +199,17 @@ def plan(
         raise LdpstatsError("a shape and a domain" if shape else "neither a shape nor a domain", "one of the two")
     # only the numbers of categories matter, so that a letter in another encoding does no harm
     table = _shape(shape or "") if domain is None else Domain.from_json(domain.read_text("utf-8", errors="replace"))
-    found = planned(mechanism or None, table, epsilon=epsilon, n=n, effect=effect, power=power, alpha=alpha)
+    found = planned(
+        mechanism or None,
+        table,
+        epsilon=epsilon,
+        n=n,
+        effect=effect,
+        mutual_information=mutual_information,
+        power=power,
+        alpha=alpha,
+        conditional=conditional,
+    )
     click.echo(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) if as_json else found.summary())
 
 

@@ -165,6 +165,11 @@ def kept_fields(cls: type) -> dict[str, Any]:
     return _KEPT[cls]
 
 
+def fields_added_later(cls: type) -> frozenset[str]:
+    """Return the fields that older files lack, and that have a default for them: a class names them in `later`."""
+    return frozenset(getattr(cls, "later", ()))
+
+
 class _Graph(Protocol):
     """What graphs have, and nothing else that a file can hold."""
 

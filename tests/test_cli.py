@@ -178,6 +178,16 @@ def test_a_plan_for_a_domain_is_for_all_its_pairs(tmp_path: Path) -> None:
     assert shown["mechanisms"] == plan("ss", domain, epsilon=2.0).to_dict()["mechanisms"]
 
 
+def test_a_plan_for_a_network_is_for_mutual_information_and_for_triples(tmp_path: Path) -> None:
+    domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "size": ["S", "M", "L"]})
+    file = tmp_path / "domain.json"
+    file.write_text(domain.to_json())
+    asked = ("plan", "--domain", str(file), "--epsilon", "2", "--mutual-information", "0.01", "--conditional", "--json")
+    shown = json.loads(run(*asked, "--mechanism", "ss").output)
+    assert shown["asked"] == [["sex", "car", "size"]]
+    assert shown == plan("ss", domain, epsilon=2.0, mutual_information=0.01, conditional=True).to_dict()
+
+
 def test_a_level_that_is_not_enough_is_null_in_json() -> None:
     result = run("plan", "--shape", "4x4", "--n", "100", "--mechanism", "grr", "--json")
     assert json.loads(result.output)["mechanisms"][0]["epsilon"] is None

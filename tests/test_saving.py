@@ -125,6 +125,7 @@ MORE: dict[str, Callable[[], Any]] = {
     "an exact level": lambda: ldp.association(table(), alpha=Fraction(1, 20)),
     "bounds at an exact level": lambda: square().bounds(alpha=Fraction(1, 20)),
     "a seed of 63 bits": lambda: ldp.MonteCarlo(99, rng=(1 << 62) + 1),
+    "a plan of triples": lambda: ldp.plan(["grr", "oue"], DOMAIN, epsilon=1.0, conditional=True),
     "a pooled table": lambda: tables().pooled(["a"]),
     "a marginal": lambda: table().marginal("a"),
     "an estimate of a table": lambda: table().cells,

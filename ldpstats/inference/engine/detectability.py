@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from ldpstats.noise import Information, NoiseModel
 _DIRECTIONS = 256
 _MOST_RESPONDENTS = 10**15
 _EVEN = 1e-12
+
+TestedAxes: TypeAlias = tuple[int, int] | None
+"""The two axes of a table that are tested for independence given all others; None, if all are tested mutually."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,11 +53,14 @@ class Detectability:
         return cls(df, directions**2 @ _principal(information))
 
     @classmethod
-    def evenly(cls, information: float, shape: Sequence[int]) -> Detectability:
+    def evenly(cls, information: float, shape: Sequence[int], tested: TestedAxes = None) -> Detectability:
         """Return it where every departure is seen alike, with this information in equally frequent cells."""
         cells = math.prod(shape)
         free = sum(side - 1 for side in shape) if len(shape) > 1 else 0
-        return cls(cells - 1 - free, np.array([information / cells]))
+        if tested is None:
+            return cls(cells - 1 - free, np.array([information / cells]))
+        first, second = (shape[axis] for axis in tested)
+        return cls(cells // (first * second) * (first - 1) * (second - 1), np.array([information / cells]))
 
     @classmethod
     def least(cls, information: FloatArray, df: int) -> Detectability:
@@ -133,10 +140,15 @@ def deviations(model: NullModel, parameters: FloatArray) -> FloatArray:
     return found
 
 
-def report_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> FloatArray:
+def report_information(noise: NoiseModel, margins: Sequence[FloatArray], tested: TestedAxes = None) -> FloatArray:
     """Return what one report tells about departures from the product of the margins, the margins being unknown."""
-    _, information = noise.score(product_of(margins)[None, :], np.zeros((1, noise.outputs)), 1)
-    return _efficient(information, *departures(margins))
+    return _efficient(_of_a_report(noise, product_of(margins)), *departures(margins, tested))
+
+
+def information_along(noise: NoiseModel, null: FloatArray, departure: FloatArray, tangents: FloatArray) -> FloatArray:
+    """Return what one report tells about one departure from null frequencies, which may move along their tangents."""
+    found: FloatArray = _efficient(_of_a_report(noise, null), departure[:, None], tangents)[0]
+    return found
 
 
 def even_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> float | None:
@@ -148,20 +160,19 @@ def even_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> float 
     product = product_of(margins)
     if np.ptp(product) > _EVEN * product.max() or not noise.exchangeable:
         return None
-    _, information = noise.score(np.full((1, product.size), 1 / product.size), np.zeros((1, noise.outputs)), 1)
-    seen = information.diagonal[0]
+    seen = _of_a_report(noise, np.full(product.size, 1 / product.size)).diagonal[0]
     return float(seen[0]) if np.ptp(seen) <= _EVEN * seen.max() else None
 
 
-def degrees_of_freedom(noise: NoiseModel, shape: Sequence[int]) -> int:
+def degrees_of_freedom(noise: NoiseModel, shape: Sequence[int], tested: TestedAxes = None) -> int:
     """Return how many departures from independence the reports identify, whatever the margins.
 
     Counted where no symmetry hides anything: with equal margins, say, a parity of two answers tells nothing about
     them, but it does with others.
     """
     proper = [irregular(side) for side in shape]
-    _, information = noise.score(product_of(proper)[None, :], np.zeros((1, noise.outputs)), 1)
-    directions, tangents = departures(proper)
+    information = _of_a_report(noise, product_of(proper))
+    directions, tangents = departures(proper, tested)
     everything, free = (information.between(one)[0] for one in (np.hstack([directions, tangents]), tangents))
     return _rank(everything) - _rank(free)
 
@@ -174,21 +185,31 @@ def product_of(margins: Sequence[FloatArray]) -> FloatArray:
     return product
 
 
-def departures(margins: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+def departures(margins: Sequence[FloatArray], tested: TestedAxes = None) -> tuple[FloatArray, FloatArray]:
     """Return what independence excludes and what it leaves free, as columns δ with Σ δ²/π = 1, all orthogonal so.
 
     These are the `deviations` of independence in closed form, so that large tables can be planned for. Every attribute
     has a basis that begins with its own margin. Of their tensor products those with one other factor
-    move a margin; those with several are dependences and leave all margins alone. The frequencies of a single
+    move a margin; those with several are dependences and leave all margins alone. Independence of two attributes
+    given all others excludes those in which both have another factor. The frequencies of a single
     attribute are a hypothesis themselves: nothing is free then.
     """
-    basis, moved = np.ones((1, 1)), np.zeros(1, dtype=np.int64)
+    basis, moved = np.ones((1, 1)), np.zeros((1, 0), dtype=bool)
     for margin in margins:
         root = np.sqrt(margin)
         basis = np.kron(basis, root[:, None] * np.column_stack([root, orthogonal_to(root)]))
-        moved = np.add.outer(moved, np.minimum(np.arange(root.size), 1)).ravel()
-    free = 1 if len(margins) > 1 else 0
-    return basis[:, moved > free], basis[:, (moved > 0) & (moved <= free)]
+        own = np.tile(np.arange(root.size) > 0, len(moved))
+        moved = np.column_stack([np.repeat(moved, root.size, axis=0), own])
+    if tested is not None:
+        excluded = moved[:, list(tested)].all(axis=1)
+    else:
+        excluded = moved.sum(axis=1) > (1 if len(margins) > 1 else 0)
+    return basis[:, excluded], basis[:, ~excluded & moved.any(axis=1)]
+
+
+def _of_a_report(noise: NoiseModel, frequencies: FloatArray) -> Information:
+    """Return what one report tells about frequencies."""
+    return noise.score(frequencies[None, :], np.zeros((1, noise.outputs)), 1)[1]
 
 
 def _efficient(information: Information, directions: FloatArray, tangents: FloatArray) -> FloatArray:

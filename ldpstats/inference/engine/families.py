@@ -56,6 +56,11 @@ class ProductOfConditionals:
         sets = [(axis,) for axis in range(len(shape))] if parts is None else parts
         return cls(shape, tuple((part, ()) for part in sets))
 
+    @classmethod
+    def independent_given(cls, shape: tuple[int, ...], first: Axes, second: Axes, known: Axes) -> ProductOfConditionals:
+        """Let two sets of attributes be independent wherever the known ones are the same."""
+        return cls(shape, ((known, ()), (first, known), (second, known)))
+
     @cached_property
     def _tables(self) -> list[_Factor]:
         return [_Factor.of(self.shape, children, parents) for children, parents in self.factors]

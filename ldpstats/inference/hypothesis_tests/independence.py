@@ -121,8 +121,7 @@ def conditional_independence_test(
     2
     """
     first, second, known = _partition(table, x=x, y=y, given=given)
-    within = _axes(table, known)
-    factors = ((within, ()), (_axes(table, first), within), (_axes(table, second), within))
+    axes = [_axes(table, names) for names in (first, second, known)]
     both = f"{listing(first)} and {listing(second)}"
     about = Hypothesis(
         "conditional independence",
@@ -130,7 +129,7 @@ def conditional_independence_test(
         f"{both} are dependent given {listing(known)}",
         ("dependent", "no dependence shown"),
     )
-    return null_model_test(table, ProductOfConditionals(table.shape, factors), about, method, pvalue)
+    return null_model_test(table, ProductOfConditionals.independent_given(table.shape, *axes), about, method, pvalue)
 
 
 def mutual_independence(attributes: Sequence[str]) -> Hypothesis:

@@ -17,13 +17,16 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, shortened
 from ldpstats.inference.engine.detectability import (
     Detectability,
+    TestedAxes,
     degrees_of_freedom,
-    departures,
     even_information,
+    information_along,
     product_of,
     report_information,
 )
-from ldpstats.inference.engine.null_model import proper_frequencies
+from ldpstats.inference.engine.families import ProductOfConditionals
+from ldpstats.inference.engine.null_model import on_simplex, proper_frequencies
+from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.mechanisms import Mechanism, best_name, mechanism as named_mechanism
 from ldpstats.noise import NoiseModel
 
@@ -42,12 +45,14 @@ _MOST_CELLS = 4096
 class PlannedTest:
     """Independence of attributes with these margins, or for a single one that its frequencies are these.
 
-    The departure is the one planned for, cell by cell; without it departures of a size in some direction are.
+    Two attributes may be tested given all others. Everything but the dependence in question is taken for independent
+    then, unless the whole table is given that is planned for; without one, departures of a size in some direction are.
     """
 
     margins: Margins
-    departure: FloatArray | None = None
+    expected: FloatArray | None = None
     direction: Direction = "average"
+    tested: TestedAxes = None
 
     def __post_init__(self) -> None:
         if self.direction not in ("average", "least"):
@@ -55,13 +60,18 @@ class PlannedTest:
 
     @classmethod
     def of(
-        cls, shape: Shape, effect: ArrayLike, margins: Sequence[ArrayLike] | None, direction: Direction
+        cls,
+        shape: Shape,
+        effect: ArrayLike | None,
+        margins: Sequence[ArrayLike] | None,
+        direction: Direction,
+        conditional: bool,
     ) -> PlannedTest:
         """Read a design off what was asked for: an effect's size, or a whole table that shows it."""
-        table = as_array(effect, "effect")
-        if table.shape != shape:
-            return cls(margins_of(shape, margins), direction=direction)
-        expected = proper_frequencies(table, shape, "effect, as a whole table,")
+        tested = first_two_given_others(shape) if conditional else None
+        if effect is None or as_array(effect, "effect").shape != shape:
+            return cls(margins_of(shape, margins), None, direction, tested)
+        expected = proper_frequencies(effect, shape, "effect, as a whole table,")
         if margins is None and len(shape) > 1:
             axes = range(len(shape))
             own = [expected.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
@@ -69,36 +79,41 @@ class PlannedTest:
             raise LdpstatsError("margins beside a whole table", "no margins", "The table has its own.")
         else:
             own = list(margins_of(shape, margins))
-        checked = margins_of(shape, own)
-        return cls(checked, expected.ravel() - product_of(checked), direction)
+        return cls(margins_of(shape, own), expected.ravel(), direction, tested)
 
     @property
     def shape(self) -> Shape:
         """The categories of each attribute."""
         return tuple(margin.size for margin in self.margins)
 
-    def sizes(self, effect: ArrayLike) -> FloatArray:
-        """Return effects as multiples of the departure; without one, as sizes of departures."""
-        if self.departure is not None:
-            return np.ones(())
-        # Cramér's V is a fraction of Cohen's w in two-way tables; others know only w
-        return np.asarray(_size_of(effect) * (math.sqrt(min(self.shape) - 1) if len(self.shape) == 2 else 1.0))
-
     def seen_through(self, noise: NoiseModel) -> Detectability:
         """Return what one report adds to the noncentrality of the test."""
-        even = None if self.departure is not None else even_information(noise, self.margins)
+        even = None if self.expected is not None else even_information(noise, self.margins)
         if even is not None:
-            return Detectability.evenly(even, self.shape)
-        information, df = report_information(noise, self.margins), degrees_of_freedom(noise, self.shape)
+            return Detectability.evenly(even, self.shape, self.tested)
+        df = degrees_of_freedom(noise, self.shape, self.tested)
         if df == 0:
             raise NotIdentifiedError(
                 "reports that tell nothing about the hypothesis", "a mechanism that tells more than the margins"
             )
-        if self.departure is not None:
-            directions, _ = departures(self.margins)
-            along = directions.T @ (self.departure / product_of(self.margins))
-            return Detectability(df, np.array([along @ information @ along]))
+        if self.expected is not None:
+            return Detectability(df, self._along(self.expected, noise))
+        information = report_information(noise, self.margins, self.tested)
         return (Detectability.least if self.direction == "least" else Detectability.average)(information, df)
+
+    def _along(self, expected: FloatArray, noise: NoiseModel) -> FloatArray:
+        """Return what one report tells about the departure of this very table."""
+        if len(self.shape) == 1:
+            null = product_of(self.margins)
+            return information_along(noise, null, expected - null, np.empty((null.size, 0)))
+        model = ProductOfConditionals.independent(self.shape)
+        if self.tested is not None:
+            first, second = self.tested
+            others = tuple(axis for axis in range(len(self.shape)) if axis not in self.tested)
+            model = ProductOfConditionals.independent_given(self.shape, (first,), (second,), others)
+        parameters = model.nearest(expected)
+        null = on_simplex(model.frequencies(parameters))
+        return information_along(noise, null, expected - null, model.jacobian(parameters))
 
 
 def noise_of(mechanism: Randomizer, cells: int, epsilon: float) -> NoiseModel:
@@ -188,23 +203,14 @@ def respondents_of(n: ArrayLike) -> IntArray:
     return numbers
 
 
-def _size_of(effect: ArrayLike) -> FloatArray:
-    sizes = as_array(effect, "effect")
-    if sizes.dtype.kind not in "iuf" or not np.all((sizes >= 0) & (sizes <= 1)):
+def first_two_given_others(shape: Shape) -> TestedAxes:
+    """Return the first two axes of a table, as those that are tested given the others."""
+    if len(shape) < 3:
         raise LdpstatsError(
-            f"effect = {shortened(effect)}",
-            "numbers from 0 to 1",
-            "A larger departure is planned for by its whole table of frequencies.",
+            f"a conditional test in a table of {len(shape)} attributes",
+            "two attributes, and at least one that is given",
         )
-    return sizes.astype(float)
-
-
-def one_size_of(effect: float) -> float:
-    """Return the size of one effect."""
-    size = _size_of(effect)
-    if size.ndim:
-        raise LdpstatsError(f"effect = {shortened(effect)}", "a single number", "`power` takes many, or a whole table.")
-    return float(size)
+    return 0, 1
 
 
 def mechanisms_named(mechanisms: str | Sequence[str]) -> tuple[str, ...]:
@@ -246,9 +252,10 @@ def target_power(power: object, alpha: float) -> float:
     return level
 
 
-def effect_in_words(effect: float, shape: Shape) -> str:
+def departure_in_words(size: DepartureSize, shape: Shape, tested: TestedAxes) -> str:
     """Say what is to be found."""
+    how_large = size.in_words(shape, tested)
     if len(shape) == 1:
-        return f"a deviation of w = {effect:g} from given frequencies of {shape[0]} values"
-    kind = "V" if len(shape) == 2 else "w"
-    return f"a dependence of {kind} = {effect:g} in a {'x'.join(map(str, shape))} table"
+        return f"a deviation of {how_large} from given frequencies of {shape[0]} values"
+    between = "" if tested is None else " between two attributes given the others"
+    return f"a dependence of {how_large}{between} in a {'x'.join(map(str, shape))} table"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from itertools import combinations
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -17,23 +18,25 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.hints import Share
 from ldpstats.inference.engine.detectability import Detectability
+from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.inference.planning.design import (
     USUAL_POWER,
     Direction,
     Margins,
     PlannedTest,
-    effect_in_words,
+    departure_in_words,
+    first_two_given_others,
     is_shape,
     margins_of,
     mechanisms_named,
     noise_of,
-    one_size_of,
     shape_of,
     target_power,
     uniform_margins,
 )
 from ldpstats.mechanisms import GRID_LEVEL, mechanism as named_mechanism, recommend
-from ldpstats.protocols.groups import Group, NamedGroups, groups_of
+from ldpstats.protocols import SampledGroups
+from ldpstats.protocols.groups import Group, NamedGroups, groups_of, named_groups
 from ldpstats.saving import Saveable
 
 _LEAST_LEVEL = 1e-3
@@ -65,12 +68,20 @@ class Plan(Saveable):
     tests : int
         How many tests share that level.
     groups : int
-        Among how many pairs of attributes the respondents are divided.
+        Among how many groups of attributes the respondents are divided.
     even : bool
         Whether the categories were taken for equally frequent; else margins were given.
     direction : {"average", "least"}
         Whether the power is averaged over directions of dependence, or that in the one seen least.
+    conditional : bool
+        Whether pairs are tested given the other attributes of their group.
+    domain : Domain, optional
+        Whose attributes are asked for; none in a plan of a single table.
+    asked : tuple of tuples of str
+        The groups themselves: what is asked together.
     """
+
+    later: ClassVar[tuple[str, ...]] = ("conditional", "domain", "asked")
 
     table: pd.DataFrame
     found: Literal["n", "epsilon", "power"]
@@ -81,33 +92,65 @@ class Plan(Saveable):
     groups: int = 1
     even: bool = True
     direction: Direction = "average"
+    conditional: bool = False
+    domain: Domain | None = None
+    asked: tuple[Group, ...] = ()
 
     def __post_init__(self) -> None:
         refuse_other_columns(self.table, ["mechanism"], ["n", "epsilon", "power", "bits per report"])
         object.__setattr__(self, "alpha", significance(self.alpha))
         for number in (self.tests, self.groups):
             at_least(number, 1, "tests and groups of a plan")
+        known = self.domain is not None and len(named_groups(self.domain, self.asked)) == self.groups
+        if not known and (self.domain is not None or self.asked):
+            raise LdpstatsError(
+                f"a plan of {self.groups} groups with {len(self.asked)} of them named", "a domain with all, or none"
+            )
 
     @property
     def best(self) -> pd.Series[Any]:
         """The first row of the table."""
         return self.table.iloc[0]
 
+    def protocol(self) -> SampledGroups:
+        """Return the protocol that the plan speaks of: its best mechanism, at its level, for every group.
+
+        Examples
+        --------
+        >>> domain = Domain({"sex": ["F", "M"], "age": ["young", "old"], "car": ["yes", "no"]})
+        >>> planned = plan(domain, n=50_000, groups=[("sex", "car"), ("age", "car")])
+        >>> protocol = planned.protocol()
+        >>> protocol.groups, protocol.mechanism, round(protocol.epsilon, 2)
+        ((('sex', 'car'), ('age', 'car')), 'grr', 0.68)
+        """
+        if self.domain is None:
+            raise LdpstatsError("a plan of one table", "a plan of a Domain", "Its attributes have names to ask for.")
+        if not math.isfinite(self.best["epsilon"]):
+            raise LdpstatsError(
+                f"a plan that no epsilon up to {GRID_LEVEL:g} is enough for", "one with a level", "Plan for a larger n."
+            )
+        level, name = float(self.best["epsilon"]), str(self.best["mechanism"])
+        return SampledGroups(self.domain, epsilon=level, mechanism=name, groups=self.asked)
+
     def summary(self) -> str:
         """Return the plan in sentences that can be read aloud, and the table.
 
         In the sentences, respondents and levels are rounded up to three digits; in the table nothing is.
         """
-        asked = f"Every respondent answers one of {self.groups} pairs, each pair equally often."
+        kind = {2: "pair", 3: "triple"}.get(len(self.asked[0]) if self.asked else 2, "group")
+        if len(set(map(len, self.asked))) > 1:
+            kind = "group"
+        asked = f"Every respondent answers one of {self.groups} {kind}s, each {kind} equally often."
         shared = f"Each of the {self.tests} tests gets level {self.alpha / self.tests:.2g}: the first step of Holm."
         margins = "equally frequent categories" if self.even else "the margins given"
+        beside = ", and no dependence beside the one in question" if self.conditional else ""
         directions = "averaged over directions" if self.direction == "average" else "in the direction seen least"
         formats = {"n": "{:,}".format, "epsilon": "{:.4g}".format, "power": "{:.3f}".format}
         lines = [
             self._sentence(),
             *([asked] if self.groups > 1 else []),
             *([shared] if self.tests > 1 else []),
-            f"Assumed: {margins}. The power is an approximation, {directions}.",
+            f"Assumed: {margins}{beside}. The power is an approximation, {directions}.",
             "",
             self.table.to_string(index=False, formatters=formats),
         ]
@@ -123,6 +166,8 @@ class Plan(Saveable):
             "alpha": self.alpha,
             "tests": self.tests,
             "groups": self.groups,
+            "conditional": self.conditional,
+            "asked": [list(group) for group in self.asked],
             "mechanisms": [
                 {**row, "epsilon": row["epsilon"] if math.isfinite(row["epsilon"]) else None} for row in rows
             ],
@@ -169,11 +214,13 @@ def plan(
     *,
     epsilon: float | None = None,
     n: int | None = None,
-    effect: float = 0.1,
+    effect: float | None = None,
+    mutual_information: float | None = None,
     power: float | None = None,
     alpha: float = 0.05,
     margins: PlannedMargins = None,
     direction: Direction = "average",
+    conditional: bool = False,
     groups: NamedGroups = None,
     adjust: Literal["holm", "none"] = "holm",
 ) -> Plan:
@@ -186,13 +233,14 @@ def plan(
         for one answer are compared.
     shape : Domain, or int or sequence of int
         The numbers of categories of the attributes of one table; or a domain of which every respondent answers one
-        pair of attributes (`SampledGroups`), when *every* pair shall have the power.
+        pair of attributes (`SampledGroups`), when *every* pair shall have the power: that is how many respondents it
+        takes to find an edge of a network. `Plan.protocol` then asks for what was planned.
     epsilon : float, optional
         The strict level of every respondent.
     n : int, optional
         The number of respondents.
-    effect : float
-        Cramér's V for two attributes, else Cohen's w, as in `power`.
+    effect, mutual_information : float, optional
+        Cramér's V for two attributes, else Cohen's w; or nats. As in `power`.
     power : float, optional
         0.8 by default, unless `epsilon` and `n` are both given.
     alpha : float
@@ -202,11 +250,15 @@ def plan(
         They are uniform by default. Which mechanism is best depends on them.
     direction : {"average", "least"}
         As in `power`.
+    conditional : bool
+        Whether pairs are tested given others: of one table the first two attributes given the rest, as in `power`; of
+        a domain, of which every respondent then answers one triple, every two given the third.
     groups : sequence of pairs, optional
-        The pairs of a domain that are asked for; all by default.
+        The pairs of a domain that are asked for (triples, or larger groups, for conditional tests); all by default.
+        `networks.triples_to_ask` names those that a graph of dependent pairs leaves open.
     adjust : {"holm", "none"}
-        "holm" plans every pair at the level of Holm's first step, `alpha` / pairs, which is enough whatever the other
-        pairs show; "none" plans it at `alpha`.
+        "holm" plans every test at the level of Holm's first step, `alpha` / tests, which is enough whatever the other
+        tests show; "none" plans it at `alpha`.
 
     Returns
     -------
@@ -226,13 +278,17 @@ def plan(
       mechanism      n
     0        ss  16887
     1       sue  31270
+    >>> network = Domain({name: ["no", "yes"] for name in "abcd"})
+    >>> found = [plan("grr", network, epsilon=2.0, mutual_information=0.01, conditional=test) for test in (False, True)]
+    >>> [int(one.best["n"]) for one in found]
+    [9606, 16344]
     """
     asked, tables = _names_and_tables(mechanism, shape)
     if adjust not in ("holm", "none"):
         raise LdpstatsError(f"adjust = {adjust!r}", "'holm' or 'none'")
-    common = (one_size_of(effect), significance(alpha), margins, direction)
+    common = (DepartureSize.single(effect, mutual_information), significance(alpha), margins, direction, conditional)
     if isinstance(tables, Domain):
-        goal = _Goal.of_pairs(tables, groups, *common)
+        goal = _Goal.of_groups(tables, groups, *common)
     elif groups is None:
         goal = _Goal.of(tables, *common)
     else:
@@ -256,6 +312,9 @@ def plan(
         groups=goal.groups,
         even=margins is None,
         direction=direction,
+        conditional=conditional,
+        domain=tables if isinstance(tables, Domain) else None,
+        asked=goal.asked,
     )
 
 
@@ -275,43 +334,61 @@ def _names_and_tables(mechanism: Any, shape: Any) -> tuple[Names | None, Tables]
 
 @dataclass(frozen=True, slots=True)
 class _Goal:
-    """The tests by which an effect shall be found, each different one once, and how many groups share respondents."""
+    """The tests by which an effect shall be found, each different one once, and the groups that share respondents."""
 
     planned: tuple[PlannedTest, ...]
-    effect: float
+    size: DepartureSize
     alpha: float
     wanted: str
-    groups: int = 1
+    asked: tuple[Group, ...] = ()
     tests: int = 1
 
+    @property
+    def groups(self) -> int:
+        """Among how many groups the respondents are divided."""
+        return max(len(self.asked), 1)
+
     @classmethod
-    def of(cls, table: Tables, size: float, alpha: float, margins: PlannedMargins, direction: Direction) -> _Goal:
+    def of(
+        cls,
+        table: Tables,
+        size: DepartureSize,
+        alpha: float,
+        margins: PlannedMargins,
+        direction: Direction,
+        conditional: bool,
+    ) -> _Goal:
         """Read the goal off a single table."""
         if isinstance(margins, Mapping):
             raise LdpstatsError("margins by name for a table", "a sequence of margins", "Names are for a Domain.")
         shape = shape_of(table)
-        planned = PlannedTest(margins_of(shape, margins), direction=direction)
-        return cls((planned,), size, alpha, effect_in_words(size, shape))
+        tested = first_two_given_others(shape) if conditional else None
+        planned = PlannedTest(margins_of(shape, margins), direction=direction, tested=tested)
+        return cls((planned,), size, alpha, departure_in_words(size, shape, tested))
 
     @classmethod
-    def of_pairs(
+    def of_groups(
         cls,
         domain: Domain,
         groups: NamedGroups,
-        size: float,
+        size: DepartureSize,
         alpha: float,
         margins: PlannedMargins,
         direction: Direction,
+        conditional: bool,
     ) -> _Goal:
-        """Read it off the pairs of a domain, which share the respondents."""
-        pairs = groups_of(domain, k=2, groups=groups)
-        if any(len(pair) != 2 for pair in pairs):
-            raise LdpstatsError(f"groups {one_line(list(pairs))}", "pairs of attributes", "Plan wider tables by shape.")
-        every = [_margins_of_pair(domain, pair, margins) for pair in pairs]
-        different = {tuple(margin.tobytes() for margin in own): PlannedTest(own, direction=direction) for own in every}
-        of_all = f"each of {len(pairs)} pairs of attributes" if len(pairs) > 1 else " and ".join(pairs[0])
-        wanted = f"a dependence of V = {size:g} in {of_all}"
-        return cls(tuple(different.values()), size, alpha, wanted, len(pairs), len(pairs))
+        """Read it off the groups of a domain's attributes that are asked together, which share the respondents."""
+        asked = groups_of(domain, k=3 if conditional else 2, groups=groups)
+        _refuse_other_sizes(asked, conditional)
+        planned = [
+            PlannedTest(_margins_of_group(domain, group, margins), direction=direction, tested=tested)
+            for group in asked
+            for tested in (combinations(range(len(group)), 2) if conditional else (None,))
+        ]
+        different = {(one.tested, *(margin.tobytes() for margin in one.margins)): one for one in planned}
+        how_large = size.in_words(planned[0].shape, planned[0].tested)
+        wanted = f"a dependence of {how_large} in {_among(asked, conditional)}"
+        return cls(tuple(different.values()), size, alpha, wanted, asked, len(planned))
 
     def power(self, name: str, epsilon: float, n: int) -> float:
         """Return the least power among the tables, when the groups are asked equally often."""
@@ -336,7 +413,7 @@ class _Goal:
     def row(self, name: str, epsilon: float | None, n: int | None, power: float | None) -> dict[str, Any]:
         """Return what one mechanism needs or achieves; two of the three are given."""
         if n is not None and n < self.groups:
-            raise LdpstatsError(f"{n} respondents for {self.groups} pairs", "at least one for each")
+            raise LdpstatsError(f"{n} respondents for {self.groups} groups", "at least one for each")
         if epsilon is None:
             assert n is not None
             assert power is not None
@@ -357,7 +434,10 @@ class _Goal:
     def _tests(self, name: str, epsilon: float) -> list[tuple[Detectability, float]]:
         """Return what a report adds to every test, and the effect as Cohen's w there."""
         return [
-            (one.seen_through(noise_of(name, math.prod(one.shape), epsilon)), float(one.sizes(self.effect)))
+            (
+                one.seen_through(noise_of(name, math.prod(one.shape), epsilon)),
+                float(self.size.cohens_w(one.shape, one.tested)),
+            )
             for one in self.planned
         ]
 
@@ -381,16 +461,39 @@ def _unknown(
     return "n" if n is None else "epsilon", target_power(USUAL_POWER if power is None else power, alpha)
 
 
-def _margins_of_pair(domain: Domain, pair: Group, margins: PlannedMargins) -> Margins:
-    """Return the margins of two attributes; those that are not named are uniform."""
+def _refuse_other_sizes(asked: Sequence[Group], conditional: bool) -> None:
+    if conditional and min(map(len, asked)) < 3:
+        raise LdpstatsError(
+            f"groups {one_line(list(asked))}",
+            "groups of three attributes or more, for pairs that are tested given others",
+        )
+    if not conditional and set(map(len, asked)) != {2}:
+        raise LdpstatsError(
+            f"groups {one_line(list(asked))}",
+            "pairs of attributes",
+            "Plan wider tables by shape, and tests of pairs given others with conditional=True.",
+        )
+
+
+def _among(asked: Sequence[Group], conditional: bool) -> str:
+    """Say in which pairs of attributes something is to be found."""
+    if not conditional:
+        return f"each of {len(asked)} pairs of attributes" if len(asked) > 1 else " and ".join(asked[0])
+    kind = "triples" if max(map(len, asked)) == 3 else "groups"
+    group = f"{len(asked)} {kind} of attributes" if len(asked) > 1 else ", ".join(asked[0])
+    return f"each pair out of {group}, given the {'third' if kind == 'triples' else 'others'}"
+
+
+def _margins_of_group(domain: Domain, group: Group, margins: PlannedMargins) -> Margins:
+    """Return the margins of some attributes; those that are not named are uniform."""
     named = {} if margins is None else margins
     if not isinstance(named, Mapping):
         raise LdpstatsError("margins without names for a domain", "a mapping from attributes to their frequencies")
     if named:
         domain.project(named)  # refuses names that it does not have
-    sides = shape_of(domain.project(pair).shape)
+    sides = shape_of(domain.project(group).shape)
     return margins_of(
-        sides, [named.get(name, uniform_margins((side,))[0]) for name, side in zip(pair, sides, strict=True)]
+        sides, [named.get(name, uniform_margins((side,))[0]) for name, side in zip(group, sides, strict=True)]
     )
 
 

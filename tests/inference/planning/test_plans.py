@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from support.two_way_tables import MARGINS
 
 import ldpstats as ldp
+from ldpstats.envelope import sealed
 from ldpstats.inference.planning.plans import plan
 from ldpstats.inference.planning.sizing import power, power_curve, sample_size
 from ldpstats.mechanisms import REGISTRY
@@ -94,11 +96,98 @@ class TestPlan:
         assert more.best["power"] == min(power("ss", (2, s), epsilon=1.0, n=4500, alpha=0.025) for s in (3, 4))
 
 
+class TestNetworks:
+    """Edges of a given mutual information, and what tells whether they are explained by a third attribute."""
+
+    DOMAIN = ldp.Domain({"a": [0, 1], "b": [0, 1, 2], "c": range(4), "d": [0, 1]})
+
+    def test_an_edge_is_sought_in_every_pair_by_its_mutual_information(self) -> None:
+        found = plan(["ss"], self.DOMAIN, epsilon=1.0, mutual_information=0.005)
+        sizes = [
+            sample_size("ss", self.DOMAIN.project(pair).shape, epsilon=1.0, mutual_information=0.005, alpha=0.05 / 6)
+            for pair in found.asked
+        ]
+        assert found.best["n"] == 6 * max(sizes)
+        assert found.summary().startswith("To find a dependence of mutual information 0.005 nats in each of 6 pairs of")
+        by_effect = sample_size("ss", (2, 3), epsilon=1.0, effect=0.1)
+        assert sample_size("ss", (2, 3), epsilon=1.0, mutual_information=0.005) == by_effect, "V² / 2, with two rows"
+
+    def test_every_pair_of_every_triple_is_tested_given_the_third(self) -> None:
+        margins = {"b": [0.5, 0.3, 0.2]}
+        found = plan(["ss"], self.DOMAIN, epsilon=2.0, effect=0.2, conditional=True, margins=margins)
+        assert (found.groups, found.tests) == (4, 12)
+        assert sorted(map(sorted, found.asked)) == [list("abc"), list("abd"), list("acd"), list("bcd")]
+        sizes = []
+        for triple in found.asked:
+            for given in triple:
+                names = [*(name for name in triple if name != given), given]
+                own = [
+                    margins.get(name, np.full(len(self.DOMAIN.categories[name]), 1 / len(self.DOMAIN.categories[name])))
+                    for name in names
+                ]
+                shape = self.DOMAIN.project(names).shape
+                options = {"epsilon": 2.0, "alpha": 0.05 / 12, "margins": own}
+                sizes.append(sample_size("ss", shape, effect=0.2, conditional=True, **options))
+        assert found.best["n"] == 4 * max(sizes)
+        first, second, *_ = found.summary().splitlines()
+        assert "a dependence of w = 0.2 in each pair out of 4 triples of attributes, given the third with 80 %" in first
+        assert second == "Every respondent answers one of 4 triples, each triple equally often."
+        assert "the margins given, and no dependence beside the one in question." in found.summary()
+
+    def test_triples_that_are_left_open_and_larger_groups_may_be_named(self) -> None:
+        one = plan(["grr"], self.DOMAIN, epsilon=2.0, groups=[("a", "b", "d")], conditional=True, adjust="none")
+        orders = [(2, 3, 2), (2, 2, 3)]
+        assert one.best["n"] == max(sample_size("grr", shape, epsilon=2.0, conditional=True) for shape in orders)
+        assert "in each pair out of a, b, d, given the third" in one.summary()
+        wider = plan(
+            ["grr"], self.DOMAIN, epsilon=2.0, groups=[("a", "b", "c", "d"), ("a", "b", "c")], conditional=True
+        )
+        assert wider.tests == 6 + 3
+        assert "each pair out of 2 groups of attributes, given the others" in wider.summary()
+        assert "Every respondent answers one of 2 groups, each group equally often." in wider.summary()
+
+    def test_a_table_is_tested_for_its_first_two_attributes_given_the_others(self) -> None:
+        found = plan(["grr"], (2, 3, 4), epsilon=2.0, mutual_information=0.01, conditional=True)
+        options = {"epsilon": 2.0, "mutual_information": 0.01, "conditional": True}
+        assert found.best["n"] == sample_size("grr", (2, 3, 4), **options)
+        assert "a dependence of conditional mutual information 0.01 nats between two attributes given the others" in (
+            found.summary()
+        )
+
+    @pytest.mark.parametrize("conditional", [False, True])
+    def test_the_protocol_asks_for_what_was_planned(self, conditional: bool) -> None:
+        found = plan(["grr", "oue"], self.DOMAIN, n=500_000, conditional=conditional)
+        protocol = found.protocol()
+        assert isinstance(protocol, ldp.SampledGroups)
+        assert (protocol.mechanism, protocol.epsilon) == (found.best["mechanism"], found.best["epsilon"])
+        assert protocol.groups == found.asked == ldp.SampledGroups(self.DOMAIN, k=2 + conditional, epsilon=1.0).groups
+        assert protocol.privacy().epsilon <= found.best["epsilon"]
+        assert plan("ss", self.DOMAIN, epsilon=1.5).protocol().epsilon == 1.5
+
+    def test_what_no_protocol_can_be_made_of_is_refused(self) -> None:
+        with pytest.raises(ldp.LdpstatsError, match="a plan of one table"):
+            plan("grr", (2, 2), epsilon=1.0).protocol()
+        with pytest.raises(ldp.LdpstatsError, match="no epsilon up to 20"):
+            plan("grr", self.DOMAIN, n=60).protocol()
+
+    def test_plans_that_were_saved_before_are_read(self) -> None:
+        found = plan(["grr", "oue"], self.DOMAIN, epsilon=1.0)
+        whole = json.loads(found.to_json())
+        fields = {name: one for name, one in whole["body"]["Plan"].items() if name not in ldp.Plan.later}
+        older = ldp.Plan.from_json(sealed("Plan", 1, {"Plan": fields}))
+        assert (older.domain, older.asked, older.conditional) == (None, (), False)
+        assert older.summary() == found.summary()
+        del fields["tests"]
+        with pytest.raises(ldp.LdpstatsError, match="the fields table, found"):
+            ldp.Plan.from_json(sealed("Plan", 1, {"Plan": fields}))
+
+
 class TestCallingStyle:
     """One order of the same names: a mechanism, a shape, and all else by keyword."""
 
     def test_all_have_the_same_parameters_in_the_same_order(self) -> None:
-        order = ("epsilon", "n", "effect", "power", "alpha", "margins", "direction", "groups", "adjust")
+        order = ("epsilon", "n", "effect", "mutual_information", "power", "alpha", "margins", "direction")
+        order += ("conditional", "groups", "adjust")
         for function in (power, sample_size, power_curve, plan):
             first, second, *others = inspect.signature(function).parameters.values()
             assert (first.name, second.name) == ("mechanism", "shape")
@@ -134,6 +223,17 @@ class TestRefusals:
             ({"effect": 1.5}, "numbers from 0 to 1"),
             ({"effect": -0.1}, "numbers from 0 to 1"),
             ({"effect": math.nan}, "numbers from 0 to 1"),
+            ({"mutual_information": -0.1}, "numbers of nats, from 0 on"),
+            ({"mutual_information": math.nan}, "numbers of nats, from 0 on"),
+            ({"mutual_information": math.inf}, "numbers of nats, from 0 on"),
+            ({"mutual_information": "much"}, "numbers of nats, from 0 on"),
+            ({"mutual_information": 0.7}, "up to 0.693, the most that attributes of 2 and 2 categories can share"),
+            ({"mutual_information": [0.1, 0.7]}, "up to 0.693"),
+            ({"mutual_information": 0.1, "effect": 0.1}, "one of them"),
+            ({"mutual_information": 0.1, "effect": np.full((2, 2), 0.25)}, "The table has its own"),
+            ({"mutual_information": 0.1, "shape": (4,)}, "mutual information in a table of 1 attributes"),
+            ({"mutual_information": 0.1, "shape": (2, 2, 2), "mechanism": ldp.GRR(8, 1.0)}, "conditional=True"),
+            ({"conditional": True}, "at least one that is given"),
             ({"effect": "large"}, "numbers from 0 to 1"),
             ({"effect": np.full((2, 2), 0.3)}, "sum to 1"),
             ({"effect": [[0.5, 0.5], [0.0, 0.0]]}, "does not occur"),
@@ -199,6 +299,15 @@ class TestRefusals:
             ({"epsilon": 1.0, "groups": [("a", "z")]}, "z"),
             ({"n": 2, "epsilon": 1.0}, "at least one for each"),
             ({"effect": [0.1, 0.2], "epsilon": 1.0}, "a single number"),
+            ({"mutual_information": [0.1, 0.2], "epsilon": 1.0}, "a single number"),
+            ({"mutual_information": 0.7, "epsilon": 1.0}, "up to 0.693"),
+            ({"epsilon": 1.0, "conditional": True, "groups": [("a", "b")]}, "groups of three attributes or more"),
+            ({"epsilon": 1.0, "conditional": True, "groups": [("a", "b", "c"), ("a", "b")]}, "of three attributes or"),
+            ({"epsilon": 1.0, "conditional": True, "shape": (2, 2)}, "at least one that is given"),
+            (
+                {"epsilon": 1.0, "conditional": True, "shape": ldp.Domain({"a": [0, 1], "b": [0, 1]})},
+                "groups of 3 out of 2",
+            ),
             ({"mechanism": [], "epsilon": 1.0}, "no mechanisms"),
             ({"mechanism": ["auto"], "epsilon": 1.0}, "the mechanism 'auto'"),
             ({"shape": (2, 2), "epsilon": 1.0, "groups": [("a", "b")]}, "for a Domain"),

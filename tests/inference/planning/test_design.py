@@ -1,0 +1,206 @@
+"""Power of tests of two attributes given others: against closed forms, the engine's own models, and simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import chdtrc
+from scipy.stats import chi2, chi2_contingency, ncx2
+from support.two_way_tables import MARGINS, Frequencies
+
+import ldpstats as ldp
+from ldpstats.blocks import Block
+from ldpstats.datasets import network
+from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.detectability import (
+    Detectability,
+    degrees_of_freedom,
+    departures,
+    deviations,
+    information_beyond,
+    product_of,
+)
+from ldpstats.inference.engine.families import ProductOfConditionals
+from ldpstats.inference.engine.statistics import ScoreStatistic
+from ldpstats.inference.planning.design import PlannedTest
+from ldpstats.inference.planning.sizing import power, power_curve, sample_size
+from ldpstats.mechanisms import REGISTRY
+from ldpstats.noise import MultinomialNoise, NoiseModel, Tally, TruthOrFake
+from ldpstats.questions import Question
+
+TESTED = [((2, 3, 2), (0, 1)), ((2, 3, 2), (0, 2)), ((3, 2, 4), (1, 2)), ((2, 2, 2, 3), (1, 3))]
+
+
+def open_answers(cells: int) -> MultinomialNoise:
+    """Return the noise of reports that never lie."""
+    return MultinomialNoise(TruthOrFake(1.0, (1 / cells,) * cells))
+
+
+def some_table(shape: tuple[int, ...], seed: int = 1) -> Frequencies:
+    return np.random.default_rng(seed).dirichlet(np.full(math.prod(shape), 4.0)).reshape(shape)
+
+
+def model_of(shape: tuple[int, ...], tested: tuple[int, int]) -> ProductOfConditionals:
+    others = tuple(axis for axis in range(len(shape)) if axis not in tested)
+    return ProductOfConditionals.independent_given(shape, (tested[0],), (tested[1],), others)
+
+
+@pytest.mark.parametrize("margins", [None, [MARGINS[3], MARGINS[2], MARGINS[4]]])
+def test_without_noise_the_noncentrality_is_n_times_the_square_of_w(margins: list[Frequencies] | None) -> None:
+    df = (3 - 1) * (2 - 1) * 4
+    found = power(open_answers(24), (3, 2, 4), n=700, effect=0.15, margins=margins, conditional=True)
+    assert found == pytest.approx(ncx2.sf(chi2.isf(0.05, df), df, 700 * 0.15**2), abs=1e-9)
+    nats = power(open_answers(24), (3, 2, 4), n=700, mutual_information=0.01, margins=margins, conditional=True)
+    assert nats == pytest.approx(ncx2.sf(chi2.isf(0.05, df), df, 700 * 2 * 0.01), abs=1e-9)
+
+
+def test_without_noise_a_whole_table_has_the_sum_of_pearsons_statistics_of_its_strata() -> None:
+    table, n, df = some_table((3, 2, 4)), 500, (3 - 1) * (2 - 1) * 4
+    strata = [chi2_contingency(table[..., place] * n, correction=False).statistic for place in range(4)]
+    found = power(open_answers(24), (3, 2, 4), n=n, effect=table, conditional=True)
+    assert found == pytest.approx(ncx2.sf(chi2.isf(0.05, df), df, sum(strata)), abs=1e-9)
+
+
+@pytest.mark.parametrize(("shape", "tested"), TESTED)
+def test_departures_span_what_the_model_of_conditional_independence_excludes(
+    shape: tuple[int, ...], tested: tuple[int, int]
+) -> None:
+    margins, model = [MARGINS[side] for side in shape], model_of(shape, tested)
+    null = product_of(margins)
+    directions, tangents = departures(margins, tested)
+    spans = []
+    for found in (directions, deviations(model, model.nearest(null))):
+        scaled = found / np.sqrt(null)[:, None]  # orthonormal
+        spans.append(scaled @ scaled.T)
+    assert np.allclose(*spans, atol=1e-12)
+    everything = np.hstack([directions, tangents])
+    assert np.allclose(everything.T @ (everything / null[:, None]), np.eye(null.size - 1), atol=1e-12)
+
+
+@pytest.mark.parametrize(("shape", "tested"), TESTED)
+@pytest.mark.parametrize("name", ["grr", "ss", "oue", "hr", "she"])
+def test_a_report_tells_what_the_engine_says_of_many(
+    name: str, shape: tuple[int, ...], tested: tuple[int, int]
+) -> None:
+    noise, n = ldp.mechanism(name, k=math.prod(shape), epsilon=1.5).finest.noise, 1000
+    margins = tuple(MARGINS[side] for side in shape)
+    found = PlannedTest(margins, tested=tested).seen_through(noise)
+    null = product_of(margins)
+    tally = Tally(noise, noise.draw(null, n, 1, np.random.default_rng(1))[0], n, simulated=True)
+    evidence = BlockEvidence.observed(
+        [Block(Question(tuple("abcd"[: len(shape)]), shape, tuple(range(null.size))), tally)]
+    )
+    information = information_beyond(model_of(shape, tested), evidence, null) / n
+    expected = Detectability.average(information, found.df)
+    assert np.allclose(np.sort(found.seen), np.sort(expected.seen), rtol=1e-6)
+    first, second = (shape[axis] for axis in tested)
+    assert found.df == (first - 1) * (second - 1) * null.size // (first * second)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in REGISTRY if kind.only_k is None], ids=lambda kind: kind.name)
+def test_equally_frequent_categories_need_no_matrix(kind: type[ldp.GRR]) -> None:
+    """Margins that are equal up to 1e-9 take the long way, and give the same."""
+    noise, shape = ldp.mechanism(kind.name, k=8, epsilon=1.0).finest.noise, (2, 2, 2)
+    even = (np.array([0.5, 0.5]),) * 3
+    nearly = (np.array([0.5 + 1e-9, 0.5 - 1e-9]), *even[1:])
+    for tested in (None, (0, 1), (1, 2)):
+        short, long = (PlannedTest(margins, tested=tested).seen_through(noise) for margins in (even, nearly))
+        assert short.df == long.df == degrees_of_freedom(noise, shape, tested)
+        assert short.power(3000, 0.2, 0.05) == pytest.approx(long.power(3000, 0.2, 0.05), abs=1e-6)
+
+
+def test_the_pair_that_is_tested_may_come_in_any_order() -> None:
+    margins = [MARGINS[2], MARGINS[3], MARGINS[4]]
+    options = {"epsilon": 1.0, "n": 30_000, "conditional": True}
+    plain = power("oue", (2, 3, 4), margins=margins, **options)
+    turned = power("oue", (3, 2, 4), margins=[margins[1][::-1], margins[0], margins[2][[2, 0, 3, 1]]], **options)
+    assert turned == pytest.approx(plain, abs=1e-9)
+    table = some_table((2, 3, 4))
+    whole = power("ss", (2, 3, 4), effect=table, **options)
+    assert power("ss", (3, 2, 4), effect=table.transpose(1, 0, 2)[::-1], **options) == pytest.approx(whole, abs=1e-9)
+
+
+def test_several_attributes_may_be_given() -> None:
+    """Two given attributes of two categories are one of four."""
+    options = {"epsilon": 2.0, "conditional": True, "effect": 0.2}
+    assert sample_size("grr", (2, 3, 2, 2), **options) == sample_size("grr", (2, 3, 4), **options)
+
+
+def test_a_curve_is_titled_by_what_is_tested() -> None:
+    curve = power_curve("grr", (2, 2, 3), epsilon=1.0, n=[1000, 10_000], mutual_information=0.02, conditional=True)
+    wanted = "a dependence of conditional mutual information 0.02 nats between two attributes given the others"
+    assert curve.title == f"{wanted} in a 2x2x3 table, level 0.05"
+    assert curve.table["power"].tolist() == [
+        power("grr", (2, 2, 3), epsilon=1.0, n=n, mutual_information=0.02, conditional=True) for n in (1000, 10_000)
+    ]
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 2)])
+def test_a_pair_alone_has_nothing_that_is_given(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ldp.LdpstatsError, match="at least one that is given"):
+        power("grr", shape, epsilon=1.0, n=100, conditional=True)
+
+
+def _of_the_weakest_edge(name: str) -> tuple[tuple[str, str], Frequencies]:
+    """Return the true edge of a network whose attributes share the least, and their joint frequencies."""
+    known = network(name)
+    joints = {edge: known.joint(edge).reshape(known.domain.project(edge).shape) for edge in known.model.edges}
+
+    def shared(joint: Frequencies) -> float:
+        independent = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+        return float(np.sum(joint * np.log(joint / independent, where=joint > 0, out=np.zeros_like(joint))))
+
+    edge = min(joints, key=lambda one: shared(joints[one]))
+    return edge, joints[edge] / joints[edge].sum()
+
+
+def _of_a_triple(name: str, attributes: tuple[str, str, str]) -> Frequencies:
+    known = network(name)
+    joint = known.joint(attributes).reshape(known.domain.project(attributes).shape)
+    return joint / joint.sum()
+
+
+def _share_rejected(noise: NoiseModel, model: ProductOfConditionals, frequencies: Frequencies, n: int) -> float:
+    """Return how often the package's own test rejects at level .05, of 2,000 tables drawn at the level of counts."""
+    rng = np.random.default_rng(1)
+    question = Question(tuple("abc"[: len(model.shape)]), model.shape, tuple(range(frequencies.size)))
+    block = Block(question, Tally(noise, noise.draw(frequencies, n, 1, rng)[0], n, simulated=True))
+    evidence = BlockEvidence.observed([block])
+    statistic = ScoreStatistic(model, evidence, frequencies.size)
+    drawn = evidence.replicates(frequencies, 2000, rng)
+    return float(np.mean(chdtrc(statistic.df, statistic(drawn).statistic) < 0.05))
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue"])
+@pytest.mark.parametrize(("name", "epsilon"), [("child", 2.0), ("survey", 1.0), ("asia", 4.0), ("sachs", 1.0)])
+def test_so_many_respondents_find_the_weakest_edge_as_often_as_planned(
+    name: str, epsilon: float, mechanism: str
+) -> None:
+    """The standard error of a share is .009; the approximation itself may be off by .02."""
+    joint = _of_the_weakest_edge(name)[1]
+    n = sample_size(mechanism, joint.shape, epsilon=epsilon, effect=joint, power=0.8)
+    noise, model = ldp.mechanism(mechanism, k=joint.size, epsilon=epsilon).finest.noise, ProductOfConditionals
+    found = _share_rejected(noise, model.independent(joint.shape), joint.ravel(), n)
+    assert found == pytest.approx(0.8, abs=5 * 0.009 + 0.02)
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue"])
+@pytest.mark.parametrize(
+    ("name", "triple", "epsilon"),
+    [
+        ("survey", ("age", "sex", "education"), 4.0),
+        ("asia", ("smoke", "dysp", "bronc"), 2.0),
+        ("child", ("Disease", "Sick", "Grunting"), 2.0),
+    ],
+)
+def test_so_many_respondents_find_a_dependence_given_a_third_as_often_as_planned(
+    name: str, triple: tuple[str, str, str], epsilon: float, mechanism: str
+) -> None:
+    """As above; the third is no independent one here."""
+    joint = _of_a_triple(name, triple)
+    n = sample_size(mechanism, joint.shape, epsilon=epsilon, effect=joint, power=0.8, conditional=True)
+    noise = ldp.mechanism(mechanism, k=joint.size, epsilon=epsilon).finest.noise
+    found = _share_rejected(noise, model_of(joint.shape, (0, 1)), joint.ravel(), n)
+    assert found == pytest.approx(0.8, abs=5 * 0.009 + 0.02)
