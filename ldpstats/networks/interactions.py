@@ -1,0 +1,96 @@
+"""Interactions: what two attributes have to do with each other, as correlations of functions of their categories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interactions:
+    """The estimated interactions of one pair of attributes, in one or several sets of tables.
+
+    With p and q the margins and X, Y functions of the categories that are uncorrelated under them, with mean 0 and
+    variance 1, the cells are p q (1 + X B Yᵀ). The entries of B are the correlations of those functions, its singular
+    values are the canonical correlations, and Σ B² is Pearson's φ². Where b separates a from c, B_ac = B_ab B_bc.
+
+    Parameters
+    ----------
+    correlations : array, shape (sets, functions, functions)
+        B, for the functions of the first attribute by those of the second.
+    covariance : array, shape (sets, entries, entries)
+        Of its flattened entries.
+    """
+
+    correlations: FloatArray
+    covariance: FloatArray
+
+    @property
+    def turned(self) -> Interactions:
+        """The same with the second attribute first."""
+        rows, columns = self.correlations.shape[-2:]
+        order = np.arange(rows * columns).reshape(rows, columns).T.ravel()
+        return Interactions(np.swapaxes(self.correlations, -1, -2), self.covariance[..., order[:, None], order])
+
+    def __getitem__(self, number: int) -> Interactions:
+        """Return those of one set of tables."""
+        return Interactions(self.correlations[number], self.covariance[number])
+
+    def cells(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the cells of a table with these margins, shape (sets, rows, columns), and their covariance."""
+        expected = first[..., :, None] * second[..., None, :]
+        both = first[..., None] * orthonormal_functions(first), second[..., None] * orthonormal_functions(second)
+        moved = kronecker(*both)
+        cells = expected + both[0] @ self.correlations @ np.swapaxes(both[1], -1, -2)
+        return cells, moved @ self.covariance @ np.swapaxes(moved, -1, -2)
+
+
+def interactions_of(cells: FloatArray, covariance: FloatArray, first: FloatArray, second: FloatArray) -> Interactions:
+    """Return the interactions of estimated cells, shape (sets, cells), with their covariance, for such margins."""
+    functions = orthonormal_functions(first), orthonormal_functions(second)
+    table = cells.reshape(*cells.shape[:-1], first.shape[-1], second.shape[-1])
+    both = kronecker(*functions)
+    found = np.swapaxes(functions[0], -1, -2) @ table @ functions[1]
+    return Interactions(found, np.swapaxes(both, -1, -2) @ covariance @ both)
+
+
+def orthonormal_functions(shares: FloatArray) -> FloatArray:
+    """Return functions of categories that have mean 0 and variance 1 and are uncorrelated, shape (..., categories, k).
+
+    There are as many as categories, less one; they are the columns of a Householder reflection that takes the roots of
+    the shares to a unit vector.
+
+    Parameters
+    ----------
+    shares : array, shape (..., categories)
+        Above zero, with the sum one.
+
+    Examples
+    --------
+    >>> orthonormal_functions(np.array([0.2, 0.8])).round(6)
+    array([[ 2. ],
+           [-0.5]])
+    """
+    roots = np.sqrt(shares)
+    normal = roots.copy()
+    normal[..., -1] += 1
+    # the squared length of the normal is 2 (1 + its last root)
+    reflected = np.eye(shares.shape[-1]) - normal[..., :, None] * normal[..., None, :] / normal[..., -1, None, None]
+    functions: FloatArray = reflected[..., :-1] / roots[..., None]
+    return functions
+
+
+def kronecker(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the Kronecker product of two matrices, or of many.
+
+    Parameters
+    ----------
+    first, second : array, shape (..., rows, columns)
+    """
+    found = np.einsum("...ij,...kl->...ikjl", first, second)
+    rows, columns = first.shape[-2] * second.shape[-2], first.shape[-1] * second.shape[-1]
+    product: FloatArray = found.reshape(*found.shape[:-4], rows, columns)
+    return product
