@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from ldpstats.mechanisms import Memo
 from ldpstats.protocols import Protocol
 from ldpstats.protocols.rrba import Aggregator, Client
 from ldpstats.registered import is_named
-from ldpstats.saving import read_object
+from ldpstats.saving import read_file, read_object
 from ldpstats.tables import TableSet
 
 _JOURNAL = '["ldpstats rrba journal"'
@@ -53,11 +52,7 @@ def load(path: str | Path) -> Any:
     ...     load(f"{directory}/mechanism.json")
     GRR(k=3, epsilon=1.0)
     """
-    text = _text(path)
-    try:
-        return _object(text)
-    except LdpstatsError as error:
-        raise type(error)(f"the file {str(path)!r}: {error.came}", error.allowed, error.advice) from error
+    return read_file(path, _object, "a file that `save` wrote", LARGEST_FILE)
 
 
 def _object(text: str) -> Any:
@@ -78,27 +73,3 @@ def _object(text: str) -> Any:
             "ldpstats.registered.register.",
         )
     return read_object(text, kind)
-
-
-def _text(path: Any) -> str:
-    """Return what is in a file, which must be one of ordinary size."""
-    if not isinstance(path, (str, Path)):
-        raise LdpstatsError(f"the path {shortened(path)}", "the name of a file, as a text or a pathlib.Path")
-    came = ""
-    try:
-        found = Path(path).stat()
-        if not stat.S_ISREG(found.st_mode):
-            came = "which is a directory" if stat.S_ISDIR(found.st_mode) else "which is no ordinary file"
-        elif found.st_size > LARGEST_FILE:
-            came = f"of {found.st_size:,} bytes"
-        else:
-            return Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        came = "which is no text in UTF-8"
-    except FileNotFoundError:
-        came = "which does not exist"
-    except (OSError, ValueError) as error:
-        came = f"which cannot be read ({error})"
-    raise LdpstatsError(
-        f"the file {shortened(str(path), 200)}, {came}", f"a file that `save` wrote, of up to {LARGEST_FILE:,} bytes"
-    )

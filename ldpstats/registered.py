@@ -21,6 +21,7 @@ _HOMES = {
     "consistency.marginals": ["Marginal"],
     "consistency.profile_likelihood": ["ProfileLikelihood"],
     "consistency.profile_limits": ["ProfileLimits"],
+    "datasets": ["Network"],
     "domain": ["Domain"],
     "estimation.channel_fit": ["ChannelFit"],
     "estimation.component_tests": ["ComponentTest"],

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from ldpstats.codec import decoded_as, encoded
 from ldpstats.envelope import kind_of, opened, sealed
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.registered import class_named, is_named
 
+Read = TypeVar("Read")
 _VERSION = 1
 _HEAD = 4096
 _SECRET = frozenset(["memo", "client", "RRBA aggregator"])
@@ -69,6 +71,48 @@ def read_object(text: str, name: str) -> Any:
         The class.
     """
     return opened(text, name, _VERSION, partial(decoded_as, class_named(name)))
+
+
+def read_file(path: Any, read: Callable[[str], Read], allowed: str, most: int) -> Read:
+    """Return what is made of the text in a file; errors say of which.
+
+    Parameters
+    ----------
+    path : str or Path
+    read : callable
+        From the text to what it stands for.
+    allowed : str
+        What the file should be, for the error.
+    most : int
+        Larger files, in bytes, are refused before they are read.
+    """
+    text = _text(path, allowed, most)
+    try:
+        return read(text)
+    except LdpstatsError as error:
+        raise type(error)(f"the file {str(path)!r}: {error.came}", error.allowed, error.advice) from error
+
+
+def _text(path: Any, allowed: str, most: int) -> str:
+    """Return what is in a file, which must be one of ordinary size."""
+    if not isinstance(path, (str, Path)):
+        raise LdpstatsError(f"the path {shortened(path)}", "the name of a file, as a text or a pathlib.Path")
+    came = ""
+    try:
+        found = Path(path).stat()
+        if not stat.S_ISREG(found.st_mode):
+            came = "which is a directory" if stat.S_ISDIR(found.st_mode) else "which is no ordinary file"
+        elif found.st_size > most:
+            came = f"of {found.st_size:,} bytes"
+        else:
+            return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        came = "which is no text in UTF-8"
+    except FileNotFoundError:
+        came = "which does not exist"
+    except (OSError, ValueError) as error:
+        came = f"which cannot be read ({error})"
+    raise LdpstatsError(f"the file {shortened(str(path), 200)}, {came}", f"{allowed}, of up to {most:,} bytes")
 
 
 def write(path: str | Path, text: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from hashlib import sha256
 from itertools import combinations
 from typing import Any
 
@@ -11,20 +14,30 @@ import pytest
 from scipy.stats import norm
 from support.comparisons import FALSE_FAILURE_RATE
 
-from ldpstats import Domain, LdpstatsError
-from ldpstats.datasets import NETWORKS, Network, network, true_cramers_v
+from ldpstats import BayesianNetwork, Domain, LdpstatsError
+from ldpstats.datasets import NETWORKS, Network, _data_folder, network, true_cramers_v
 
 # the bnlearn repository's own counts of nodes and arcs
 SIZES = {"survey": (6, 6), "asia": (8, 8), "sachs": (11, 17), "child": (20, 25), "alarm": (37, 46)}
 
 
+# sha256 of the codes of network.sample(2000, rng=11), as 64-bit whole numbers, as this package has always drawn them
+DIGESTS = {
+    "survey": "f576d9e0dbf212ecc46669d625f2080c40bb353a9559bb1c46df304787b1835a",
+    "asia": "a122dada7a281c7be1dd68f4df776bcde3efc3540eea2a84f27d9a6ffef543c1",
+    "sachs": "4acd2a1b07681208b8f560fb8459a24643203b06f7aa57970c338aafe37cd0e2",
+    "child": "0d0796f0fd88e92e3bab067f77806471ee2114fca477fbfdcf6b5a7a20a26269",
+    "alarm": "451877273140fb18e90ae06a7833ad6255207a5a405c45f694e8c6ff3732663c",
+}
+
+
 def full_joint(net: Network) -> np.ndarray[Any, Any]:
     """Multiply all conditional tables over the whole domain, cell by cell, as the definition has it."""
-    joint = np.ones(net.domain.shape)
+    joint, model = np.ones(net.domain.shape), net.model
     for cell in np.ndindex(*net.domain.shape):
         values = dict(zip(net.domain.names, cell, strict=True))
         for name in net.domain.names:
-            factor = net.model.get_cpds(name)
+            factor = model.get_cpds(name)
             joint[cell] *= factor.values[tuple(values[one] for one in factor.variables)]  # noqa: PD011  # no frame
     return joint
 
@@ -32,9 +45,10 @@ def full_joint(net: Network) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_load_with_their_published_size(name: str) -> None:
     net = network(name)
-    assert (len(net.domain), net.model.number_of_edges()) == SIZES[name]
+    model = net.model
+    assert (len(net.domain), model.number_of_edges()) == (len(net.domain), len(net.edges)) == SIZES[name]
     assert net.name == name
-    assert all(net.domain.categories[node] == tuple(net.model.states[node]) for node in net.model.nodes())
+    assert all(net.domain.categories[node] == tuple(model.states[node]) for node in model.nodes())
 
 
 def test_the_survey_domain_is_the_one_of_the_file() -> None:
@@ -100,6 +114,36 @@ def test_samples_are_reproducible_and_in_the_domain() -> None:
     assert not net.sample(200).equals(net.sample(200))
     assert tuple(one.columns) == net.domain.names
     assert net.domain.encode(one).shape == (200, 20)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_seed_makes_the_records_that_it_always_made(name: str) -> None:
+    codes = network(name).domain.encode(network(name).sample(2000, rng=11))
+    assert sha256(codes.astype("<i8").tobytes()).hexdigest() == DIGESTS[name]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_are_those_that_pgmpy_reads(name: str) -> None:
+    from pgmpy.readwrite import BIFReader
+
+    net = network(name)
+    model = BIFReader(string=(_data_folder() / f"{name}.bif").read_text("utf-8")).get_model()
+    assert list(model.nodes()) == list(net.domain.names)
+    for attribute, table in net.tables.items():
+        factor = model.get_cpds(attribute)
+        assert factor.variables == [attribute, *net.parents[attribute]]
+        assert {one: tuple(states) for one, states in factor.state_names.items()} == {
+            one: net.domain.categories[one] for one in factor.variables
+        }
+        np.testing.assert_array_equal(table, factor.values)
+    assert net == BayesianNetwork.from_pgmpy(model) == BayesianNetwork.from_pgmpy(net.model)
+
+
+def test_reading_a_network_and_drawing_from_it_load_no_pgmpy() -> None:
+    code = "import sys; from ldpstats.datasets import network; network('alarm').sample(9, rng=1); print([*sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "'networkx'" in loaded
+    assert "pgmpy" not in loaded
 
 
 def test_a_network_is_read_once() -> None:

@@ -20,6 +20,7 @@ import ldpstats as ldp
 from ldpstats import registered
 from ldpstats.auditing import audit
 from ldpstats.consistency.calm import calm_views
+from ldpstats.datasets import network
 from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference import AmongMany
@@ -100,6 +101,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "Measured": lambda: table().measured,
     "Memo": lambda: ldp.Memo(ldp.LSUE(3, epsilon=2.0)),
     "MonteCarlo": lambda: ldp.MonteCarlo(99, rng=np.random.default_rng(3)),
+    "Network": lambda: network("asia"),
     "OpenRAPPOR": lambda: ldp.OpenRAPPOR(epsilon=2.0),
     "OpenRR": lambda: ldp.OpenRR(epsilon=2.0),
     "Plan": lambda: ldp.plan(["grr", "oue"], (2, 2), epsilon=1.0),

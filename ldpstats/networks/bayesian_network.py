@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,12 @@ from ldpstats.columns import checked_categories, listed
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.limits import refuse_too_many_cells
+from ldpstats.networks.bif import LARGEST_BIF, read_bif, written_bif
 from ldpstats.networks.conditional_draws import cell_numbers, drawn
+from ldpstats.networks.equivalence import refuse_directed_cycles
 from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.randomness import Rng, generator
-from ldpstats.saving import Saveable
+from ldpstats.saving import Saveable, read_file, write
 
 if TYPE_CHECKING:
     from networkx import DiGraph
@@ -75,7 +78,7 @@ class BayesianNetwork(Saveable):
         parents = _of_every_attribute(self.parents, "parents", self.domain)
         checked = {name: _checked_parents(name, given, self.domain) for name, given in parents.items()}
         object.__setattr__(self, "parents", MappingProxyType(checked))
-        _refuse_cycles(self.to_networkx())
+        refuse_directed_cycles(self.to_networkx())
         given_tables = _of_every_attribute(self.tables, "tables", self.domain)
         tables = {name: _checked_table(name, given, self._shape(name)) for name, given in given_tables.items()}
         object.__setattr__(self, "tables", MappingProxyType(tables))
@@ -93,7 +96,8 @@ class BayesianNetwork(Saveable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # a mapping proxy cannot be pickled, and networks travel to worker processes
-        return type(self), (self.domain, dict(self.parents), dict(self.tables))
+        kept = (getattr(self, one.name) for one in fields(self))
+        return type(self), tuple(dict(one) if isinstance(one, Mapping) else one for one in kept)
 
     def __repr__(self) -> str:
         edges = len(self.edges)
@@ -122,6 +126,19 @@ class BayesianNetwork(Saveable):
             )
         given = {name: _as_in_domain(one, domain) for name, one in tables.items()}
         return BayesianNetwork(domain, parents, {name: rescaled(name, one) for name, one in given.items()})
+
+    @classmethod
+    def from_bif(cls, path: str | Path) -> BayesianNetwork:
+        """Read a file in the interchange format for Bayesian networks.
+
+        Categories are texts. Probabilities of a row that miss the sum one by up to 0.01 are divided by their sum; if
+        they miss it by up to 1e-6, as those of seven digits do, they stay as they are printed.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        return read_file(path, _of_bif, "a file in the format BIF", LARGEST_BIF)
 
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:
@@ -221,6 +238,21 @@ class BayesianNetwork(Saveable):
             model.add_cpds(TabularCPD(name, len(table), columns, list(own), table.shape[1:], states))
         return model
 
+    def to_bif(self, path: str | Path) -> None:
+        """Write a file in the interchange format for Bayesian networks, as a whole or not at all.
+
+        `from_bif` reads the same probabilities, to the last bit. Categories that are numbers or truth values become
+        texts. Names that are no plain words are written in quotes, with a backslash where JSON needs one. Not every
+        other program reads these: pgmpy does, except for names with any of ``, ; { } ( ) |``, quotes or backslashes,
+        and for an attribute without parents whose name is several words.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that exists is left as it is, and refused.
+        """
+        write(path, written_bif(self.domain.categories, self.parents, self.tables))
+
     def summary(self) -> Summary:
         """Return how large the network is, and what depends on what."""
         free = sum((len(table) - 1) * table[0].size for table in self.tables.values())
@@ -263,6 +295,11 @@ def rescaled(name: str, table: FloatArray) -> FloatArray:
     return np.where(off > _ROUNDING, table / sums, table)
 
 
+def _of_bif(text: str) -> BayesianNetwork:
+    categories, parents, tables = read_bif(text)
+    return BayesianNetwork(Domain(categories), parents, {name: rescaled(name, one) for name, one in tables.items()})
+
+
 def _of_every_attribute(given: Any, what: str, domain: Domain) -> dict[str, Any]:
     """Return a mapping in the order of the domain, which must be that of its attributes."""
     if not isinstance(given, Mapping) or set(given) != set(domain.names):
@@ -276,17 +313,6 @@ def _checked_parents(name: str, given: Any, domain: Domain) -> tuple[str, ...]:
     if not all(isinstance(one, str) for one in own) or len({*own, name}) <= len(own) or not {*own} <= {*domain.names}:
         raise LdpstatsError(f"the parents {one_line(own)} of {name!r}", "different other attributes of the domain")
     return own
-
-
-def _refuse_cycles(graph: DiGraph[str]) -> None:
-    from networkx import find_cycle, is_directed_acyclic_graph
-
-    if not is_directed_acyclic_graph(graph):
-        cycle = [start for start, _ in find_cycle(graph)]
-        raise LdpstatsError(
-            f"edges that make a cycle: {' → '.join([*cycle, cycle[0]])}",
-            "edges along which no attribute leads to itself",
-        )
 
 
 def _checked_table(name: str, given: Any, shape: tuple[int, ...]) -> FloatArray:

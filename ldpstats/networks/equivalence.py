@@ -53,7 +53,7 @@ def cpdag_of(dag: DiGraph[N]) -> DiGraph[N]:
     [('a', 'b'), ('b', 'a'), ('b', 'c'), ('c', 'b')]
     """
     plain = _plain(dag)
-    _refuse_directed_cycles(plain)
+    refuse_directed_cycles(plain)
     pattern = plain.copy()
     pattern.add_edges_from([(end, start) for start, end in plain.edges])
     pattern.remove_edges_from([(child, parent) for pair, child in v_structures(plain) for parent in pair])
@@ -87,7 +87,7 @@ def closed(pdag: DiGraph[N]) -> DiGraph[N]:
                     raise _contradiction(f"{start!r} and {end!r}, whose edge would have to have both directions")
                 graph.remove_edge(end, start)
                 found = True
-    _refuse_directed_cycles(_directed_part(graph))
+    refuse_directed_cycles(_directed_part(graph))
     return graph
 
 
@@ -117,6 +117,22 @@ def extension_of(pdag: DiGraph[N]) -> DiGraph[N]:
         directed.remove_edges_from([(sink, one) for one in left.succ[sink]])
         left.remove_node(sink)
     return directed
+
+
+def refuse_directed_cycles(graph: DiGraph[N]) -> None:
+    """Refuse a graph in which some node leads to itself.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+    """
+    from networkx import find_cycle, is_directed_acyclic_graph
+
+    if not is_directed_acyclic_graph(graph):
+        cycle = [str(edge[0]) for edge in find_cycle(graph)]
+        raise LdpstatsError(
+            f"edges that make a cycle: {' → '.join([*cycle, cycle[0]])}", "edges along which no node leads to itself"
+        )
 
 
 def _plain(graph: Any) -> DiGraph[Any]:
@@ -170,16 +186,6 @@ def _can_be_last(graph: DiGraph[N], node: N) -> bool:
 
 def _directed_part(graph: DiGraph[N]) -> DiGraph[N]:
     return graph.edge_subgraph([(one, other) for one, other in graph.edges if not graph.has_edge(other, one)])
-
-
-def _refuse_directed_cycles(graph: DiGraph[N]) -> None:
-    from networkx import find_cycle, is_directed_acyclic_graph
-
-    if not is_directed_acyclic_graph(graph):
-        cycle = [str(edge[0]) for edge in find_cycle(graph)]
-        raise LdpstatsError(
-            f"edges that make a cycle: {' → '.join([*cycle, cycle[0]])}", "edges along which no node leads to itself"
-        )
 
 
 def _contradiction(where: str) -> LdpstatsError:

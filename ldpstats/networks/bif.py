@@ -1,0 +1,323 @@
+"""BIF: the interchange format for Bayesian networks (Cozman 1998), as text and back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite, nan, prod
+from typing import NamedTuple
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray
+from ldpstats.columns import Category, checked_categories
+from ldpstats.errors import LdpstatsError, one_line, shortened
+from ldpstats.limits import refuse_too_many_cells
+
+LARGEST_BIF = 1 << 26
+"""The most bytes of a file in this format: the largest networks of the bnlearn repository take a tenth of it."""
+_TOKEN = re.compile(
+    r"""(?P<skipped>\s+|//[^\n]*|/\*.*?\*/)
+    |(?P<mark>[{}()\[\];,|])
+    |(?P<quoted>"(?:[^"\\]|\\.)*")
+    |(?P<word>(?:(?!//|/\*)[^\s{}()\[\];,|"])+)""",
+    re.VERBOSE | re.DOTALL,
+)
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_COUNT = re.compile(r"[0-9]{1,9}")
+_ENTRIES = "'table', 'default' or the parents' categories in parentheses, then probabilities, then ';'"
+
+
+class BifContent(NamedTuple):
+    """What a file says: the categories of every attribute, its parents, and its table.
+
+    A table has the attribute's own axis first, then one for each of its parents, in their order.
+    """
+
+    categories: dict[str, list[str]]
+    parents: dict[str, tuple[str, ...]]
+    tables: dict[str, FloatArray]
+
+
+def read_bif(text: str) -> BifContent:
+    """Read a network; properties and comments are passed over, and probabilities kept as they are printed.
+
+    Parameters
+    ----------
+    text : str
+        Names and categories are words, or any text in quotes, in which a backslash escapes as in JSON. Those of
+        several words without quotes are told apart by commas.
+
+    Examples
+    --------
+    >>> read_bif("network n { } variable a { type discrete [2] { x y }; } probability ( a ) { table 0.25, 0.75; }")
+    BifContent(categories={'a': ['x', 'y']}, parents={'a': ()}, tables={'a': array([0.25, 0.75])})
+    """
+    categories: dict[str, list[str]] = {}
+    probabilities: list[_Part] = []
+    for part in _parts(_tokens(text)):
+        if part.keyword.text == "variable":
+            name = " ".join(token.text for token in part.head)
+            if name in categories:
+                raise part.keyword.error(f"a second variable {name!r}", "different names")
+            categories[name] = _categories(name, part)
+        elif part.keyword.text == "probability":
+            probabilities.append(part)
+    parents, tables = {}, {}
+    for part in probabilities:
+        name, *own = _family(part, categories)
+        if name in parents:
+            raise part.keyword.error(f"second probabilities of {name!r}", "one part 'probability' for each variable")
+        parents[name] = tuple(own)
+        tables[name] = _table(name, part, [categories[one] for one in (name, *own)])
+    if lacking := [name for name in categories if name not in parents]:
+        raise LdpstatsError(f"a BIF file without probabilities of {one_line(lacking)}", "those of every variable")
+    return BifContent(
+        categories, {name: parents[name] for name in categories}, {name: tables[name] for name in categories}
+    )
+
+
+def written_bif(
+    categories: Mapping[str, Sequence[Category]],
+    parents: Mapping[str, Sequence[str]],
+    tables: Mapping[str, FloatArray],
+    name: str = "unknown",
+) -> str:
+    """Write a network: `read_bif` reads the same tables, to the last bit.
+
+    Categories become texts. What is no word of letters, digits, '_', '.' and '-' that starts with a letter is quoted.
+
+    Parameters
+    ----------
+    categories, parents, tables : mapping
+        As in `BifContent`.
+    name : str
+        What the network is called.
+    """
+    texts = {attribute: _distinct_texts(attribute, values) for attribute, values in categories.items()}
+    lines = [f"network {_word(name)} {{", "}"]
+    for attribute, values in texts.items():
+        lines += [
+            f"variable {_word(attribute)} {{",
+            f"    type discrete [ {len(values)} ] {{ {', '.join(values)} }};",
+            "}",
+        ]
+    for attribute, table in tables.items():
+        own = parents[attribute]
+        given = f" | {', '.join(map(_word, own))}" if own else ""
+        lines.append(f"probability ( {_word(attribute)}{given} ) {{")
+        for cell in np.ndindex(table.shape[1:]):
+            known = ", ".join(texts[one][place] for one, place in zip(own, cell, strict=True))
+            numbers = ", ".join(repr(float(one)) for one in table[:, *cell])
+            lines.append(f"    {f'( {known} )' if own else 'table'} {numbers};")
+        lines.append("}")
+    return "\n".join([*lines, ""])
+
+
+class _Token(NamedTuple):
+    text: str
+    is_mark: bool
+    line: int
+
+    def says(self, word: str) -> bool:
+        return self.text == word and not self.is_mark
+
+    def error(self, came: str, allowed: str) -> LdpstatsError:
+        return LdpstatsError(f"line {self.line} of a BIF file: {came}", allowed)
+
+
+class _Part(NamedTuple):
+    """A part of a file: its first word, what stands before the braces, and the statements within."""
+
+    keyword: _Token
+    head: list[_Token]
+    statements: list[list[_Token]]
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    """Return the words and marks, with the lines on which they stand."""
+    place, line = 0, 1
+    while place < len(text):
+        found = _TOKEN.match(text, place)
+        if found is None:
+            raise _Token("", False, line).error(
+                f"{shortened(text[place : place + 40])}", "quotes and comments that end"
+            )
+        if found.lastgroup != "skipped":
+            said = _unquoted(found[0]) if found.lastgroup == "quoted" else found[0]
+            yield _Token(said, found.lastgroup == "mark", line)
+        place, line = found.end(), line + found[0].count("\n")
+
+
+def _parts(tokens: Iterator[_Token]) -> Iterator[_Part]:
+    for keyword in tokens:
+        if keyword.is_mark or keyword.text not in ("network", "variable", "probability"):
+            raise keyword.error(shortened(keyword.text), "'network', 'variable' or 'probability'")
+        head = list(_until("{", tokens, keyword))
+        yield _Part(keyword, head, list(_statements(tokens, keyword)))
+
+
+def _until(mark: str, tokens: Iterator[_Token], start: _Token) -> Iterator[_Token]:
+    for token in tokens:
+        if token.is_mark and token.text == mark:
+            return
+        yield token
+    raise start.error(f"{start.text!r} without {mark!r} behind it", "files that are whole")
+
+
+def _statements(tokens: Iterator[_Token], start: _Token) -> Iterator[list[_Token]]:
+    """Return what stands between braces, cut at semicolons; a statement may have braces of its own."""
+    statement: list[_Token] = []
+    depth = 0
+    for token in tokens:
+        depth += ((token.text == "{") - (token.text == "}")) if token.is_mark else 0
+        if depth < 0 and not statement:
+            return
+        if depth < 0:
+            break
+        if depth == 0 and token.is_mark and token.text == ";":
+            if statement:
+                yield statement
+            statement = []
+        else:
+            statement.append(token)
+    raise (statement or [start])[0].error(
+        "a statement, or a part, that does not end", "';' behind a statement, '}' behind a part"
+    )
+
+
+def _categories(name: str, part: _Part) -> list[str]:
+    """Read 'type discrete [ 2 ] { yes, no }'."""
+    for statement in part.statements:
+        *opening, last = (token.text if token.is_mark or place < 4 else "" for place, token in enumerate(statement))
+        if opening[:3] + opening[4:6] + [last] == ["type", "discrete", "[", "]", "{", "}"] and _COUNT.fullmatch(
+            opening[3]
+        ):
+            found = _listed(statement[6:-1], int(opening[3]), statement[0])
+            try:
+                checked_categories(name, found)
+            except LdpstatsError as error:
+                raise part.keyword.error(error.came, error.allowed) from error
+            return found
+    raise part.keyword.error("a variable without its categories", "'type discrete [ 2 ] { yes, no };' within")
+
+
+def _listed(tokens: Sequence[_Token], count: int, start: _Token) -> list[str]:
+    """Return so many words, or so many groups of words between commas."""
+    words = [token.text for token in tokens if not token.is_mark]
+    groups = _groups(tokens)
+    if count not in (len(words), len(groups)):
+        raise start.error(one_line(groups), f"{count} categories, each a word or in quotes")
+    return words if len(words) == count else groups
+
+
+def _groups(tokens: Iterable[_Token]) -> list[str]:
+    """Return what stands between commas, its words joined by spaces."""
+    groups: list[list[str]] = [[]]
+    for token in tokens:
+        if token.is_mark:
+            groups.append([])
+        else:
+            groups[-1].append(token.text)
+    return [" ".join(group) for group in groups if group]
+
+
+def _family(part: _Part, categories: Mapping[str, object]) -> list[str]:
+    """Read '( child | parent, parent )'; some writers leave the bar out."""
+    if [token.text for token in (part.head[:1] + part.head[-1:]) if token.is_mark] != ["(", ")"]:
+        raise part.keyword.error("'probability' without parentheses", "( variable | parent, parent )")
+    inside = part.head[1:-1]
+    names = [token.text for token in inside if not token.is_mark]
+    if not {*names} <= {*categories}:
+        names = _groups(inside)
+    unknown = [name for name in names if name not in categories]
+    if unknown or not names or len({*names}) < len(names):
+        raise part.keyword.error(
+            f"probabilities of {one_line(unknown or names)}", f"variables of the file: {one_line(list(categories))}"
+        )
+    return names
+
+
+def _table(name: str, part: _Part, categories: Sequence[Sequence[str]]) -> FloatArray:
+    """Read the probabilities of a variable, whose own categories are the first ones."""
+    shape = tuple(map(len, categories))
+    refuse_too_many_cells(prod(shape), f"line {part.keyword.line} of a BIF file: a table")
+    table, default = np.full(shape, nan), None
+    for statement in part.statements:
+        first = statement[0]
+        where: tuple[slice | int, ...] = (slice(None),)
+        if first.says("property"):
+            continue
+        if first.says("default"):
+            default = _numbers(statement[1:], shape[0], first)
+            continue
+        if first.says("table"):
+            numbers = np.reshape(_numbers(statement[1:], prod(shape), first), shape)
+        else:
+            cell, rest = _row(statement, categories[1:])
+            where = (slice(None), *cell)
+            numbers = np.array(_numbers(rest, shape[0], first))
+        if not np.isnan(table[where]).all():
+            raise first.error("probabilities that stand there before", "each of them once")
+        table[where] = numbers
+    if default is not None:
+        table = np.where(np.isnan(table), np.reshape(default, (-1, *(1 for _ in shape[1:]))), table)
+    for _, *place in np.argwhere(np.isnan(table))[:1].tolist():
+        given = [values[one] for values, one in zip(categories[1:], place, strict=True)]
+        came = f"no probabilities of {name!r}{f' given {one_line(given)}' if given else ''}"
+        raise part.keyword.error(came, "those given all categories of the parents")
+    return table
+
+
+def _row(statement: list[_Token], parents: Sequence[Sequence[str]]) -> tuple[tuple[int, ...], list[_Token]]:
+    """Read '( category, category ) 0.5, 0.5'; return the places of the categories, and the rest."""
+    first, *rest = statement
+    if not first.is_mark or first.text != "(":
+        raise first.error(shortened(first.text), _ENTRIES)
+    following = iter(rest)
+    said = _listed(list(_until(")", following, first)), len(parents), first)
+    for one, known in zip(said, parents, strict=True):
+        if one not in known:
+            raise first.error(f"the category {one!r}", one_line(list(known)))
+    return tuple(known.index(one) for one, known in zip(said, parents, strict=True)), list(following)
+
+
+def _numbers(tokens: Sequence[_Token], count: int, start: _Token) -> list[float]:
+    found = [_number(token) for token in tokens if not (token.is_mark and token.text == ",")]
+    if len(found) != count:
+        raise start.error(f"{len(found)} probabilities", f"{count}, one for each category")
+    return found
+
+
+def _number(token: _Token) -> float:
+    try:
+        number = float(token.text)
+    except ValueError:
+        number = nan
+    if not isfinite(number) or number < 0:
+        raise token.error(f"the probability {shortened(token.text)}", "a finite number that is not negative")
+    return number
+
+
+def _unquoted(text: str) -> str:
+    try:
+        said = json.loads(text, strict=False)
+    except ValueError:  # other writers have no escapes
+        return text[1:-1]
+    return str(said)
+
+
+def _word(text: object) -> str:
+    said = str(text)
+    return said if _PLAIN.fullmatch(said) else json.dumps(said, ensure_ascii=False)
+
+
+def _distinct_texts(attribute: str, values: Sequence[Category]) -> list[str]:
+    texts = [_word(value) for value in values]
+    if len({*texts}) < len(texts):
+        raise LdpstatsError(
+            f"attribute {attribute!r} with the categories {one_line(list(values))}",
+            "categories that differ as texts, which is all that a BIF file holds",
+        )
+    return texts

@@ -1,0 +1,318 @@
+"""BIF: files of all programs are read, written ones come back to the last bit, damaged ones are refused by line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.comparisons import assert_tells
+
+from ldpstats import BayesianNetwork, Domain, LdpstatsError
+from ldpstats.datasets import NETWORKS, network
+from ldpstats.networks.bif import LARGEST_BIF, read_bif, written_bif
+
+FOREIGN = """
+// written by hand /* not closed
+network "Dog-Problem" { property "author: somebody; else" ; property credal-set constant-density-bounded 1.1; }
+/* several
+   lines { } */
+variable  "light on"  { property "position = (218, 195)" ; type discrete[2] { "true" "false" }; }
+variable bowel-problem { //2 values
+  type discrete[2] { true  false };
+  property position = (335, 99) ;
+}
+variable x.1{type discrete[3]{1e2,-1,<5%};}
+probability ( "light on" ) { table 6E-1 .4; }
+probability ( bowel-problem | "light on" , x.1 ) {
+  property mine;
+  default +0.5, 5e-1;
+  ("true", -1) 1. 0;
+  (false,1e2)
+     0.25
+     ,0.75;;
+}
+probability ( x.1, "light on" ) { table 0.1 0.2 0.3 0.3 0.6 0.5 ; } // no bar
+"""
+
+
+def test_files_of_other_programs_are_read() -> None:
+    categories, parents, tables = read_bif(FOREIGN)
+    assert categories == {
+        "light on": ["true", "false"],
+        "bowel-problem": ["true", "false"],
+        "x.1": ["1e2", "-1", "<5%"],
+    }
+    assert parents == {"light on": (), "bowel-problem": ("light on", "x.1"), "x.1": ("light on",)}
+    assert tables["light on"].tolist() == [0.6, 0.4]
+    assert tables["bowel-problem"].tolist() == [[[0.5, 1, 0.5], [0.25, 0.5, 0.5]], [[0.5, 0, 0.5], [0.75, 0.5, 0.5]]]
+    # the parents' categories vary fastest
+    assert tables["x.1"].tolist() == [[0.1, 0.2], [0.3, 0.3], [0.6, 0.5]]
+
+
+def test_names_of_several_words_are_told_apart_by_commas() -> None:
+    """As pgmpy writes them, which quotes nothing."""
+    text = """network unknown {
+}
+variable chest pain {
+    type discrete [ 2 ] { not at all, very much };
+}
+variable age {
+    type discrete [ 2 ] { below 50, 50 or more };
+}
+probability ( chest pain | age ) {
+    ( below 50 ) 0.9, 0.1;
+    ( 50 or more ) 0.7, 0.3;
+
+}
+probability ( age ) {
+    table 0.5, 0.5 ;
+}
+"""
+    categories, parents, tables = read_bif(text)
+    assert categories == {"chest pain": ["not at all", "very much"], "age": ["below 50", "50 or more"]}
+    assert parents == {"chest pain": ("age",), "age": ()}
+    assert tables["chest pain"].tolist() == [[0.9, 0.7], [0.1, 0.3]]
+
+
+def random_network(domain: Domain, seed: int = 1) -> BayesianNetwork:
+    """Return a network in which each attribute depends on the two before it, with probabilities of every size."""
+    rng, names, sizes = np.random.default_rng(seed), domain.names, domain.shape
+    parents = {name: names[max(0, place - 2) : place] for place, name in enumerate(names)}
+    tables = {}
+    for place, name in enumerate(names):
+        law = rng.dirichlet(np.full(sizes[place], 0.05), sizes[max(0, place - 2) : place])
+        tables[name] = np.moveaxis(law, -1, 0)
+    return BayesianNetwork(domain, parents, tables)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_written_networks_are_read_as_they_were(name: str, tmp_path: Path) -> None:
+    packaged = network(name)
+    packaged.to_bif(tmp_path / "network.bif")
+    read = BayesianNetwork.from_bif(tmp_path / "network.bif")
+    assert read == packaged
+    assert dict(read.parents) == dict(packaged.parents)
+
+
+PLAIN = Domain({"a": ["x", "y"], "b_1": ["p.1", "q-2", "r"], "C": ["TRUE", "FALSE"]})
+SPACED = Domain({"1st": ["0", "-1", "1e3"], "chest pain": ["not at all", "a bit", "much"], "µ-Wert": ["über", "<5%"]})
+"""Its attribute without parents has a name of one word: pgmpy takes any other apart, also in files of its own."""
+ODD = [
+    ", ",
+    ";",
+    "{x}",
+    "(",
+    ")",
+    "[2]",
+    "|",
+    '"',
+    "\\",
+    '\\"',
+    "//no",
+    "/* no",
+    "*/",
+    "\n",
+    "\t",
+    "\r",
+    "\x00",
+    "\u2028",
+]
+ODD += ["", " ", "  two  spaces ", "é", "中", "🎲", "table", "default", "property", "probability", "network n {\n}\n"]
+STRANGE = Domain({**{f"{word}." if word == "" else word: ODD for word in ODD[:3]}, ODD[-1]: ODD, "plain": ["x", "y"]})
+
+
+@pytest.mark.parametrize("domain", [PLAIN, SPACED, STRANGE])
+def test_no_name_and_no_bit_is_lost(domain: Domain, tmp_path: Path) -> None:
+    made = random_network(domain)
+    made.to_bif(str(tmp_path / "network.bif"))
+    assert BayesianNetwork.from_bif(tmp_path / "network.bif") == made
+
+
+@pytest.mark.parametrize("domain", [PLAIN, SPACED])
+def test_pgmpy_reads_what_is_written(domain: Domain, tmp_path: Path) -> None:
+    from pgmpy.readwrite import BIFReader, BIFWriter
+
+    made = random_network(domain)
+    made.to_bif(tmp_path / "network.bif")
+    model = BIFReader(str(tmp_path / "network.bif")).get_model()
+    assert model.check_model()
+    theirs = BayesianNetwork.from_pgmpy(model)
+    assert (theirs.domain, theirs.parents) == (made.domain, made.parents)
+    for name, table in made.tables.items():
+        np.testing.assert_allclose(theirs.tables[name], table, rtol=0, atol=1e-12)
+    (tmp_path / "theirs.bif").write_text(str(BIFWriter(made.to_pgmpy())), encoding="utf-8")
+    back = BayesianNetwork.from_bif(tmp_path / "theirs.bif")
+    assert {*back.domain.names} == {*domain.names}
+    for name, table in made.tables.items():
+        np.testing.assert_allclose(back.tables[name], table, rtol=0, atol=1e-12)
+
+
+def test_other_categories_than_texts_become_texts(tmp_path: Path) -> None:
+    domain = Domain({"a": [True, False], "b": [0, 1, -2], "c": [0.5, 1e300]})
+    made = random_network(domain)
+    made.to_bif(tmp_path / "network.bif")
+    read = BayesianNetwork.from_bif(tmp_path / "network.bif")
+    assert dict(read.domain.categories) == {"a": ("True", "False"), "b": ("0", "1", "-2"), "c": ("0.5", "1e+300")}
+    assert all(np.array_equal(read.tables[name], table) for name, table in made.tables.items())
+
+
+def test_categories_that_are_the_same_as_texts_are_refused(tmp_path: Path) -> None:
+    made = random_network(Domain({"a": [1, "1"]}))
+    with pytest.raises(LdpstatsError) as error:
+        made.to_bif(tmp_path / "network.bif")
+    assert_tells(error, "'a'", "1, '1'")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_in_a_file_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "network.bif"
+    path.write_text("mine")
+    with pytest.raises(LdpstatsError, match="holds something else"):
+        network("asia").to_bif(path)
+    assert path.read_text() == "mine"
+    network("asia").to_bif(tmp_path / "other.bif")
+    network("asia").to_bif(tmp_path / "other.bif")
+    assert {one.name for one in tmp_path.iterdir()} == {"network.bif", "other.bif"}
+
+
+def test_coarsely_printed_probabilities_are_rescaled(tmp_path: Path) -> None:
+    path = tmp_path / "network.bif"
+    text = "variable a {{ type discrete [3] {{ x, y, z }}; }} probability (a) {{ table {0} {0} {0}; }}"
+    path.write_text(text.format("0.333"))
+    np.testing.assert_allclose(BayesianNetwork.from_bif(path).tables["a"], 1 / 3, rtol=1e-15)
+    path.write_text(text.format("0.3333333"))
+    assert BayesianNetwork.from_bif(path).tables["a"].tolist() == [0.3333333] * 3
+    path.write_text(text.format("0.32"))
+    with pytest.raises(LdpstatsError, match=r"network\.bif.*'a' that add up to 0\.96"):
+        BayesianNetwork.from_bif(path)
+
+
+SMALL = """network n {
+}
+variable a {
+  type discrete [ 2 ] { x, y };
+}
+variable b {
+  type discrete [ 3 ] { p, q, r };
+}
+probability ( a ) {
+  table 0.5, 0.5;
+}
+probability ( b | a ) {
+  ( x ) 0.2, 0.3, 0.5;
+  ( y ) 0.1, 0.1, 0.8;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "into", "parts"),
+    [
+        ("network n {\n}", "network n {", ["line 2"]),
+        ("network", "netwurk", ["line 1", "'netwurk'"]),
+        ("variable b {", "variable a {", ["line 6", "a second variable 'a'"]),
+        ("[ 2 ] { x, y }", "[ 3 ] { x, y }", ["line 4", "'x', 'y'", "3 categories"]),
+        ("[ 2 ]", "[ two ]", ["line 3", "without its categories"]),
+        ("[ 2 ]", "[ 99999999999999999999 ]", ["line 3"]),
+        ("discrete", "continuous", ["line 3", "type discrete"]),
+        ("type discrete [ 2 ] { x, y };", "", ["line 3"]),
+        ("type discrete [ 2 ] { x, y };", "type", ["line 4"]),
+        ("type discrete [ 2 ] { x, y };", "type;", ["line 3"]),
+        ("type discrete [ 2 ] { x, y };", "type discrete [ 2 { x, y } ];", ["line 3"]),
+        ("{ x, y };", "{ x, y }", ["line 4", "does not end"]),
+        ("{ x, y };", "{ x, y ", ["line 4"]),
+        ("{ x, y };", '{ x, "y };', ["line"]),
+        ("{ x, y };", "{ x, x };", ["line 3", "'a' lists 'x'"]),
+        ("[ 2 ] { x, y };", "[ 1 ] { x };", ["line 3", "fewer than two"]),
+        ("( b | a )", "( b | c )", ["line 12", "'c'"]),
+        ("( b | a )", "( c | a )", ["line 12", "'c'"]),
+        ("( b | a )", "b | a", ["line 12", "parentheses"]),
+        ("( b | a )", "( )", ["line 12"]),
+        ("( b | a )", "", ["line 12"]),
+        ("( b | a )", "( b | b )", ["line 12", "'b'"]),
+        ("( b | a )", "( a )", ["line 12", "second probabilities of 'a'"]),
+        ("( a ) {\n  table 0.5, 0.5;", "( a | b ) {\n default 0.5, 0.5;", ["cycle"]),
+        ("table 0.5, 0.5;", "table 0.5, 0.5, 0.0;", ["line 10", "3 probabilities", "2, one"]),
+        ("table 0.5, 0.5;", "table 0.5;", ["line 10"]),
+        ("table 0.5, 0.5;", "table 0.5, half;", ["line 10", "'half'"]),
+        ("table 0.5, 0.5;", "table 0.5,\n 0,5;", ["line 10", "3 probabilities"]),
+        ("table 0.5, 0.5;", "table 1.5,\n -0.5;", ["line 11", "'-0.5'"]),
+        ("table 0.5, 0.5;", "table nan, 0.5;", ["line 10", "'nan'"]),
+        ("table 0.5, 0.5;", "table 1e999, 0.5;", ["line 10", "'1e999'"]),
+        ("table 0.5, 0.5;", f"table {'9' * 9999}, 0.5;", ["line 10", "letters"]),
+        ("table 0.5, 0.5;", "0.5, 0.5;", ["line 10", "'table'"]),
+        ("table 0.5, 0.5;", "table 0.5, 0.5; table 0.5, 0.5;", ["line 10", "before"]),
+        ("table 0.5, 0.5;", "", ["line 9", "of 'a'"]),
+        ("( x ) 0.2, 0.3, 0.5;", "( z ) 0.2, 0.3, 0.5;", ["line 13", "'z'"]),
+        ("( x ) 0.2, 0.3, 0.5;", "( y ) 0.2, 0.3, 0.5;", ["line 14", "before"]),
+        ("( x ) 0.2, 0.3, 0.5;", "( x, y ) 0.2, 0.3, 0.5;", ["line 13"]),
+        ("( x ) 0.2, 0.3, 0.5;", "( x  0.2, 0.3, 0.5;", ["line 13"]),
+        ("( x ) 0.2, 0.3, 0.5;", "( x ) 0.2, 0.8;", ["line 13", "2 probabilities"]),
+        ("( x ) 0.2, 0.3, 0.5;", "", ["line 12", "of 'b' given 'x'"]),
+        ("( x ) 0.2, 0.3, 0.5;", "{ x } 0.2, 0.3, 0.5;", ["line 13"]),
+        ("0.8;\n}", "0.8;\n", ["line 12", "does not end"]),
+        ("0.8;\n}", "0.8;\n}}", ["line 15", "'}'"]),
+        ("0.8;\n}", "0.8", ["line 14"]),
+        ("0.8;\n}\n", "0.8;\n}\n/* open", ["line 16"]),
+    ],
+)
+def test_damaged_files_are_refused_by_line(changed: str, into: str, parts: Sequence[str], tmp_path: Path) -> None:
+    path = tmp_path / "network.bif"
+    path.write_text(SMALL)
+    BayesianNetwork.from_bif(path)
+    assert changed in SMALL
+    path.write_text(SMALL.replace(changed, into))
+    with pytest.raises(LdpstatsError) as error:
+        BayesianNetwork.from_bif(path)
+    assert_tells(error, "network.bif", *parts)
+
+
+def test_files_that_end_anywhere_or_lack_anything_raise_one_error_or_are_read() -> None:
+    text, rng, read = FOREIGN, np.random.default_rng(1), 0
+    for _ in range(3000):
+        start, end = np.sort(rng.integers(0, len(text), 2))
+        mark = rng.choice([*'{}()[];,|"/\\ \n.9x'])
+        cut = (text[:start], text[:start] + text[end:], text[:start] + mark + text[start:])
+        try:
+            read_bif(cut[rng.integers(3)])
+        except LdpstatsError:
+            continue
+        read += 1
+    assert 300 < read < 2700
+
+
+def test_large_files_and_tables_are_refused_before_they_are_made(tmp_path: Path) -> None:
+    path = tmp_path / "network.bif"
+    with path.open("wb") as file:
+        file.truncate(LARGEST_BIF + 1)
+    with pytest.raises(LdpstatsError, match="67,108,865 bytes"):
+        BayesianNetwork.from_bif(path)
+    names = [f"v{one}" for one in range(40)]
+    text = "".join(f"variable {name} {{ type discrete [2] {{ x y }}; }}\n" for name in names)
+    path.write_text(f"{text}probability ( v0 | {', '.join(names[1:])} ) {{ default 0.5, 0.5; }}")
+    with pytest.raises(LdpstatsError, match="line 41 of a BIF file: a table of 1,099,511,627,776 cells"):
+        BayesianNetwork.from_bif(path)
+
+
+@pytest.mark.parametrize("path", [None, 3, "", "nowhere.bif", ".", b"x"])
+def test_other_paths_are_refused(path: Any) -> None:
+    with pytest.raises(LdpstatsError):
+        BayesianNetwork.from_bif(path)
+
+
+def test_files_that_are_no_text_or_empty_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "network.bif"
+    for content in (b"\xff\xfe\x00", b"", b"network n { }", b"// nothing", b'{"format": 1}'):
+        path.write_bytes(content)
+        with pytest.raises(LdpstatsError, match=r"network\.bif"):
+            BayesianNetwork.from_bif(path)
+
+
+def test_the_first_line_has_the_name() -> None:
+    made = random_network(PLAIN)
+    assert written_bif(PLAIN.categories, made.parents, made.tables, "my network").startswith(
+        'network "my network" {\n}\n'
+    )
