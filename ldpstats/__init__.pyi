@@ -63,7 +63,11 @@ from .mechanisms import (
     mechanisms as mechanisms,
     recommend as recommend,
 )
-from .networks import BayesianNetwork as BayesianNetwork
+from .networks import (
+    BayesianNetwork as BayesianNetwork,
+    NetworkComparison as NetworkComparison,
+    compare_networks as compare_networks,
+)
 from .poisoning import Poisoning as Poisoning, poisoning as poisoning, poisoning_table as poisoning_table
 from .privacy import PrivacyStatement as PrivacyStatement
 from .protocols import (

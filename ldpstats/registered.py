@@ -46,6 +46,7 @@ _HOMES = {
     "mechanisms.truth_or_fake": ["FakeResponse"],
     "networks.bayesian_network": ["BayesianNetwork"],
     "networks.lopub": ["LoPubModel"],
+    "networks.network_comparison": ["NetworkComparison", "RecordLikelihood"],
     "noise.additive": ["AdditiveNoise"],
     "noise.channels": ["DenseChannel", "TruthOrFake"],
     "noise.cohort_channel": ["CohortChannel"],

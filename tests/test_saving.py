@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import cache, partial
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -102,6 +103,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "Memo": lambda: ldp.Memo(ldp.LSUE(3, epsilon=2.0)),
     "MonteCarlo": lambda: ldp.MonteCarlo(99, rng=np.random.default_rng(3)),
     "Network": lambda: network("asia"),
+    "NetworkComparison": lambda: ldp.compare_networks(small_network(), small_network(), small_network().sample(9)),
     "OpenRAPPOR": lambda: ldp.OpenRAPPOR(epsilon=2.0),
     "OpenRR": lambda: ldp.OpenRR(epsilon=2.0),
     "Plan": lambda: ldp.plan(["grr", "oue"], (2, 2), epsilon=1.0),
@@ -128,6 +130,7 @@ MORE: dict[str, Callable[[], Any]] = {
     "bounds at an exact level": lambda: square().bounds(alpha=Fraction(1, 20)),
     "a seed of 63 bits": lambda: ldp.MonteCarlo(99, rng=(1 << 62) + 1),
     "a plan of triples": lambda: ldp.plan(["grr", "oue"], DOMAIN, epsilon=1.0, conditional=True),
+    "a comparison of graphs": lambda: ldp.compare_networks(nx.path_graph(["a", "b", "c"]), small_network()),
     "a pooled table": lambda: tables().pooled(["a"]),
     "a marginal": lambda: table().marginal("a"),
     "an estimate of a table": lambda: table().cells,

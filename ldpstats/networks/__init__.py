@@ -3,10 +3,13 @@
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.dependency_graph import dependency_graph
 from ldpstats.networks.lopub import lopub
+from ldpstats.networks.network_comparison import NetworkComparison, compare_networks
 from ldpstats.networks.triples_to_ask import triples_to_ask
 
 __all__ = [
     "BayesianNetwork",
+    "NetworkComparison",
+    "compare_networks",
     "dependency_graph",
     "lopub",
     "triples_to_ask",

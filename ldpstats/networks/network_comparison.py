@@ -1,0 +1,295 @@
+"""Comparison of a network with a reference: edges, equivalence classes, divergence and likelihood of records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.hints import Count
+from ldpstats.networks.bayesian_network import BayesianNetwork
+from ldpstats.networks.equivalence import cpdag_of
+from ldpstats.networks.structure import Edge
+from ldpstats.presentation import Summary, summary_of_facts
+from ldpstats.saving import Saveable
+
+if TYPE_CHECKING:
+    from networkx import DiGraph, Graph
+
+
+def compare_networks(learned: Any, truth: Any, records: pd.DataFrame | None = None) -> NetworkComparison:
+    """Compare a network with a reference network of the same attributes.
+
+    Parameters
+    ----------
+    learned, truth : BayesianNetwork, LearnedNetwork, networkx graph or pgmpy model
+        Of a graph, and of a model without tables, the edges alone are compared. A graph without directions has a
+        skeleton, and no more; one in which edges stand in both directions is taken for a CPDAG.
+    records : DataFrame, optional
+        Records that neither network was learned from, for their likelihood.
+
+    Examples
+    --------
+    >>> from ldpstats.datasets import network
+    >>> import networkx as nx
+    >>> found = nx.DiGraph([("asia", "tub"), ("smoke", "lung"), ("smoke", "bronc"), ("smoke", "dysp")])
+    >>> found.add_nodes_from(["either", "xray"])
+    >>> comparison = compare_networks(found, network("asia"))
+    >>> comparison.precision, comparison.recall, comparison.shd, comparison.extra
+    (0.75, 0.375, 6, (('dysp', 'smoke'),))
+    """
+    one, other = _described(learned, "the learned network"), _described(truth, "the reference")
+    if {*one.skeleton} != {*other.skeleton}:
+        raise LdpstatsError(
+            f"a network of {one_line(sorted(one.skeleton))} and a reference of {one_line(sorted(other.skeleton))}",
+            "two networks of the same attributes",
+        )
+    found, true = ({_named(edge) for edge in described.skeleton.edges} for described in (one, other))
+    mine, theirs = one.network, other.network
+    divergence: float | None = None
+    impossible: tuple[str, ...] = ()
+    if mine is not None and theirs is not None:
+        mine = _with_categories(mine, theirs.domain)
+        divergence, impossible = _divergence(mine, theirs)
+    return NetworkComparison(
+        shared=tuple(sorted(found & true)),
+        missing=tuple(sorted(true - found)),
+        extra=tuple(sorted(found - true)),
+        shd=None if one.cpdag is None or other.cpdag is None else _hamming_distance(one.cpdag, other.cpdag),
+        divergence=divergence,
+        impossible=impossible,
+        records=None if records is None else _likelihood(mine, theirs, records),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLikelihood:
+    """How likely two networks make the same records.
+
+    Parameters
+    ----------
+    n : int
+        The records.
+    learned, truth : float or None
+        The mean logarithm of a record's probability, in nats; −inf if any has probability 0, None without tables.
+    impossible : int
+        The records to which the learned network gives probability 0.
+    difference, std_err : float or None
+        How much more likely the reference makes a record, in the mean, and the standard error; None where either is
+        not finite.
+    """
+
+    n: Count
+    learned: float | None
+    truth: float | None
+    impossible: Count
+    difference: float | None
+    std_err: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NetworkComparison(Saveable):
+    """How far a network is from a reference.
+
+    Parameters
+    ----------
+    shared, missing, extra : tuple of (str, str)
+        Edges without direction: those of both, those of the reference alone, those of the learned network alone.
+    shd : int or None
+        The structural Hamming distance: in how many pairs of attributes the two CPDAGs differ, whether by an edge or
+        by its direction; None where a graph has no directions.
+    divergence : float or None
+        The Kullback-Leibler divergence from the reference to the learned network in nats, exact; infinite if the
+        latter rules out what can be. None where there are no tables.
+    impossible : tuple of str
+        The attributes whose tables rule out what can be.
+    records : RecordLikelihood or None
+        How likely records are that neither was learned from.
+    """
+
+    shared: tuple[Edge, ...] = field(repr=False)
+    missing: tuple[Edge, ...]
+    extra: tuple[Edge, ...]
+    shd: Count | None
+    divergence: float | None
+    impossible: tuple[str, ...] = field(repr=False)
+    records: RecordLikelihood | None = field(repr=False)
+
+    @property
+    def precision(self) -> float:
+        """The share of the edges found that are true; 1 if none was found."""
+        return _share(len(self.shared), len(self.extra))
+
+    @property
+    def recall(self) -> float:
+        """The share of the true edges that were found; 1 if there are none."""
+        return _share(len(self.shared), len(self.missing))
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall; 1 if there are no edges, and none was found."""
+        return _share(2 * len(self.shared), len(self.missing) + len(self.extra))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        told = self.records
+        return {
+            "precision": self.precision,
+            "recall": self.recall,
+            "f1": self.f1,
+            "shd": self.shd,
+            "divergence": self.divergence,
+            "records": told and told.n,
+            "log_likelihood": told and told.learned,
+            "true_log_likelihood": told and told.truth,
+            "difference": told and told.difference,
+            "std_err": told and told.std_err,
+            "impossible_records": told and told.impossible,
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures as a row, so that several comparisons make a table."""
+        return pd.DataFrame([self.to_dict()])
+
+    def summary(self) -> Summary:
+        """Return the figures, and what they do not say."""
+        true, found = len(self.shared) + len(self.missing), len(self.shared) + len(self.extra)
+        facts = {
+            "Edges": f"{true} in the reference; {found} found, {len(self.shared)} of them right",
+            "Skeleton": f"precision {self.precision:.3f}, recall {self.recall:.3f}, F1 {self.f1:.3f}",
+        }
+        if self.shd is not None:
+            facts["Structural Hamming distance"] = f"{self.shd} (of CPDAGs)"
+        if self.divergence is not None:
+            facts["Kullback-Leibler divergence"] = f"{self.divergence:.4g} nats, from the reference"
+        if self.records is not None:
+            facts |= _lines(self.records)
+        return summary_of_facts("Comparison of a network with a reference", facts, list(self._sentences()))
+
+    def _sentences(self) -> Iterable[str]:
+        if self.shd is None:
+            yield "One of the graphs has no directions: the edges alone are compared."
+        if self.impossible:
+            yield (
+                f"The learned tables of {', '.join(self.impossible)} give probability 0 to what the reference allows; "
+                "smoothed tables would not."
+            )
+        if self.records is not None and self.records.impossible:
+            yield (
+                f"{self.records.impossible:,} of the records have probability 0 in the learned network, which makes "
+                "the mean of the logarithms −inf."
+            )
+
+
+class _Described(NamedTuple):
+    """What is known of a network: its edges always, their directions and its tables in some cases."""
+
+    skeleton: Graph[str]
+    cpdag: DiGraph[str] | None
+    network: BayesianNetwork | None
+
+
+def _described(given: Any, what: str) -> _Described:
+    from networkx import DiGraph, Graph, is_directed_acyclic_graph, number_of_selfloops
+
+    if isinstance(given, BayesianNetwork):
+        return _Described(given.to_networkx().to_undirected(), cpdag_of(given.to_networkx()), given)
+    if isinstance(getattr(given, "cpdag", None), DiGraph):
+        return _Described(given.cpdag.to_undirected(), given.cpdag, given.network)
+    if getattr(given, "cpds", None):
+        return _described(BayesianNetwork.from_pgmpy(given), what)
+    plain = isinstance(given, Graph) and not given.is_multigraph() and not number_of_selfloops(given)
+    if not plain or not all(isinstance(name, str) for name in given):
+        raise LdpstatsError(
+            f"{what} as a {type(given).__name__}",
+            "a BayesianNetwork, what learn_network returns, a pgmpy model, or a networkx graph of attributes by name",
+        )
+    if not isinstance(given, DiGraph):
+        return _Described(given, None, None)
+    directed = is_directed_acyclic_graph(given)
+    return _Described(given.to_undirected(), cpdag_of(given) if directed else given, None)
+
+
+def _named(edge: Iterable[str]) -> Edge:
+    one, other = sorted(edge)
+    return one, other
+
+
+def _hamming_distance(one: DiGraph[str], other: DiGraph[str]) -> int:
+    """Count the pairs in which two partially directed graphs differ (Tsamardinos, Brown & Aliferis 2006)."""
+    return len({_named(edge) for edge in {*one.edges} ^ {*other.edges}})
+
+
+def _with_categories(network: BayesianNetwork, domain: Domain) -> BayesianNetwork:
+    """Return the same network with attributes and categories in the order of another domain."""
+    tables = {}
+    for name, own in network.parents.items():
+        table = network.tables[name]
+        for axis, one in enumerate((name, *own)):
+            mine, theirs = network.domain.categories[one], domain.categories[one]
+            if {*mine} != {*theirs}:
+                raise LdpstatsError(
+                    f"the categories {one_line(mine)} of {one!r} in the learned network",
+                    f"those of the reference: {one_line(theirs)}",
+                    "A BIF file holds texts: numbers and truth values come back as such.",
+                )
+            table = table.take([mine.index(value) for value in theirs], axis=axis)
+        tables[name] = table
+    return BayesianNetwork(domain, network.parents, tables)
+
+
+def _divergence(learned: BayesianNetwork, truth: BayesianNetwork) -> tuple[float, tuple[str, ...]]:
+    """Return the Kullback-Leibler divergence from the truth, and the attributes that make it infinite.
+
+    The mean of a logarithm of a product of tables needs no more than the joint distribution of each family.
+    """
+    from scipy.special import xlogy
+
+    total, impossible = 0.0, []
+    for name in truth.domain.names:
+        for network, sign in ((truth, 1), (learned, -1)):
+            family = (name, *network.parents[name])
+            expected = sign * float(xlogy(truth.joint(family), network.tables[name]).sum())
+            total += expected
+            if math.isinf(expected):
+                impossible.append(name)
+    return total, tuple(impossible)
+
+
+def _likelihood(
+    learned: BayesianNetwork | None, truth: BayesianNetwork | None, records: pd.DataFrame
+) -> RecordLikelihood:
+    if learned is None and truth is None:
+        raise LdpstatsError("records for two graphs", "at least one network with tables")
+    one, other = (None if network is None else network.log_likelihood(records) for network in (learned, truth))
+    n = len(records)
+    if not n:
+        raise LdpstatsError("no records", "at least one")
+    means = [None if own is None else float(own.mean()) for own in (one, other)]
+    difference = std_err = None
+    if one is not None and other is not None and np.isfinite([*one, *other]).all():
+        difference = float((other - one).mean())
+        std_err = float((other - one).std(ddof=1) / math.sqrt(n)) if n > 1 else None
+    impossible = 0 if one is None else int(np.isneginf(one).sum())
+    return RecordLikelihood(n, means[0], means[1], impossible, difference, std_err)
+
+
+def _lines(told: RecordLikelihood) -> dict[str, str]:
+    lines = {"Held-out records": f"{told.n:,}"}
+    for whose, mean in (("learned", told.learned), ("reference", told.truth)):
+        if mean is not None:
+            lines[f"Log-likelihood per record, {whose}"] = f"{mean:.4f} nats"
+    if told.difference is not None:
+        error = "" if told.std_err is None else f" ± {told.std_err:.4f} (standard error)"
+        lines["Lost by the learned network"] = f"{told.difference:.4f}{error}"
+    return lines
+
+
+def _share(part: int, rest: int) -> float:
+    return part / (part + rest) if part + rest else 1.0

@@ -1,0 +1,240 @@
+"""Comparison of networks: shares of edges, distances of classes, divergences and likelihoods, against enumeration."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from support.comparisons import assert_tells
+
+from ldpstats import BayesianNetwork, Domain, LdpstatsError, compare_networks
+from ldpstats.datasets import NETWORKS, network
+from ldpstats.networks.equivalence import cpdag_of
+
+DOMAIN = Domain({"a": ["x", "y"], "b": [0, 1, 2], "c": [True, False], "d": ["p", "q", "r"]})
+
+
+def made(parents: dict[str, tuple[str, ...]], seed: int, domain: Domain = DOMAIN) -> BayesianNetwork:
+    rng, sizes = np.random.default_rng(seed), dict(zip(domain.names, domain.shape, strict=True))
+    given = {name: parents.get(name, ()) for name in domain.names}
+    tables = {
+        name: np.moveaxis(rng.dirichlet(np.ones(sizes[name]), [sizes[one] for one in own]), -1, 0)
+        for name, own in given.items()
+    }
+    return BayesianNetwork(domain, given, tables)
+
+
+DIAMOND = {"b": ("a",), "c": ("a",), "d": ("b", "c")}
+
+
+def test_edges_are_counted_whatever_their_direction() -> None:
+    found = compare_networks(nx.DiGraph([("d", "c"), ("a", "b"), ("a", "d")]), made(DIAMOND, 1))
+    assert found.shared == (("a", "b"), ("c", "d"))
+    assert found.missing == (("a", "c"), ("b", "d"))
+    assert found.extra == (("a", "d"),)
+    assert (found.precision, found.recall, found.f1) == (2 / 3, 1 / 2, pytest.approx(2 / (3 / 2 + 4 / 2)))
+    assert (found.divergence, found.records) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("edges", "true_edges", "expected"),
+    [("", "ab", (1, 0, 0)), ("ab", "", (0, 1, 0)), ("", "", (1, 1, 1)), ("ab", "ab", (1, 1, 1))],
+)
+def test_shares_of_nothing_are_whole(edges: str, true_edges: str, expected: tuple[float, ...]) -> None:
+    graphs = [nx.Graph(), nx.Graph()]
+    for graph, edge in zip(graphs, (edges, true_edges), strict=True):
+        graph.add_nodes_from("ab")
+        graph.add_edges_from([tuple(edge)] if edge else [])
+    found = compare_networks(*graphs)
+    assert (found.precision, found.recall, found.f1) == expected
+
+
+@pytest.mark.parametrize(
+    ("edges", "distance"),
+    [
+        (["ab", "ac", "bd", "cd"], 0),
+        (["ba", "ac", "bd", "cd"], 0),  # the same class: a chain over a without a v-structure
+        (["ab", "ac", "db", "cd"], 3),  # no v-structure at d any more: a collider at b instead
+        (["ab", "ac"], 2),
+        ([], 4),
+        (["ab", "ac", "bd", "cd", "ad"], 1),  # a leads to d in all equivalent graphs
+    ],
+)
+def test_the_distance_counts_pairs_in_which_classes_differ(edges: list[str], distance: int) -> None:
+    graph = nx.DiGraph([tuple(edge) for edge in edges])
+    graph.add_nodes_from("abcd")
+    truth = made(DIAMOND, 1)
+    one, other = cpdag_of(graph), cpdag_of(truth.to_networkx())
+    counted = sum(
+        (one.has_edge(*pair), one.has_edge(*pair[::-1])) != (other.has_edge(*pair), other.has_edge(*pair[::-1]))
+        for pair in combinations("abcd", 2)
+    )
+    assert compare_networks(graph, truth).shd == counted == distance
+    assert compare_networks(truth, graph).shd == compare_networks(one, truth).shd == distance
+
+
+def full_joint(given: BayesianNetwork, domain: Domain) -> np.ndarray[Any, Any]:
+    cells = domain.decode(np.argwhere(np.ones(domain.shape)))
+    return np.exp(given.log_likelihood(cells))
+
+
+@pytest.mark.parametrize("parents", [DIAMOND, {}, {"a": ("d",), "b": ("a", "d"), "c": ("a", "b", "d")}])
+def test_the_divergence_is_that_of_the_joint_distributions(parents: dict[str, tuple[str, ...]]) -> None:
+    truth = made(DIAMOND, 1)
+    # the learned network has its own order of attributes and of categories
+    order = Domain({name: DOMAIN.categories[name][::-1] for name in "dbca"})
+    learned = made(parents, 2, order)
+    p, q = (full_joint(given, DOMAIN) for given in (truth, learned))
+    found = compare_networks(learned, truth)
+    assert found.divergence == pytest.approx(float(np.sum(p * np.log(p / q))), rel=1e-10)
+    assert compare_networks(truth, truth).divergence == 0
+    assert compare_networks(truth, truth).shd == 0
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_large_networks_are_compared_with_their_own_margins(name: str) -> None:
+    """Without edges the divergence is the total correlation: what all entropies exceed that of the joint by."""
+    truth = network(name)
+    empty = BayesianNetwork(
+        truth.domain, dict.fromkeys(truth.domain.names, ()), {one: rescaled(truth, one) for one in truth.domain.names}
+    )
+    records = truth.sample(20_000, rng=1)
+    found = compare_networks(empty, truth, records)
+    assert found.records is not None
+    assert found.records.difference is not None
+    assert found.records.std_err is not None
+    # the mean of 20,000 records, to 5.2 standard errors: fails once in five million
+    assert abs(found.records.difference - found.divergence) < 5.2 * found.records.std_err
+    assert (found.recall, found.precision, found.f1) == (0, 1, 0)
+    # whose directions all equivalent networks share or not: every edge of the reference is missing
+    assert found.shd == len(truth.edges)
+
+
+def rescaled(truth: BayesianNetwork, name: str) -> np.ndarray[Any, Any]:
+    joint = truth.joint([name])
+    return joint / joint.sum()
+
+
+def test_what_is_ruled_out_wrongly_makes_an_infinite_divergence_and_says_so() -> None:
+    domain = Domain({"a": [0, 1], "b": [0, 1]})
+    truth = BayesianNetwork(domain, {"a": (), "b": ("a",)}, {"a": [1.0, 0.0], "b": [[0.5, 0.5], [0.5, 0.5]]})
+    learned = BayesianNetwork(domain, {"a": (), "b": ()}, {"a": [0.5, 0.5], "b": [1.0, 0.0]})
+    records = pd.DataFrame({"a": [0, 0, 0, 0], "b": [0, 1, 0, 1]})
+    found = compare_networks(learned, truth, records)
+    assert (found.divergence, found.impossible) == (math.inf, ("b",))
+    assert found.records is not None
+    assert (found.records.learned, found.records.impossible) == (-math.inf, 2)
+    assert (found.records.difference, found.records.std_err) == (None, None)
+    assert found.records.truth == pytest.approx(math.log(0.5))
+    said = str(found.summary())
+    assert "tables of b give probability 0" in said
+    assert "2 of the records have probability 0" in said
+    # what the truth itself rules out costs nothing
+    back = compare_networks(truth, learned)
+    assert (back.divergence, back.impossible) == (math.inf, ("a",))
+    narrower = BayesianNetwork(domain, {"a": (), "b": ()}, {"a": [1.0, 0.0], "b": [0.5, 0.5]})
+    assert compare_networks(narrower, truth).divergence == 0
+
+
+def test_records_are_averaged() -> None:
+    truth, learned = made(DIAMOND, 1), made({}, 2)
+    records = truth.sample(500, rng=3)
+    told = compare_networks(learned, truth, records).records
+    assert told is not None
+    losses = truth.log_likelihood(records) - learned.log_likelihood(records)
+    assert told.n == 500
+    assert told.learned == learned.log_likelihood(records).mean()
+    assert told.truth == truth.log_likelihood(records).mean()
+    assert told.difference == pytest.approx(losses.mean())
+    assert told.std_err == pytest.approx(losses.std(ddof=1) / math.sqrt(500))
+    one = compare_networks(learned, truth, records.iloc[:1]).records
+    assert one is not None
+    assert one.std_err is None
+    alone = compare_networks(learned, truth.to_networkx(), records).records
+    assert alone is not None
+    assert (alone.learned, alone.truth, alone.difference) == (told.learned, None, None)
+
+
+@dataclass
+class Learned:
+    """What learn_network returns has these two."""
+
+    network: BayesianNetwork | None
+    cpdag: nx.DiGraph[str]
+
+
+def test_every_kind_of_network_is_taken() -> None:
+    truth = made(DIAMOND, 1)
+    whole = compare_networks(truth, truth)
+    graph = truth.to_networkx()
+    model = truth.to_pgmpy()
+    bare = type(model)(list(graph.edges))
+    for given in (truth, model, Learned(truth, cpdag_of(graph))):
+        assert compare_networks(given, truth).to_dict() == compare_networks(truth, given).to_dict() == whole.to_dict()
+    for given in (graph, bare, cpdag_of(graph), Learned(None, cpdag_of(graph))):
+        assert compare_networks(given, truth).to_dict() == whole.to_dict() | {"divergence": None}
+    skeleton = compare_networks(truth, graph.to_undirected())
+    assert skeleton.to_dict() == whole.to_dict() | {"divergence": None, "shd": None}
+    assert "no directions" in str(skeleton.summary())
+
+
+def test_results_are_shown_and_make_tables() -> None:
+    truth, learned = made(DIAMOND, 1), made({"b": ("a",)}, 2)
+    found = compare_networks(learned, truth, truth.sample(100, rng=1))
+    said = str(found.summary())
+    for part in ("precision 1.000, recall 0.250, F1 0.400", "4 in the reference; 1 found", "100", "standard error"):
+        assert part in said
+    frame = pd.concat([found.to_frame(), compare_networks(truth, truth).to_frame()])
+    assert frame.f1.tolist() == [0.4, 1.0]
+    assert frame.shd.tolist() == [3, 0]
+    assert repr(found).startswith("NetworkComparison(missing=(('a', 'c'), ")
+
+
+def test_neither_names_nor_orders_matter() -> None:
+    truth, learned = made(DIAMOND, 1), made({"d": ("a",)}, 2)
+    turned = BayesianNetwork(
+        learned.domain.project(["c", "d", "b", "a"]),
+        dict(reversed(learned.parents.items())),
+        dict(reversed(learned.tables.items())),
+    )
+    records = truth.sample(50, rng=1)
+    one, other = (compare_networks(given, truth, records).to_dict() for given in (learned, turned))
+    assert {name: pytest.approx(value, rel=1e-12) for name, value in one.items()} == other
+
+
+@pytest.mark.parametrize(
+    ("given", "part"),
+    [
+        (None, "NoneType"),
+        ([("a", "b")], "list"),
+        (nx.Graph([("a", "b"), ("c", "e")]), "'e'"),
+        (nx.Graph([(0, 1)]), "Graph"),
+        (nx.Graph([("a", "a")]), "Graph"),
+        (nx.MultiDiGraph([("a", "b")]), "MultiDiGraph"),
+        (made({}, 1, Domain({"a": ["x", "y"]})), "'a'"),
+        (made({}, 1, Domain({**DOMAIN.categories, "c": ["True", "False"]})), "'c'"),
+        (made({}, 1, Domain({**DOMAIN.categories, "c": [True, False, "both"]})), "'both'"),
+    ],
+)
+def test_other_networks_are_refused(given: Any, part: str) -> None:
+    with pytest.raises(LdpstatsError) as error:
+        compare_networks(given, made(DIAMOND, 1))
+    assert_tells(error, part)
+    with pytest.raises(LdpstatsError):
+        compare_networks(made(DIAMOND, 1), given)
+
+
+def test_records_need_tables_and_known_categories() -> None:
+    truth = made(DIAMOND, 1)
+    records = truth.sample(5, rng=1)
+    with pytest.raises(LdpstatsError, match="two graphs"):
+        compare_networks(truth.to_networkx(), truth.to_networkx(), records)
+    for wrong in (records.iloc[:0], records.drop(columns="a"), records.assign(a="z"), [1]):
+        with pytest.raises(LdpstatsError):
+            compare_networks(truth, truth, wrong)
