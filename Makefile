@@ -35,6 +35,7 @@ studies: .venv/.tested  ## published figures, measured anew (most of an hour)
 	$(BIN)/python benchmarks/inference.py
 	$(BIN)/python benchmarks/interval_coverage.py
 	$(BIN)/python benchmarks/rare_cells.py
+	$(BIN)/python benchmarks/conditional_coverage.py
 	$(BIN)/python benchmarks/patterns.py
 	$(BIN)/python benchmarks/published_tests.py
 	$(BIN)/python benchmarks/consistency.py

@@ -125,16 +125,18 @@ class FiellerQuotient:
         """Return the shortest single pieces where X is a part of Y, both of them proportions, shape (..., 2).
 
         Estimates may be improper. Where X is below zero, or above Y, no possible quotient explains them as well as one
-        beyond; others are then compared with the one that does so best, 0 or 1, not with that. So none is empty, and
-        where Y is not above zero everything is possible. Elsewhere this changes nothing.
+        beyond; others are then compared with the one that does so best, 0 or 1, not with that. So none is empty.
+        Everything is possible where Y is not above zero, or where improper estimates seem to be certain. Elsewhere
+        this changes nothing.
         """
         (x, y), spread = np.moveaxis(self.pair, -1, 0), self.covariance
         of_rest = spread[..., 0, 0] - 2 * spread[..., 0, 1] + spread[..., 1, 1]
         ends = [_squared(x, spread[..., 0, 0]), _squared(y - x, of_rest)]
         beyond = np.where((x < 0) | (x > y), np.minimum(*ends), 0.0)
         pieces = self._pieces(np.square(NormalDist().inv_cdf(alpha / 2)) + beyond)
-        hull = np.stack([np.nanmin(pieces[..., 0], axis=-1), np.nanmax(pieces[..., 1], axis=-1)], axis=-1)
-        return np.where((y > 0)[..., None], hull, [self.lowest, self.highest])
+        hull = np.stack([np.fmin.reduce(pieces[..., 0], axis=-1), np.fmax.reduce(pieces[..., 1], axis=-1)], axis=-1)
+        told = (y > 0) & ~np.isnan(hull).any(axis=-1)
+        return np.where(told[..., None], hull, [self.lowest, self.highest])
 
     def _pieces(self, squared: FloatArray) -> FloatArray:
         """Return the quotients whose squared distance, in standard errors, is no more than this."""

@@ -70,7 +70,7 @@ class Conditional(Saveable):
         if self.table.attributes[:kept] != self.given or not 0 < kept < len(self.table.attributes):
             raise LdpstatsError(
                 f"a table of {one_line(self.table.attributes)}, given {one_line(self.given)}",
-                "a table whose first attributes are those that are given, and at least one more",
+                "at least one attribute that is given, and one that is not; those that are given come first",
             )
         if self.table.provenance.refused:
             raise NotIdentifiedError(
@@ -227,12 +227,10 @@ class Conditional(Saveable):
         alpha : float
             One minus the confidence of the intervals.
         """
-        fit, level = self.table.channel_fit(), f"{100 * (1 - alpha):g} %"
-        frame = (
-            self.to_frame(alpha)
-            if fit.plausible
-            else self.to_frame(alpha).assign(std_err=math.nan, lower=math.nan, upper=math.nan)
-        )
+        fit, frame = self.table.channel_fit(), self.to_frame(alpha)
+        if not fit.plausible:
+            frame.loc[:, ["std_err", "lower", "upper"]] = math.nan
+        level = f"{100 * (1 - alpha):g} %"
         rows = [
             [*map(str, labels), *("-" if math.isnan(figure) else f"{figure:.4f}" for figure in figures)]
             for labels, figures in zip(frame.index, frame.to_numpy(), strict=True)
@@ -267,6 +265,7 @@ class Conditional(Saveable):
         alpha : float
             One minus the confidence of the intervals.
         """
+        limits = self.conf_int(alpha)
         return {
             "of": list(self.of),
             "given": list(self.given),
@@ -275,7 +274,7 @@ class Conditional(Saveable):
             "std_err": _plain(self.std_err),
             "why_not": self.why_not,
             "level": 1 - alpha,
-            "intervals": self.conf_int(alpha).tolist(),
+            "intervals": limits.tolist(),
             "interval_from": self.kind_of_intervals,
             "covers": self.covers,
             "provenance": self.table.provenance.to_dict(),
@@ -302,15 +301,7 @@ class Conditional(Saveable):
         found = unbiased_cells(self.table)
         if isinstance(found, str):
             return found
-        cells = self._rows(found.estimate)
-        square = never_certain(self.table, found).reshape(*cells.shape, *cells.shape)
-        within = np.einsum("gigj->gij", square)
-        with_total = within.sum(axis=-1)
-        total = np.broadcast_to(with_total.sum(axis=-1, keepdims=True), cells.shape)
-        own = np.einsum("gii->gi", within)
-        spread = np.moveaxis(np.array([[own, with_total], [with_total, total]]), (0, 1), (-2, -1))
-        pair = np.stack([cells, np.broadcast_to(cells.sum(axis=1, keepdims=True), cells.shape)], axis=-1)
-        return FiellerQuotient(pair, spread, 0.0, 1.0)
+        return quotients_of_rows(self._rows(found.estimate), never_certain(self.table, found))
 
     @cached_property
     def _estimable(self) -> BoolArray:
@@ -351,6 +342,24 @@ class Conditional(Saveable):
         sources = self.table.sources
         moved = isinstance(self.table.provenance, Consistent) and len(sources) == 1
         return sources[0].marginal(self.table.attributes) if moved else self.table
+
+
+def quotients_of_rows(cells: FloatArray, covariance: FloatArray) -> FiellerQuotient:
+    """Return every cell over what its row sums to.
+
+    Parameters
+    ----------
+    cells : array, shape (..., rows, columns)
+    covariance : array, shape (..., rows * columns, rows * columns)
+    """
+    square = covariance.reshape(*covariance.shape[:-2], *cells.shape[-2:], *cells.shape[-2:])
+    within = np.einsum("...gigj->...gij", square)
+    with_total = within.sum(axis=-1)
+    total = np.broadcast_to(with_total.sum(axis=-1, keepdims=True), cells.shape)
+    own = np.einsum("...ii->...i", within)
+    spread = np.moveaxis(np.array([[own, with_total], [with_total, total]]), (0, 1), (-2, -1))
+    pair = np.stack([cells, np.broadcast_to(cells.sum(axis=-1, keepdims=True), cells.shape)], axis=-1)
+    return FiellerQuotient(pair, spread, 0.0, 1.0)
 
 
 def _inverted(tests: tuple[ScoreInversion, ...], shape: tuple[int, int], alpha: float) -> FloatArray:

@@ -425,14 +425,8 @@ class Table(Saveable):
         """
         from ldpstats.tables.conditional import Conditional  # it is made of a table
 
-        names, conditions = listed(of), listed(given)
-        if not names or not conditions or not set(names).isdisjoint(conditions):
-            raise LdpstatsError(
-                f"proportions of {one_line(names)} given {one_line(conditions)}",
-                "at least one attribute each, and none that is in both",
-                f"Choose among {one_line(self.attributes)}.",
-            )
-        return Conditional(self.marginal((*conditions, *names)), conditions)
+        conditions = listed(given)
+        return Conditional(self.marginal((*conditions, *listed(of))), conditions)
 
     def _onto(self, domain: Domain, of_cell: IntArray) -> Table:
         """Add the table up to cells that are sums of its own."""

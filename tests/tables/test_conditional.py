@@ -234,3 +234,15 @@ def test_a_row_of_rare_reports_has_an_interval_by_the_score() -> None:
     # ten of ten are π ** 10 likely, half of which is the tail; at 1 itself it is a half, of which .025 is left
     assert limits[1, 1, 0] == pytest.approx(0.025 ** (1 / 10), abs=0.02)
     assert not math.isnan(found.estimate[1, 0])
+
+
+def test_a_consistent_table_of_rare_reports_goes_by_these() -> None:
+    """Their estimated variance would call an empty cell certain."""
+    people = np.array([40, 10, 0, 0, 0, 1, 10, 30, 0, 4, 6, 9])
+    tables = ldp.SampledGroups(DOMAIN, k=2, epsilon=6.0).simulate(people, rng=1)
+    collected, moved = (one["a", "b"].conditional("b", given="a") for one in (tables, ldp.make_consistent(tables)))
+    assert moved.kind_of_intervals == collected.kind_of_intervals
+    assert "score test" in moved.kind_of_intervals
+    own, of_moved, shown = collected.conf_int(), moved.conf_int(), moved.estimate
+    assert np.allclose(of_moved[..., 0], np.minimum(own[..., 0], shown))
+    assert np.allclose(of_moved[..., 1], np.maximum(own[..., 1], shown))
