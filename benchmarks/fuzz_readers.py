@@ -33,6 +33,7 @@ from ldpstats.cli import main as command_line
 from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms.memo import Memo
+from ldpstats.networks.bif import read_bif, written_bif
 from ldpstats.protocols.rrba import Answer, Client, Query
 from ldpstats.protocols.rrba.aggregator import Aggregator
 from ldpstats.protocols.rrba.journal import _line
@@ -277,7 +278,7 @@ def _objects() -> list[Any]:
     groups = [("a", "b"), ("b", "c")]
     tables = ldp.SampledGroups(DOMAIN, epsilon=3.0, mechanism="grr", groups=groups).simulate(PEOPLE * 10, rng=1)
     crossed = ldp.PerAttribute(DOMAIN, epsilon=4.0, k=2).simulate(PEOPLE * 5, rng=1)
-    table, grr = tables["a", "b"], ldp.GRR(4, epsilon=1.0)
+    table, grr, network = tables["a", "b"], ldp.GRR(4, epsilon=1.0), _network()
     counted = grr.count(grr.privatize(np.arange(4).repeat(20), rng=1))
     return [
         *(ldp.reconstruct(tables, ["a", "c"], method, n_resamples=10) for method in ("max-entropy", "l2")),
@@ -288,8 +289,24 @@ def _objects() -> list[Any]:
         *(ldp.MonteCarlo(99, rng=np.random.default_rng(3)), grr.estimate(counted), grr.estimate(counted, method="ibu")),
         *(ldp.plan(["grr", "oue"], (2, 2), epsilon=1.0), ldp.power_curve("grr", (2, 2), epsilon=[1.0], n=[1000])),
         *(ldp.poisoning(grr, 0.1), ldp.certify_views(ldp.views(4, 2), 4, 2), ldp.OLH(4, epsilon=1.0)),
+        *(network, ldp.compare_networks(network, network, network.sample(9, rng=1))),
         *(ldp.mechanism(name, k=5, epsilon=1.0) for name in ("ss", "hr", "rappor", "l-ue", "dbitflip", "shist")),
     ]
+
+
+def _network() -> ldp.BayesianNetwork:
+    """Return a network with names that have to be quoted."""
+    domain = ldp.Domain({"a": ["x", "not, y"], "b c": ["p", "q", "r"], "d": [0, 1]})
+    given = np.array([[[0.1, 0.2], [0.3, 0.4], [0.5, 1.0]], [[0.9, 0.8], [0.7, 0.6], [0.5, 0.0]]])
+    return ldp.BayesianNetwork(
+        domain, {"a": ("b c", "d"), "b c": (), "d": ()}, {"a": given, "b c": [0.2, 0.3, 0.5], "d": [1, 0]}
+    )
+
+
+def _bif_files() -> list[str]:
+    network = _network()
+    packaged = Path(__file__).parents[1] / "data" / "survey.bif"
+    return [written_bif(network.domain.categories, network.parents, network.tables), packaged.read_text("utf-8")]
 
 
 def _loaded(folder: str) -> Callable[[str], object]:
@@ -340,6 +357,7 @@ def readers(folder: str) -> dict[str, Reader]:
             _twice(lambda text: Memo.from_json(text, memo.mechanism), Memo.to_json),
             _sealed_again,
         ),
+        "bif": Reader(_bif_files(), _twice(read_bif, lambda content: written_bif(*content))),
         "objects": Reader([one.to_json() for one in _objects()], _loaded(folder), _sealed_again),
         "journal": _journal(rrba, folder),
         "rows": _rows(protocols[0]),

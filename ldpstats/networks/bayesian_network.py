@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set as AbstractSet
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +15,7 @@ import pandas as pd
 from ldpstats.arrays import FloatArray, at_least, real_array
 from ldpstats.columns import checked_categories, listed
 from ldpstats.domain import Domain
-from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.limits import refuse_too_many_cells
 from ldpstats.networks.bif import LARGEST_BIF, read_bif, written_bif
 from ldpstats.networks.conditional_draws import cell_numbers, drawn
@@ -251,7 +251,10 @@ class BayesianNetwork(Saveable):
         path : str or Path
             A file that exists is left as it is, and refused.
         """
-        write(path, written_bif(self.domain.categories, self.parents, self.tables))
+        text = written_bif(self.domain.categories, self.parents, self.tables)
+        if len(text.encode()) > LARGEST_BIF:  # it could not be read again
+            raise LdpstatsError(f"a file of {len(text.encode()):,} bytes", f"up to {LARGEST_BIF:,}", "save has no such limit.")
+        write(path, text)
 
     def summary(self) -> Summary:
         """Return how large the network is, and what depends on what."""
@@ -310,9 +313,13 @@ def _of_every_attribute(given: Any, what: str, domain: Domain) -> dict[str, Any]
 
 def _checked_parents(name: str, given: Any, domain: Domain) -> tuple[str, ...]:
     own = listed(given)
-    if not all(isinstance(one, str) for one in own) or len({*own, name}) <= len(own) or not {*own} <= {*domain.names}:
-        raise LdpstatsError(f"the parents {one_line(own)} of {name!r}", "different other attributes of the domain")
-    return own
+    known = all(isinstance(one, str) for one in own) and {*own} <= {*domain.names}
+    # the axes of a table have an order, which a set has not
+    if isinstance(given, AbstractSet) or not known or len({*own, name}) <= len(own):
+        raise LdpstatsError(
+            f"the parents {shortened(given)} of {name!r}", "a tuple of different other attributes of the domain"
+        )
+    return tuple(map(str, own))
 
 
 def _checked_table(name: str, given: Any, shape: tuple[int, ...]) -> FloatArray:

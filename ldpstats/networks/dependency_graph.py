@@ -7,15 +7,14 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-import numpy as np
-
-from ldpstats.arrays import FloatArray, real_number, significance
+from ldpstats.arrays import real_number, significance
 from ldpstats.consistency.junction_tree import JunctionTree
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.inference.effects.cramers_v import mutual_information
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import Method, asymptotic_test, evidence_of
+from ldpstats.networks.shrunken_information import plug_in_information
 from ldpstats.tables import Table, TableSet, checked_table
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ class PairAssociation:
         first, second = table.attributes
         method: Method = "wald" if evidence_of(table).has_null_covariance else "gls"
         statistic, pvalue, df = asymptotic_test(table, ProductOfConditionals.independent(table.shape), method)
-        mi = plug_in_information(nearest_proper(table.estimate.ravel()).reshape(table.shape))
+        mi = float(plug_in_information(nearest_proper(table.estimate.ravel()).reshape(table.shape)))
         corrected = mutual_information(table).estimate
         return cls((first, second), min(table.shape) - 1, mi, corrected, statistic, pvalue, df)
 
@@ -177,10 +176,3 @@ def _explained(graph: Graph[str]) -> list[tuple[str, str]]:
             shared(one, other) < min(shared(one, via), shared(other, via)) for via in {*graph[one]} & {*graph[other]}
         )
     ]
-
-
-def plug_in_information(cells: FloatArray) -> float:
-    """Return the mutual information of proper frequencies in nats."""
-    from scipy.special import rel_entr
-
-    return float(rel_entr(cells, np.outer(cells.sum(axis=1), cells.sum(axis=0))).sum())

@@ -170,6 +170,8 @@ def test_networks_travel_and_cannot_be_changed() -> None:
     ):
         assert again == network
         assert (again.parents, again.domain) == (network.parents, network.domain)
+    strange = BayesianNetwork(DOMAIN, {**PARENTS, "b": np.array(["a"])}, network.tables)
+    assert type(strange.parents["b"][0]) is str
     with pytest.raises(ValueError, match="read-only"):
         network.tables["a"][0] = 0.5
     with pytest.raises(TypeError):
@@ -279,9 +281,11 @@ GOOD: dict[str, Any] = {
         ({"parents": {"a": (), "b": (), "c": ()}}, "'c'"),
         ({"parents": {"a": (), "b": ("c",)}}, "'c'"),
         ({"parents": {"a": (), "b": ("b",)}}, "of 'b'"),
-        ({"parents": {"a": (), "b": ("a", "a")}}, "'a', 'a'"),
+        ({"parents": {"a": (), "b": ("a", "a")}}, "('a', 'a')"),
         ({"parents": {"a": (), "b": (0,)}}, "0"),
         ({"parents": {"a": (), "b": ([],)}}, "[]"),
+        ({"parents": {"a": (), "b": {"a"}}}, "{'a'}"),
+        ({"parents": {"a": (), "b": None}}, "None"),
         ({"parents": {"a": ("b",), "b": ("a",)}}, " → "),
         ({"tables": None}, "NoneType"),
         ({"tables": {"a": [0.5, 0.5]}}, "'a'"),

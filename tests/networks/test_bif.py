@@ -12,6 +12,7 @@ from support.comparisons import assert_tells
 
 from ldpstats import BayesianNetwork, Domain, LdpstatsError
 from ldpstats.datasets import NETWORKS, network
+from ldpstats.networks import bayesian_network
 from ldpstats.networks.bif import LARGEST_BIF, read_bif, written_bif
 
 FOREIGN = """
@@ -295,6 +296,13 @@ def test_large_files_and_tables_are_refused_before_they_are_made(tmp_path: Path)
     path.write_text(f"{text}probability ( v0 | {', '.join(names[1:])} ) {{ default 0.5, 0.5; }}")
     with pytest.raises(LdpstatsError, match="line 41 of a BIF file: a table of 1,099,511,627,776 cells"):
         BayesianNetwork.from_bif(path)
+
+
+def test_files_that_could_not_be_read_are_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bayesian_network, "LARGEST_BIF", 100)
+    with pytest.raises(LdpstatsError, match="up to 100"):
+        network("asia").to_bif(tmp_path / "network.bif")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("path", [None, 3, "", "nowhere.bif", ".", b"x"])
