@@ -253,7 +253,9 @@ class BayesianNetwork(Saveable):
         """
         text = written_bif(self.domain.categories, self.parents, self.tables)
         if len(text.encode()) > LARGEST_BIF:  # it could not be read again
-            raise LdpstatsError(f"a file of {len(text.encode()):,} bytes", f"up to {LARGEST_BIF:,}", "save has no such limit.")
+            raise LdpstatsError(
+                f"a file of {len(text.encode()):,} bytes", f"up to {LARGEST_BIF:,}", "save has no such limit."
+            )
         write(path, text)
 
     def summary(self) -> Summary:

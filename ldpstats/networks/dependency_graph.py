@@ -54,6 +54,7 @@ def dependency_graph(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({name: ["yes", "no"] for name in "abc"})
     >>> chain = np.array([8, 2, 1, 4, 4, 1, 2, 8]) * 10_000
