@@ -65,8 +65,10 @@ from .mechanisms import (
 )
 from .networks import (
     BayesianNetwork as BayesianNetwork,
+    LearnedNetwork as LearnedNetwork,
     NetworkComparison as NetworkComparison,
     compare_networks as compare_networks,
+    learn_network as learn_network,
 )
 from .poisoning import Poisoning as Poisoning, poisoning as poisoning, poisoning_table as poisoning_table
 from .privacy import PrivacyStatement as PrivacyStatement

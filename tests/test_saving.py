@@ -97,6 +97,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "FakeResponse": lambda: FakeResponse((1 << 63) + 1, fake_numerators(np.array([0.1, 0.9]))),
     "Hypothesis": lambda: ldp.independence_test(table()).about,
     "HypothesisResult": lambda: ldp.independence_test(table()),
+    "LearnedNetwork": lambda: ldp.learn_network(tables(), required=[("a", "b")], n_resamples=5),
     "LoPubModel": answered,
     "LogLinearFit": lambda: ldp.log_linear_model(table(), "a + b"),
     "Measured": lambda: table().measured,

@@ -2,15 +2,19 @@
 
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.dependency_graph import dependency_graph
+from ldpstats.networks.learned_network import LearnedNetwork
+from ldpstats.networks.learning import learn_network
 from ldpstats.networks.lopub import lopub
 from ldpstats.networks.network_comparison import NetworkComparison, compare_networks
 from ldpstats.networks.triples_to_ask import triples_to_ask
 
 __all__ = [
     "BayesianNetwork",
+    "LearnedNetwork",
     "NetworkComparison",
     "compare_networks",
     "dependency_graph",
+    "learn_network",
     "lopub",
     "triples_to_ask",
 ]

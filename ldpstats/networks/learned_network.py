@@ -1,0 +1,375 @@
+"""Learned networks: edges with their uncertainty, directions with their reasons, and the network fitted to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ldpstats.arrays import probability, significance
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.estimation import ASSUMED, pvalue_in_words
+from ldpstats.hints import Count
+from ldpstats.inference import mutual_information
+from ldpstats.networks.chain_tests import ChainTests, oriented_by_tests
+from ldpstats.networks.edge_confidence import averaging_threshold
+from ldpstats.networks.orientation import Orientation, unshielded_triples
+from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
+from ldpstats.noise import simulation
+from ldpstats.presentation import Summary, summary_of_figures
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving import Saveable
+from ldpstats.tables import TableSet
+
+if TYPE_CHECKING:
+    from networkx import DiGraph, Graph
+
+_FIGURES = ("information", "lower", "upper", "pvalue", "adjusted", "confidence", "forward")
+_OF_EDGES = ("first", "direction", "second", *_FIGURES, "why", "directed_by")
+_OF_PAIRS = ("first", "second", *(name for name in _FIGURES if name not in ("lower", "upper")))
+_SHARES = ("pvalue", "adjusted", "confidence", "forward")
+_HEADERS = ("", "", "", "information", "from", "to", "p", "adjusted", "confidence", "why")
+_DIRECTED_BY = {
+    "required": "required edges",
+    "constraint": "the order and forbidden edges",
+    "search": "the search",
+    "collider": "colliders",
+    "implied": "what follows from others",
+}
+_SHOWN = 5
+_HALF = 0.5
+_AVERAGED = "Averaged over {} networks from redrawn counts: those edges that at least a share {:.2g} of them has."
+_INFORMATION = (
+    "Information: mutual, in nats, without what noise adds to it, with pointwise {} intervals, which take the edge for "
+    "chosen beforehand. p: of independence; adjusted for the rate of false discoveries among all {} pairs."
+)
+_COLLIDERS = (
+    "Where two edges meet at b and their ends a and c are not joined, only a collider a → b ← c leaves these "
+    "independent. It is shown where their reports exclude half of the dependence that any other direction implies, and "
+    "excluded where they show dependence: {} of {} such pairs of edges are decided."
+)
+_CHOICE = (
+    "An edge — has no direction that the reports tell. In the fitted network it has one: that is a choice, and says "
+    "nothing about what depends on what."
+)
+_CONFIDENCE = (
+    "Confidence: the share of {} networks, learned from counts drawn again, that have the edge; no p-value, and no "
+    "probability that the edge is there."
+)
+_POWERLESS = (
+    "{} were decided by lack of power: a dependence that is worth an edge might well have been missed, and nothing is "
+    "known about {}."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LearnedNetwork(Saveable):
+    """A Bayesian network whose edges were learned from tables of privatized answers.
+
+    Parameters
+    ----------
+    tables : TableSet
+        What it was learned from.
+    method : str
+    words : str
+        The method in a sentence.
+    alpha : float
+        The level of its tests, and one minus that of the intervals.
+    constraints : EdgeConstraints
+        What was known beforehand.
+    structure : Structure
+        The edges, as they were found.
+    orientation : Orientation
+        Their directions.
+    edges : DataFrame
+        A row per edge: its `direction` (→, ←, or — where none is known), the mutual `information` in nats, corrected
+        for noise, and its interval, `lower` to `upper`; the `pvalue` of independence, and `adjusted` for all pairs; the
+        `confidence`, and the share `forward` of it with an edge from `first` to `second`, see `EdgeConfidence`;
+        `why` it is there, and what it is `directed_by`.
+    pairs : DataFrame
+        The same figures of all pairs of attributes, but for intervals.
+    n_resamples : int
+        How many networks the confidence is counted in; 0 where it is nan.
+    notes : tuple of str
+        What else must be known, in sentences.
+    """
+
+    tables: TableSet
+    method: str
+    words: str
+    alpha: float
+    constraints: EdgeConstraints
+    structure: Structure
+    orientation: Orientation
+    edges: pd.DataFrame
+    pairs: pd.DataFrame
+    n_resamples: Count = 0
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", significance(self.alpha))
+        _refuse_other_figures(self.edges, _OF_EDGES)
+        _refuse_other_figures(self.pairs, _OF_PAIRS)
+        shown = {frozenset(edge) for edge in zip(self.edges["first"], self.edges["second"], strict=True)}
+        found = {frozenset(edge) for edge in self.orientation.chosen}
+        kept = {frozenset(edge) for edge in self.structure.edges if edge not in self.orientation.left_out}
+        if not shown == found == kept or not set().union(*found) <= set(self.domain.names):
+            raise LdpstatsError(
+                f"the directed edges {one_line(self.orientation.chosen)}", "a direction of every edge that was found"
+            )
+
+    @classmethod
+    def of(
+        cls,
+        tables: TableSet,
+        constraints: EdgeConstraints,
+        structure: Structure,
+        pairs: pd.DataFrame,
+        *,
+        why: Mapping[Edge, str],
+        **more: Any,
+    ) -> LearnedNetwork:
+        """Direct the edges that were found, and measure them.
+
+        Colliders are looked for where the search itself directs no edges.
+
+        Parameters
+        ----------
+        tables, constraints, structure, pairs
+            As in the class.
+        why : mapping
+            By edge.
+        more
+            The other fields.
+        """
+        figures = {(str(row["first"]), str(row["second"])): row for row in pairs.to_dict(orient="records")}
+        tested = {pair: (row["information"], row["pvalue"]) for pair, row in figures.items()}
+        orientation = oriented_by_tests(structure, constraints, ChainTests(tables).of, tested, more["alpha"])
+        edges = [
+            {
+                **figures[edge],
+                **_direction(edge, orientation),
+                **_with_interval(tables, edge, more["alpha"]),
+                "why": why[edge],
+            }
+            for edge in structure.edges
+            if edge not in orientation.left_out
+        ]
+        frame = pd.DataFrame(edges, columns=list(_OF_EDGES)).astype(dict.fromkeys(_FIGURES, float))
+        return cls(
+            tables,
+            constraints=constraints,
+            structure=structure,
+            orientation=orientation,
+            edges=frame,
+            pairs=pairs,
+            **more,
+        )
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes and their categories."""
+        return self.tables.domain
+
+    @property
+    def n(self) -> int:
+        """The reports behind it, each counted once."""
+        return self.tables.n
+
+    @property
+    def simulated(self) -> int:
+        """How many of them came from a simulation."""
+        return self.tables.simulated
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """What the respondents were promised."""
+        return self.tables.privacy
+
+    @property
+    def skeleton(self) -> Graph[str]:
+        """The edges without directions; every attribute knows its number of `categories`."""
+        return self.graph.to_undirected()
+
+    @property
+    def cpdag(self) -> DiGraph[str]:
+        """The edges with the directions that are known; an edge without one stands in both."""
+        graph = self._without_edges()
+        known = self.orientation.directed
+        graph.add_edges_from(edge for edge in self.orientation.chosen if edge[::-1] not in known)
+        graph.add_edges_from(edge[::-1] for edge in self.orientation.chosen if edge not in known)
+        return graph
+
+    @property
+    def graph(self) -> DiGraph[str]:
+        """The directed graph without cycles that the parameters are those of: known directions, and chosen ones."""
+        graph = self._without_edges()
+        graph.add_edges_from(self.orientation.chosen)
+        return graph
+
+    @property
+    def separations(self) -> pd.DataFrame:
+        """The tests by which other pairs were left out: what was tested, p-value, power, and what decided.
+
+        Where "power" decided, the test would often have missed a dependence that is worth an edge: nothing is known.
+        """
+        columns = ["first", "second", "given", "pvalue", "power", "decided_by"]
+        rows = [
+            (*one.pair, ", ".join(one.given), one.pvalue, one.power, one.decided_by)
+            for one in self.structure.separations
+        ]
+        return pd.DataFrame(rows, columns=columns)
+
+    def averaged(self, threshold: float | None = None) -> LearnedNetwork:
+        """Return the network of all edges that are in so large a share of the networks from redrawn counts.
+
+        Parameters
+        ----------
+        threshold : float, optional
+            The least confidence; by default that of Scutari & Nagarajan (2013), see `averaging_threshold`.
+        """
+        if not self.n_resamples:
+            raise LdpstatsError("a network without redraws", "one learned with n_resamples = 100, say")
+        confidence = self.pairs["confidence"].to_numpy()
+        least = averaging_threshold(confidence) if threshold is None else probability(threshold, "threshold")
+        kept = self.pairs[confidence >= least]
+        edges = tuple(zip(kept["first"], kept["second"], strict=True))
+        forward = dict(zip(edges, kept["forward"], strict=True))
+        directed = tuple(
+            edge if forward[edge] > _HALF else edge[::-1]
+            for edge in edges
+            if self.structure.directed and forward[edge] != _HALF
+        )
+        return LearnedNetwork.of(
+            self.tables,
+            self.constraints,
+            Structure(edges, directed),
+            self.pairs,
+            why=dict.fromkeys(edges, "averaged"),
+            method=f"{self.method}, averaged",
+            words=f"{self.words} {_AVERAGED.format(self.n_resamples, least)}",
+            alpha=self.alpha,
+            n_resamples=self.n_resamples,
+            notes=self.notes,
+        )
+
+    def to_networkx(self) -> DiGraph[str]:
+        """Return `graph`."""
+        return self.graph
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return `edges`."""
+        return self.edges.copy()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the network as plain values, without its parameters."""
+        return {
+            "attributes": self.domain.to_dict(),
+            "method": self.method,
+            "alpha": self.alpha,
+            "edges": _plain(self.edges),
+            "pairs": _plain(self.pairs),
+            "graph": [list(edge) for edge in self.orientation.chosen],
+            "separations": _plain(self.separations),
+            "constraints": asdict(self.constraints),
+            "n_resamples": self.n_resamples,
+            "notes": list(self.notes),
+            "n": self.n,
+            "privacy": self.privacy.to_dict(),
+            "simulated": self.simulated,
+            "channel_fit": self.tables.channel_fit().to_dict(),
+        }
+
+    def summary(self) -> Summary:
+        """Return the edges as a table, and how they were found, directed and left out, in sentences."""
+        title = f"Network of {len(self.domain)} attributes{simulation(self.simulated, self.n)}"
+        level, promised = f"{100 * (1 - self.alpha):g} %", self.privacy.lines()
+        sentences = [
+            f"Edges: {len(self.edges)}. {self.words}",
+            *([_INFORMATION.format(level, len(self.pairs))] if len(self.edges) else []),
+            *self._directions_in_words(),
+            *self._separations_in_words(),
+            *([_CONFIDENCE.format(self.n_resamples)] if self.n_resamples else []),
+            *self.notes,
+            *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
+            ASSUMED,
+            *self.tables.channel_fit().warning,
+        ]
+        return summary_of_figures(title, _HEADERS, [_line(row) for row in self.edges.itertuples()], sentences)
+
+    def __repr__(self) -> str:
+        edges = f"{len(self.edges)} edge{'s' * (len(self.edges) != 1)}"
+        kind = simulation(self.simulated, self.n)
+        return f"<LearnedNetwork by {self.method!r}: {len(self.domain)} attributes, {edges}, n = {self.n}{kind}>"
+
+    def _without_edges(self) -> DiGraph[str]:
+        from networkx import DiGraph
+
+        graph: DiGraph[str] = DiGraph()
+        for name, size in zip(self.domain.names, self.domain.shape, strict=True):
+            graph.add_node(name, categories=size)
+        return graph
+
+    def _directions_in_words(self) -> list[str]:
+        reasons = self.orientation.directed.values()
+        directed = [words for reason, words in _DIRECTED_BY.items() if reason in reasons]
+        meeting = unshielded_triples(self.orientation.chosen)
+        known = len(self.orientation.verdicts)
+        return [
+            *([f"Directions are due to {', '.join(directed)}."] if directed else []),
+            *([_COLLIDERS.format(known, len(meeting))] if meeting and "search" not in reasons else []),
+            *([_CHOICE] if len(reasons) < len(self.edges) else []),
+        ]
+
+    def _separations_in_words(self) -> list[str]:
+        found = self.structure.separations
+        powerless = [" and ".join(one.pair) for one in found if one.decided_by == "power"]
+        if not found:
+            return []
+        evident = f"Tests separate {len(found)} pairs, {len(found) - len(powerless)} of them by evidence."
+        return [evident, *([_POWERLESS.format(len(powerless), "; ".join(powerless[:_SHOWN]))] if powerless else [])]
+
+
+def _direction(edge: Edge, orientation: Orientation) -> dict[str, str]:
+    known = orientation.directed
+    for arrow, way in (("→", edge), ("←", edge[::-1])):
+        if way in known:
+            return {"direction": arrow, "directed_by": known[way]}
+    return {"direction": "—", "directed_by": ""}
+
+
+def _with_interval(tables: TableSet, edge: Edge, alpha: float) -> dict[str, float]:
+    """Return the mutual information of a pair by all reports about it, and its interval."""
+    found = mutual_information(tables.pooled(edge), alpha)
+    lower, upper = found.conf_int()
+    return {"information": found.estimate, "lower": lower, "upper": upper}
+
+
+def _refuse_other_figures(frame: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Refuse a frame with other columns, or with shares that are none; there may be no rows, and no figures."""
+    numbers = [name for name in columns if name in _FIGURES]
+    texts = [value for name in columns if name not in numbers and name in frame for value in frame[name]]
+    if list(frame.columns) != [*columns] or not all(isinstance(value, str) for value in texts):
+        raise LdpstatsError(f"figures in the columns {one_line(list(frame.columns))}", one_line([*columns]))
+    wrong = [name for name in numbers if frame[name].dtype.kind != "f"]
+    wrong += [name for name in numbers if name in _SHARES and not frame[name].dropna().between(0, 1).all()]
+    if wrong:
+        raise LdpstatsError(f"the column {wrong[0]!r} with other values", "numbers, and shares from 0 to 1")
+
+
+def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as plain values, without what is nan."""
+    rows = frame.to_dict(orient="records")
+    return [{str(name): None if pd.isna(value) else value for name, value in row.items()} for row in rows]
+
+
+def _line(row: Any) -> list[str]:
+    """Return a row of the summary."""
+    measured = ["---" if math.isnan(value) else f"{value:.4g}" for value in (row.information, row.lower, row.upper)]
+    tested = [pvalue_in_words(value, 2) for value in (row.pvalue, row.adjusted)]
+    confidence = "---" if math.isnan(row.confidence) else f"{row.confidence:.2f}"
+    return [row.first, row.direction, row.second, *measured, *tested, confidence, row.why]

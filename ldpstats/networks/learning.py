@@ -1,0 +1,263 @@
+"""Learning: the edges of a Bayesian network from tables of privatized answers, by a method of this name."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import at_least, significance
+from ldpstats.consistency.marginals import as_collected
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line, shortened
+from ldpstats.estimation import refuse_empty
+from ldpstats.networks.chain_tests import ChainTests, oriented_by_tests
+from ldpstats.networks.constraints import NamedEdges, checked_constraints
+from ldpstats.networks.edge_confidence import EdgeConfidence, redrawn_sets
+from ldpstats.networks.learned_network import LearnedNetwork
+from ldpstats.networks.pair_evidence import PairEvidence
+from ldpstats.networks.skeletons import SKELETON_METHODS
+from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
+from ldpstats.randomness import Rng, generator
+from ldpstats.tables import TableSet
+
+_REDRAWS = 100
+_MANY = 20
+_AGAIN = "Learned from the collected tables that consistent ones were made of."
+
+
+def learn_network(
+    tables: TableSet,
+    method: str = "auto",
+    *,
+    alpha: float = 0.05,
+    required: NamedEdges = (),
+    forbidden: NamedEdges = (),
+    order: Iterable[str] | None = None,
+    n_resamples: int | None = None,
+    rng: Rng = None,
+) -> LearnedNetwork:
+    """Learn a Bayesian network from tables of privatized answers.
+
+    Parameters
+    ----------
+    tables : TableSet
+        With every pair of attributes in some table, unless its edge is forbidden in both directions. Of tables that
+        were made consistent, those that they were made of are used.
+    method : {"auto", "chow-liu", "pruned", "hill-climb", "pc"}
+        "chow-liu" has the spanning tree of largest mutual information, without the edges that no test carries;
+        "pruned" all pairs that are significantly dependent and that no path through a third attribute explains. "auto"
+        has the edges of both. They need pairs only.
+    alpha : float
+        The level of the tests that decide about edges and colliders, and one minus that of intervals.
+    required, forbidden : iterable of (str, str), optional
+        Edges (from, to) that there must be, and that there must not be. Forbid both directions, and there is no edge.
+    order : iterable of str, optional
+        All attributes, of which none depends on a later one: causes before effects.
+    n_resamples : int, optional
+        How many networks to learn from redrawn counts, for the confidence of edges; see `EdgeConfidence`. By default
+        100 where pairs are enough; none where a search would take much longer.
+    rng : seed or numpy Generator, optional
+        For these. By default the seed is taken from the reports, so that a set of tables has one result.
+
+    Returns
+    -------
+    LearnedNetwork
+        Directions are those that constraints, colliders, or the search tell; the others are a choice.
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({"rain": ["yes", "no"], "sprinkler": ["on", "off"], "grass": ["wet", "dry"]})
+    >>> people = np.array([22_800, 1_200, 28_800, 7_200, 39_200, 16_800, 4_200, 79_800])
+    >>> tables = SampledGroups(domain, epsilon=4.0).simulate(people, rng=1)
+    >>> learned = learn_network(tables, n_resamples=20, rng=1)
+    >>> learned.edges[["first", "direction", "second", "confidence", "directed_by"]]
+           first direction second  confidence directed_by
+    0       rain         →  grass         1.0    collider
+    1  sprinkler         →  grass         1.0    collider
+    """
+    level, chosen = significance(alpha), _named(method)
+    reported, notes = _collected(tables)
+    constraints = checked_constraints(reported.domain, required, forbidden, order)
+    size = chosen.redraws if n_resamples is None else at_least(n_resamples, 0, "n_resamples")
+    evidence = PairEvidence.of(reported)
+    _refuse_missing(evidence, constraints)
+    search = _Search(chosen, constraints, level)
+    structure = search.structure(reported, evidence)
+    seed = zlib.crc32(evidence.information.tobytes()) if rng is None else rng
+    confidence = search.confidence(reported, evidence, size, generator(seed)) if size else None
+    return LearnedNetwork.of(
+        reported,
+        constraints,
+        structure,
+        _figures(evidence, confidence),
+        why=search.reasons(evidence, structure),
+        method=method,
+        words=chosen.words.format(alpha=level),
+        alpha=level,
+        n_resamples=size,
+        notes=notes,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkMethod:
+    """A way to learn the edges of a network.
+
+    Parameters
+    ----------
+    find : callable
+        From tables, the evidence of their pairs, constraints and a level to edges.
+    words : str
+        Which edges they are, in sentences; {alpha} stands for the level.
+    redraws : int
+        How many networks are learned from redrawn counts by default.
+    of_pairs : bool
+        Whether it takes nothing but the evidence of pairs.
+    parts : mapping
+        Methods in `SKELETON_METHODS`, whose edges it has: with a word for why they are there.
+    """
+
+    find: Callable[[TableSet, PairEvidence, EdgeConstraints, float], Structure]
+    words: str
+    redraws: int = 0
+    of_pairs: bool = False
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def by_pairs(cls, name: str, words: str, parts: Mapping[str, str]) -> NetworkMethod:
+        """Return one of the methods that need pairs only."""
+        found = SKELETON_METHODS[name]
+
+        def find(_: TableSet, evidence: PairEvidence, constraints: EdgeConstraints, alpha: float) -> Structure:
+            return found(evidence, constraints, alpha)
+
+        return cls(find, words, _REDRAWS, True, parts)
+
+
+NETWORK_METHODS: dict[str, NetworkMethod] = {
+    "auto": NetworkMethod.by_pairs(
+        "auto",
+        "They are those of the tree of largest mutual information that tests carry (false discovery rate {alpha:g}), "
+        "and the pairs that are significant among all (Bonferroni, level {alpha:g}) and that no path explains.",
+        {"pruned": "unexplained", "chow-liu": "tree"},
+    ),
+    "chow-liu": NetworkMethod.by_pairs(
+        "chow-liu",
+        "They are those of the tree of largest mutual information (Chow & Liu 1968) that tests carry (false discovery "
+        "rate {alpha:g}). Of a network that is no tree, other edges are missing.",
+        {"chow-liu": "tree"},
+    ),
+    "pruned": NetworkMethod.by_pairs(
+        "pruned",
+        "They are the pairs that are significant among all (Bonferroni, level {alpha:g}) and that no path through a "
+        "third attribute explains.",
+        {"pruned": "unexplained"},
+    ),
+}
+"""The methods by name; see `learn_network`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A method with what it is told."""
+
+    method: NetworkMethod
+    constraints: EdgeConstraints
+    alpha: float
+
+    def structure(self, tables: TableSet, evidence: PairEvidence) -> Structure:
+        """Return the edges."""
+        return self.method.find(tables, evidence, self.constraints, self.alpha)
+
+    def confidence(
+        self, tables: TableSet, evidence: PairEvidence, size: int, rng: np.random.Generator
+    ) -> EdgeConfidence:
+        """Learn so many networks from redrawn counts; the tests of chains are drawn anew by their normal law."""
+        from tqdm.auto import tqdm
+
+        chains = ChainTests(tables)
+
+        def network(drawn: tuple[TableSet, PairEvidence]) -> tuple[Sequence[Edge], Iterable[Edge]]:
+            structure = self.structure(*drawn)
+            found = oriented_by_tests(
+                structure, self.constraints, lambda triple: chains.redrawn(triple, rng), _tested(drawn[1]), self.alpha
+            )
+            return structure.edges, found.directed
+
+        sets = self._redrawn(tables, evidence, size, rng)
+        short = size * len(evidence.pairs) < _MANY
+        bar = tqdm(sets, total=size, desc="learning again", unit="set", leave=False, disable=short or None)
+        return EdgeConfidence.of(map(network, bar), evidence.pairs)
+
+    def _redrawn(
+        self, tables: TableSet, evidence: PairEvidence, size: int, rng: np.random.Generator
+    ) -> Iterator[tuple[TableSet, PairEvidence]]:
+        if self.method.of_pairs:
+            return ((tables, one) for one in evidence.redrawn(size, rng))
+        return ((drawn, PairEvidence.of(drawn)) for drawn in redrawn_sets(tables, size, rng))
+
+    def reasons(self, evidence: PairEvidence, structure: Structure) -> dict[Edge, str]:
+        """Say of every edge why it is there."""
+        why = dict.fromkeys(structure.edges, "search")
+        for part, word in self.method.parts.items():
+            edges = SKELETON_METHODS[part](evidence, self.constraints, self.alpha).edges
+            why |= dict.fromkeys(edges, word)
+        return why | {edge: "required" for edge in structure.edges if self.constraints.requires(*edge)}
+
+
+def _named(method: object) -> NetworkMethod:
+    if method not in [*NETWORK_METHODS]:
+        raise LdpstatsError(f"method = {shortened(method)}", one_line([*NETWORK_METHODS]))
+    return NETWORK_METHODS[str(method)]
+
+
+def _collected(tables: object) -> tuple[TableSet, tuple[str, ...]]:
+    """Return the tables that have reports of their own, and what is to be said of it; refuse what has no pair."""
+    if not isinstance(tables, TableSet):
+        raise LdpstatsError(f"a {type(tables).__name__}", "a TableSet, as a protocol collects it")
+    if len(tables.domain) < 2:
+        raise LdpstatsError(
+            f"tables about {one_line(tables.domain.names)} alone", "tables about two attributes or more"
+        )
+    reported = as_collected(tables)
+    refuse_empty(sum(table.n for table in reported), "the tables")
+    again = [table for table in reported if table not in tables.tables]
+    return TableSet(tables.domain, reported, tables.privacy), (_AGAIN,) if again else ()
+
+
+def _refuse_missing(evidence: PairEvidence, constraints: EdgeConstraints) -> None:
+    missing = [pair for pair in evidence.missing if constraints.allows(*pair)]
+    if missing:
+        asked = len(evidence.pairs) + len(evidence.missing)
+        raise NotIdentifiedError(
+            f"no table that identifies {one_line(missing, 4)}, of {asked} pairs",
+            "tables that hold every pair of attributes between which there may be an edge",
+            f"Ask for them, as SampledGroups(domain, epsilon=..., groups={missing[:1]!r}) does for the first, and add "
+            "these tables; or forbid their edges in both directions.",
+        )
+
+
+def _tested(evidence: PairEvidence) -> dict[Edge, tuple[float, float]]:
+    figures = zip(evidence.information.tolist(), evidence.pvalue.tolist(), strict=True)
+    return dict(zip(evidence.pairs, figures, strict=True))
+
+
+def _figures(evidence: PairEvidence, confidence: EdgeConfidence | None) -> pd.DataFrame:
+    """Return a row per pair."""
+    none = np.full(len(evidence.pairs), np.nan)
+    first, second = zip(*evidence.pairs, strict=True)
+    return pd.DataFrame(
+        {
+            "first": first,
+            "second": second,
+            "information": evidence.information,
+            "pvalue": evidence.pvalue,
+            "adjusted": evidence.adjusted,
+            "confidence": confidence.joined if confidence else none,
+            "forward": confidence.forward if confidence else none,
+        }
+    )

@@ -1,0 +1,73 @@
+"""Tests of chains: exact tables of chains, forks and colliders, against enumeration, and their level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import ldpstats as ldp
+from ldpstats.networks.chain_tests import ChainTest
+
+DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": ["u", "v", "w"]})
+RNG = np.random.default_rng(5)
+A, C = np.array([0.3, 0.7]), np.array([0.5, 0.2, 0.3])
+GIVEN_A = np.array([[0.6, 0.25, 0.15], [0.2, 0.35, 0.45]])
+GIVEN_B = np.array([[0.5, 0.3, 0.2], [0.25, 0.4, 0.35], [0.2, 0.2, 0.6]])
+CHAIN = A[:, None, None] * GIVEN_A[:, :, None] * GIVEN_B
+COLLIDER = np.einsum("a,c,acb->abc", A, C, RNG.dirichlet(np.ones(3) / 2, size=(2, 3)))
+
+
+def tables(joint: np.ndarray, n: int = 300_000, epsilon: float = 4.0, seed: int = 1, **more: object) -> ldp.TableSet:
+    counts = np.round(joint * n).astype(int)
+    return ldp.SampledGroups(DOMAIN, epsilon=epsilon, **more).simulate(counts, rng=seed)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_chain_is_all_there_and_a_collider_leaves_nothing(k: int):
+    whole = tables(CHAIN, 10**7, 12.0, k=k)
+    chain = ChainTest.of(whole, "a", "b", "c")
+    assert chain.share == pytest.approx(1, abs=0.02)
+    assert chain.present > 20
+    assert chain.half > 10
+    collider = ChainTest.of(tables(COLLIDER, 10**7, 12.0, k=k), "a", "b", "c")
+    assert collider.share == pytest.approx(0, abs=0.02)
+    assert abs(collider.present) < 5
+    assert collider.half < -10
+
+
+def test_share_is_that_of_the_definition():
+    """With hardly any noise it is the inner product of the formula, whatever the joint distribution is."""
+    joint = RNG.dirichlet(np.ones(18)).reshape(2, 3, 3)
+    found = ChainTest.of(tables(joint, 10**9, 20.0), "a", "b", "c")
+    ab, bc, ac = joint.sum(axis=2), joint.sum(axis=0), joint.sum(axis=1)
+    a, b, c = ab.sum(axis=1), ab.sum(axis=0), bc.sum(axis=0)
+    deviations = ac - np.outer(a, c)
+    implied = ((ab - np.outer(a, b)) / b) @ (bc - np.outer(b, c))
+    share = (deviations * implied / np.outer(a, c)).sum() / (implied**2 / np.outer(a, c)).sum()
+    assert found.share == pytest.approx(share, abs=0.01)
+    turned = ChainTest.of(tables(joint, 10**9, 20.0), "c", "b", "a")
+    assert turned.share == pytest.approx(found.share, rel=1e-9)
+
+
+@pytest.mark.parametrize("protocol", [ldp.SampledGroups, ldp.HadamardCoefficients, partial(ldp.PerAttribute, k=2)])
+def test_half_of_a_chain_is_rejected_no_more_often_than_the_level_says(protocol: Callable[..., ldp.Protocol]):
+    """False failures: 1e-6, the quantile of the binomial law."""
+    runs, ends = 120, CHAIN.sum(axis=1)
+    beyond = (ends - np.outer(ends.sum(axis=1), ends.sum(axis=0))) / 2
+    # the pairs with b are as before, whatever the weights of its categories are, if these have the sum one
+    joint = CHAIN - beyond[:, None, :] * np.array([1.2, 0.65, -0.85])[:, None]
+    counts = np.round(joint * 20_000).astype(int)
+    found = [
+        ChainTest.of(protocol(DOMAIN, epsilon=4.0).simulate(counts, rng=seed), "a", "b", "c") for seed in range(runs)
+    ]
+    for rejected in (sum(one.half < -1.645 for one in found), sum(one.half > 1.645 for one in found)):
+        assert rejected <= binom.isf(1e-6, runs, 0.05)
+
+
+def test_pairs_that_nobody_was_asked_about_tell_nothing():
+    some = tables(CHAIN, groups=[("a", "b"), ("b", "c")])
+    assert ChainTest.of(some, "a", "b", "c") is None

@@ -1,0 +1,59 @@
+"""Constraints on edges: what is taken, in the order of the domain, and what no network can meet."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from ldpstats import Domain, LdpstatsError
+from ldpstats.networks.constraints import checked_constraints
+
+DOMAIN = Domain({name: ["yes", "no"] for name in "dabc"})
+
+
+def test_edges_come_once_each_in_the_order_of_the_domain():
+    pairs = {("c", "a"), ("d", "b"), ("a", "c")}
+    found = checked_constraints(DOMAIN, iter([("a", "b"), ["d", "a"], ("a", "b")]), pairs, order=["d", "a", "b", "c"])
+    assert found.required == (("d", "a"), ("a", "b"))
+    assert found.forbidden == (("d", "b"), ("a", "c"), ("c", "a"))
+    assert found.order == ("d", "a", "b", "c")
+    assert not found.allows("a", "c")
+    assert found.allows_direction("a", "b")
+    assert not found.allows_direction("b", "a")
+    assert checked_constraints(DOMAIN, order=()) == checked_constraints(DOMAIN)
+
+
+@pytest.mark.parametrize(
+    ("given", "came"),
+    [
+        ({"required": "ab"}, "required = 'ab'"),
+        ({"required": ("a", "b")}, "'a' among the required edges"),
+        ({"forbidden": ["ab"]}, "'ab' among the forbidden edges"),
+        ({"forbidden": [("a", "b", "c")]}, "('a', 'b', 'c') among the forbidden edges"),
+        ({"required": None}, "required = None"),
+        ({"required": 7}, "required = 7"),
+        ({"required": [("a", "a")]}, "the required edge ('a', 'a')"),
+        ({"required": [("a", "e")]}, "attributes ('a', 'e')"),
+        ({"forbidden": [(1, "a")]}, "attributes (1, 'a')"),
+        ({"required": [("a", "b"), ("b", "a")]}, "required edges in a circle: a → b → a"),
+        ({"required": [("a", "b"), ("b", "c"), ("c", "a")]}, "required edges in a circle: a → b → c → a"),
+        ({"required": [("a", "b")], "forbidden": [("a", "b")]}, "a → b as required and as forbidden"),
+        ({"required": [("b", "a")], "order": ["a", "b", "c", "d"]}, "b → a as required, against the order"),
+        ({"order": ["a", "b", "c"]}, "an order without 'd'"),
+        ({"order": ["a", "b", "c", "c"]}, "attributes ('a', 'b', 'c', 'c')"),
+        ({"order": ["a", "b", "c", "d", "e"]}, "attributes ('a', 'b', 'c', 'd', 'e')"),
+        ({"order": "dabc"}, "order = 'dabc'"),
+        ({"order": {"a", "b"}}, "order = {"),
+        ({"order": 5}, "order = 5"),
+    ],
+)
+def test_what_no_network_can_meet_is_refused(given: dict[str, Any], came: str):
+    with pytest.raises(LdpstatsError, match=re.escape(came)):
+        checked_constraints(DOMAIN, **given)
+
+
+def test_forbidding_the_opposite_of_a_required_edge_is_no_contradiction():
+    found = checked_constraints(DOMAIN, [("a", "b")], [("b", "a")])
+    assert found.allows_direction("a", "b")
