@@ -2,8 +2,8 @@
 
 1. Collected tables, from 2 by 2 to 4 by 5, and 3 categories given two attributes, through GRR, OUE and SS, ε from .5 to
    8, from 20 to 1,000,000 respondents, whose categories are even, rare (a row of .01, or one that 3 respondents are
-   expected in), extreme (proportions of .02 and .98) or empty. Tallies of 20 reports
-   through 2-by-2 GRR are all there are (1,771), weighed by their probabilities; of the others 2,000 are drawn each.
+   expected in), extreme (proportions of .02 and .98) or empty. Tallies of 20 reports through 2-by-2 GRR are all there
+   are (1,771), weighed by their probabilities; of the others 1,000 are drawn each.
 2. Tables that nobody collected, and consistent ones, where what is assumed is true: whole tables of the populations
    in `reconstruction_populations`.
 
@@ -22,24 +22,19 @@ from multiprocessing import Pool
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from rare_cells import by_part, every_tally, held
+from rare_cells import FEW, by_part, held, reports_of, tallies
 from reconstruction_populations import Setting as Collection
-from scipy.special import gammaln
 from tqdm import tqdm
 
 import ldpstats as ldp
 from ldpstats.arrays import BoolArray, FloatArray
-from ldpstats.blocks import Block
 from ldpstats.confidence.comparisons import Comparison
-from ldpstats.confidence.inversion import PooledReports
-from ldpstats.noise import NoiseModel, Tally
-from ldpstats.questions import Question
-from ldpstats.tables.conditional import quotients_of_rows
+from ldpstats.noise import NoiseModel
+from ldpstats.tables.conditional import cell_in_row, quotients_of_rows
 
 Row = dict[str, object]
 ALPHA, MEAN, ANYWHERE = 0.05, 0.93, 0.90
-FEW, RUNS, MADE_RUNS, WIDTHS, PROCESSES = 20, 1_000, 100, 5, 2
+RUNS, MADE_RUNS, WIDTHS, PROCESSES = 1_000, 100, 5, 2
 SHAPES = {(2, 2): (2, 2), (4, 5): (4, 5), (4, 3): (2, 2, 3)}
 KINDS = ("even", "row of .01", "row of 3 people", "extreme", "empty")
 SIZES = {500: (0.5, 1.0, 2.0, 4.0, 8.0), 5_000: (0.5, 2.0, 4.0), 50_000: (0.5, 1.0, 4.0), 1_000_000: (0.5, 2.0, 4.0)}
@@ -56,6 +51,11 @@ class Collected:
     epsilon: float
     n: int
     runs: int = RUNS
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Given categories by others."""
+        return self.rows, self.columns
 
     @property
     def cells(self) -> FloatArray:
@@ -100,43 +100,28 @@ def settings() -> Iterator[Collected]:
     )
 
 
-def tallies(setting: Collected, rng: np.random.Generator) -> tuple[NDArray[np.int64], FloatArray]:
-    """Return different tallies, and how probable each is, or how often it was drawn."""
-    noise, cells = setting.noise, setting.cells.ravel()
-    if setting.n == FEW and noise.outputs == 4:
-        counts = every_tally(FEW, 4)
-        logarithm = gammaln(FEW + 1) - gammaln(counts + 1).sum(axis=1) + counts @ np.log(noise.mean(cells))
-        return counts, np.exp(logarithm)
-    counts, often = np.unique(noise.draw(cells, setting.n, setting.runs, rng), axis=0, return_counts=True)
-    return counts, often / setting.runs
-
-
 def proportions(setting: Collected) -> Iterator[tuple[tuple[int, int], Comparison, float]]:
     """Return every cell, what is compared, and its true value."""
     given = setting.cells / setting.cells.sum(axis=1, keepdims=True)
-    for row, column in product(range(setting.rows), range(setting.columns)):
-        parts = np.full(given.shape, 2)
-        parts[row] = 1
-        parts[row, column] = 0
-        yield (row, column), Comparison(parts.ravel(), "proportion"), float(given[row, column])
+    for row, column in np.ndindex(setting.shape):
+        yield (row, column), cell_in_row(setting.shape, row, column), float(given[row, column])
 
 
 def measure(numbered: tuple[int, Collected]) -> list[Row]:
     """Return a row per cell: coverage by Fieller alone, and now."""
     number, setting = numbered
     rng, noise = np.random.default_rng(number), setting.noise
-    counts, weight = tallies(setting, rng)
+    counts, weight = tallies(setting, noise, rng)
     estimate = noise.debias(counts / setting.n).reshape(-1, setting.rows, setting.columns)
     covariance = noise.covariance(estimate.reshape(len(counts), -1)) / (setting.n - 1)
     quotients = quotients_of_rows(estimate, covariance)
     limits, sparse = quotients.limits_of_parts(ALPHA), counts.min(axis=1) < FEW
-    question = Question(("given", "of"), (setting.rows, setting.columns), tuple(range(noise.cells)))
-    reports = PooledReports((Block(question, Tally(noise, counts[0], setting.n)),))
+    reports = reports_of(setting, noise)
     plain, widths = quotients.limits(ALPHA), _widths(setting, rng)
     rows: list[Row] = []
     for (row, column), comparison, truth in proportions(setting):
         of_cell = limits[:, row, column]
-        now = (of_cell[:, 0] <= truth + 1e-9) & (truth - 1e-9 <= of_cell[:, 1])
+        now = _inside(of_cell[:, None], truth)
         if sparse.any():
             of_parts, parts, by_parts = by_part(reports, comparison, counts[sparse])
             now[sparse] = held(of_parts, parts, truth, by_parts)[0]
@@ -146,7 +131,7 @@ def measure(numbered: tuple[int, Collected]) -> list[Row]:
     return rows
 
 
-def _inside(pieces: FloatArray, truth: float) -> BoolArray:
+def _inside(pieces: FloatArray, truth: FloatArray | float) -> BoolArray:
     found: BoolArray = ((pieces[..., 0] <= truth + 1e-9) & (truth - 1e-9 <= pieces[..., 1])).any(axis=-1)
     return found
 
@@ -204,7 +189,7 @@ def measure_made(collection: Collection) -> list[Row]:
 def _rows_of(collection: Collection, kind: str, limits: FloatArray) -> Iterator[Row]:
     people = collection.truth.marginal(MADE[kind])
     truth = people / people.sum(axis=-1, keepdims=True)
-    inside = (limits[..., 0] <= truth + 1e-9) & (truth - 1e-9 <= limits[..., 1])
+    inside = _inside(limits[..., None, :], truth[..., None])
     widths = np.diff(limits, axis=-1)[..., 0]
     for cell in np.ndindex(truth.shape):
         found = {"truth": truth[cell], "now": inside[:, *cell].mean(), "width, now": widths[:, *cell].mean()}

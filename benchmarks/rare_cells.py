@@ -18,6 +18,7 @@ from functools import partial
 from itertools import product
 from multiprocessing import Pool
 from statistics import NormalDist
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -46,6 +47,16 @@ STRATA = {"0-1": 1.0, "1-5": 5.0, "5-20": 20.0}
 FEW = 20
 RUNS, RRBA_RUNS = 2_000, 200
 AT_ONCE = 250
+
+
+class SeenTable(Protocol):
+    """A table seen through one mechanism."""
+
+    shape: Shape
+    cells: FloatArray
+    mechanism: str
+    n: int
+    runs: int
 
 
 @dataclass(frozen=True)
@@ -113,7 +124,7 @@ def every_tally(n: int, outputs: int) -> NDArray[np.int64]:
     return np.concatenate([np.column_stack([np.full(len(one), first), one]) for first, one in enumerate(rest)])
 
 
-def tallies(setting: Rare, noise: NoiseModel, rng: np.random.Generator) -> tuple[NDArray[np.int64], FloatArray]:
+def tallies(setting: SeenTable, noise: NoiseModel, rng: np.random.Generator) -> tuple[NDArray[np.int64], FloatArray]:
     """Return different tallies, and how probable each is, or how often it was drawn."""
     cells = setting.cells.ravel()
     if setting.mechanism == "grr" and setting.n == 20 and setting.shape == (2, 2):
@@ -210,7 +221,7 @@ def cells(setting: Rare, noise: NoiseModel, counts: NDArray[np.int64], weight: F
     yield _row(setting, "proportion", old, now, 0.0, 0.0)
 
 
-def reports_of(setting: Rare, noise: NoiseModel) -> PooledReports:
+def reports_of(setting: SeenTable, noise: NoiseModel) -> PooledReports:
     """Return reports through this noise; their counts are given apart."""
     question = Question(("row", "column"), setting.shape, tuple(range(noise.cells)))
     nothing = noise.draw(setting.cells.ravel(), setting.n, 1, np.random.default_rng(0))[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,8 @@ class Conditional(Saveable):
     def estimate(self) -> FloatArray:
         """The proportions by the table's method; those of a row sum to one, and some may be negative.
 
-        nan where the given categories are not estimated clearly above zero, by two standard errors.
+        nan where the given categories are not estimated clearly above zero, by two standard errors: there Fieller's set
+        of .95 would have no end, were it not for 0 and 1.
         """
         cells = self._rows(self.table.cells.estimate)
         totals = np.where(self._estimable, cells.sum(axis=1), math.nan)
@@ -124,7 +126,7 @@ class Conditional(Saveable):
 
     @cached_property
     def std_err(self) -> FloatArray:
-        """Standard errors by the delta method; nan where there is no estimate."""
+        """Standard errors by the delta method, with the covariance of the unbiased cells; nan without an estimate."""
         if isinstance(self._quotients, str):
             return np.full(self.shape, math.nan)
         found, spread = self._rows(self.estimate), self._quotients.covariance
@@ -210,14 +212,9 @@ class Conditional(Saveable):
             One minus the confidence of the intervals.
         """
         limits = self.conf_int(alpha)
-        figures = {
-            "estimate": self.estimate,
-            "std_err": self.std_err,
-            "lower": limits[..., 0],
-            "upper": limits[..., 1],
-        }
-        frame = pd.DataFrame({name: one.ravel() for name, one in figures.items()}, index=self.table.domain.index())
-        return frame.rename_axis(columns=self.table.method)
+        figures = np.stack([self.estimate, self.std_err, limits[..., 0], limits[..., 1]], axis=-1).reshape(-1, 4)
+        columns = pd.Index(["estimate", "std_err", "lower", "upper"], name=self.table.method)
+        return pd.DataFrame(figures, index=self.table.domain.index(), columns=columns)
 
     def summary(self, alpha: float = 0.05) -> Summary:
         """Return a table to read aloud: proportions with standard errors and intervals, and what they rest on.
@@ -227,8 +224,8 @@ class Conditional(Saveable):
         alpha : float
             One minus the confidence of the intervals.
         """
-        fit, frame = self.table.channel_fit(), self.to_frame(alpha)
-        if not fit.plausible:
+        frame = self.to_frame(alpha)
+        if not self.table.channel_fit().plausible:
             frame.loc[:, ["std_err", "lower", "upper"]] = math.nan
         level = f"{100 * (1 - alpha):g} %"
         rows = [
@@ -240,22 +237,22 @@ class Conditional(Saveable):
             f"Proportions of {' and '.join(self.of)} given {' and '.join(self.given)}: "
             f"{self.table.provenance.title.lower()}{simulation(self.simulated, self.n)}{assuming(self.table)}"
         )
-        promised = self.privacy.lines()
-        intervals = self.kind_of_intervals if fit.plausible else "none, as the reports do not fit their channel"
-        sentences = [
+        return summary_of_figures(title, headers, rows, self._sentences(level))
+
+    def _sentences(self, level: str) -> list[str]:
+        """Return what must be known to read the figures."""
+        promised, fit = self.privacy.lines(), self.table.channel_fit()
+        intervals = [f"Intervals ({level}): none, as the reports do not fit their channel"]
+        if fit.plausible:
+            intervals = [f"Intervals ({level}): {self.kind_of_intervals}", *f"they cover {self.covers}".split("; ")]
+        return [
             *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
             *([f"No estimate: {self.why_not}."] if self.why_not else []),
-            f"Intervals ({level}): {intervals}.",
-            *(
-                [f"{line[0].upper()}{line[1:]}." for line in f"they cover {self.covers}".split("; ")]
-                if fit.plausible
-                else []
-            ),
+            *(f"{line[0].upper()}{line[1:]}." for line in intervals),
             *provenance_in_words(self.table),
             ASSUMED,
             *fit.warning,
         ]
-        return summary_of_figures(title, headers, rows, sentences)
 
     def to_dict(self, alpha: float = 0.05) -> dict[str, Any]:
         """Return the proportions as plain values; None stands for those that are not estimable.
@@ -323,18 +320,14 @@ class Conditional(Saveable):
         if not is_sparse(source):
             return None
         rows, columns = self._rows(self.table.cells.estimate).shape
-        found = []
-        for row in range(rows):
-            for column in range(1 if columns == 2 else columns):
-                parts = np.full((rows, columns), 2)
-                parts[row] = 1
-                parts[row, column] = 0
-                blocks, comparison = counted_by_part(own_reports(source), Comparison(parts.ravel(), "proportion"))
-                reports = PooledReports.of(blocks)
-                if reports is None:
-                    return None
-                found.append(ScoreInversion(reports, comparison))
-        return tuple(found)
+        tests = []
+        for row, column in product(range(rows), range(1 if columns == 2 else columns)):
+            blocks, comparison = counted_by_part(own_reports(source), cell_in_row((rows, columns), row, column))
+            reports = PooledReports.of(blocks)
+            if reports is None:
+                return None
+            tests.append(ScoreInversion(reports, comparison))
+        return tuple(tests)
 
     @property
     def _with_reports(self) -> Table:
@@ -360,6 +353,21 @@ def quotients_of_rows(cells: FloatArray, covariance: FloatArray) -> FiellerQuoti
     spread = np.moveaxis(np.array([[own, with_total], [with_total, total]]), (0, 1), (-2, -1))
     pair = np.stack([cells, np.broadcast_to(cells.sum(axis=-1, keepdims=True), cells.shape)], axis=-1)
     return FiellerQuotient(pair, spread, 0.0, 1.0)
+
+
+def cell_in_row(shape: tuple[int, int], row: int, column: int) -> Comparison:
+    """Return a cell's proportion of its row, everything else being one part.
+
+    Parameters
+    ----------
+    shape : pair of int
+        The rows and columns of the table.
+    row, column : int
+    """
+    parts = np.full(shape, 2)
+    parts[row] = 1
+    parts[row, column] = 0
+    return Comparison(parts.ravel(), "proportion")
 
 
 def _inverted(tests: tuple[ScoreInversion, ...], shape: tuple[int, int], alpha: float) -> FloatArray:
