@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 from support.comparisons import FALSE_FAILURE_RATE
+from support.random_networks import full_joint
 
 from ldpstats import BayesianNetwork, Domain, LdpstatsError
-from ldpstats.datasets import NETWORKS, Network, _data_folder, network, true_cramers_v
+from ldpstats.datasets import NETWORKS, _data_folder, network, true_cramers_v
 
 # the bnlearn repository's own counts of nodes and arcs
 SIZES = {"survey": (6, 6), "asia": (8, 8), "sachs": (11, 17), "child": (20, 25), "alarm": (37, 46)}
@@ -29,17 +30,6 @@ DIGESTS = {
     "child": "0d0796f0fd88e92e3bab067f77806471ee2114fca477fbfdcf6b5a7a20a26269",
     "alarm": "451877273140fb18e90ae06a7833ad6255207a5a405c45f694e8c6ff3732663c",
 }
-
-
-def full_joint(net: Network) -> np.ndarray[Any, Any]:
-    """Multiply all conditional tables over the whole domain, cell by cell, as the definition has it."""
-    joint, model = np.ones(net.domain.shape), net.model
-    for cell in np.ndindex(*net.domain.shape):
-        values = dict(zip(net.domain.names, cell, strict=True))
-        for name in net.domain.names:
-            factor = model.get_cpds(name)
-            joint[cell] *= factor.values[tuple(values[one] for one in factor.variables)]  # noqa: PD011  # no frame
-    return joint
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -143,7 +133,7 @@ def test_reading_a_network_and_drawing_from_it_load_no_pgmpy() -> None:
     code = "import sys; from ldpstats.datasets import network; network('alarm').sample(9, rng=1); print([*sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "'networkx'" in loaded
-    assert "pgmpy" not in loaded
+    assert "'pgmpy'" not in loaded
 
 
 def test_a_network_is_read_once() -> None:

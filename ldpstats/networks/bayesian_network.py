@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Set as AbstractSet
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -13,13 +12,16 @@ import numpy as np
 import pandas as pd
 
 from ldpstats.arrays import FloatArray, at_least, real_array
-from ldpstats.columns import checked_categories, listed
+from ldpstats.columns import listed
+from ldpstats.consistency.junction_tree import Factor
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.limits import refuse_too_many_cells
 from ldpstats.networks.bif import LARGEST_BIF, read_bif, written_bif
 from ldpstats.networks.conditional_draws import cell_numbers, drawn
 from ldpstats.networks.equivalence import refuse_directed_cycles
+from ldpstats.networks.pgmpy_models import parts_of_model, pgmpy_model
+from ldpstats.networks.variable_elimination import summed_product
 from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.randomness import Rng, generator
 from ldpstats.saving import Saveable, read_file, write
@@ -116,16 +118,8 @@ class BayesianNetwork(Saveable):
             With a table for every attribute. Categories stand in the order of each attribute's own table. Columns
             that miss the sum one by up to 0.01, which pgmpy allows, are divided by their sum.
         """
-        tables = _tables_of_pgmpy(model)
-        domain = Domain({name: one.state_names[name] for name, one in tables.items()})
-        parents = {name: tuple(one.variables[1:]) for name, one in tables.items()}
-        edges = {(parent, name) for name, own in parents.items() for parent in own}
-        if edges != {*model.edges()}:
-            raise LdpstatsError(
-                "a pgmpy model whose tables have other parents than its graph", "one that passes its check_model()"
-            )
-        given = {name: _as_in_domain(one, domain) for name, one in tables.items()}
-        return BayesianNetwork(domain, parents, {name: rescaled(name, one) for name, one in given.items()})
+        domain, parents, tables = parts_of_model(model)
+        return BayesianNetwork(domain, parents, {name: rescaled(name, one) for name, one in tables.items()})
 
     @classmethod
     def from_bif(cls, path: str | Path) -> BayesianNetwork:
@@ -194,9 +188,9 @@ class BayesianNetwork(Saveable):
             relevant.add(name := waiting.pop())
             waiting += set(self.parents[name]) - relevant
         # what does not lead to any of them sums to one
-        factors = [((name, *self.parents[name]), self.tables[name]) for name in self.domain.names if name in relevant]
+        factors = [Factor((name, *own), self.tables[name]) for name, own in self.parents.items() if name in relevant]
         sizes = dict(zip(self.domain.names, self.domain.shape, strict=True))
-        return _summed_product(factors, names, sizes)
+        return summed_product(factors, names, sizes)
 
     def log_likelihood(self, frame: pd.DataFrame) -> FloatArray:
         """Return the logarithm of the probability of every record; −inf where that is zero.
@@ -225,18 +219,7 @@ class BayesianNetwork(Saveable):
 
     def to_pgmpy(self) -> Any:
         """Return the network as pgmpy's DiscreteBayesianNetwork, whose states are the categories themselves."""
-        from pgmpy.factors.discrete import TabularCPD
-        from pgmpy.models import DiscreteBayesianNetwork
-
-        model = DiscreteBayesianNetwork()
-        model.add_nodes_from(self.domain.names)
-        model.add_edges_from(self.edges)
-        for name, table in self.tables.items():
-            own = self.parents[name]
-            states = {one: list(self.domain.categories[one]) for one in (name, *own)}
-            columns = table.reshape(len(table), -1)
-            model.add_cpds(TabularCPD(name, len(table), columns, list(own), table.shape[1:], states))
-        return model
+        return pgmpy_model(self.domain, self.parents, self.tables)
 
     def to_bif(self, path: str | Path) -> None:
         """Write a file in the interchange format for Bayesian networks, as a whole or not at all.
@@ -258,6 +241,23 @@ class BayesianNetwork(Saveable):
             )
         write(path, text)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the network as plain values."""
+        return {
+            "attributes": self.domain.to_dict(),
+            "parents": {name: list(own) for name, own in self.parents.items()},
+            "tables": {name: table.tolist() for name, table in self.tables.items()},
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for every probability: of which category, given which categories of the parents."""
+        rows = [
+            (name, self.domain.categories[name][cell[0]], self._in_words(name, cell[1:]), float(table[cell]))
+            for name, table in self.tables.items()
+            for cell in np.ndindex(table.shape)
+        ]
+        return pd.DataFrame(rows, columns=["attribute", "category", "given", "probability"])
+
     def summary(self) -> Summary:
         """Return how large the network is, and what depends on what."""
         free = sum((len(table) - 1) * table[0].size for table in self.tables.values())
@@ -269,6 +269,10 @@ class BayesianNetwork(Saveable):
             "Dependence": [f"{name} | {', '.join(own)}" if own else f"{name}" for name, own in self.parents.items()],
         }
         return summary_of_facts("Bayesian network", facts, ["An attribute depends on those behind the bar."])
+
+    def _in_words(self, name: str, cell: tuple[int, ...]) -> str:
+        given = zip(self.parents[name], cell, strict=True)
+        return ", ".join(f"{parent} = {self.domain.categories[parent][place]}" for parent, place in given)
 
     def _shape(self, name: str) -> tuple[int, ...]:
         return tuple(len(self.domain.categories[one]) for one in (name, *self.parents[name]))
@@ -338,63 +342,4 @@ def _checked_table(name: str, given: Any, shape: tuple[int, ...]) -> FloatArray:
             "probabilities that are not negative and add up to one along the first axis",
         )
     table.setflags(write=False)
-    return table
-
-
-def _summed_product(
-    factors: list[tuple[tuple[str, ...], FloatArray]], kept: tuple[str, ...], sizes: Mapping[str, int]
-) -> FloatArray:
-    """Multiply tables and sum all attributes out but those that are kept, by variable elimination (Zhang & Poole 1994).
-
-    The next one is that which leaves the smallest table.
-    """
-    near: dict[str, set[str]] = {}
-    for axes, _ in factors:
-        for name in axes:
-            near.setdefault(name, set()).update(axes)
-    cells = {name: math.prod(sizes[one] for one in near[name]) for name in near if name not in kept}
-    while cells:
-        name = min(cells, key=lambda one: (cells[one] // sizes[one], one))
-        refuse_too_many_cells(cells.pop(name), f"what summing {name!r} out takes: a table")
-        left = near.pop(name) - {name}
-        touched = [factor for factor in factors if name in factor[0]]
-        factors = [factor for factor in factors if name not in factor[0]]
-        factors.append((tuple(sorted(left)), _multiplied(touched, tuple(sorted(left)))))
-        for one in left:
-            near[one] = (near[one] | left) - {name}
-            if one in cells:
-                cells[one] = math.prod(sizes[other] for other in near[one])
-    return _multiplied(factors, kept)
-
-
-def _multiplied(factors: list[tuple[tuple[str, ...], FloatArray]], kept: tuple[str, ...]) -> FloatArray:
-    """Multiply tables, and sum out what is not kept."""
-    number = {name: place for place, name in enumerate(dict.fromkeys(one for axes, _ in factors for one in axes))}
-    operands: list[Any] = [part for axes, table in factors for part in (table, [number[one] for one in axes])]
-    product: FloatArray = np.einsum(*operands, [number[one] for one in kept], optimize="greedy")
-    return product
-
-
-def _tables_of_pgmpy(model: Any) -> dict[str, Any]:
-    """Return pgmpy's table of every attribute."""
-    found = {name: model.get_cpds(name) for name in model.nodes()} if hasattr(model, "get_cpds") else {}
-    lacking = [name for name, one in found.items() if not hasattr(one, "state_names")]
-    if not found or lacking:
-        raise LdpstatsError(
-            f"a pgmpy model without tables of {one_line(lacking)}" if lacking else f"a {type(model).__name__}",
-            "a pgmpy DiscreteBayesianNetwork with a table for every attribute",
-        )
-    return found
-
-
-def _as_in_domain(factor: Any, domain: Domain) -> FloatArray:
-    """Return a table of pgmpy with its categories in the order of the domain, which is not always theirs."""
-    table: FloatArray = np.asarray(factor.values, dtype=float)
-    for axis, name in enumerate(factor.variables):
-        states, known = checked_categories(name, factor.state_names[name]), domain.categories[name]
-        if {*states} != {*known}:
-            raise LdpstatsError(
-                f"the states {one_line(states)} of {name!r} in the table of {factor.variable!r}", one_line(known)
-            )
-        table = table.take([states.index(one) for one in known], axis=axis)
     return table

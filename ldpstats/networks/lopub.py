@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, at_least
-from ldpstats.consistency.junction_tree import Beliefs, JunctionTree
+from ldpstats.arrays import FloatArray
+from ldpstats.consistency.junction_tree import Beliefs, Factor, JunctionTree
 from ldpstats.consistency.marginals import Attributes, Marginal
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import mixture_em
 from ldpstats.hints import Count
-from ldpstats.networks.conditional_draws import cell_numbers, drawn
+from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.dependency_graph import Rule, clique_tree, dependency_graph
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import PerAttribute
-from ldpstats.randomness import Rng, generator
+from ldpstats.randomness import Rng
 from ldpstats.saving import Saveable
 from ldpstats.tables import Table
 
@@ -84,7 +84,7 @@ def lopub(
     >>> model.sample(2, rng=1)
         a   b    c
     0  no  no  yes
-    1  no  no   no
+    1  no  no  yes
     """
     if estimator not in ESTIMATORS:
         raise LdpstatsError(f"estimator = {estimator!r}", one_line(list(ESTIMATORS)))
@@ -137,17 +137,34 @@ class LoPubModel(Saveable):
         """
         return self.beliefs.marginal(self.domain.project(attributes).names)
 
-    def sample(self, n: int, rng: Rng = None) -> pd.DataFrame:
-        """Draw n synthetic records: the root of the junction tree, and every other clique given its parent."""
-        numbers, tree = generator(rng), self.beliefs.tree
-        codes = np.empty((at_least(n, 1, "n"), len(tree.sizes)), dtype=np.int64)
-        place = {name: column for column, name in enumerate(tree.sizes)}
+    @property
+    def network(self) -> BayesianNetwork:
+        """The same distribution as a Bayesian network: attributes depend on those before them in their clique.
+
+        Where neighbouring cliques disagree about what is possible, so that nothing is known given some categories,
+        an attribute has there the distribution that it has at large.
+        """
+        parents: dict[str, Attributes] = {}
+        tables: dict[str, FloatArray] = {}
+        tree = self.beliefs.tree
         for clique, shared, table in zip(tree.cliques, tree.separators, self.beliefs.tables, strict=True):
-            new = [name for name in clique if name not in shared]
-            known = codes[:, [place[name] for name in shared]]
-            cells = drawn(_given(table, clique, shared), cell_numbers(known, tree.shape(shared)), numbers)
-            codes[:, [place[name] for name in new]] = np.stack(np.unravel_index(cells, tree.shape(new)), axis=1)
-        return self.domain.decode(codes)
+            known = shared
+            for name in (one for one in clique if one not in shared):
+                family = Factor(clique, table).summed({*known, name})
+                given = _given(family.table, family.attributes, known)
+                parents[name], tables[name] = known, given.T.reshape(tree.shape((name, *known)))
+                known = (*known, name)
+        return BayesianNetwork(self.domain, parents, tables)
+
+    def sample(self, n: int, rng: Rng = None) -> pd.DataFrame:
+        """Draw n synthetic records; see `BayesianNetwork.sample`.
+
+        Parameters
+        ----------
+        n : int
+        rng : int, numpy.random.Generator or None
+        """
+        return self.network.sample(n, rng)
 
 
 def _asked(protocol: object) -> Attributes:

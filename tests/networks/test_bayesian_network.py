@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 import pickle
-from functools import reduce
 from itertools import combinations
-from operator import mul
 from typing import Any
 
 import networkx as nx
@@ -16,6 +15,7 @@ import pandas as pd
 import pytest
 from scipy.stats import chisquare
 from support.comparisons import assert_tells
+from support.random_networks import full_joint, random_network
 
 from ldpstats import BayesianNetwork, Domain, LdpstatsError
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
@@ -24,21 +24,12 @@ DOMAIN = Domain({"d": ["u", "v"], "b": [3, 1, 2], "a": [True, False], "c": ["x",
 PARENTS = {"a": (), "b": ("a",), "c": ("b", "a"), "d": ("c",)}
 
 
-def random_tables(domain: Domain, parents: dict[str, tuple[str, ...]], seed: int) -> dict[str, Any]:
-    rng = np.random.default_rng(seed)
-    sizes = dict(zip(domain.names, domain.shape, strict=True))
-    found = {}
-    for name, own in parents.items():
-        law = rng.dirichlet(np.ones(sizes[name]), [sizes[one] for one in own])
-        found[name] = np.moveaxis(law, -1, 0)
-    return found
-
-
 def made(seed: int = 1) -> BayesianNetwork:
-    return BayesianNetwork(DOMAIN, PARENTS, random_tables(DOMAIN, PARENTS, seed))
+    return random_network(DOMAIN, PARENTS, seed)
 
 
-def random_network(attributes: int, seed: int, densest: int = 3) -> BayesianNetwork:
+def any_network(attributes: int, seed: int, densest: int = 3) -> BayesianNetwork:
+    """Return a network with random edges as well."""
     rng = np.random.default_rng(seed)
     names = [f"v{one}" for one in rng.permutation(attributes)]
     domain = Domain({f"v{one}": list(range(rng.integers(2, 4))) for one in range(attributes)})
@@ -46,22 +37,12 @@ def random_network(attributes: int, seed: int, densest: int = 3) -> BayesianNetw
         name: tuple(rng.choice(names[:place], min(place, rng.integers(0, densest + 1)), replace=False).tolist())
         for place, name in enumerate(names)
     }
-    return BayesianNetwork(domain, parents, random_tables(domain, parents, seed))
-
-
-def full_joint(network: BayesianNetwork) -> np.ndarray[Any, Any]:
-    """Multiply all tables over the whole domain, cell by cell, as the definition has it."""
-    joint = np.ones(network.domain.shape)
-    for cell in np.ndindex(*network.domain.shape):
-        values = dict(zip(network.domain.names, cell, strict=True))
-        for name, own in network.parents.items():
-            joint[cell] *= network.tables[name][tuple(values[one] for one in (name, *own))]
-    return joint
+    return random_network(domain, parents, seed)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_joints_are_margins_of_the_product_of_all_tables(seed: int) -> None:
-    network = random_network(6, seed)
+    network = any_network(6, seed)
     joint, names = full_joint(network), network.domain.names
     for size in range(1, 7):
         for wanted in combinations(names[::-1], size):
@@ -202,66 +183,15 @@ def test_the_summary_says_what_depends_on_what() -> None:
     assert alone.joint("a").tolist() == [0.5, 0.5]
 
 
-def test_pgmpy_has_the_same_network_and_the_same_categories() -> None:
+def test_every_probability_has_a_row() -> None:
     network = made()
-    model = network.to_pgmpy()
-    assert model.check_model()
-    assert set(model.edges()) == set(network.edges)
-    assert {name: tuple(states) for name, states in model.states.items()} == dict(DOMAIN.categories)
-    assert [[type(one) for one in model.states[name]] for name in "ab"] == [[bool, bool], [int, int, int]]
-    found = reduce(mul, [one.to_factor() for one in model.get_cpds()])
-    found.marginalize(["a", "c"])
-    expected = np.array([[found.get_value(d=d, b=b) for b in (3, 1, 2)] for d in ("u", "v")])
-    np.testing.assert_allclose(network.joint(["d", "b"]), expected, atol=1e-14)
-    assert BayesianNetwork.from_pgmpy(model) == network
-
-
-def pgmpy_pair(states: list[Any], sums: float = 1.0) -> Any:
-    from pgmpy.factors.discrete import TabularCPD
-    from pgmpy.models import DiscreteBayesianNetwork
-
-    model = DiscreteBayesianNetwork([("a", "b")])
-    own = TabularCPD("a", 2, [[0.2], [sums - 0.2]], state_names={"a": ["x", "y"]})
-    given = TabularCPD("b", 2, [[0.1, 0.6], [0.9, 0.4]], ["a"], [2], {"b": [0, 1], "a": states})
-    model.add_cpds(own, given)
-    return model
-
-
-def test_pgmpys_tables_are_read_by_category() -> None:
-    """Where a child lists its parent's categories in another order, its columns have that order."""
-    plain, turned = (BayesianNetwork.from_pgmpy(pgmpy_pair(states)) for states in (["x", "y"], ["y", "x"]))
-    assert plain.tables["b"].tolist() == [[0.1, 0.6], [0.9, 0.4]]
-    assert turned.tables["b"].tolist() == [[0.6, 0.1], [0.4, 0.9]]
-    assert plain.domain == turned.domain == Domain({"a": ["x", "y"], "b": [0, 1]})
-
-
-def test_coarsely_rounded_probabilities_are_rescaled_and_fine_ones_kept() -> None:
-    coarse = BayesianNetwork.from_pgmpy(pgmpy_pair(["x", "y"], 0.995)).tables["a"]
-    np.testing.assert_allclose(coarse, [0.2 / 0.995, 0.795 / 0.995], rtol=1e-15)
-    fine = BayesianNetwork.from_pgmpy(pgmpy_pair(["x", "y"], 1 - 5e-7)).tables["a"]
-    assert fine.tolist() == [0.2, 1 - 5e-7 - 0.2]
-    with pytest.raises(LdpstatsError, match=r"'a' that add up to 0\.98"):
-        BayesianNetwork.from_pgmpy(pgmpy_pair(["x", "y"], 0.98))
-
-
-def test_other_models_are_refused() -> None:
-    from pgmpy.models import DiscreteBayesianNetwork
-
-    bare = DiscreteBayesianNetwork([("a", "b")])
-    for model, part in (
-        (bare, "'a', 'b'"),
-        (None, "NoneType"),
-        (made(), "BayesianNetwork"),
-        (nx.DiGraph([("a", "b")]), "DiGraph"),
-        (pgmpy_pair(["x", "z"]), "'z'"),
-    ):
-        with pytest.raises(LdpstatsError) as error:
-            BayesianNetwork.from_pgmpy(model)
-        assert_tells(error, part)
-    more = pgmpy_pair(["x", "y"])
-    more.remove_edge("a", "b")
-    with pytest.raises(LdpstatsError):
-        BayesianNetwork.from_pgmpy(more)
+    frame = network.to_frame()
+    assert len(frame) == sum(table.size for table in network.tables.values()) == len(frame.drop_duplicates())
+    told = frame[(frame.attribute == "c") & (frame.category == "y") & (frame.given == "b = 1, a = False")]
+    assert told.probability.tolist() == [network.tables["c"][1, 1, 1]]
+    assert frame[frame.attribute == "a"].given.tolist() == ["", ""]
+    plain = json.loads(json.dumps(network.to_dict()))
+    assert BayesianNetwork(Domain(plain["attributes"]), plain["parents"], plain["tables"]) == network
 
 
 TWO = Domain({"a": [0, 1], "b": [0, 1, 2]})

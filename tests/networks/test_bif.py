@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.comparisons import assert_tells
+from support.random_networks import random_network
 
 from ldpstats import BayesianNetwork, Domain, LdpstatsError
 from ldpstats.datasets import NETWORKS, network
@@ -78,15 +79,11 @@ probability ( age ) {
     assert tables["chest pain"].tolist() == [[0.9, 0.7], [0.1, 0.3]]
 
 
-def random_network(domain: Domain, seed: int = 1) -> BayesianNetwork:
+def network_over(domain: Domain) -> BayesianNetwork:
     """Return a network in which each attribute depends on the two before it, with probabilities of every size."""
-    rng, names, sizes = np.random.default_rng(seed), domain.names, domain.shape
+    names = domain.names
     parents = {name: names[max(0, place - 2) : place] for place, name in enumerate(names)}
-    tables = {}
-    for place, name in enumerate(names):
-        law = rng.dirichlet(np.full(sizes[place], 0.05), sizes[max(0, place - 2) : place])
-        tables[name] = np.moveaxis(law, -1, 0)
-    return BayesianNetwork(domain, parents, tables)
+    return random_network(domain, parents, concentration=0.05)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -127,7 +124,7 @@ STRANGE = Domain({**{f"{word}." if word == "" else word: ODD for word in ODD[:3]
 
 @pytest.mark.parametrize("domain", [PLAIN, SPACED, STRANGE])
 def test_no_name_and_no_bit_is_lost(domain: Domain, tmp_path: Path) -> None:
-    made = random_network(domain)
+    made = network_over(domain)
     made.to_bif(str(tmp_path / "network.bif"))
     assert BayesianNetwork.from_bif(tmp_path / "network.bif") == made
 
@@ -136,7 +133,7 @@ def test_no_name_and_no_bit_is_lost(domain: Domain, tmp_path: Path) -> None:
 def test_pgmpy_reads_what_is_written(domain: Domain, tmp_path: Path) -> None:
     from pgmpy.readwrite import BIFReader, BIFWriter
 
-    made = random_network(domain)
+    made = network_over(domain)
     made.to_bif(tmp_path / "network.bif")
     model = BIFReader(str(tmp_path / "network.bif")).get_model()
     assert model.check_model()
@@ -153,7 +150,7 @@ def test_pgmpy_reads_what_is_written(domain: Domain, tmp_path: Path) -> None:
 
 def test_other_categories_than_texts_become_texts(tmp_path: Path) -> None:
     domain = Domain({"a": [True, False], "b": [0, 1, -2], "c": [0.5, 1e300]})
-    made = random_network(domain)
+    made = network_over(domain)
     made.to_bif(tmp_path / "network.bif")
     read = BayesianNetwork.from_bif(tmp_path / "network.bif")
     assert dict(read.domain.categories) == {"a": ("True", "False"), "b": ("0", "1", "-2"), "c": ("0.5", "1e+300")}
@@ -161,7 +158,7 @@ def test_other_categories_than_texts_become_texts(tmp_path: Path) -> None:
 
 
 def test_categories_that_are_the_same_as_texts_are_refused(tmp_path: Path) -> None:
-    made = random_network(Domain({"a": [1, "1"]}))
+    made = network_over(Domain({"a": [1, "1"]}))
     with pytest.raises(LdpstatsError) as error:
         made.to_bif(tmp_path / "network.bif")
     assert_tells(error, "'a'", "1, '1'")
@@ -320,7 +317,7 @@ def test_files_that_are_no_text_or_empty_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_first_line_has_the_name() -> None:
-    made = random_network(PLAIN)
+    made = network_over(PLAIN)
     assert written_bif(PLAIN.categories, made.parents, made.tables, "my network").startswith(
         'network "my network" {\n}\n'
     )

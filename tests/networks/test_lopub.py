@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import reduce
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 import cvxpy
@@ -161,6 +161,16 @@ def test_a_marginal_is_the_sum_of_the_product_of_cliques_over_separators(two_tri
         for wanted in permutations(domain.names, size):
             expected = np.einsum(f"abcde->{''.join(letters[name] for name in wanted)}", joint)
             assert np.allclose(two_triangles.marginal(wanted), expected, atol=1e-12)
+
+
+def test_the_network_of_a_model_is_the_same_distribution(two_triangles: LoPubModel) -> None:
+    names, network = two_triangles.domain.names, two_triangles.network
+    assert network.domain == two_triangles.domain
+    for size in (1, 3, 5):
+        for wanted in combinations(names, size):
+            assert np.allclose(network.joint(wanted), two_triangles.marginal(wanted), atol=1e-12)
+    moral = {frozenset(pair) for name, own in network.parents.items() for pair in combinations((name, *own), 2)}
+    assert moral == {frozenset(pair) for clique in two_triangles.cliques for pair in combinations(clique, 2)}
 
 
 def test_samples_have_the_law_of_the_model(two_triangles: LoPubModel) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.comparisons import assert_tells
+from support.random_networks import random_network
 
 from ldpstats import BayesianNetwork, Domain, LdpstatsError, compare_networks
 from ldpstats.datasets import NETWORKS, network
@@ -21,13 +22,7 @@ DOMAIN = Domain({"a": ["x", "y"], "b": [0, 1, 2], "c": [True, False], "d": ["p",
 
 
 def made(parents: dict[str, tuple[str, ...]], seed: int, domain: Domain = DOMAIN) -> BayesianNetwork:
-    rng, sizes = np.random.default_rng(seed), dict(zip(domain.names, domain.shape, strict=True))
-    given = {name: parents.get(name, ()) for name in domain.names}
-    tables = {
-        name: np.moveaxis(rng.dirichlet(np.ones(sizes[name]), [sizes[one] for one in own]), -1, 0)
-        for name, own in given.items()
-    }
-    return BayesianNetwork(domain, given, tables)
+    return random_network(domain, parents, seed)
 
 
 DIAMOND = {"b": ("a",), "c": ("a",), "d": ("b", "c")}
@@ -79,18 +74,14 @@ def test_the_distance_counts_pairs_in_which_classes_differ(edges: list[str], dis
     assert compare_networks(truth, graph).shd == compare_networks(one, truth).shd == distance
 
 
-def full_joint(given: BayesianNetwork, domain: Domain) -> np.ndarray[Any, Any]:
-    cells = domain.decode(np.argwhere(np.ones(domain.shape)))
-    return np.exp(given.log_likelihood(cells))
-
-
 @pytest.mark.parametrize("parents", [DIAMOND, {}, {"a": ("d",), "b": ("a", "d"), "c": ("a", "b", "d")}])
 def test_the_divergence_is_that_of_the_joint_distributions(parents: dict[str, tuple[str, ...]]) -> None:
     truth = made(DIAMOND, 1)
     # the learned network has its own order of attributes and of categories
     order = Domain({name: DOMAIN.categories[name][::-1] for name in "dbca"})
     learned = made(parents, 2, order)
-    p, q = (full_joint(given, DOMAIN) for given in (truth, learned))
+    cells = DOMAIN.decode(np.argwhere(np.ones(DOMAIN.shape)))
+    p, q = (np.exp(given.log_likelihood(cells)) for given in (truth, learned))
     found = compare_networks(learned, truth)
     assert found.divergence == pytest.approx(float(np.sum(p * np.log(p / q))), rel=1e-10)
     assert compare_networks(truth, truth).divergence == 0
