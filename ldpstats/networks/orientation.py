@@ -9,6 +9,7 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
 
 if TYPE_CHECKING:
@@ -40,6 +41,14 @@ class Orientation:
     chosen: tuple[Edge, ...]
     verdicts: Mapping[Triple, Verdict]
     left_out: tuple[Edge, ...] = ()
+
+    def __post_init__(self) -> None:
+        circle = _within_circles(self.chosen)
+        if circle or not self.directed.keys() <= set(self.chosen):
+            raise LdpstatsError(
+                f"the directed edges {one_line(sorted(circle or self.directed.keys()))}",
+                "edges that make no circle, among them those whose direction is known",
+            )
 
 
 def oriented(

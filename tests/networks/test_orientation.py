@@ -8,6 +8,7 @@ from itertools import combinations, pairwise, permutations, product
 import networkx as nx
 import pytest
 
+from ldpstats import LdpstatsError
 from ldpstats.networks.orientation import Orientation, Triple, Verdict, oriented, unshielded_triples
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
 
@@ -128,3 +129,10 @@ def test_a_search_that_directs_edges_is_followed_but_for_constraints():
     assert free.directed == {("a", "b"): "search", ("c", "b"): "search"}
     bound = oriented(structure, EdgeConstraints(required=(("b", "c"),)), dict.fromkeys(structure.edges, 1.0), {})
     assert bound.directed == {("a", "b"): "search", ("b", "c"): "required"}
+
+
+def test_directions_in_a_circle_are_refused():
+    with pytest.raises(LdpstatsError, match="no circle"):
+        Orientation({}, (("a", "b"), ("b", "c"), ("c", "a")), {})
+    with pytest.raises(LdpstatsError, match="whose direction is known"):
+        Orientation({("b", "a"): "search"}, (("a", "b"),), {})

@@ -1,0 +1,178 @@
+"""Learned networks: what is said of edges and directions, averaging over redraws, and files that were altered."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from functools import cache
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpstats as ldp
+from ldpstats.envelope import sealed
+from ldpstats.networks.edge_confidence import averaging_threshold
+from ldpstats.networks.structure import Separation, Structure
+
+DOMAIN = ldp.Domain({"rain": ["yes", "no"], "lawn": ["wet", "dry"], "hose": ["on", "off"], "pipe": [1, 2, 3]})
+RAIN, HOSE = np.array([0.3, 0.7]), np.array([0.4, 0.6])
+WET = np.array([[0.95, 0.8], [0.7, 0.05]])
+JOINT = np.einsum("r,rhw,h,p->rwhp", RAIN, np.stack([WET, 1 - WET], axis=-1), HOSE, np.array([0.2, 0.3, 0.5]))
+
+
+@cache
+def learned(n: int = 300_000, n_resamples: int = 20) -> ldp.LearnedNetwork:
+    tables = ldp.SampledGroups(DOMAIN, epsilon=4.0).simulate(np.round(JOINT * n).astype(int), rng=3)
+    return ldp.learn_network(tables, n_resamples=n_resamples)
+
+
+def test_figures_of_an_edge_are_those_of_the_inference_layer():
+    found = learned()
+    (row,) = found.edges.query("first == 'rain'").to_dict("records")
+    effect = ldp.mutual_information(found.tables.pooled(["rain", "lawn"]))
+    assert (row["second"], row["direction"], row["why"], row["directed_by"]) == ("lawn", "→", "tree", "collider")
+    assert row["information"] == effect.estimate
+    assert (row["lower"], row["upper"]) == effect.conf_int()
+    assert row["confidence"] == 1
+    assert row["adjusted"] >= row["pvalue"]
+    pd.testing.assert_frame_equal(found.to_frame(), found.edges)
+
+
+def test_graphs_have_all_attributes_and_their_categories():
+    found = learned()
+    for graph in (found.skeleton, found.cpdag, found.graph, found.to_networkx()):
+        assert dict(graph.nodes(data="categories")) == {"rain": 2, "lawn": 2, "hose": 2, "pipe": 3}
+    assert set(found.graph.edges) == set(found.cpdag.edges) == {("rain", "lawn"), ("hose", "lawn")}
+    assert {frozenset(edge) for edge in found.skeleton.edges} == {frozenset(edge) for edge in found.graph.edges}
+    assert not found.skeleton.is_directed()
+    some = ldp.learn_network(found.tables, forbidden=[("hose", "lawn"), ("lawn", "hose")], n_resamples=0)
+    assert set(some.cpdag.edges) == {("rain", "lawn"), ("lawn", "rain")}
+    assert some.graph.number_of_edges() == 1
+
+
+def test_summary_says_what_must_be_known():
+    found = learned()
+    text = str(found.summary())
+    for words in (
+        "Network of 4 attributes (simulated)",
+        "rain →  lawn",
+        "Directions are due to colliders.",
+        "only a collider a → b ← c leaves these independent",
+        "20 networks, learned from counts drawn again",
+        "epsilon = 4 (strict; unit: a respondent's whole record)",
+        "false discovery rate 0.05",
+    ):
+        assert " ".join(words.split()) in " ".join(text.split())
+    assert "is a choice" not in text
+    tree = ldp.learn_network(found.tables, forbidden=[("hose", "lawn"), ("lawn", "hose")], n_resamples=0)
+    assert "that is a choice" in str(tree.summary())
+    assert "drawn again" not in str(tree.summary())
+    assert repr(found) == "<LearnedNetwork by 'auto': 4 attributes, 2 edges, n = 300000 (simulated)>"
+    assert found.summary().as_html()
+    assert found.summary().as_latex()
+
+
+def test_a_network_without_edges_says_so():
+    even = np.full(JOINT.shape, 1000)
+    found = ldp.learn_network(ldp.SampledGroups(DOMAIN, epsilon=1.0).simulate(even, rng=1), n_resamples=0)
+    assert "Edges: 0." in str(found.summary())
+    assert found.edges.empty
+    assert found.graph.number_of_nodes() == 4
+    assert found.to_dict()["edges"] == []
+    assert ldp.LearnedNetwork.from_json(found.to_json()).edges.empty
+
+
+def test_separations_by_power_are_told_from_those_by_evidence():
+    found = learned()
+    tests = (
+        Separation(("rain", "hose"), (), 0.4, 0.99, "evidence"),
+        Separation(("rain", "pipe"), ("lawn",), 0.2, 0.1, "power"),
+    )
+    told = dataclasses.replace(found, structure=dataclasses.replace(found.structure, separations=tests))
+    assert told.separations.to_dict("list") == {
+        "first": ["rain", "rain"],
+        "second": ["hose", "pipe"],
+        "given": ["", "lawn"],
+        "pvalue": [0.4, 0.2],
+        "power": [0.99, 0.1],
+        "decided_by": ["evidence", "power"],
+    }
+    text = " ".join(str(told.summary()).split())
+    assert "Tests separate 2 pairs, 1 of them by evidence." in text
+    assert "nothing is known about rain and pipe" in text
+    assert ldp.LearnedNetwork.from_json(told.to_json()).structure == told.structure
+
+
+def test_averaged_network_has_the_edges_of_most_redraws():
+    found = learned(2_000)
+    confidence = found.pairs["confidence"].to_numpy()
+    for threshold in (None, 0.5, 0.0, 1.0):
+        averaged = found.averaged(threshold)
+        least = averaging_threshold(confidence) if threshold is None else threshold
+        assert len(averaged.edges) == int((confidence >= least).sum())
+        assert nx.is_directed_acyclic_graph(averaged.graph)
+        assert set(averaged.edges["why"]) <= {"averaged"}
+    assert "Averaged over 20 networks" in str(found.averaged(0.5).summary())
+    assert found.averaged(0.0).method == "auto, averaged"
+    assert found.averaged(0.0).edges["information"].notna().any()
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, "half", np.nan])
+def test_no_threshold(threshold: object):
+    with pytest.raises(ldp.LdpstatsError, match="threshold = "):
+        learned().averaged(threshold)
+
+
+def test_averaging_needs_redraws():
+    with pytest.raises(ldp.LdpstatsError, match="without redraws"):
+        learned(300_000, 0).averaged()
+
+
+def test_saved_and_read_again_it_is_the_same():
+    found = learned()
+    read = ldp.LearnedNetwork.from_json(found.to_json())
+    assert str(read.summary()) == str(found.summary())
+    assert read.to_dict() == found.to_dict()
+    assert read.orientation == found.orientation
+    assert json.dumps(found.to_dict())
+    assert set(read.averaged(0.5).graph.edges) == set(found.averaged(0.5).graph.edges)
+
+
+def altered(**fields: object) -> str:
+    text = learned().to_json()
+    body = json.loads(text)["body"]
+    (content,) = body.values()
+    return sealed("LearnedNetwork", 1, {"LearnedNetwork": {**content, **fields}})
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"alpha": 2.0},
+        {"n_resamples": -1},
+        {"method": 3},
+        {"edges": {"list": []}},
+        {"structure": {"Structure": {"edges": [["rain", "lawn"]], "directed": [], "separations": []}}},
+        {
+            "orientation": {
+                "Orientation": {"directed": {"mapping": []}, "chosen": [], "verdicts": {"mapping": []}, "left_out": []}
+            }
+        },
+    ],
+)
+def test_altered_files_are_refused(fields: dict[str, object]):
+    assert ldp.LearnedNetwork.from_json(altered()).to_dict() == learned().to_dict()
+    with pytest.raises(ldp.LdpstatsError):
+        ldp.LearnedNetwork.from_json(altered(**fields))
+
+
+def test_figures_that_contradict_the_edges_are_refused():
+    found = learned()
+    with pytest.raises(ldp.LdpstatsError, match="a direction of every edge"):
+        dataclasses.replace(found, structure=Structure((("rain", "hose"),)))
+    with pytest.raises(ldp.LdpstatsError, match="the column 'pvalue'"):
+        dataclasses.replace(found, edges=found.edges.assign(pvalue=2.0))
+    with pytest.raises(ldp.LdpstatsError, match="figures in the columns"):
+        dataclasses.replace(found, edges=found.edges.drop(columns="why"))
