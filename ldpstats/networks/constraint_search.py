@@ -1,0 +1,241 @@
+"""Constraint search: edges that no test of conditional independence takes away, by the PC algorithm of pgmpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ldpstats.errors import NotIdentifiedError, one_line
+from ldpstats.inference.engine.detectability import information_beyond, power_of
+from ldpstats.inference.engine.families import ProductOfConditionals
+from ldpstats.inference.engine.procedure import Method, evidence_of, null_model_outcome
+from ldpstats.networks.asked_together import AskedTogether
+from ldpstats.networks.pair_evidence import PairEvidence
+from ldpstats.networks.pgmpy_searches import names_only, structure_of
+from ldpstats.networks.structure import Edge, EdgeConstraints, Separation, Structure
+from ldpstats.networks.triples_to_ask import triples_to_ask
+from ldpstats.tables import TableSet
+
+if TYPE_CHECKING:
+    from networkx import Graph
+
+Pair = frozenset[str]
+Given = tuple[str, ...]
+
+WORTH_AN_EDGE = 0.1
+"""The Cramér's V, within the values of what is given, that a test must have power against to decide."""
+ENOUGH_POWER = 0.8
+_SHOWN = 4
+
+
+def pc(tables: TableSet, constraints: EdgeConstraints, alpha: float) -> Structure:
+    """Find the edges that are left when pairs are taken away that are independent given some of their neighbours.
+
+    This is PC-stable (Spirtes, Glymour & Scheines 2001; Colombo & Maathuis 2014). Pairs without any association are
+    taken away first (false discovery rate alpha), then those that are independent given other attributes, as many
+    as were asked together with them: every pair found dependent is tested at alpha over their number.
+
+    A test that does not reject decides by evidence if it had power .8 against a Cramér's V of .1 within the values of
+    what is given. One that had less takes a pair away only where its information is the least in the triangle, as it is
+    where the third attribute explains it (data processing), and is said to decide by power. Directions follow from
+    separations by evidence alone, and only where the pair is seen to depend on each other given what both point to.
+
+    Parameters
+    ----------
+    tables : TableSet
+        With tables of three attributes or more.
+    constraints : EdgeConstraints
+    alpha : float
+    """
+    from pgmpy.causal_discovery import PC
+
+    names, together, evidence = sorted(tables.domain.names), AskedTogether(tables), PairEvidence.of(tables)
+    if together.largest < 3:
+        refuse_pairs_alone(evidence, alpha)
+    tests = ConditionalTests.of(together, evidence, constraints, alpha)
+    search = PC(
+        variant="stable",
+        ci_test=tests,
+        significance_level=alpha,
+        max_cond_vars=together.largest - 2,
+        show_progress=False,
+    )
+    skeleton: Graph[str] = search.fit(names_only(names)).skeleton_
+    left = map(tests.separation, combinations(tables.domain.names, 2))
+    separations = [one for one in left if one is not None]
+    return structure_of(tables.domain, skeleton.edges, _colliding(skeleton, tests, constraints), separations)
+
+
+def refuse_pairs_alone(evidence: PairEvidence, alpha: float) -> None:
+    """Refuse tables of pairs alone, and say which triples conditional tests need.
+
+    Parameters
+    ----------
+    evidence : PairEvidence
+    alpha : float
+        Pairs that are dependent at this level, after adjustment, are those that need them.
+    """
+    from networkx import Graph
+
+    graph: Graph[str] = Graph()
+    graph.add_nodes_from(evidence.domain.names)
+    graph.add_edges_from(evidence.pairs[place] for place in np.flatnonzero(evidence.adjusted <= alpha))
+    asked = triples_to_ask(graph) or tuple(combinations(evidence.domain.names, 3))
+    raise NotIdentifiedError(
+        "conditional tests on tables of pairs alone, which tell nothing about three attributes together",
+        "tables of three attributes or more",
+        f"Ask {len(asked)} triples, SampledGroups(domain, epsilon=..., groups=[{one_line(list(asked), _SHOWN)}]), or "
+        "search by a method for pairs.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalTest:
+    """What a test of the independence of two attributes given others says.
+
+    Parameters
+    ----------
+    given : tuple of str
+    pvalue, power : float
+        Its power at its level, against the dependence that is worth an edge.
+    level : float
+    """
+
+    given: Given
+    pvalue: float
+    power: float
+    level: float
+
+    @property
+    def rejects(self) -> bool:
+        """Whether the pair depends on each other."""
+        return self.pvalue <= self.level
+
+    @property
+    def decides(self) -> bool:
+        """Whether it would have seen a dependence that is worth an edge."""
+        return self.power >= ENOUGH_POWER
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConditionalTests:
+    """The tests that PC asks for, each made once; what pgmpy calls a `ci_test`.
+
+    Parameters
+    ----------
+    together : AskedTogether
+    constraints : EdgeConstraints
+    information : mapping
+        The information of every pair.
+    dependent : mapping
+        For every pair the p-value of its plain test, and whether that is significant among all pairs.
+    level, level_given : float
+        Of plain tests, and of those given others.
+    """
+
+    together: AskedTogether
+    constraints: EdgeConstraints
+    information: dict[Pair, float]
+    pvalues: dict[Pair, float]
+    level: float
+    level_given: float
+    made: dict[tuple[Pair, Pair], ConditionalTest | None] = field(default_factory=dict, init=False, repr=False)
+    accepted: dict[Pair, list[ConditionalTest]] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def of(
+        cls, together: AskedTogether, evidence: PairEvidence, constraints: EdgeConstraints, alpha: float
+    ) -> ConditionalTests:
+        """Take plain tests from the evidence of pairs."""
+        pairs = [frozenset(pair) for pair in evidence.pairs]
+        rejected = evidence.adjusted <= alpha
+        level = float(evidence.pvalue[rejected].max(initial=alpha / max(len(pairs), 1)))
+        return cls(
+            together,
+            constraints,
+            dict(zip(pairs, evidence.shrunken.tolist(), strict=True)),
+            dict(zip(pairs, evidence.pvalue.tolist(), strict=True)),
+            level,
+            alpha / max(int(rejected.sum()), 1),
+        )
+
+    def __call__(self, first: str, second: str, given: Sequence[str], significance_level: float) -> bool:  # noqa: ARG002  # every test has its own level
+        """Say whether an edge is to be taken away."""
+        pair = frozenset((first, second))
+        if self.constraints.requires(first, second):
+            return False
+        if not self.constraints.allows(first, second):
+            return True
+        test = self.test(pair, given)
+        if test is None or test.rejects:
+            return False
+        if given and not test.decides and not self._is_explained(pair, given):
+            return False
+        self.accepted.setdefault(pair, []).append(test)
+        return True
+
+    def test(self, pair: Pair, given: Sequence[str]) -> ConditionalTest | None:
+        """Return a test; None if the reports tell nothing about it."""
+        place = (pair, frozenset(given))
+        if place not in self.made:
+            self.made[place] = self._made(pair, tuple(sorted(given)))
+        return self.made[place]
+
+    def separation(self, pair: Edge) -> Separation | None:
+        """Return the test by which a pair is left out, if one is: one that decides, if there is any."""
+        accepted = self.accepted.get(frozenset(pair), [])
+        if not accepted:
+            return None
+        best = max(accepted, key=lambda test: (test.decides, test.pvalue, test.given))
+        return Separation(pair, best.given, best.pvalue, best.power, "evidence" if best.decides else "power")
+
+    def points_to(self, pair: Pair, middle: str) -> bool:
+        """Say whether both of a separated pair must point to an attribute that each of them is joined to."""
+        tests = [test for test in self.accepted.get(pair, []) if test.decides]
+        if not tests or any(middle in test.given for test in tests):
+            return False
+        further = (self.test(pair, (*test.given, middle)) for test in tests)
+        known = [test for test in further if test is not None]
+        return bool(known) and all(test.rejects for test in known)
+
+    def _made(self, pair: Pair, given: Given) -> ConditionalTest | None:
+        first, second = sorted(pair)
+        table = self.together.table((first, second, *given))
+        if table is None or pair not in self.pvalues:
+            return None
+        within = tuple(range(2, len(table.shape)))
+        model = ProductOfConditionals(table.shape, (*([(within, ())] if given else []), ((0,), within), ((1,), within)))
+        method: Method = "wald" if evidence_of(table).has_null_covariance else "gls"
+        level = self.level_given if given else self.level
+        try:
+            outcome = null_model_outcome(table, model, method, "asymptotic", None)
+        except NotIdentifiedError:
+            return None
+        information = information_beyond(model, outcome.evidence, outcome.null)
+        power = power_of(information, outcome.df, WORTH_AN_EDGE, min(table.shape[:2]), level)
+        return ConditionalTest(given, outcome.pvalue if given else self.pvalues[pair], power, level)
+
+    def _is_explained(self, pair: Pair, given: Sequence[str]) -> bool:
+        """Say whether a pair shares less than each of the two does with one of the others."""
+        return any(
+            all(self.information[pair] < self.information.get(frozenset((one, other)), 0.0) for one in pair)
+            for other in given
+        )
+
+
+def _colliding(skeleton: Graph[str], tests: ConditionalTests, constraints: EdgeConstraints) -> set[Edge]:
+    """Return the directions of v-structures; those that contradict constraints, or each other, decide nothing."""
+    found = [
+        {(one, middle), (other, middle)}
+        for middle in skeleton
+        for one, other in combinations(sorted(skeleton[middle]), 2)
+        if not skeleton.has_edge(one, other)
+        and all(constraints.allows_direction(end, middle) for end in (one, other))
+        and tests.points_to(frozenset((one, other)), middle)
+    ]
+    every = set().union(*found)
+    return set().union(*(arrows for arrows in found if not any(edge[::-1] in every for edge in arrows)))

@@ -1,0 +1,91 @@
+"""PC: what conditional tests take away, by evidence or for want of power, and which directions they carry."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.colliders import COLLIDER, collected, people_of_a_collider, turned
+
+from ldpstats import Domain, NotIdentifiedError, ProductDomain, SampledGroups
+from ldpstats.networks.constraint_search import ENOUGH_POWER, pc
+from ldpstats.networks.structure import EdgeConstraints
+
+FREE = EdgeConstraints()
+
+
+def test_without_noise_it_finds_what_pgmpy_finds_in_the_raw_records() -> None:
+    from pgmpy.causal_discovery import PC
+
+    domain = Domain({name: ["no", "yes"] for name in "abcd"})
+    cells = np.repeat(np.arange(16), people_of_a_collider(50_000))
+    frame = domain.decode(np.column_stack(np.unravel_index(cells, (2, 2, 2, 2))))
+    found = pc(ProductDomain(domain, epsilon=60.0).simulate(frame, rng=1), FREE, 0.05)
+    search = PC(variant="stable", ci_test="chi_square", significance_level=0.05, show_progress=False)
+    theirs = search.fit(frame.astype(str)).causal_graph_
+    assert {frozenset(edge) for edge in found.edges} == {
+        frozenset(edge) for edge in (*theirs.directed_edges, *theirs.undirected_edges)
+    }
+    # c → d follows from the two others: whoever completes the graph adds it
+    assert set(found.directed) == set(COLLIDER[:2])
+    assert set(theirs.directed_edges) == set(COLLIDER)
+
+
+def test_a_collider_is_found_through_noise_and_separations_say_what_decided() -> None:
+    found = pc(collected(), FREE, 0.05)
+    assert found.edges == (("a", "c"), ("b", "c"), ("c", "d"))
+    assert found.directed == (("a", "c"), ("b", "c"))
+    given = {one.pair: one.given for one in found.separations}
+    assert given == {("a", "b"): (), ("a", "d"): ("c",), ("b", "d"): ("c",)}
+    assert all(one.decided_by == "evidence" and one.power >= ENOUGH_POWER for one in found.separations)
+    assert all(one.pvalue > 0.05 / 6 for one in found.separations)
+
+
+def test_what_few_respondents_leave_out_is_left_out_for_want_of_power() -> None:
+    found = pc(collected(4_000, epsilon=1.0), FREE, 0.05)
+    assert found.separations
+    assert all(one.decided_by == "power" and one.power < ENOUGH_POWER for one in found.separations)
+    assert not found.directed
+    assert {one.pair for one in found.separations}.isdisjoint(found.edges)
+
+
+def test_pairs_alone_are_refused_with_the_triples_to_ask() -> None:
+    with pytest.raises(NotIdentifiedError, match=r"groups=\[\('a', 'b', 'c'\), ") as caught:
+        pc(collected(k=2), FREE, 0.05)
+    domain = Domain({name: ["no", "yes"] for name in "abcd"})
+    assert "Ask 4 triples" in caught.value.advice
+    assert len(SampledGroups(domain, epsilon=1.0, groups=[("a", "b", "c"), ("a", "c", "d")]).groups) == 2
+
+
+def test_triples_that_were_asked_are_tested_and_others_not() -> None:
+    domain = Domain({name: ["no", "yes"] for name in "abcd"})
+    groups = [("a", "c", "d"), ("a", "b"), ("b", "c"), ("b", "d")]
+    tables = SampledGroups(domain, epsilon=4.0, groups=groups).simulate(people_of_a_collider(200_000), rng=1)
+    found = pc(tables, FREE, 0.05)
+    assert found.edges == (("a", "c"), ("b", "c"), ("b", "d"), ("c", "d"))
+    # a and b were never asked together with c: that both point to it is not seen
+    assert found.directed == ()
+
+
+def test_constraints_are_kept() -> None:
+    tables = collected()
+    required = pc(tables, EdgeConstraints(required=(("d", "a"),)), 0.05)
+    assert ("a", "d") in required.edges
+    forbidden = pc(tables, EdgeConstraints(forbidden=(("c", "d"), ("d", "c"))), 0.05)
+    assert ("c", "d") not in forbidden.edges
+    assert ("c", "d") not in {one.pair for one in forbidden.separations}
+    ordered = pc(tables, EdgeConstraints(order=("c", "a", "b", "d")), 0.05)
+    assert ordered.edges == (("a", "c"), ("b", "c"), ("c", "d"))
+    assert ordered.directed == ()
+
+
+def test_the_order_of_attributes_and_tables_changes_nothing() -> None:
+    tables = collected(20_000)
+    ours, theirs = (pc(one, FREE, 0.05) for one in (tables, turned(tables)))
+    assert {frozenset(edge) for edge in ours.edges} == {frozenset(edge) for edge in theirs.edges}
+    assert set(ours.directed) == set(theirs.directed)
+    figures = [{frozenset(one.pair): one for one in found.separations} for found in (ours, theirs)]
+    assert figures[0].keys() == figures[1].keys()
+    for pair, one in figures[0].items():
+        other = figures[1][pair]
+        assert (one.given, one.decided_by) == (other.given, other.decided_by)
+        assert (one.pvalue, one.power) == pytest.approx((other.pvalue, other.power), rel=1e-6)
