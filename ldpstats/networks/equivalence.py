@@ -64,12 +64,14 @@ def closed(pdag: DiGraph[N]) -> DiGraph[N]:
     """Return the graph with every direction that follows from those it has.
 
     These are the four rules of Meek (1995), applied until nothing follows any more. Started from v-structures and
-    from what is known beforehand, they find all that the extensions have in common.
+    from what is known beforehand, they find all that the extensions have in common. What is given is not questioned:
+    two directions that make a v-structure which the tests did not show describe another class. A cycle, and an edge
+    that would have to have both directions, are refused; whether there is any extension, `extension_of` finds out.
 
     Parameters
     ----------
     pdag : networkx.DiGraph
-        Partially directed. If directions contradict each other, it is refused.
+        Partially directed.
 
     Examples
     --------

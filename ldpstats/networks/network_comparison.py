@@ -201,7 +201,7 @@ def _described(given: Any, what: str) -> _Described:
     if isinstance(given, BayesianNetwork):
         return _Described(given.to_networkx().to_undirected(), cpdag_of(given.to_networkx()), given)
     if isinstance(getattr(given, "cpdag", None), DiGraph):
-        return _Described(given.cpdag.to_undirected(), given.cpdag, given.network)
+        return _Described(given.cpdag.to_undirected(), given.cpdag, getattr(given, "network", None))
     if getattr(given, "cpds", None):
         return _described(BayesianNetwork.from_pgmpy(given), what)
     plain = isinstance(given, Graph) and not given.is_multigraph() and not number_of_selfloops(given)

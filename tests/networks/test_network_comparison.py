@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -14,7 +15,7 @@ import pytest
 from support.comparisons import assert_tells
 from support.random_networks import random_network
 
-from ldpstats import BayesianNetwork, Domain, LdpstatsError, compare_networks
+from ldpstats import BayesianNetwork, Domain, LdpstatsError, SampledGroups, compare_networks, learn_network, load
 from ldpstats.datasets import NETWORKS, network
 from ldpstats.networks.equivalence import cpdag_of
 
@@ -173,6 +174,17 @@ def test_every_kind_of_network_is_taken() -> None:
     skeleton = compare_networks(truth, graph.to_undirected())
     assert skeleton.to_dict() == whole.to_dict() | {"divergence": None, "shd": None}
     assert "no directions" in str(skeleton.summary())
+
+
+def test_what_is_learned_is_compared(tmp_path: Path) -> None:
+    """Two edges, through almost no noise: an edge too many is found once in a million times."""
+    truth = made({"b": ("a",), "d": ("b",)}, 3)
+    tables = SampledGroups(truth.domain, k=2, epsilon=20.0).simulate(truth.sample(60_000, rng=1), rng=2)
+    learned = learn_network(tables, alpha=1e-6, n_resamples=0)
+    found = compare_networks(learned, truth)
+    assert (found.f1, found.shd, found.missing, found.extra) == (1, 0, (), ())
+    learned.save(tmp_path / "learned.json")
+    assert compare_networks(load(tmp_path / "learned.json"), truth).to_dict() == found.to_dict()
 
 
 def test_results_are_shown_and_make_tables() -> None:
