@@ -178,7 +178,9 @@ def test_every_kind_of_network_is_taken() -> None:
 
 def test_what_is_learned_is_compared(tmp_path: Path) -> None:
     """Two edges, through almost no noise: an edge too many is found once in a million times."""
-    truth = made({"b": ("a",), "d": ("b",)}, 3)
+    loose = made({"b": ("a",), "d": ("b",)}, 3)
+    close = {"b": [[0.8, 0.1], [0.1, 0.2], [0.1, 0.7]], "d": np.full((3, 3), 0.2) + np.eye(3) * 0.4}
+    truth = BayesianNetwork(DOMAIN, loose.parents, {**loose.tables, **close})
     tables = SampledGroups(truth.domain, k=2, epsilon=20.0).simulate(truth.sample(60_000, rng=1), rng=2)
     learned = learn_network(tables, alpha=1e-6, n_resamples=0)
     found = compare_networks(learned, truth)
