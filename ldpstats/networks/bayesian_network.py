@@ -188,7 +188,7 @@ class BayesianNetwork(Saveable):
             relevant.add(name := waiting.pop())
             waiting += set(self.parents[name]) - relevant
         # what does not lead to any of them sums to one
-        factors = [Factor((name, *own), self.tables[name]) for name, own in self.parents.items() if name in relevant]
+        factors = [Factor((name, *self.parents[name]), self.tables[name]) for name in sorted(relevant)]
         sizes = dict(zip(self.domain.names, self.domain.shape, strict=True))
         return summed_product(factors, names, sizes)
 
@@ -203,7 +203,7 @@ class BayesianNetwork(Saveable):
         codes = dict(zip(self.domain.names, self.domain.encode(frame).T, strict=True))
         total = np.zeros(len(frame))
         with np.errstate(divide="ignore"):
-            for name, table in self.tables.items():
+            for name, table in sorted(self.tables.items()):  # the last bit does not depend on the order of columns
                 total += np.log(table)[tuple(codes[one] for one in (name, *self.parents[name]))]
         return total
 

@@ -252,7 +252,7 @@ def _divergence(learned: BayesianNetwork, truth: BayesianNetwork) -> tuple[float
     from scipy.special import xlogy
 
     total, impossible = 0.0, []
-    for name in truth.domain.names:
+    for name in sorted(truth.domain.names):
         for network, sign in ((truth, 1), (learned, -1)):
             family = (name, *network.parents[name])
             expected = sign * float(xlogy(truth.joint(family), network.tables[name]).sum())

@@ -109,6 +109,7 @@ def test_records_depend_on_the_seed_alone() -> None:
         {name: table.swapaxes(1, 2) if name == "c" else table for name, table in made().tables.items()},
     )
     pd.testing.assert_frame_equal(turned.sample(50, rng=1)[[*DOMAIN.names]], one)
+    assert turned.log_likelihood(one).tolist() == made().log_likelihood(one).tolist()
 
 
 def test_the_likelihood_of_a_record_is_its_cell_of_the_joint() -> None:
