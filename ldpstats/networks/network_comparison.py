@@ -14,7 +14,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.hints import Count
 from ldpstats.networks.bayesian_network import BayesianNetwork
-from ldpstats.networks.equivalence import cpdag_of
+from ldpstats.networks.equivalence import cpdag_of, extension_of
 from ldpstats.networks.structure import Edge
 from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.saving import Saveable
@@ -30,7 +30,8 @@ def compare_networks(learned: Any, truth: Any, records: pd.DataFrame | None = No
     ----------
     learned, truth : BayesianNetwork, LearnedNetwork, networkx graph or pgmpy model
         Of a graph, and of a model without tables, the edges alone are compared. A graph without directions has a
-        skeleton, and no more; one in which edges stand in both directions is taken for a CPDAG.
+        skeleton, and no more. In a DiGraph an edge without direction stands in both: the class is that of its
+        extensions, and one without any is refused. A learned network has the directions that are known.
     records : DataFrame, optional
         Records that neither network was learned from, for their likelihood.
 
@@ -196,7 +197,7 @@ class _Described(NamedTuple):
 
 
 def _described(given: Any, what: str) -> _Described:
-    from networkx import DiGraph, Graph, is_directed_acyclic_graph, number_of_selfloops
+    from networkx import DiGraph, Graph, number_of_selfloops
 
     if isinstance(given, BayesianNetwork):
         return _Described(given.to_networkx().to_undirected(), cpdag_of(given.to_networkx()), given)
@@ -212,8 +213,7 @@ def _described(given: Any, what: str) -> _Described:
         )
     if not isinstance(given, DiGraph):
         return _Described(given, None, None)
-    directed = is_directed_acyclic_graph(given)
-    return _Described(given.to_undirected(), cpdag_of(given) if directed else given, None)
+    return _Described(given.to_undirected(), cpdag_of(extension_of(given)), None)
 
 
 def _named(edge: Iterable[str]) -> Edge:

@@ -213,6 +213,22 @@ def test_neither_names_nor_orders_matter() -> None:
     assert one == other
 
 
+def test_partially_directed_graphs_stand_for_their_extensions() -> None:
+    truth = made({"c": ("a", "b"), "d": ("c",)}, 1)
+    partial = truth.to_networkx()
+    partial.add_edge("d", "c")
+    assert compare_networks(partial, truth).shd == 0
+    partial.remove_edge("a", "c")
+    partial.remove_edge("b", "c")
+    partial.add_edges_from([("c", "a"), ("a", "c"), ("b", "c"), ("c", "b")])
+    # a star without a v-structure
+    assert compare_networks(partial, truth).shd == 3
+    square, circle = nx.DiGraph(nx.cycle_graph(list("abcd"))), nx.DiGraph(["ab", "bc", "ca", "cd"])
+    for given in (square, circle):
+        with pytest.raises(LdpstatsError, match="contradict"):
+            compare_networks(given, truth)
+
+
 @pytest.mark.parametrize(
     ("given", "part"),
     [
