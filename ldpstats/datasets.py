@@ -40,6 +40,15 @@ class Network(BayesianNetwork):
         """The network as pgmpy's DiscreteBayesianNetwork."""
         return self.to_pgmpy()
 
+    def pair(self, first: str, second: str) -> FloatArray:
+        """Return the exact joint distribution of two attributes.
+
+        Parameters
+        ----------
+        first, second : str
+        """
+        return self.joint((first, second))
+
 
 @lru_cache(maxsize=len(NETWORKS))
 def network(name: str) -> Network:

@@ -165,15 +165,6 @@ class BayesianNetwork(Saveable):
             codes[:, place[name]] = drawn(table.reshape(len(table), -1).T, rows, numbers)
         return self.domain.decode(codes)
 
-    def pair(self, first: str, second: str) -> FloatArray:
-        """Return the exact joint distribution of two attributes.
-
-        Parameters
-        ----------
-        first, second : str
-        """
-        return self.joint((first, second))
-
     def joint(self, attributes: Iterable[str]) -> FloatArray:
         """Return the exact joint distribution of some attributes, an axis for each in the order asked for.
 
@@ -237,7 +228,9 @@ class BayesianNetwork(Saveable):
         text = written_bif(self.domain.categories, self.parents, self.tables)
         if len(text.encode()) > LARGEST_BIF:  # it could not be read again
             raise LdpstatsError(
-                f"a file of {len(text.encode()):,} bytes", f"up to {LARGEST_BIF:,}", "save has no such limit."
+                f"a file of {len(text.encode()):,} bytes",
+                f"up to {LARGEST_BIF:,}",
+                "`save` writes any network, and takes less room.",
             )
         write(path, text)
 
@@ -296,9 +289,9 @@ def rescaled(name: str, table: FloatArray) -> FloatArray:
     """
     sums = table.sum(axis=0)
     off = np.abs(sums - 1)
-    if not np.all(off <= _COARSE_ROUNDING):
+    for wrong in sums[~(off <= _COARSE_ROUNDING)][:1]:
         raise LdpstatsError(
-            f"probabilities of {name!r} that add up to {sums.ravel()[np.nanargmax(off)]:.6g}",
+            f"probabilities of {name!r} that add up to {wrong:.6g}",
             f"probabilities that add up to one, but for a rounding of up to {_COARSE_ROUNDING:g}",
         )
     return np.where(off > _ROUNDING, table / sums, table)

@@ -60,6 +60,15 @@ def test_coarsely_rounded_probabilities_are_rescaled_and_fine_ones_kept() -> Non
         BayesianNetwork.from_pgmpy(pgmpy_pair(["x", "y"], 0.98))
 
 
+def test_tables_with_gaps_are_refused() -> None:
+    """As other programs estimate them, where nobody had such parents."""
+    model = pgmpy_pair(["x", "y"])
+    for hole in (np.nan, 0.0, np.inf):
+        model.get_cpds("b").values[:, 1] = hole
+        with pytest.raises(LdpstatsError, match="'b' that add up to"):
+            BayesianNetwork.from_pgmpy(model)
+
+
 def test_other_models_are_refused() -> None:
     from pgmpy.models import DiscreteBayesianNetwork
 
