@@ -71,7 +71,8 @@ def oriented(
     strength : mapping
         Of every edge, to decide which one of a circle is left out.
     verdicts : mapping
-        Of unshielded triples, as `unshielded_triples` names them.
+        Of unshielded triples, as `unshielded_triples` names them. Those whose ends were separated by evidence given the
+        one in the middle are no colliders anyway.
     chains : mapping
         How much speaks against a collider, for unshielded triples: where there must be one by choice, it is where
         this is least.
@@ -83,7 +84,8 @@ def oriented(
     circle = _within_circles([*known, *searched])
     known |= dict.fromkeys([edge for edge in searched if edge not in circle], "search")
     triples = set(unshielded_triples(edges))
-    verdicts = {triple: verdict for triple, verdict in verdicts.items() if triple in triples}
+    told = {**verdicts, **_separated(structure)}
+    verdicts = {triple: verdict for triple, verdict in told.items() if triple in triples}
     never = _mirrored(
         triple
         for triple, verdict in verdicts.items()
@@ -117,6 +119,16 @@ def unshielded_triples(edges: Iterable[Edge]) -> list[Triple]:
         for one, other in combinations(sorted(graph[middle]), 2)
         if not graph.has_edge(one, other)
     ]
+
+
+def _separated(structure: Structure) -> dict[Triple, Verdict]:
+    """Return that attributes are no colliders between those that were separated given them."""
+    return {
+        (min(one.pair), middle, max(one.pair)): "no collider"
+        for one in structure.separations
+        if one.decided_by == "evidence"
+        for middle in one.given
+    }
 
 
 def _forced(

@@ -10,7 +10,7 @@ import pytest
 
 from ldpstats import LdpstatsError
 from ldpstats.networks.orientation import Orientation, Triple, Verdict, oriented, unshielded_triples
-from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
+from ldpstats.networks.structure import Edge, EdgeConstraints, Separation, Structure
 
 FREE = EdgeConstraints()
 
@@ -129,6 +129,17 @@ def test_a_search_that_directs_edges_is_followed_but_for_constraints():
     assert free.directed == {("a", "b"): "search", ("c", "b"): "search"}
     bound = oriented(structure, EdgeConstraints(required=(("b", "c"),)), dict.fromkeys(structure.edges, 1.0), {})
     assert bound.directed == {("a", "b"): "search", ("b", "c"): "required"}
+
+
+def test_what_was_separated_by_evidence_is_led_on():
+    edges = (("a", "b"), ("b", "c"), ("c", "d"))
+    separations = [Separation(("a", "c"), (), 0.5, 0.9, "evidence")]
+    for decided_by, implied in (("evidence", True), ("power", False)):
+        more = Separation(("b", "d"), ("c",), 0.5, 0.9, decided_by)
+        structure = Structure(edges, (("a", "b"), ("c", "b")), (*separations, more))
+        assert not oriented(structure, FREE, dict.fromkeys(edges, 1.0), {}).directed.keys() & {("c", "d"), ("d", "c")}
+        entered = Structure(edges, (("a", "b"), ("b", "c")), (*separations, more))
+        assert (("c", "d") in oriented(entered, FREE, dict.fromkeys(edges, 1.0), {}).directed) == implied
 
 
 def test_directions_in_a_circle_are_refused():
