@@ -10,7 +10,7 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray
 from ldpstats.domain import Domain
-from ldpstats.errors import NotIdentifiedError
+from ldpstats.errors import NotIdentifiedError, one_line
 from ldpstats.estimation import Measured
 from ldpstats.inference.effects.cramers_v import interaction_derivative
 from ldpstats.networks.orientation import Orientation, Triple, Verdict, oriented, unshielded_triples
@@ -21,6 +21,7 @@ HALF = 0.5
 """Less than this share of the dependence that a chain implies is no chain."""
 _ERRORS = 2.0
 """Categories are taken to be no rarer than so many standard errors of their shares."""
+_SAME = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,8 @@ class _PairsOfThree:
     @classmethod
     def of(cls, tables: Iterable[Table], domain: Domain, pairs: list[tuple[str, str]]) -> _PairsOfThree:
         measured = pooled_measured(list(tables), domain)
-        cells = {pair: _cells_of(measured, domain, pair) for pair in pairs}
+        solution = _solution(measured)
+        cells = {pair: _cells_of(pair, domain, measured.sums, solution) for pair in pairs}
         first, last = pairs[0], pairs[1]
         shares = {
             first[0]: _Shares.of(measured, cells[first].reshape(*domain.project(first).shape, -1).sum(axis=1)),
@@ -251,12 +253,18 @@ class _Shares:
         return cls(estimate, proper, (estimate > least)[:, None] * weights / proper[:, None])
 
 
-def _cells_of(measured: Measured, domain: Domain, pair: tuple[str, str]) -> FloatArray:
-    """Return what the cells of a pair take from each measured sum, by least squares with the sums' variances."""
+def _solution(measured: Measured) -> FloatArray:
+    """Return what the cells take from each measured sum, by least squares with the sums' variances."""
     variances = np.diagonal(measured.covariance)
     precise = 1 / np.sqrt(np.maximum(variances, max(variances.mean(), 1 / measured.n) / measured.n))
+    found: FloatArray = np.linalg.pinv(measured.sums * precise[:, None]) * precise
+    return found
+
+
+def _cells_of(pair: Edge, domain: Domain, sums: FloatArray, solution: FloatArray) -> FloatArray:
+    """Return what the cells of a pair take from each measured sum."""
     cells = np.eye(domain.size(pair))[domain.onto(pair)].T
-    weights: FloatArray = cells @ np.linalg.pinv(measured.sums * precise[:, None]) * precise
-    if not np.allclose(weights @ measured.sums, cells, atol=1e-6):
-        raise NotIdentifiedError(f"reports that leave cells of {pair} open", "reports about this pair")
+    weights: FloatArray = cells @ solution
+    if not np.allclose(weights @ sums, cells, atol=_SAME):
+        raise NotIdentifiedError(f"reports that leave cells of {one_line(pair)} open", "reports about this pair")
     return weights

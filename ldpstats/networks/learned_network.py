@@ -236,7 +236,8 @@ class LearnedNetwork(Saveable):
             raise LdpstatsError("a network without redraws", "one learned with n_resamples = 100, say")
         confidence = self.pairs["confidence"].to_numpy()
         least = averaging_threshold(confidence) if threshold is None else probability(threshold, "threshold")
-        kept = self.pairs[confidence >= least]
+        pairs = zip(self.pairs["first"], self.pairs["second"], strict=True)
+        kept = self.pairs[(confidence >= least) & [self.constraints.allows(*pair) for pair in pairs]]
         edges = tuple(zip(kept["first"], kept["second"], strict=True))
         forward = dict(zip(edges, kept["forward"], strict=True))
         directed = tuple(

@@ -14,8 +14,10 @@ from ldpstats.consistency.marginals import as_collected
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line, shortened
 from ldpstats.estimation import refuse_empty
 from ldpstats.networks.chain_tests import ChainTests, oriented_by_tests
+from ldpstats.networks.constraint_search import pc
 from ldpstats.networks.constraints import NamedEdges, checked_constraints
 from ldpstats.networks.edge_confidence import EdgeConfidence, redrawn_sets
+from ldpstats.networks.hill_climbing import hill_climb
 from ldpstats.networks.learned_network import LearnedNetwork
 from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.networks.skeletons import SKELETON_METHODS
@@ -50,6 +52,8 @@ def learn_network(
         "chow-liu" has the spanning tree of largest mutual information, without the edges that no test carries;
         "pruned" all pairs that are significantly dependent and that no path through a third attribute explains. "auto"
         has the edges of both. They need pairs only.
+        "hill-climb" searches for the best score, "pc" takes away what is independent given others: both go as far as
+        attributes were asked together, three of them or more; see `hill_climb` and `pc`.
     alpha : float
         The level of the tests that decide about edges and colliders, and one minus that of intervals.
     required, forbidden : iterable of (str, str), optional
@@ -137,6 +141,11 @@ class NetworkMethod:
 
         return cls(find, words, _REDRAWS, True, parts)
 
+    @classmethod
+    def by_tables(cls, search: Callable[[TableSet, EdgeConstraints, float], Structure], words: str) -> NetworkMethod:
+        """Return one of the searches, which need more than pairs."""
+        return cls(lambda tables, _, constraints, alpha: search(tables, constraints, alpha), words)
+
 
 NETWORK_METHODS: dict[str, NetworkMethod] = {
     "auto": NetworkMethod.by_pairs(
@@ -156,6 +165,15 @@ NETWORK_METHODS: dict[str, NetworkMethod] = {
         "They are the pairs that are significant among all (Bonferroni, level {alpha:g}) and that no path through a "
         "third attribute explains.",
         {"pruned": "unexplained"},
+    ),
+    "hill-climb": NetworkMethod.by_tables(
+        hill_climb,
+        "They are those of the best score that a search by single changes finds: the information of every attribute "
+        "with its parents, less a penalty by the effective number of respondents (level {alpha:g}).",
+    ),
+    "pc": NetworkMethod.by_tables(
+        pc,
+        "They are those that no test of independence takes away, given other attributes or none (level {alpha:g}).",
     ),
 }
 """The methods by name; see `learn_network`."""
@@ -225,6 +243,12 @@ def _collected(tables: object) -> tuple[TableSet, tuple[str, ...]]:
         )
     reported = as_collected(tables)
     refuse_empty(sum(table.n for table in reported), "the tables")
+    if all(len(table.attributes) == 1 for table in reported):
+        raise NotIdentifiedError(
+            "tables of single attributes alone, which tell nothing about what these have to do with each other",
+            "tables of pairs",
+            "Ask for pairs, as SampledGroups does.",
+        )
     again = [table for table in reported if table not in tables.tables]
     return TableSet(tables.domain, reported, tables.privacy), (_AGAIN,) if again else ()
 

@@ -56,7 +56,7 @@ def test_share_is_that_of_the_definition():
 @pytest.mark.parametrize("protocol", [ldp.SampledGroups, ldp.HadamardCoefficients, partial(ldp.PerAttribute, k=2)])
 def test_half_of_a_chain_is_rejected_no_more_often_than_the_level_says(protocol: Callable[..., ldp.Protocol]):
     """False failures: 1e-6, the quantile of the binomial law."""
-    runs, ends = 120, CHAIN.sum(axis=1)
+    runs, ends = 60, CHAIN.sum(axis=1)
     beyond = (ends - np.outer(ends.sum(axis=1), ends.sum(axis=0))) / 2
     # the pairs with b are as before, whatever the weights of its categories are, if these have the sum one
     joint = CHAIN - beyond[:, None, :] * np.array([1.2, 0.65, -0.85])[:, None]

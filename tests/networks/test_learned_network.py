@@ -119,6 +119,15 @@ def test_averaged_network_has_the_edges_of_most_redraws():
     assert found.averaged(0.0).edges["information"].notna().any()
 
 
+def test_averaged_network_meets_the_constraints():
+    ends = [("rain", "lawn"), ("lawn", "rain")]
+    found = ldp.learn_network(learned().tables, forbidden=ends, required=[("pipe", "hose")], n_resamples=5)
+    for threshold in (0.0, 1.0):
+        edges = found.averaged(threshold).graph.edges
+        assert ("pipe", "hose") in edges
+        assert not set(ends) & set(edges)
+
+
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, "half", np.nan])
 def test_no_threshold(threshold: object):
     with pytest.raises(ldp.LdpstatsError, match="threshold = "):

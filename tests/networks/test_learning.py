@@ -59,6 +59,34 @@ def test_chain_fork_and_collider_of_three(method: str):
     assert set(collider.graph.edges) == set(collider.cpdag.edges) == {("a", "b"), ("c", "b")}
 
 
+@pytest.mark.parametrize("method", ["hill-climb", "pc"])
+def test_searches_need_three_attributes_together(method: str):
+    joined = [frozenset("ab"), frozenset("bc")]
+    chain = ldp.learn_network(collected(CHAIN, k=3), method)
+    assert said(chain) == dict.fromkeys(joined, "")
+    assert chain.n_resamples == 0
+    collider = ldp.learn_network(collected(COLLIDER, k=3), method, n_resamples=3, rng=1)
+    assert said(collider) == dict.fromkeys(joined, "b")
+    assert set(collider.edges["directed_by"]) == {"search"}
+    assert set(collider.edges["why"]) == {"search"}
+    assert set(collider.averaged(0.5).graph.edges) == set(collider.graph.edges)
+    led_on = ldp.learn_network(collected(CHAIN, k=3), method, required=[("a", "b")])
+    assert led_on.edges["directed_by"].tolist()[0] == "required"
+
+
+def test_conditional_tests_on_pairs_alone_are_refused_with_the_triples_to_ask():
+    with pytest.raises(ldp.NotIdentifiedError, match=r"Ask 1 triples.*\('a', 'b', 'c'\)"):
+        ldp.learn_network(collected(CHAIN), "pc")
+
+
+def test_redraws_of_searches_on_shared_respondents_are_refused():
+    domain = ldp.Domain({name: ["x", "y"] for name in "abcdef"})
+    tables = ldp.WholeView(domain, k=3, epsilon=8.0).simulate(np.full(64, 500), rng=1)
+    assert ldp.learn_network(tables, "hill-climb").n_resamples == 0
+    with pytest.raises(ldp.LdpstatsError, match="redraws of tables that share respondents"):
+        ldp.learn_network(tables, "hill-climb", n_resamples=2)
+
+
 def test_a_chain_is_directed_by_what_is_known():
     """One direction implies the other one, as b is shown to be no collider."""
     chain = collected(CHAIN)
@@ -85,7 +113,8 @@ def test_a_required_edge_that_nothing_shows_is_there():
 def test_large_collections_find_directions_of_the_true_cpdag_and_no_others(name: str):
     """With hardly any noise: all that pairs tell, and nothing that is wrong."""
     true = network(name)
-    tables = ldp.SampledGroups(true.domain, epsilon=12.0).simulate(true.sample(2_000_000, rng=3), rng=4)
+    people = np.round(true.joint(true.domain.names) * 10**7).astype(int)
+    tables = ldp.SampledGroups(true.domain, epsilon=12.0).simulate(people, rng=4)
     learned = ldp.learn_network(tables, n_resamples=0)
     dag = nx.DiGraph(true.edges)
     directed = {edge for edge in learned.cpdag.edges if not learned.cpdag.has_edge(*edge[::-1])}
@@ -189,6 +218,7 @@ def with_reconstructed() -> ldp.TableSet:
         (lambda: collected(CHAIN), {"n_resamples": -1}, "n_resamples = -1"),
         (lambda: collected(CHAIN), {"required": "ab"}, "required = 'ab'"),
         (lambda: collected(CHAIN), {"rng": "seed"}, "rng = 'seed'"),
+        (lambda: ldp.PerAttribute(ABC, epsilon=1.0).simulate(np.full(12, 99), rng=1), {}, "single attributes alone"),
         (few_pairs, {}, r"no table that identifies \('a', 'c'\), of 3 pairs"),
         (lambda: ldp.TableSet(ABC.project(["a"]), [], collected(CHAIN).privacy), {}, "tables about 'a' alone"),
         (lambda: ldp.TableSet(ABC, [], collected(CHAIN).privacy), {}, "without a single report|no reports"),
