@@ -18,7 +18,7 @@ from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.networks.pgmpy_searches import names_only, structure_of
 from ldpstats.networks.structure import Edge, EdgeConstraints, Separation, Structure
 from ldpstats.networks.triples_to_ask import triples_to_ask
-from ldpstats.tables import TableSet
+from ldpstats.tables import Table, TableSet
 
 if TYPE_CHECKING:
     from networkx import Graph
@@ -54,14 +54,14 @@ def pc(tables: TableSet, constraints: EdgeConstraints, alpha: float) -> Structur
     from pgmpy.causal_discovery import PC
 
     names, together, evidence = sorted(tables.domain.names), AskedTogether(tables), PairEvidence.of(tables)
-    if together.largest < 3:
+    if together.largest < 3 <= len(names):
         refuse_pairs_alone(evidence, alpha)
     tests = ConditionalTests.of(together, evidence, constraints, alpha)
     search = PC(
         variant="stable",
         ci_test=tests,
         significance_level=alpha,
-        max_cond_vars=together.largest - 2,
+        max_cond_vars=max(together.largest - 2, 0),
         show_progress=False,
     )
     skeleton: Graph[str] = search.fit(names_only(names)).skeleton_
@@ -207,17 +207,13 @@ class ConditionalTests:
         table = self.together.table((first, second, *given))
         if table is None or pair not in self.pvalues:
             return None
-        within = tuple(range(2, len(table.shape)))
-        model = ProductOfConditionals(table.shape, (*([(within, ())] if given else []), ((0,), within), ((1,), within)))
-        method: Method = "wald" if evidence_of(table).has_null_covariance else "gls"
         level = self.level_given if given else self.level
         try:
-            outcome = null_model_outcome(table, model, method, "asymptotic", None)
+            pvalue, power = pvalue_and_power(table, level)
         except NotIdentifiedError:
-            return None
-        information = information_beyond(model, outcome.evidence, outcome.null)
-        power = power_of(information, outcome.df, WORTH_AN_EDGE, min(table.shape[:2]), level)
-        return ConditionalTest(given, outcome.pvalue if given else self.pvalues[pair], power, level)
+            # of a category that never occurs nothing is known; the plain test is one of those that do
+            return None if given else ConditionalTest(given, self.pvalues[pair], 0.0, level)
+        return ConditionalTest(given, pvalue if given else self.pvalues[pair], power, level)
 
     def _is_explained(self, pair: Pair, given: Sequence[str]) -> bool:
         """Say whether a pair shares less than each of the two does with one of the others."""
@@ -225,6 +221,26 @@ class ConditionalTests:
             all(self.information[pair] < self.information.get(frozenset((one, other)), 0.0) for one in pair)
             for other in given
         )
+
+
+def pvalue_and_power(table: Table, alpha: float) -> tuple[float, float]:
+    """Return the p-value of the independence of the first two attributes given all others, and its power.
+
+    The power is that against the dependence that is worth an edge, at level alpha. The statistic is Wald's where the
+    covariance under independence is known, and that of least squares elsewhere, with the χ² approximation.
+
+    Parameters
+    ----------
+    table : Table
+    alpha : float
+    """
+    given = tuple(range(2, len(table.shape)))
+    model = ProductOfConditionals(table.shape, (*([(given, ())] if given else []), ((0,), given), ((1,), given)))
+    method: Method = "wald" if evidence_of(table).has_null_covariance else "gls"
+    outcome = null_model_outcome(table, model, method, "asymptotic", None)
+    information = information_beyond(model, outcome.evidence, outcome.null)
+    power = power_of(information, outcome.df, WORTH_AN_EDGE, min(table.shape[:2]), alpha)
+    return outcome.pvalue, power
 
 
 def _colliding(skeleton: Graph[str], tests: ConditionalTests, constraints: EdgeConstraints) -> set[Edge]:

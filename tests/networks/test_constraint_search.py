@@ -56,6 +56,25 @@ def test_pairs_alone_are_refused_with_the_triples_to_ask() -> None:
     assert len(SampledGroups(domain, epsilon=1.0, groups=[("a", "b", "c"), ("a", "c", "d")]).groups) == 2
 
 
+def test_two_attributes_need_no_conditional_tests() -> None:
+    domain = Domain({name: ["no", "yes"] for name in "ab"})
+    tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 100, 100, 400]) * 10, rng=1)
+    assert pc(tables, FREE, 0.05).edges == (("a", "b"),)
+
+
+@pytest.mark.parametrize("epsilon", [4.0, 60.0])
+def test_a_category_that_never_occurs_makes_no_edge(epsilon: float) -> None:
+    domain = Domain({name: ["no", "yes"] for name in "abcd"})
+    people = people_of_a_collider(50_000).reshape(2, 8)
+    people[0] += people[1]
+    people[1] = 0
+    found = pc(ProductDomain(domain, epsilon=epsilon).simulate(people.ravel(), rng=1), FREE, 0.05)
+    assert found.edges == (("b", "c"), ("c", "d"))
+    assert {one.pair: one.decided_by for one in found.separations if "a" in one.pair} == {
+        ("a", name): "power" for name in "bcd"
+    }
+
+
 def test_triples_that_were_asked_are_tested_and_others_not() -> None:
     domain = Domain({name: ["no", "yes"] for name in "abcd"})
     groups = [("a", "c", "d"), ("a", "b"), ("b", "c"), ("b", "d")]
