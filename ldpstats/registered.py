@@ -49,6 +49,8 @@ _HOMES = {
     "networks.lopub": ["LoPubModel"],
     "networks.network_comparison": ["NetworkComparison", "RecordLikelihood"],
     "networks.orientation": ["Orientation"],
+    "networks.parameters": ["FittedParameters"],
+    "networks.queries": ["QueryResult"],
     "networks.structure": ["EdgeConstraints", "Separation", "Structure"],
     "noise.additive": ["AdditiveNoise"],
     "noise.channels": ["DenseChannel", "TruthOrFake"],

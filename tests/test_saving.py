@@ -27,6 +27,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.inference import AmongMany
 from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
 from ldpstats.mechanisms.truth_or_fake import FakeResponse, fake_numerators
+from ldpstats.networks import fit_parameters
 from ldpstats.networks.lopub import lopub
 from ldpstats.protocols.rrba.stopping import convergence
 from ldpstats.saving import Saveable
@@ -95,6 +96,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "Effect": lambda: ldp.odds_ratio(square(), **RATIO),
     "Estimate": lambda: ldp.GRR(4, epsilon=1.0).estimate(counted("grr")),
     "FakeResponse": lambda: FakeResponse((1 << 63) + 1, fake_numerators(np.array([0.1, 0.9]))),
+    "FittedParameters": lambda: fit_parameters(tables(), {"a": ["b", "c"]}),
     "Hypothesis": lambda: ldp.independence_test(table()).about,
     "HypothesisResult": lambda: ldp.independence_test(table()),
     "LearnedNetwork": lambda: ldp.learn_network(tables(), required=[("a", "b")], n_resamples=5),
@@ -113,6 +115,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "PrivacyStatement": lambda: dataclasses.replace(table().privacy, epsilon=float("inf"), provably_true=0.5),
     "ProcessedEstimate": lambda: ldp.GRR(4, epsilon=1.0).estimate(counted("grr"), method="ibu"),
     "PublishedResult": lambda: ldp.two_step_test(table(), rng=1),
+    "QueryResult": lambda: fit_parameters(tables(), {"a": ["b", "c"]}).query("a", {"c": 1}),
     "Reports": lambda: ldp.OLH(4, epsilon=1.0).privatize(np.arange(4), rng=1),
     "Table": table,
     "TableSet": tables,

@@ -134,9 +134,12 @@ class MaximumEntropy:
         upper bound, as `known.bound` says. A cell that is fitted as zero, because the estimates ask for
         less than that, is zero in the linear approximation too: near such cells the covariance is too small.
         """
+        return self.known.covariance_of(self.response(attributes))
+
+    def response(self, attributes: Iterable[str]) -> FloatArray:
+        """Return what small changes of the estimated means change in `marginal(attributes)`, shape (cells, terms)."""
         slope = CellTermCovariance.of(self.terms, listed(attributes)).covariance(self.point.beliefs)
-        response = solve_or_shortest(self.point.curvature(self.known), slope.T)
-        return self.known.covariance_of(response.T)
+        return solve_or_shortest(self.point.curvature(self.known), slope.T).T
 
 
 def affordable_tree(

@@ -158,17 +158,21 @@ class ProfileLikelihood:
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """The covariance of the cells by the delta method.
+        """The covariance of the cells by the delta method."""
+        return self.model.known.covariance_of(self.response)
+
+    @cached_property
+    def response(self) -> FloatArray:
+        """What small changes of the estimated means change in the cells, shape (cells, terms).
 
         It is that at the fitted distribution only where no measured cell is near zero: there it would call zero
         certain. Else it is that at a distribution near by whose cells are all above zero.
         """
         if all(self._is_inside(one) for one in self.marginals):
-            return self.model.covariance(self.attributes)
+            return self.model.response(self.attributes)
         smooth = self._nearest[1]
         slope = self.cells.covariance(smooth.beliefs)
-        response = solve_or_shortest(smooth.spread + _ENTROPY * self._plain.covariance, slope.T)
-        return self.model.known.covariance_of(response.T)
+        return solve_or_shortest(smooth.spread + _ENTROPY * self._plain.covariance, slope.T).T
 
     def _is_inside(self, marginal: Marginal) -> bool:
         errors = np.sqrt(np.maximum(np.diagonal(marginal.covariance), 0))

@@ -111,7 +111,8 @@ def _without_ends(groups: Sequence[Attributes], wanted: Attributes) -> set[str]:
     """Leave out attributes in one group only, and groups within others, until there are none (Graham 1979)."""
     left = {frozenset(group) for group in groups}
     while True:
-        left = {one for one in left if not any(one < other for other in left)}
+        largest = max(map(len, left), default=0)
+        left = {one for one in left if len(one) == largest or not any(one < other for other in left)}
         seen = Counter(chain.from_iterable(left))
         ends = {name for name, times in seen.items() if times == 1}.difference(wanted)
         if not ends:

@@ -6,15 +6,21 @@ from ldpstats.networks.learned_network import LearnedNetwork
 from ldpstats.networks.learning import learn_network
 from ldpstats.networks.lopub import lopub
 from ldpstats.networks.network_comparison import NetworkComparison, compare_networks
+from ldpstats.networks.parameters import FittedParameters, fit_parameters
+from ldpstats.networks.queries import QueryResult, query
 from ldpstats.networks.triples_to_ask import triples_to_ask
 
 __all__ = [
     "BayesianNetwork",
+    "FittedParameters",
     "LearnedNetwork",
     "NetworkComparison",
+    "QueryResult",
     "compare_networks",
     "dependency_graph",
+    "fit_parameters",
     "learn_network",
     "lopub",
+    "query",
     "triples_to_ask",
 ]

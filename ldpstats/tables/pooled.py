@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import IntArray, integers_below
+from ldpstats.arrays import FloatArray, IntArray, integers_below
 from ldpstats.blocks import Block
 from ldpstats.domain import Classes, Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
@@ -183,19 +183,37 @@ def pooled_measured(tables: Sequence[Table], target: Domain) -> Measured:
 
 def solved(measured: Measured) -> Measured:
     """Return the cells of a table, by least squares with the sums' variances, where sums and total identify them."""
-    from scipy.linalg import helmert
-
-    cells = measured.sums.shape[1]
-    variances = np.diagonal(measured.covariance)
-    weights = 1 / np.sqrt(np.maximum(variances, variances.mean() / max(measured.n, 1)))
-    contrasts = np.asarray(helmert(cells).T)
-    rows = weights[:, None] * (measured.sums @ contrasts)
-    if np.linalg.matrix_rank(rows, tol=_SAME * np.abs(rows).max(initial=1.0)) < cells - 1:
-        raise NotIdentifiedError(f"sums that identify only some contrasts of {cells} cells", "sums that identify all")
-    inverse = contrasts @ np.linalg.pinv(rows) * weights
-    even = np.full(cells, 1 / cells)
+    inverse = solving(measured.sums, np.diagonal(measured.covariance), measured.n)
+    even = np.full(len(inverse), 1 / len(inverse))
     estimate = even + inverse @ (measured.estimate - measured.sums @ even)
     return Measured.of_cells(estimate, inverse @ measured.covariance @ inverse.T, measured.n, measured.bound)
+
+
+def solving(sums: FloatArray, variances: FloatArray, n: int) -> FloatArray:
+    """Return what the cells deviate by from an even table if sums of them do, by weighted least squares.
+
+    Parameters
+    ----------
+    sums : array, shape (sums, cells)
+        Which cells each of them adds up.
+    variances : array, shape (sums,)
+    n : int
+        The reports behind them.
+
+    Returns
+    -------
+    array, shape (cells, sums)
+        Refused where sums and total leave cells open.
+    """
+    from scipy.linalg import helmert
+
+    cells = sums.shape[1]
+    weights = 1 / np.sqrt(np.maximum(variances, variances.mean() / max(n, 1)))
+    contrasts = np.asarray(helmert(cells).T)
+    rows = weights[:, None] * (sums @ contrasts)
+    if np.linalg.matrix_rank(rows, tol=_SAME * np.abs(rows).max(initial=1.0)) < cells - 1:
+        raise NotIdentifiedError(f"sums that identify only some contrasts of {cells} cells", "sums that identify all")
+    return np.asarray(contrasts @ np.linalg.pinv(rows) * weights)
 
 
 def _measured_apart(telling: Sequence[tuple[Table, Domain, IntArray]], target: Domain, n: int) -> Measured:

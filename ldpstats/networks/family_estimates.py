@@ -1,0 +1,309 @@
+"""Families of a network: the cells of an attribute and its parents, as linear functions of what tables measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.consistency.marginals import Marginal, as_collected, refuse_untold
+from ldpstats.consistency.maximum_entropy import weighed_together
+from ldpstats.consistency.profile_likelihood import ProfileLikelihood
+from ldpstats.consistency.reconstruction_methods import RECONSTRUCTION_METHODS
+from ldpstats.consistency.relevant_marginals import relevant_marginals
+from ldpstats.domain import Domain
+from ldpstats.errors import NotIdentifiedError
+from ldpstats.estimation.nearest import nearest_in_information
+from ldpstats.estimation.simplex import nearest_proper
+from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
+from ldpstats.tables import Table, TableSet
+from ldpstats.tables.pooled import pooled_table, solving
+from ldpstats.tables.shared import overlapping
+from ldpstats.tables.stacked import Contribution, Stacked, linear_estimate
+
+MAXIMUM_ENTROPY = "max-entropy"
+"""The method by which families are reconstructed that nobody was asked about together."""
+# so few reports show how far they scatter
+_TO_SPREAD = 2
+# directions in which estimates have no more than this share of the largest variance are known
+_KNOWN = 1e-12
+# so many numbers of equations of projections are handled at once
+_AT_ONCE = 1 << 23
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """The estimated cells of an attribute and its parents.
+
+    Parameters
+    ----------
+    domain : Domain
+        The attribute, and then its parents by name.
+    cells : array, shape (cells,)
+        Unbiased, so that some may be negative; under an assumption they are proper.
+    operators : mapping of int to array
+        By the place of a table: what its cells are multiplied by, shape (cells, cells of that table).
+    assumption : str
+        What must hold beside the reports; empty where these identify all cells.
+    """
+
+    domain: Domain
+    cells: FloatArray
+    operators: Mapping[int, FloatArray]
+    assumption: str = ""
+
+    @property
+    def attribute(self) -> str:
+        """The attribute itself."""
+        return self.domain.names[0]
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Its parents, by name."""
+        return self.domain.names[1:]
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """The number of its categories, and of combinations of its parents' categories."""
+        own = self.domain.shape[0]
+        return own, self.cells.size // own
+
+    def proper(self, estimates: FloatArray, covariance: FloatArray) -> FloatArray:
+        """Return proper cells near to estimates of them.
+
+        Where reports identify the cells, these are nearest in the covariance, so that what is known well is moved
+        least: all but the maximum likelihood. Else those that no group tells apart would be moved at no cost at all,
+        and they are nearest by squares.
+
+        Parameters
+        ----------
+        estimates : array, shape (tables, cells)
+        covariance : array, shape (cells, cells)
+        """
+        found = np.array(estimates, dtype=float)
+        improper = np.flatnonzero((found < 0).any(axis=1))
+        if self.assumption:
+            return nearest_proper(found)
+        values, directions = np.linalg.eigh(covariance)
+        known = values > _KNOWN * values.max()
+        information = (directions[:, known] / values[known]) @ directions[:, known].T
+        step = max(1, _AT_ONCE // self.cells.size**2)
+        for first in range(0, improper.size, step):
+            places = improper[first : first + step]
+            scores = (found[places] - self.cells) @ information
+            found[places] = nearest_in_information(scores, information, self.cells).frequencies
+        proper: FloatArray = found / found.sum(axis=1, keepdims=True)
+        return proper
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyEstimates:
+    """The estimated families of a network, and what their errors have to do with each other.
+
+    Parameters
+    ----------
+    units : tuple of Table
+        The tables behind them.
+    families : tuple of Family
+        By the names of the attributes.
+    """
+
+    units: tuple[Table, ...]
+    families: tuple[Family, ...]
+
+    @classmethod
+    def of(cls, tables: TableSet, parents: Mapping[str, Sequence[str]]) -> FamilyEstimates:
+        """Estimate the families from all tables that tell something about them.
+
+        Parameters
+        ----------
+        tables : TableSet
+        parents : mapping of str to sequence of str
+        """
+        domains = [tables.domain.project((name, *sorted(parents[name]))) for name in sorted(parents)]
+        for domain in domains:
+            refuse_too_many_cells(domain.size(), f"{' and '.join(domain.names)} together: a table", LARGEST_JOINT)
+        collected = [table for table in as_collected(tables) if table.n >= _TO_SPREAD]
+        estimator = _Estimator(_telling(collected, domains), tables)
+        families = tuple(estimator.family(domain) for domain in domains)
+        return cls(tuple(estimator.units), families)
+
+    @cached_property
+    def places(self) -> tuple[slice, ...]:
+        """Where the cells of each family stand in the rows and columns of the covariance."""
+        ends = np.cumsum([0, *(one.cells.size for one in self.families)]).tolist()
+        return tuple(slice(start, end) for start, end in pairwise(ends))
+
+    @cached_property
+    def bound(self) -> str:
+        """Why the covariance is an upper bound, in words; empty if it is the covariance itself."""
+        return self._stacked.bound if self._stacked else ""
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """The covariance of the cells of all families."""
+        size = self.places[-1].stop
+        parts = [self._contribution(place) for place in range(len(self.units))]
+        if self._stacked:
+            return self._stacked.covariance_of(parts, size)
+        total = np.zeros((size, size))
+        for table, (places, matrix) in zip(self.units, parts, strict=True):
+            total[np.ix_(places, places)] += matrix @ linear_estimate(table)[1] @ matrix.T
+        return total
+
+    @cached_property
+    def _stacked(self) -> Stacked | None:
+        """What the tables have in common; None, if that is nothing."""
+        return Stacked.of(self.units) if overlapping(self.units) else None
+
+    def _contribution(self, place: int) -> Contribution:
+        own = [(at, one.operators[place]) for at, one in self._numbered() if place in one.operators]
+        if not own:
+            return Contribution(np.arange(0), np.zeros((0, self.units[place].domain.size())))
+        return Contribution(np.concatenate([at for at, _ in own]), np.vstack([matrix for _, matrix in own]))
+
+    def _numbered(self) -> Iterator[tuple[IntArray, Family]]:
+        for at, one in zip(self.places, self.families, strict=True):
+            yield np.arange(at.start, at.stop), one
+
+    def covariance_within(self, place: int) -> FloatArray:
+        """Return the covariance of the cells of one family.
+
+        Parameters
+        ----------
+        place : int
+        """
+        return self.covariance[self.places[place], self.places[place]]
+
+    def deviations(self, size: int, rng: np.random.Generator) -> list[FloatArray]:
+        """Draw errors that the cells of all families might have had together, shape (size, cells) for each family.
+
+        They are normal, with the covariance of the reports. The symmetric root of it, and random numbers that belong
+        to categories by name, make them the same in whatever order tables, attributes and categories stand.
+
+        Parameters
+        ----------
+        size : int
+        rng : Generator
+        """
+        numbers = rng.standard_normal((size, self.places[-1].stop))
+        for at, one in zip(self.places, self.families, strict=True):
+            numbers[:, at] = numbers[:, at][:, by_name(one.domain)]
+        moved = numbers @ self._root
+        return [moved[:, at] for at in self.places]
+
+    @cached_property
+    def _root(self) -> FloatArray:
+        """The symmetric root of the covariance."""
+        values, directions = np.linalg.eigh(self.covariance)
+        return np.asarray((directions * np.sqrt(np.maximum(values, 0))) @ directions.T)
+
+
+def by_name(domain: Domain) -> IntArray:
+    """Return the place that every cell would have, were the categories of each attribute ordered by name.
+
+    Parameters
+    ----------
+    domain : Domain
+
+    Examples
+    --------
+    >>> by_name(Domain({"sex": ["M", "F"], "car": ["no", "yes"]}))
+    array([2, 3, 0, 1])
+    """
+    ranks = []
+    for values in domain.categories.values():
+        order = sorted(range(len(values)), key=lambda place: (type(values[place]).__name__, repr(values[place])))
+        ranks.append(np.argsort(order))
+    return np.ravel_multi_index(np.ix_(*ranks), domain.shape).ravel()
+
+
+class _Estimator:
+    """What families are estimated from, read once for all of them."""
+
+    def __init__(self, units: Sequence[Table], tables: TableSet) -> None:
+        self.units, self._privacy = list(units), tables.privacy
+        self._marginals: dict[int, Marginal] = {}
+        for place, table in enumerate(units):
+            # where cells are left open, blocks may still tell something together with others
+            with suppress(NotIdentifiedError):
+                self._marginals[place] = Marginal.of(table)
+        self._place_of = {id(one.table): place for place, one in self._marginals.items()}
+
+    def family(self, domain: Domain) -> Family:
+        """Estimate a family; where reports leave cells open, under the assumption of maximum entropy."""
+        with suppress(NotIdentifiedError):
+            return self._identified(domain)
+        if not self._may_be_counted_together(domain):
+            return self._assumed(domain)
+        try:
+            pooled = pooled_table(self.units, domain, self._privacy)
+        except NotIdentifiedError:
+            return self._assumed(domain)
+        self.units.append(pooled)
+        cells = linear_estimate(pooled)[0]
+        return Family(domain, cells, {len(self.units) - 1: np.eye(cells.size)})
+
+    def _identified(self, domain: Domain) -> Family:
+        """Pool the margins of all tables within the family, by the variances that they have at what all say together.
+
+        Weighed by its own estimate, a table in which something rare was counted too seldom would count for more.
+        """
+        margins = {}
+        for place, one in self._marginals.items():
+            kept = tuple(name for name in domain.names if name in one.attributes)
+            if kept:
+                margins[place] = one.added_up(kept)
+        refuse_untold(domain.names, [one.attributes for one in margins.values()])
+        sums = np.vstack([np.eye(one.estimate.size)[:, domain.onto(one.attributes)] for one in margins.values()])
+        values = np.concatenate([one.estimate for one in margins.values()])
+        even, n = np.full(domain.size(), 1 / domain.size()), sum(one.n for one in margins.values())
+        ends = np.cumsum([one.estimate.size for one in margins.values()])[:-1]
+        given, cells = list(margins.values()), even
+        for _ in range(2):
+            inverse = solving(sums, np.concatenate([1 / one.precision for one in given]), n)
+            cells = even + inverse @ (values - sums @ even)
+            expected = np.split(sums @ cells, ends)
+            given = [replace(one, expected=own) for one, own in zip(given, expected, strict=True)]
+        parts = zip(margins.items(), np.split(inverse, ends, axis=1), strict=True)
+        return Family(domain, cells, {place: own @ one.sums for (place, one), own in parts})
+
+    def _may_be_counted_together(self, domain: Domain) -> bool:
+        """Say whether there are rows of answers about all attributes, or blocks that tell more than their tables do."""
+        asked = (rows.domain.names for table in self.units for rows in table.rows)
+        return len(self._marginals) < len(self.units) or any(set(domain.names).issubset(names) for names in asked)
+
+    def _assumed(self, domain: Domain) -> Family:
+        """Reconstruct the family as `reconstruct` does; its operators are those of the linear approximation."""
+        chosen = relevant_marginals(self._marginals.values(), domain.names)
+        marginals = weighed_together(chosen.marginals)
+        profile = ProfileLikelihood(tuple(marginals), domain.names)
+        model = profile.model
+        response = profile.response @ model.known.inverse
+        operators: dict[int, FloatArray] = {}
+        for one, (places, matrix) in zip(marginals, model.known.contributions, strict=True):
+            place = self._place_of[id(one.table)]
+            operators[place] = operators.get(place, 0) + response[:, places] @ matrix
+        groups = sorted({tuple(sorted(one.attributes)) for one in chosen.marginals})
+        assumption = RECONSTRUCTION_METHODS[MAXIMUM_ENTROPY].assumption(tuple(groups), domain.names)
+        return Family(domain, model.marginal(domain.names), operators, assumption)
+
+
+def _telling(tables: Sequence[Table], domains: Sequence[Domain]) -> list[Table]:
+    """Return the tables that families are estimated from, in an order that does not depend on the set's.
+
+    These are all, where nobody is behind two of them. Otherwise a margin that is in many tables is hardly known better
+    than from those that are needed anyway, and what all of them have in common would have to be found out.
+    """
+    named = sorted(tables, key=lambda table: sorted(table.attributes))
+    if not overlapping(named):
+        return named
+    kept = [table for table in named if any(len(set(table.attributes).intersection(one.names)) > 1 for one in domains)]
+    known = {name for table in kept for name in table.attributes}
+    missing = {domain.names[0] for domain in domains} - known
+    return kept + [table for table in named if not missing.isdisjoint(table.attributes)]

@@ -1,0 +1,325 @@
+"""Queries: probabilities of attributes given others in a network, with intervals from the reports behind it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import FloatArray, at_least, significance
+from ldpstats.columns import Category, known_category, listed
+from ldpstats.confidence.confidence_sets import FiellerQuotient
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line, shortened
+from ldpstats.estimation import ASSUMED
+from ldpstats.hints import Count
+from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
+from ldpstats.networks.bayesian_network import BayesianNetwork
+from ldpstats.networks.linearized_network import LinearizedNetwork
+from ldpstats.networks.parameters import FittedParameters, in_words
+from ldpstats.networks.pgmpy_models import pgmpy_model
+from ldpstats.noise import simulation
+from ldpstats.presentation import Summary, summary_of_figures
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.randomness import Rng, generator
+from ldpstats.saving import Saveable
+
+
+def query(
+    network: BayesianNetwork | FittedParameters,
+    of: str | Iterable[str],
+    given: Mapping[str, Category] | None = None,
+    *,
+    n_resamples: int = 200,
+    rng: Rng = 0,
+) -> QueryResult:
+    """Return the probabilities of some attributes' categories, given those of others.
+
+    They are exact for the network (pgmpy's variable elimination). For one that was fitted to reports there are
+    intervals, see `QueryResult.conf_int`.
+
+    Parameters
+    ----------
+    network : BayesianNetwork or FittedParameters
+    of : str or sequence of str
+        Of several attributes it is their joint distribution.
+    given : mapping of str to category, optional
+        What is known, such as `{"cough": "yes"}`.
+    n_resamples : int
+        How many networks to draw for the intervals.
+    rng : seed or numpy Generator
+        For these draws. By default always the same, so that a question has one answer.
+
+    Examples
+    --------
+    >>> domain = Domain({"rain": ["yes", "no"], "grass": ["wet", "dry"]})
+    >>> network = BayesianNetwork(
+    ...     domain, {"rain": (), "grass": ("rain",)}, {"rain": [0.2, 0.8], "grass": [[0.9, 0.1], [0.1, 0.9]]}
+    ... )
+    >>> query(network, "rain", {"grass": "wet"}).estimate.round(3)
+    array([0.692, 0.308])
+    """
+    if not isinstance(network, (BayesianNetwork, FittedParameters)):
+        raise LdpstatsError(f"a {type(network).__name__}", "a BayesianNetwork, or what fit_parameters returns")
+    exact = network if isinstance(network, BayesianNetwork) else network.network
+    asked = _Asked.of(exact, of, given)
+    size = at_least(n_resamples, 100, "n_resamples")
+    if isinstance(network, BayesianNetwork):
+        # twice, as an attribute has two categories at least
+        joint = asked.answered(exact.parents, {name: np.stack([one, one], -1) for name, one in exact.tables.items()})
+        return QueryResult(asked.domain, asked.given, 2 * joint[..., 0])
+    return _estimated(network, asked, size, generator(rng))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class QueryResult(Saveable):
+    """The probabilities of some attributes' categories, given those of others; see `query`.
+
+    Parameters
+    ----------
+    domain : Domain
+        The attributes that were asked about, in the order of the axes.
+    given : mapping of str to category
+        What is known of others.
+    estimate : array
+        The probabilities, with the sum one; an axis for each attribute.
+    n, simulated : int
+        The reports behind the network, and how many of them came from a simulation; none, if its tables were given.
+    privacy : PrivacyStatement, optional
+        What the respondents were promised.
+    quotients : FiellerQuotient, optional
+        The joint probability of each category and what is given, and the probability of that, as the reports tell
+        them, with their covariance.
+    redrawn : array, shape (networks, cells), optional
+        The probabilities in networks that were drawn.
+    assumptions : tuple of str
+        What must hold beside the reports.
+    bound : str
+        Why covariances are upper bounds, if they are.
+    """
+
+    domain: Domain
+    given: Mapping[str, Category]
+    estimate: FloatArray
+    n: Count = 0
+    simulated: Count = 0
+    privacy: PrivacyStatement | None = None
+    quotients: FiellerQuotient | None = None
+    redrawn: FloatArray | None = None
+    assumptions: tuple[str, ...] = ()
+    bound: str = ""
+
+    def conf_int(self, alpha: float = 0.05) -> FloatArray:
+        """Return pointwise intervals of the population's probabilities, shape (*shape, 2), if the edges are right.
+
+        Each is the shortest that holds two others. One is Fieller's, for the quotient of two probabilities in the
+        network, linearized in the cells of all attributes and their parents and corrected for what smoothing, and
+        making cells proper, have moved them by: where the reports hardly tell whether what is given ever occurs, it is
+        everything. The other holds the middle of what networks say that are drawn with the errors of the reports, in
+        which rows that these tell little about point to any category: it allows for the curvature that the first
+        leaves out. What they cover is measured in benchmarks/network_coverage.py.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
+        if self.quotients is None or self.redrawn is None:
+            raise NotIdentifiedError(
+                "a query of a network whose tables are given", "a network that was fitted to reports: fit_parameters"
+            )
+        level, shown = significance(alpha), self.estimate.ravel()
+        linear = self.quotients.limits_of_parts(level)
+        drawn = np.quantile(self.redrawn, [level / 2, 1 - level / 2], axis=0)
+        low = np.minimum(np.minimum(linear[:, 0], drawn[0]), shown)
+        high = np.maximum(np.maximum(linear[:, 1], drawn[1]), shown)
+        return np.stack([low, high], axis=-1).reshape(*self.estimate.shape, 2)
+
+    def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return a row per category, or combination of categories: its probability, and the interval if there is one.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
+        index = self.domain.index()
+        found = pd.DataFrame(
+            {"probability": self.estimate.ravel()}, index=index if len(self.domain) > 1 else index.get_level_values(0)
+        )
+        if self.quotients is None:
+            return found
+        limits = self.conf_int(alpha).reshape(-1, 2)
+        return found.assign(lower=limits[:, 0], upper=limits[:, 1])
+
+    def summary(self, alpha: float = 0.05) -> Summary:
+        """Return a table to read aloud: probabilities with intervals, and what they rest on.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
+        level = f"{100 * (1 - alpha):g} %"
+        limits = [f"{level} from", "to"] if self.quotients is not None else []
+        rows = [
+            [*map(str, labels), *map("{:.4f}".format, figures)]
+            for labels, figures in zip(self.domain.index(), self.to_frame(alpha).to_numpy(), strict=True)
+        ]
+        kind = simulation(self.simulated, self.n) if self.n else ""
+        return summary_of_figures(
+            f"P({', '.join(self.domain.names)}{self._condition}){kind}",
+            [*self.domain.names, "probability", *limits],
+            rows,
+            self._sentences(level),
+        )
+
+    @property
+    def _condition(self) -> str:
+        return f" | {in_words(self.given)}" if self.given else ""
+
+    def _sentences(self, level: str) -> list[str]:
+        if self.privacy is None or self.redrawn is None:
+            return ["Exact, for a network whose tables are given."]
+        promised, networks = self.privacy.lines(), len(self.redrawn)
+        found = f"Fieller's for the linearized network, together with {networks} drawn with the errors of the reports"
+        return [
+            *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
+            f"Intervals: pointwise {level} ({found}), for the population, if the edges are right.",
+            "Randomization and sampling are included in them.",
+            *(f"Assumes: {one}." for one in self.assumptions),
+            *([f"In the covariance, {self.bound}."] if self.bound else []),
+            ASSUMED,
+        ]
+
+    def to_dict(self, alpha: float = 0.05) -> dict[str, Any]:
+        """Return the probabilities as plain values.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
+        return {
+            "of": self.domain.to_dict(),
+            "given": dict(self.given),
+            "estimate": self.estimate.tolist(),
+            "level": 1 - alpha,
+            "intervals": None if self.quotients is None else self.conf_int(alpha).tolist(),
+            "n": self.n,
+            "privacy": self.privacy and self.privacy.to_dict(),
+            "simulated": self.simulated,
+            "assumptions": list(self.assumptions),
+        }
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def __repr__(self) -> str:
+        kind = f", n = {self.n}{simulation(self.simulated, self.n)}" if self.n else ""
+        return f"<Query P({', '.join(self.domain.names)}{self._condition}){kind}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """What is asked of a network: the attributes, and the categories of others that are given."""
+
+    whole: Domain
+    domain: Domain
+    given: Mapping[str, Category]
+    relevant: tuple[str, ...]
+
+    @classmethod
+    def of(cls, network: BayesianNetwork, of: str | Iterable[str], given: object) -> _Asked:
+        """Check what is asked, and find the attributes that the answer depends on."""
+        domain = network.domain.project(listed(of))
+        refuse_too_many_cells(domain.size(), f"the probabilities of {one_line(domain.names)}: a table", LARGEST_JOINT)
+        known = _checked_evidence(network.domain, {} if given is None else given)
+        both = [name for name in domain.names if name in known]
+        if both:
+            raise LdpstatsError(f"{one_line(both)} both asked about and given", "different attributes")
+        relevant, waiting = set[str](), [*domain.names, *known]
+        while waiting:
+            relevant.add(name := waiting.pop())
+            waiting += set(network.parents[name]) - relevant
+        return cls(network.domain, domain, known, tuple(sorted(relevant)))
+
+    def answered(self, parents: Mapping[str, tuple[str, ...]], tables: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the joint probabilities of what is asked and given in many networks at once, with the sum one.
+
+        Which network it is becomes an attribute that all others depend on, so that one elimination does for all.
+
+        Parameters
+        ----------
+        parents : mapping of str to tuple of str
+        tables : mapping of str to array
+            The axes of each: the attribute, its parents, and the networks, at least two.
+
+        Returns
+        -------
+        array, shape (*shape, networks)
+        """
+        with warnings.catch_warnings():
+            # that its own modules will move, which pgmpy says when it imports them itself
+            warnings.simplefilter("ignore", FutureWarning)
+            from pgmpy.inference import VariableElimination
+
+        which = "network"
+        while which in self.whole.categories:
+            which += "_"
+        many = tables[self.relevant[0]].shape[-1]
+        domain = Domain({which: range(many), **self.whole.project(self.relevant).categories})
+        dependent = {name: (*parents[name], which) for name in self.relevant}
+        made = {which: np.full(many, 1 / many), **{name: tables[name] for name in self.relevant}}
+        eliminating = VariableElimination(pgmpy_model(domain, {which: (), **dependent}, made))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = eliminating.query([*self.domain.names, which], dict(self.given), show_progress=False)
+        joint: FloatArray = np.asarray(found.values, dtype=float)
+        if not np.isfinite(joint).all():
+            raise LdpstatsError(
+                f"{in_words(self.given)}, which has the probability zero in this network",
+                "categories that occur together",
+                "Let fewer of them be given.",
+            )
+        return joint
+
+
+def _checked_evidence(domain: Domain, given: object) -> dict[str, Category]:
+    if not isinstance(given, Mapping):
+        raise LdpstatsError(
+            f"given = {shortened(given)}", "a mapping from attributes to categories, such as {'cough': 'yes'}"
+        )
+    found = {}
+    for name in domain.project(given).names if given else ():
+        category = known_category(given[name], domain.categories[name])
+        if category is None:
+            raise LdpstatsError(f"the category {shortened(given[name])} of {name!r}", one_line(domain.categories[name]))
+        found[name] = category
+    return found
+
+
+def _estimated(fitted: FittedParameters, asked: _Asked, size: int, rng: np.random.Generator) -> QueryResult:
+    """Answer a query of a fitted network: exactly for it, for networks that are drawn, and linearized."""
+    linear = LinearizedNetwork.of(fitted, asked.relevant)
+    versions = {
+        name: np.concatenate(parts, axis=-1)
+        for name, *parts in zip(linear.parents, linear.shown(), linear.drawn(size, rng), linear.changed(), strict=True)
+    }
+    joint = asked.answered(linear.parents, versions).reshape(asked.domain.size(), -1)
+    shown, drawn, changed = np.split(joint, [1, 1 + size], axis=1)
+    return QueryResult(
+        asked.domain,
+        asked.given,
+        (shown / shown.sum()).reshape(asked.domain.shape),
+        n=fitted.n,
+        simulated=fitted.simulated,
+        privacy=fitted.privacy,
+        quotients=linear.quotients(changed),
+        redrawn=(drawn / drawn.sum(axis=0)).T,
+        assumptions=tuple(fitted.assumptions[name] for name in linear.parents if name in fitted.assumptions),
+        bound=fitted.families.bound,
+    )
