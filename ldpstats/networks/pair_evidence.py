@@ -11,6 +11,7 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray, at_least
 from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.inference.effects.cramers_v import AssociationMeasures
 from ldpstats.networks.interactions import Interactions, interactions_of
 from ldpstats.networks.pair_estimates import PairEstimates, PairSources
@@ -63,6 +64,12 @@ class PairEvidence:
     def of(cls, tables: TableSet) -> PairEvidence:
         """Measure all pairs."""
         sources = PairSources.of(tables.domain, tables)
+        if not sources.pools:
+            raise LdpstatsError(
+                f"tables that tell about no two of {one_line(tables.domain.names)} together",
+                "tables of pairs of attributes, or of wider groups",
+                "Collect groups of two: SampledGroups(domain, k=2, epsilon=...) asks for every pair.",
+            )
         estimates = sources.estimated(sources.observed)
         (found,) = cls._all_of(sources, estimates)
         checked = [
@@ -104,24 +111,24 @@ class PairEvidence:
     @classmethod
     def _all_of(cls, sources: PairSources, estimates: PairEstimates) -> Iterator[PairEvidence]:
         """Measure the pairs of several sets of tables at once."""
-        pairs = tuple(sources.pools)
-        margins = [estimates.of(pair) for pair in pairs]
+        margins = [estimates.of(pair) for pair in sources.pools]
+        own = [not sources.has_margins(pair) for pair in sources.pools]
         seen = [
             interactions_of(cells, spread, *both)
             for cells, spread, both in zip(estimates.cells, estimates.covariances, margins, strict=True)
         ]
         behind = shrunken(seen)
-        information = [_corrected(one, *both) for one, both in zip(seen, margins, strict=True)]
-        posterior = [information_of(one, *both) for one, both in zip(behind, margins, strict=True)]
-        pvalues = [
-            asymptotic_pvalues(pool, own, both, own=not sources.has_margins(pair))
-            for (pair, pool), own, both in zip(sources.pools.items(), estimates.own, margins, strict=True)
-        ]
+        by_pair = zip(sources.pools.values(), estimates.own, margins, own, strict=True)
+        figures = (
+            [_corrected(one, *both) for one, both in zip(seen, margins, strict=True)],
+            [information_of(one, *both) for one, both in zip(behind, margins, strict=True)],
+            [asymptotic_pvalues(pool, cells, both, own=alone) for pool, cells, both, alone in by_pair],
+        )
         side = np.array([min(pool.domain.shape) - 1 for pool in sources.pools.values()], dtype=np.int64)
-        figures = (np.stack(one, axis=-1) for one in (information, posterior, pvalues))
-        for number, (corrected, mean, pvalue) in enumerate(zip(*figures, strict=True)):
-            own = tuple(one[number] for one in behind)
-            yield cls(sources.domain, pairs, corrected, mean, pvalue, side, own, sources)
+        stacked = (np.stack(one, axis=-1) for one in figures)
+        for number, (corrected, mean, pvalue) in enumerate(zip(*stacked, strict=True)):
+            posterior = tuple(one[number] for one in behind)
+            yield cls(sources.domain, tuple(sources.pools), corrected, mean, pvalue, side, posterior, sources)
 
 
 def _corrected(seen: Interactions, first: FloatArray, second: FloatArray) -> FloatArray:

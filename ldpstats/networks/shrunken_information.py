@@ -103,7 +103,8 @@ def plug_in_information(cells: FloatArray) -> FloatArray:
     from scipy.special import rel_entr
 
     expected = cells.sum(axis=-1, keepdims=True) * cells.sum(axis=-2, keepdims=True)
-    information: FloatArray = rel_entr(cells, expected).sum(axis=(-1, -2))
+    # not below zero by rounding
+    information: FloatArray = np.maximum(rel_entr(cells, expected).sum(axis=(-1, -2)), 0)
     return information
 
 
