@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
+
+_DIGITS = 12
 
 
 def chow_liu_tree(evidence: PairEvidence, constraints: EdgeConstraints, alpha: float) -> Structure:
@@ -37,10 +41,11 @@ def spanning_tree(evidence: PairEvidence, constraints: EdgeConstraints) -> set[E
     """
     from networkx import Graph, maximum_spanning_edges
 
-    keys = zip(evidence.shrunken.tolist(), evidence.information.tolist(), evidence.pvalue.tolist(), strict=True)
+    # what differs by rounding is equal
+    figures = np.round([evidence.shrunken, evidence.information, -evidence.pvalue], _DIGITS).T
     strength = {
-        pair: (constraints.requires(*pair), shrunken, information, -pvalue, tuple(sorted(pair)))
-        for pair, (shrunken, information, pvalue) in zip(evidence.pairs, keys, strict=True)
+        pair: (constraints.requires(*pair), *own, tuple(sorted(pair)))
+        for pair, own in zip(evidence.pairs, figures.tolist(), strict=True)
         if constraints.allows(*pair)
     }
     graph: Graph[str] = Graph()

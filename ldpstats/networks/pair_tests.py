@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.blocks import Block
+from ldpstats.domain import Domain
 from ldpstats.estimation import LinearPooling
 from ldpstats.inference.engine.block_evidence import BlockEvidence, PooledEstimate
 from ldpstats.inference.engine.evidence import Evidence
@@ -15,11 +17,13 @@ from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.engine.null_model import NullFit
 from ldpstats.networks.interactions import kronecker, orthonormal_functions
 from ldpstats.networks.pair_estimates import Pool
+from ldpstats.questions import Question
 
 # χ² of counts that are expected to be smaller is checked by Monte Carlo, where the p-value might matter
 _FEW_REPORTS = 5
 _MATTERS = 0.05
 _ENOUGH = 100
+_EVEN = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,13 +109,41 @@ def checked_pvalue(
     """
     if pvalue > _MATTERS or not pool.blocks:
         return pvalue
-    evidence, null = BlockEvidence.observed(pool.blocks), product_of(margins)[0]
+    domain, order = _by_name(pool.domain)
+    blocks = tuple(_exchanged(block.by_value, domain, order) for block in pool.blocks)
+    evidence, null = BlockEvidence.observed(blocks), product_of(margins)[0, order]
     if evidence.rarest_expected_report(null) >= _FEW_REPORTS:
         return pvalue
-    at = (margins[0][0], margins[1][0])
-    statistic = IndependenceAt.of(at, LinearPooling(pool.blocks).covariance(null), own=own)
+    cells = null.reshape(domain.shape)
+    statistic = IndependenceAt.of(
+        (cells.sum(axis=1), cells.sum(axis=0)), LinearPooling(blocks).covariance(null), own=own
+    )
     drawn = MonteCarlo(rng=zlib.crc32(evidence.fingerprint), enough=_ENOUGH, at_most=AmongMany(tests).draws)
     return drawn.pvalue(statistic, evidence, null)
+
+
+def _by_name(domain: Domain) -> tuple[Domain, IntArray]:
+    """Return a domain with attributes and categories sorted, and the place that each of its cells had before.
+
+    In this order tables are drawn, so that no p-value depends on the order of attributes and categories.
+    """
+    names = sorted(domain.names)
+    of_name = {name: sorted(values, key=repr) for name, values in domain.categories.items()}
+    before = [[domain.categories[name].index(one) for one in of_name[name]] for name in domain.names]
+    cells = np.arange(domain.size()).reshape(domain.shape)[np.ix_(*before)]
+    turned = cells.transpose([domain.names.index(name) for name in names])
+    return Domain({name: of_name[name] for name in names}), turned.ravel()
+
+
+def _exchanged(block: Block, domain: Domain, order: IntArray) -> Block:
+    """Return a block about the cells in another order; its tally in the same, where no value is treated otherwise."""
+    noise, answers = block.noise, block.classes[order]
+    question = Question(domain.names, domain.shape, tuple(answers.tolist()))
+    alike = noise.own_and_common is not None and float(np.ptp(noise.own_and_common[1])) < _EVEN
+    if not (alike and question.is_bijection):
+        return replace(block, question=question)
+    tally = replace(block.tally, counts=block.tally.counts[answers])
+    return replace(block, question=replace(question, classes=tuple(range(order.size))), tally=tally)
 
 
 def product_of(margins: tuple[FloatArray, FloatArray]) -> FloatArray:

@@ -1,0 +1,120 @@
+"""Estimates of pairs: each report once, margins from all other tables, and sets that are drawn again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import helmert
+from scipy.stats import chi2
+
+import ldpstats as ldp
+from ldpstats import Domain
+from ldpstats.arrays import FloatArray
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
+from ldpstats.networks.pair_estimates import PairSources
+from ldpstats.tables import TableSet
+
+DOMAIN = Domain({"a": ["x", "y"], "b": ["x", "y", "z"], "c": ["x", "y"]})
+PEOPLE = np.random.default_rng(1).multinomial(20_000, np.random.default_rng(2).dirichlet(np.full(12, 9.0)))
+
+
+def pairs_of(tables: TableSet) -> PairSources:
+    return PairSources.of(tables.domain, tables)
+
+
+def combined(estimates: list[FloatArray], spreads: list[FloatArray], sums: list[FloatArray]) -> FloatArray:
+    """Return generalized least squares in the contrasts of the cells, of what is known about sums of them."""
+    contrasts = helmert(sums[0].shape[1]).T
+    even = np.full(sums[0].shape[1], 1 / sums[0].shape[1])
+    information, score = np.zeros((contrasts.shape[1],) * 2), np.zeros(contrasts.shape[1])
+    for estimate, spread, added in zip(estimates, spreads, sums, strict=True):
+        weighted = (added @ contrasts).T @ np.linalg.pinv(spread, rcond=1e-10, hermitian=True)
+        information += weighted @ added @ contrasts
+        score += weighted @ (estimate - added @ even)
+    found: FloatArray = even + contrasts @ np.linalg.solve(information, score)
+    return found
+
+
+def test_margins_of_the_other_tables_come_in_by_generalized_least_squares() -> None:
+    tables = ldp.SampledGroups(DOMAIN, epsilon=2.0, mechanism="grr").simulate(PEOPLE, rng=1)
+    sources = pairs_of(tables)
+    found = sources.estimated(sources.observed)
+    place = list(sources.pools).index(("a", "b"))
+    margins = [sources.margins[name].among(sources.holding["a", "b"], inside=False) for name in "ab"]
+    shares = [found.margins[name] for name in "ab"]
+    expected = combined(
+        [found.own[place][0], *(pool.mean(sources.observed)[0] for pool in margins)],
+        [sources.pools["a", "b"].covariance(found.own[place])[0]]
+        + [pool.covariance(own)[0] for pool, own in zip(margins, shares, strict=True)],
+        [np.eye(6), np.kron(np.eye(2), np.ones(3)), np.kron(np.ones(2), np.eye(3))],
+    )
+    assert np.allclose(found.cells[place][0], expected, atol=1e-9)
+    alone = np.trace(sources.pools["a", "b"].covariance(found.own[place])[0])
+    assert np.trace(found.covariances[place][0]) < alone
+
+
+def test_a_single_table_is_itself() -> None:
+    tables = ldp.SampledGroups(DOMAIN, epsilon=2.0, groups=[("b", "a")]).simulate(PEOPLE, rng=1)
+    sources = pairs_of(tables)
+    assert sources.missing == (("a", "c"), ("b", "c"))
+    assert not sources.has_margins(("a", "b"))
+    assert np.allclose(sources.estimated(sources.observed).cells[0][0], tables["a", "b"].estimate.ravel())
+
+
+def test_a_pair_is_read_from_every_table_that_holds_it() -> None:
+    protocol = ldp.SampledGroups(DOMAIN, epsilon=2.0, groups=[("a", "b"), ("a", "b", "c")], mechanism="grr")
+    tables = protocol.simulate(PEOPLE, rng=1)
+    sources = pairs_of(tables)
+    pool, pooled = sources.pools["a", "b"], tables.pooled(["a", "b"])
+    assert pool.n == pooled.n == PEOPLE.sum()
+    own = pool.mean(sources.observed)
+    assert np.allclose(own[0], pooled.estimate.ravel(), atol=3e-3)
+    assert np.trace(pool.covariance(own)[0]) == pytest.approx(np.trace(pooled.covariance), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "protocol", [ldp.PerAttribute(DOMAIN, epsilon=6.0, k=2), ldp.ProductDomain(DOMAIN, epsilon=4.0)]
+)
+def test_reports_that_tell_about_several_pairs_count_once(protocol: ldp.PerAttribute | ldp.ProductDomain) -> None:
+    sources = pairs_of(protocol.simulate(PEOPLE, rng=1))
+    assert not any(map(sources.has_margins, sources.pools))
+    assert all(pool.n == PEOPLE.sum() for pool in sources.pools.values())
+
+
+def test_merged_sets_use_all_reports() -> None:
+    sampled = ldp.SampledGroups(DOMAIN, epsilon=2.0).simulate(PEOPLE, rng=1)
+    crossed = ldp.PerAttribute(DOMAIN, epsilon=6.0, k=2).simulate(PEOPLE, rng=2)
+    sources = pairs_of(sampled + crossed)
+    assert sources.share_respondents
+    assert len(list(sources.pools)) == 3
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        ldp.SampledGroups(DOMAIN, epsilon=3.0),
+        ldp.HadamardCoefficients(DOMAIN, epsilon=4.0),
+        ldp.PerAttribute(DOMAIN, epsilon=9.0, k=2),
+    ],
+    ids=["each by itself", "reports in common", "answers of the same rows"],
+)
+def test_sets_are_drawn_again_with_the_covariance_that_they_claim(
+    protocol: ldp.SampledGroups | ldp.HadamardCoefficients | ldp.PerAttribute,
+) -> None:
+    size = 4000
+    sources = pairs_of(protocol.simulate(PEOPLE, rng=3))
+    drawn = sources.redrawn(size, np.random.default_rng(4))
+    table = sources.tables[0]
+    contrast = np.linspace(-1, 1, table.domain.size())
+    variance = contrast @ table.unbiased.covariance @ contrast
+    squares = ((drawn[0] @ contrast - contrast @ drawn[0].mean(axis=0)) ** 2).sum() / variance
+    low, high = chi2.ppf([FALSE_FAILURE_RATE / 2, 1 - FALSE_FAILURE_RATE / 2], size - 1)
+    assert low < squares < high
+
+
+def test_tables_in_any_order_give_the_same() -> None:
+    tables = ldp.SampledGroups(DOMAIN, epsilon=2.0, k=2).simulate(PEOPLE, rng=1)
+    turned = TableSet(DOMAIN, [one.reordered(one.attributes[::-1]) for one in reversed(list(tables))], tables.privacy)
+    found, same = (pairs_of(one).estimated(pairs_of(one).observed) for one in (tables, turned))
+    for one, again in zip(found.cells, same.cells, strict=True):
+        assert np.allclose(one, again, atol=1e-12)
