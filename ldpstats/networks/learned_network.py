@@ -345,7 +345,9 @@ def _direction(edge: Edge, orientation: Orientation) -> dict[str, str]:
 
 def _with_interval(tables: TableSet, edge: Edge, alpha: float) -> dict[str, float]:
     """Return the mutual information of a pair by all reports about it, and its interval."""
-    found = mutual_information(tables.pooled(edge), alpha)
+    # wider tables are many, and those that do not hold the pair would add little
+    about = [table for table in tables if len(table.attributes) < 3 or set(edge) <= set(table.attributes)]
+    found = mutual_information(TableSet(tables.domain, about, tables.privacy).pooled(edge), alpha)
     lower, upper = found.conf_int()
     return {"information": found.estimate, "lower": lower, "upper": upper}
 
