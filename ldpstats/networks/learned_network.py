@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ldpstats.arrays import probability, significance
+from ldpstats.columns import Category
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, pvalue_in_words
 from ldpstats.hints import Count
 from ldpstats.inference import mutual_information
+from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.chain_tests import ChainTests, oriented_by_tests
 from ldpstats.networks.edge_confidence import averaging_threshold
 from ldpstats.networks.orientation import Orientation, unshielded_triples
+from ldpstats.networks.parameters import FittedParameters, fit_parameters
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
 from ldpstats.noise import simulation
 from ldpstats.presentation import Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.randomness import Rng
 from ldpstats.saving import Saveable
 from ldpstats.tables import TableSet
 
 if TYPE_CHECKING:
     from networkx import DiGraph, Graph
+
+    from ldpstats.networks.queries import QueryResult
 
 _FIGURES = ("information", "lower", "upper", "pvalue", "adjusted", "confidence", "forward")
 _OF_EDGES = ("first", "direction", "second", *_FIGURES, "why", "directed_by")
@@ -257,6 +265,61 @@ class LearnedNetwork(Saveable):
             n_resamples=self.n_resamples,
             notes=self.notes,
         )
+
+    @cached_property
+    def parameters(self) -> FittedParameters:
+        """The conditional probabilities of every attribute given its parents, with intervals; worked out once."""
+        return fit_parameters(self.tables, self.graph)
+
+    @property
+    def network(self) -> BayesianNetwork:
+        """The fitted network: a distribution of all attributes."""
+        return self.parameters.network
+
+    @property
+    def model(self) -> Any:
+        """The fitted network as pgmpy's DiscreteBayesianNetwork."""
+        return self.to_pgmpy()
+
+    def sample(self, n: int, rng: Rng = None) -> pd.DataFrame:
+        """Draw n synthetic records from the fitted network.
+
+        Parameters
+        ----------
+        n : int
+        rng : seed or numpy Generator, optional
+        """
+        return self.network.sample(n, rng)
+
+    def query(
+        self,
+        of: str | Iterable[str],
+        given: Mapping[str, Category] | None = None,
+        *,
+        n_resamples: int = 200,
+        rng: Rng = 0,
+    ) -> QueryResult:
+        """Return probabilities of the fitted network, given what is known, with intervals.
+
+        Parameters
+        ----------
+        of, given, n_resamples, rng
+            As in `FittedParameters.query`.
+        """
+        return self.parameters.query(of, given, n_resamples=n_resamples, rng=rng)
+
+    def to_bif(self, path: str | Path) -> None:
+        """Write the fitted network to a file in the Bayesian interchange format.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        self.network.to_bif(path)
+
+    def to_pgmpy(self) -> Any:
+        """Return the fitted network as pgmpy's DiscreteBayesianNetwork."""
+        return self.network.to_pgmpy()
 
     def to_networkx(self) -> DiGraph[str]:
         """Return `graph`."""

@@ -185,3 +185,21 @@ def test_figures_that_contradict_the_edges_are_refused():
         dataclasses.replace(found, edges=found.edges.assign(pvalue=2.0))
     with pytest.raises(ldp.LdpstatsError, match="figures in the columns"):
         dataclasses.replace(found, edges=found.edges.drop(columns="why"))
+
+
+def test_the_fitted_network_is_that_of_its_graph(tmp_path):
+    found = learned()
+    assert set(found.network.edges) == set(found.graph.edges)
+    # the lawn's proportions given both are under an assumption, those of its margin are not
+    np.testing.assert_allclose(found.network.joint(["lawn", "rain"]), JOINT.sum(axis=(2, 3)).T, atol=0.02)
+    assert found.parameters is found.parameters
+    sample = found.sample(5, rng=1)
+    assert sample.columns.tolist() == list(DOMAIN.names)
+    pd.testing.assert_frame_equal(sample, found.sample(5, rng=1))
+    found.to_bif(tmp_path / "lawn.bif")
+    assert set(ldp.BayesianNetwork.from_bif(tmp_path / "lawn.bif").edges) == set(found.graph.edges)
+    assert set(found.model.edges()) == set(found.to_pgmpy().edges()) == set(found.graph.edges)
+    answer = found.query("rain", {"lawn": "wet"}, n_resamples=100)
+    assert answer.estimate[0] == pytest.approx(0.258 / 0.475, abs=0.03)
+    read = ldp.LearnedNetwork.from_json(found.to_json())
+    assert read.network == found.network
