@@ -65,10 +65,14 @@ from .mechanisms import (
 )
 from .networks import (
     BayesianNetwork as BayesianNetwork,
+    Classifier as Classifier,
+    ExpectedAccuracy as ExpectedAccuracy,
     LearnedNetwork as LearnedNetwork,
     NetworkComparison as NetworkComparison,
     compare_networks as compare_networks,
     learn_network as learn_network,
+    naive_bayes as naive_bayes,
+    tree_augmented as tree_augmented,
 )
 from .poisoning import Poisoning as Poisoning, poisoning as poisoning, poisoning_table as poisoning_table
 from .privacy import PrivacyStatement as PrivacyStatement

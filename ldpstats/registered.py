@@ -45,6 +45,8 @@ _HOMES = {
     "mechanisms.open_alphabet": ["CandidateAnswers", "CandidateFilters", "OpenRAPPOR", "OpenRR", "OpenReports"],
     "mechanisms.truth_or_fake": ["FakeResponse"],
     "networks.bayesian_network": ["BayesianNetwork"],
+    "networks.classifier": ["Classifier"],
+    "networks.expected_accuracy": ["ExpectedAccuracy"],
     "networks.learned_network": ["LearnedNetwork"],
     "networks.lopub": ["LoPubModel"],
     "networks.network_comparison": ["NetworkComparison", "RecordLikelihood"],

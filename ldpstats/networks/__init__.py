@@ -1,17 +1,23 @@
 """Bayesian networks from tables of privatized answers: structure, parameters, queries, classifiers, records."""
 
 from ldpstats.networks.bayesian_network import BayesianNetwork
+from ldpstats.networks.classifier import Classifier
 from ldpstats.networks.dependency_graph import dependency_graph
+from ldpstats.networks.expected_accuracy import ExpectedAccuracy
 from ldpstats.networks.learned_network import LearnedNetwork
 from ldpstats.networks.learning import learn_network
 from ldpstats.networks.lopub import lopub
+from ldpstats.networks.naive_bayes import naive_bayes
 from ldpstats.networks.network_comparison import NetworkComparison, compare_networks
 from ldpstats.networks.parameters import FittedParameters, fit_parameters
 from ldpstats.networks.queries import QueryResult, query
+from ldpstats.networks.tree_augmented import tree_augmented
 from ldpstats.networks.triples_to_ask import triples_to_ask
 
 __all__ = [
     "BayesianNetwork",
+    "Classifier",
+    "ExpectedAccuracy",
     "FittedParameters",
     "LearnedNetwork",
     "NetworkComparison",
@@ -21,6 +27,8 @@ __all__ = [
     "fit_parameters",
     "learn_network",
     "lopub",
+    "naive_bayes",
     "query",
+    "tree_augmented",
     "triples_to_ask",
 ]

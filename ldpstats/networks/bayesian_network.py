@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, at_least, real_array
+from ldpstats.arrays import FloatArray, IntArray, at_least, real_array
 from ldpstats.columns import listed
 from ldpstats.consistency.junction_tree import Factor
 from ldpstats.domain import Domain
@@ -155,6 +155,16 @@ class BayesianNetwork(Saveable):
         rng : int, numpy.random.Generator or None
             A seed makes the same records again.
         """
+        return self.domain.decode(self.sampled_codes(n, rng))
+
+    def sampled_codes(self, n: int, rng: Rng = None) -> IntArray:
+        """Draw n records as `sample` does, as codes: shape (n, attributes).
+
+        Parameters
+        ----------
+        n : int
+        rng : int, numpy.random.Generator or None
+        """
         numbers = generator(rng)
         codes = np.empty((at_least(n, 1, "n"), len(self.domain)), dtype=np.int64)
         place = {name: column for column, name in enumerate(self.domain.names)}
@@ -163,7 +173,7 @@ class BayesianNetwork(Saveable):
             known = codes[:, [place[parent] for parent in self.parents[name]]]
             rows = cell_numbers(known, table.shape[1:])
             codes[:, place[name]] = drawn(table.reshape(len(table), -1).T, rows, numbers)
-        return self.domain.decode(codes)
+        return codes
 
     def joint(self, attributes: Iterable[str]) -> FloatArray:
         """Return the exact joint distribution of some attributes, an axis for each in the order asked for.

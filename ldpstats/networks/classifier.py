@@ -1,0 +1,157 @@
+"""Classifiers: predicting a label from features by a Bayesian network that was fitted to privatized answers."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import FloatArray, at_least, significance
+from ldpstats.errors import LdpstatsError
+from ldpstats.networks.bayesian_network import BayesianNetwork
+from ldpstats.networks.expected_accuracy import ExpectedAccuracy, expected_accuracies
+from ldpstats.networks.label_posterior import label_posterior
+from ldpstats.networks.parameters import FittedParameters
+from ldpstats.noise import simulation
+from ldpstats.presentation import Summary, summary_of_facts
+from ldpstats.randomness import Rng, generator
+from ldpstats.saving import Saveable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Classifier(Saveable):
+    """A classifier that was fitted to reports, never to records.
+
+    Parameters
+    ----------
+    name : str
+        Which kind of classifier it is.
+    label : str
+        What it predicts.
+    fitted : FittedParameters
+        The network of label and features, with its conditional probabilities.
+    assumption : str
+        What the reports cannot tell and the classifier takes for granted.
+    notes : tuple of str
+        What else must be known of how it was made.
+    """
+
+    name: str
+    label: str
+    fitted: FittedParameters
+    assumption: str
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.network.domain.project([self.label])
+
+    @property
+    def network(self) -> BayesianNetwork:
+        """The joint distribution of label and features."""
+        return self.fitted.network
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What it predicts from, in the order of the domain."""
+        return tuple(name for name in self.network.domain.names if name != self.label)
+
+    def predict(self, frame: pd.DataFrame) -> pd.Series[Any]:
+        """Return the most probable label of every record.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A column for every feature; others are ignored, that of the label too. A missing value, or a category that
+            the domain does not know, is an error. For fewer features there is another classifier:
+            `naive_bayes(tables, label, features=[...])`.
+        """
+        chosen = self._posterior(frame).argmax(axis=1)
+        named = self.network.domain.project([self.label]).decode(chosen[:, None])[self.label]
+        return named.set_axis(frame.index)
+
+    def predict_proba(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return how probable each label is for every record: a row per record, a column per category.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            As for `predict`.
+        """
+        categories = pd.Index(self.network.domain.categories[self.label], name=self.label, dtype=object)
+        return pd.DataFrame(self._posterior(frame), index=frame.index, columns=categories)
+
+    def accuracy(self, frame: pd.DataFrame) -> float:
+        """Return the share of labelled records whose label is predicted.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A column for the label, and one for every feature. These records should not be among those that were asked.
+        """
+        label = self.network.domain.project([self.label])
+        own = label.encode(frame)[:, 0]
+        if not own.size:
+            raise LdpstatsError("no records", "at least one labelled record")
+        return float(np.mean(self._posterior(frame).argmax(axis=1) == own))
+
+    def expected_accuracy(self, alpha: float = 0.05, n_resamples: int = 200, rng: Rng = None) -> ExpectedAccuracy:
+        """Return the accuracy to be expected on people like the respondents, without any record.
+
+        It is that of the classifier as it was fitted, in a population for which its assumption holds, with an interval
+        for what the reports leave open. Beside it stand the accuracies of always naming the most frequent label, and
+        of the best single feature, which the reports identify without an assumption.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        n_resamples : int
+            How many times the reports are drawn anew.
+        rng : int, numpy.random.Generator or None
+            By default a seed that is taken from the fitted probabilities.
+        """
+        significance(alpha)
+        size = at_least(n_resamples, 2, "n_resamples")
+        tables = [self.network.tables[name] for name in sorted(self.network.tables)]
+        seed = zlib.crc32(b"".join(np.sort(table, axis=None).tobytes() for table in tables))
+        numbers = generator(seed if rng is None else rng)
+        redrawn = self.fitted.redrawn(size, numbers)
+        rules, found = expected_accuracies(self.network, redrawn, self.label, alpha, numbers)
+        columns = {"accuracy": found[:, 0], "lower": found[:, 1], "upper": found[:, 2]}
+        beside = "; ".join(self.fitted.assumptions.values())
+        assumed = ["", beside, f"{beside}; {self.assumption}" if beside else self.assumption]
+        table = pd.DataFrame({"rule": [*rules, self.name], **columns, "assumption": assumed})
+        reports = self.fitted.reports
+        return ExpectedAccuracy(table, self.label, alpha, size, reports.n, reports.simulated, reports.privacy)
+
+    def summary(self) -> Summary:
+        """Return what the classifier predicts, from what, and what it rests on."""
+        reports = self.fitted.reports
+        edges = [f"{one} – {other}" for one, other in self.network.edges if self.label not in (one, other)]
+        beside = self.fitted.assumptions.items()
+        facts = {
+            "Label": f"{self.label} ({len(self.network.domain.categories[self.label])} categories)",
+            "Features": ", ".join(self.features),
+            **({"Joined features": edges} if edges else {}),
+            "Reports": f"{reports.n:,}{simulation(reports.simulated, reports.n)}",
+            "Privacy": reports.privacy.lines(),
+        }
+        sentences = [
+            f"Assumed: {self.assumption}.",
+            *(f"{name} was not asked together with {self.label}; assumes: {one}." for name, one in beside),
+            *self.notes,
+            "expected_accuracy() says how often it is right if so; accuracy(frame) counts it on labelled records.",
+        ]
+        return summary_of_facts(f"{self.name}, fitted to privatized answers", facts, sentences)
+
+    def __repr__(self) -> str:
+        return f"<Classifier: {self.name}, {self.label} from {len(self.features)} features>"
+
+    def _posterior(self, frame: pd.DataFrame) -> FloatArray:
+        domain = self.network.domain
+        found = domain.project(self.features).encode(frame)
+        codes = np.insert(found, domain.names.index(self.label), 0, axis=1)
+        return label_posterior(self.network, self.label, codes)

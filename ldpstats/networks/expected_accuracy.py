@@ -1,0 +1,168 @@
+"""Expected accuracy: how often a classifier that was fitted to reports will be right, as far as its model holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import FloatArray, IntArray, at_least, significance
+from ldpstats.columns import refuse_other_columns
+from ldpstats.hints import Count
+from ldpstats.networks.bayesian_network import BayesianNetwork
+from ldpstats.networks.label_posterior import label_posterior
+from ldpstats.noise import simulation
+from ldpstats.presentation import Summary, summary_of_figures
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving import Saveable
+
+_RECORDS = 2000
+"""Records that stand for the population of a network in every redraw."""
+_MANY_RECORDS = 200_000
+"""And of the network that was fitted."""
+
+Accuracies: TypeAlias = FloatArray
+"""Of the most frequent label, of the best single feature, and of all features together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExpectedAccuracy(Saveable):
+    """The accuracy to be expected of a classifier, beside that of simpler rules.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A row per rule: rule, accuracy, lower and upper limit, and what is assumed, which is nothing where the reports
+        identify the accuracy.
+    label : str
+    alpha : float
+        One minus the confidence of each interval.
+    n_resamples : int
+        How many times the reports were drawn anew.
+    n : int
+        The reports behind it.
+    simulated : int
+        How many of them came from a simulation.
+    privacy : PrivacyStatement
+    """
+
+    table: pd.DataFrame
+    label: str
+    alpha: float
+    n_resamples: Count
+    n: Count
+    simulated: Count
+    privacy: PrivacyStatement
+
+    def __post_init__(self) -> None:
+        refuse_other_columns(self.table, ["rule", "assumption"], ["accuracy", "lower", "upper"])
+        object.__setattr__(self, "alpha", significance(self.alpha))
+        at_least(self.simulated, 0, "simulated", most=at_least(self.n, 0, "the reports behind an accuracy"))
+
+    @property
+    def estimate(self) -> float:
+        """The accuracy to be expected of the classifier itself."""
+        return float(self.table["accuracy"].iloc[-1])
+
+    def conf_int(self) -> tuple[float, float]:
+        """Return the limits of that."""
+        return float(self.table["lower"].iloc[-1]), float(self.table["upper"].iloc[-1])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per rule: rule, accuracy, limits, assumption."""
+        return self.table.copy()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "label": self.label,
+            "alpha": self.alpha,
+            "rules": self.table.to_dict(orient="records"),
+            "n_resamples": self.n_resamples,
+            "n": self.n,
+            "simulated": self.simulated,
+            "privacy": self.privacy.to_dict(),
+        }
+
+    def summary(self) -> Summary:
+        """Return the accuracies as a table, and in sentences what they rest on."""
+        level = f"{100 * (1 - self.alpha):g} %"
+        rows = [
+            [row["rule"], f"{row['accuracy']:.3f}", f"{row['lower']:.3f}", f"{row['upper']:.3f}"]
+            for row in self.table.to_dict(orient="records")
+        ]
+        *simpler, assumption = self.table["assumption"]
+        above = "The rows above assume less." if any(simpler) else "The rows above assume nothing."
+        sentences = [
+            f"Accuracy to be expected of what was fitted to {self.n:,} reports{simulation(self.simulated, self.n)}, by",
+            f"{self.n_resamples} redraws of the counts. What a fit believes of itself is too high; that is taken off.",
+            f"Assumed for the last row: {assumption}. The reports cannot tell whether that is so; where it is not, the",
+            f"accuracy may be lower. accuracy(frame) counts it on labelled records. {above}",
+            *(f"privacy: {line}" for line in self.privacy.lines()),
+        ]
+        return summary_of_figures(
+            f"Expected accuracy of predicting {self.label}",
+            ["rule", "accuracy", f"{level} from", "to"],
+            rows,
+            sentences,
+        )
+
+    def __repr__(self) -> str:
+        lower, upper = self.conf_int()
+        return f"<ExpectedAccuracy of {self.label}: {self.estimate:.3f} ({lower:.3f} to {upper:.3f})>"
+
+
+def expected_accuracies(
+    fitted: BayesianNetwork, redrawn: Iterable[BayesianNetwork], label: str, alpha: float, rng: np.random.Generator
+) -> tuple[tuple[str, ...], FloatArray]:
+    """Return the simpler rules, and the accuracies of them and of the network's own with limits, shape (3, 3).
+
+    What a fitted network says of the accuracy of its own rule is too high: where noise raised a probability, the rule
+    follows it. By how much is seen in networks that are fitted to redrawn reports, whose truth is the first one
+    (Efron 1983): the mean is taken off, and the limits are those of the basic bootstrap.
+    """
+    # the same uniform numbers for every network, so that records differ only where networks do
+    seed = int(rng.integers(1 << 62))
+    own = _Rules.of(fitted, label)
+    shown = own.accuracies(fitted, fitted.sampled_codes(_MANY_RECORDS, seed))
+    records = fitted.sampled_codes(_RECORDS, seed)
+    excess = []
+    for network in redrawn:
+        rules = _Rules.of(network, label)
+        believed = rules.accuracies(network, network.sampled_codes(_RECORDS, seed))
+        excess.append(believed - rules.accuracies(fitted, records))
+    spread = np.array(excess)
+    low, high = np.quantile(spread, [1 - alpha / 2, alpha / 2], axis=0)
+    found = shown[:, None] - np.stack([spread.mean(axis=0), low, high], axis=1)
+    return ("most frequent label", f"best single feature: {own.feature}"), np.clip(found, 0, 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rules:
+    """What a network predicts: always the same, by its best single feature, and by all features."""
+
+    network: BayesianNetwork
+    label: str
+    frequent: int
+    feature: str
+    by_feature: IntArray
+
+    @classmethod
+    def of(cls, network: BayesianNetwork, label: str) -> _Rules:
+        """Read the rules off a network."""
+        features = [name for name in network.domain.names if name != label]
+        joints = {name: network.joint((name, label)) for name in features}
+        best = max(features, key=lambda name: (float(joints[name].max(axis=1).sum()), name))
+        return cls(network, label, int(network.joint([label]).argmax()), best, joints[best].argmax(axis=1))
+
+    def accuracies(self, truth: BayesianNetwork, records: IntArray) -> Accuracies:
+        """Return how often each rule is right where a network is the truth, which these records were drawn from."""
+        margin, joint = truth.joint([self.label]), truth.joint((self.feature, self.label))
+        single = float(joint[np.arange(len(joint)), self.by_feature].sum())
+        chosen = label_posterior(self.network, self.label, records).argmax(axis=1)
+        # the probability of being right instead of whether it is: half of the scatter is gone
+        right = label_posterior(truth, self.label, records)[np.arange(len(records)), chosen]
+        return np.array([float(margin[self.frequent]), single, float(right.mean())])
