@@ -40,9 +40,9 @@ class FamilyScores:
     df log(n) / 2n, for n respondents as noise leaves them: where u and v are independent given Z, reports give rise to
     an information of df / 2n on average, and so do n answers without randomization. This n is often far below the
     number of respondents, and log n then no protection from chance: the penalty is at least what noise exceeds in
-    a share alpha of all tables, divided by the number of such tests. The penalty of several attributes is the sum over
-    a complete network, in the order in which it is largest. Without noise all orders have the same one, and
-    the score is that of the criterion over n, less a constant.
+    a share alpha of all tables, divided by the number of such tests. The penalty of several attributes is what joining
+    two of them given all others adds to those of fewer, in the median over the two that come last. Without noise it
+    is the same whatever these are, and the score is that of the criterion over n, less a constant.
 
     Parameters
     ----------
@@ -86,13 +86,14 @@ class FamilyScores:
         if len(group) < 2:
             return 0.0
         if group not in self._penalty:
-            self._penalty[group] = max(
+            orders = [
                 self._penalized(_without(group, first))
                 + self._penalized(_without(group, second))
                 - self._penalized(_without(_without(group, first), second))
                 + self._penalty_given(group, first, second)
                 for first, second in combinations(group, 2)
-            )
+            ]
+            self._penalty[group] = float(np.median(orders))
         return self._penalty[group]
 
     def _penalty_given(self, group: tuple[str, ...], first: str, second: str) -> float:

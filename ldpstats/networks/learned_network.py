@@ -68,6 +68,11 @@ _CONFIDENCE = (
     "Confidence: the share of {} networks, learned from counts drawn again, that have the edge; no p-value, and no "
     "probability that the edge is there."
 )
+_CIRCLE = "Found, but left out, as constraints would turn it in a circle with stronger edges: {}."
+_UNTOLD = (
+    "Nobody was asked about {} together with all parents in the fitted network: these probabilities rest on an "
+    "assumption, which `parameters` names."
+)
 _POWERLESS = (
     "{} were decided by lack of power: a dependence that is worth an edge might well have been missed, and nothing is "
     "known about {}."
@@ -352,11 +357,14 @@ class LearnedNetwork(Saveable):
         """Return the edges as a table, and how they were found, directed and left out, in sentences."""
         title = f"Network of {len(self.domain)} attributes{simulation(self.simulated, self.n)}"
         level, promised = f"{100 * (1 - self.alpha):g} %", self.privacy.lines()
+        left_out = self.orientation.left_out
         sentences = [
             f"Edges: {len(self.edges)}. {self.words}",
             *([_INFORMATION.format(level, len(self.pairs))] if len(self.edges) else []),
             *self._directions_in_words(),
+            *([_CIRCLE.format("; ".join(map(" and ".join, left_out)))] if left_out else []),
             *self._separations_in_words(),
+            *self._untold_in_words(),
             *([_CONFIDENCE.format(self.n_resamples)] if self.n_resamples else []),
             *self.notes,
             *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
@@ -396,6 +404,12 @@ class LearnedNetwork(Saveable):
             return []
         evident = f"Tests separate {len(found)} pairs, {len(found) - len(powerless)} of them by evidence."
         return [evident, *([_POWERLESS.format(len(powerless), "; ".join(powerless[:_SHOWN]))] if powerless else [])]
+
+    def _untold_in_words(self) -> list[str]:
+        graph, groups = self.graph, [set(table.attributes) for table in self.tables]
+        families = {name: set(graph.predecessors(name)) for name in graph}
+        untold = [name for name, own in families.items() if not any({name, *own} <= group for group in groups)]
+        return [_UNTOLD.format(" and ".join(untold))] if untold and len(self.edges) else []
 
 
 def _direction(edge: Edge, orientation: Orientation) -> dict[str, str]:

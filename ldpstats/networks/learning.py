@@ -91,7 +91,7 @@ def learn_network(
     _refuse_missing(evidence, constraints)
     search = _Search(chosen, constraints, level)
     structure = search.structure(reported, evidence)
-    seed = zlib.crc32(evidence.information.tobytes()) if rng is None else rng
+    seed = _seed_of(reported) if rng is None else rng
     confidence = search.confidence(reported, evidence, size, generator(seed)) if size else None
     return LearnedNetwork.of(
         reported,
@@ -251,6 +251,12 @@ def _collected(tables: object) -> tuple[TableSet, tuple[str, ...]]:
         )
     again = [table for table in reported if table not in tables.tables]
     return TableSet(tables.domain, reported, tables.privacy), (_AGAIN,) if again else ()
+
+
+def _seed_of(tables: TableSet) -> int:
+    """Return a seed that is the same in whatever order tables, attributes and categories come."""
+    counts = [block.tally.counts.ravel() for table in tables for block in table.blocks]
+    return zlib.crc32(np.sort(np.concatenate([np.zeros(1, dtype=np.int64), *counts])).tobytes())
 
 
 def _refuse_missing(evidence: PairEvidence, constraints: EdgeConstraints) -> None:

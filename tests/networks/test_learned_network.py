@@ -74,6 +74,19 @@ def test_summary_says_what_must_be_known():
     assert found.summary().as_latex()
 
 
+def test_summary_says_what_constraints_left_out_and_what_rests_on_an_assumption():
+    domain = ldp.Domain({name: ["x", "y"] for name in "abc"})
+    joint = np.array([[[6, 2], [2, 1]], [[1, 2], [2, 6]]]) / 22
+    tables = ldp.SampledGroups(domain, epsilon=6.0).simulate(np.round(joint * 10**6).astype(int), rng=2)
+    kept = ldp.learn_network(tables, "pruned", alpha=0.9, required=[("a", "b"), ("b", "c"), ("a", "c")], n_resamples=0)
+    assert "Nobody was asked about c together with all parents" in str(kept.summary())
+    left_out = dataclasses.replace(
+        kept.orientation, chosen=(("a", "b"), ("b", "c")), directed={}, left_out=(("a", "c"),)
+    )
+    told = dataclasses.replace(kept, orientation=left_out, edges=kept.edges.query("first != 'a' or second != 'c'"))
+    assert "in a circle with stronger edges: a and c." in str(told.summary())
+
+
 def test_a_network_without_edges_says_so():
     even = np.full(JOINT.shape, 1000)
     found = ldp.learn_network(ldp.SampledGroups(DOMAIN, epsilon=1.0).simulate(even, rng=1), n_resamples=0)
