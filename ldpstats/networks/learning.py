@@ -43,6 +43,11 @@ def learn_network(
 ) -> LearnedNetwork:
     """Learn a Bayesian network from tables of privatized answers.
 
+    Pairs of attributes tell which edges there are, and some directions: where a – b – c are joined but a and c are not,
+    the reports of a and c show whether they depend on each other as much as they would through b, see `ChainTest`. If
+    not, both edges lead to b. Of 26 such colliders shown in 130 networks (benchmarks/network_directions.py), none was
+    wrong; of 121 directions, 2 were reversed and 16 of edges that are not there.
+
     Parameters
     ----------
     tables : TableSet
@@ -204,7 +209,7 @@ class _Search:
             found = oriented_by_tests(
                 structure, self.constraints, lambda triple: chains.redrawn(triple, rng), _tested(drawn[1]), self.alpha
             )
-            return structure.edges, found.directed
+            return [edge for edge in structure.edges if edge not in found.left_out], found.directed
 
         sets = self._redrawn(tables, evidence, size, rng)
         short = size * len(evidence.pairs) < _MANY
@@ -243,12 +248,6 @@ def _collected(tables: object) -> tuple[TableSet, tuple[str, ...]]:
         )
     reported = as_collected(tables)
     refuse_empty(sum(table.n for table in reported), "the tables")
-    if all(len(table.attributes) == 1 for table in reported):
-        raise NotIdentifiedError(
-            "tables of single attributes alone, which tell nothing about what these have to do with each other",
-            "tables of pairs",
-            "Ask for pairs, as SampledGroups does.",
-        )
     again = [table for table in reported if table not in tables.tables]
     return TableSet(tables.domain, reported, tables.privacy), (_AGAIN,) if again else ()
 
