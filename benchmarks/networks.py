@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from multiprocessing import Pool
@@ -144,7 +145,10 @@ def shows_an_edge(case: tuple[str, int]) -> dict[str, object]:
 
 def tree_search(records: pd.DataFrame) -> Edges:
     """Return what pgmpy's TreeSearch finds in raw records."""
-    from pgmpy.estimators import TreeSearch
+    with warnings.catch_warnings():
+        # it stands nowhere else before pgmpy 1.3
+        warnings.simplefilter("ignore", FutureWarning)
+        from pgmpy.estimators import TreeSearch
 
     search = TreeSearch(records, root_node=records.columns[0], n_jobs=1)
     return without_direction(search.estimate(estimator_type="chow-liu", show_progress=False).edges())

@@ -15,6 +15,7 @@ from ldpstats.inference.effects.cramers_v import mutual_information
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import Method, asymptotic_test, evidence_of
 from ldpstats.networks.shrunken_information import plug_in_information
+from ldpstats.networks.triangle_pruning import stronger_paths
 from ldpstats.tables import Table, TableSet, checked_table
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def dependency_graph(
         if one.mi > least * one.side if rule == "published" else adjusted <= level:
             graph.add_edge(*one.pair, **asdict(one), adjusted=adjusted)
     if rule == "direct":
-        graph.remove_edges_from(_explained(graph))
+        corrected = {pair: float(graph.edges[pair]["corrected"]) for pair in graph.edges}
+        graph.remove_edges_from({pair for pair, _ in stronger_paths(corrected)})
     return graph
 
 
@@ -162,18 +164,3 @@ def _unjoined(tables: Iterable[Table]) -> Graph[str]:
         for name, categories in zip(table.attributes, table.shape, strict=True):
             graph.add_node(name, categories=categories)
     return graph
-
-
-def _explained(graph: Graph[str]) -> list[tuple[str, str]]:
-    """Return the edges that are weaker than both others of some triangle."""
-
-    def shared(one: str, other: str) -> float:
-        return float(graph.edges[one, other]["corrected"])
-
-    return [
-        (one, other)
-        for one, other in graph.edges
-        if any(
-            shared(one, other) < min(shared(one, via), shared(other, via)) for via in {*graph[one]} & {*graph[other]}
-        )
-    ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
@@ -55,27 +56,39 @@ def explained_pairs(evidence: PairEvidence, dependent: Collection[Edge]) -> set[
     dependent : collection of (str, str)
         The pairs that may explain each other, in the order of the domain.
     """
-    strength = dict(zip(evidence.pairs, evidence.shrunken.tolist(), strict=True))
+    among = set(dependent)
+    figures = zip(evidence.pairs, evidence.shrunken.tolist(), strict=True)
     seen: dict[Edge, Interactions] = {}
     for pair, found in zip(evidence.pairs, evidence.interactions, strict=True):
         seen[pair], seen[pair[1], pair[0]] = found, found.turned
-    return {
-        pair
-        for pair in dependent
-        if any(
-            strength[pair] < min(strength[one], strength[other]) and _is_explained(*pair, via, seen)
-            for via, one, other in _paths(pair, evidence, dependent)
-        )
-    }
+    explained: set[Edge] = set()
+    for pair, via in stronger_paths({pair: strength for pair, strength in figures if pair in among}):
+        if pair not in explained and _is_explained(*pair, via, seen):
+            explained.add(pair)
+    return explained
 
 
-def _paths(pair: Edge, evidence: PairEvidence, dependent: Collection[Edge]) -> Iterator[tuple[str, Edge, Edge]]:
-    """Yield the third attributes that are dependent on both, with the two pairs."""
-    known = {frozenset(one): one for one in dependent}
-    for via in evidence.domain.names:
-        legs = [known.get(frozenset((end, via))) for end in pair]
-        if via not in pair and legs[0] is not None and legs[1] is not None:
-            yield via, legs[0], legs[1]
+def stronger_paths(strength: Mapping[Edge, float]) -> Iterator[tuple[Edge, str]]:
+    """Yield the weakest pair of every triangle, with the attribute that the two stronger ones join its ends by.
+
+    Parameters
+    ----------
+    strength : mapping
+        By pair, of those that may form triangles.
+
+    Examples
+    --------
+    >>> list(stronger_paths({("a", "b"): 0.3, ("a", "c"): 0.1, ("b", "c"): 0.2, ("c", "d"): 0.4}))
+    [(('a', 'c'), 'b')]
+    """
+    around: dict[str, dict[str, float]] = defaultdict(dict)
+    for (one, other), own in strength.items():
+        around[one][other] = around[other][one] = own
+    for (one, other), own in strength.items():
+        for via in around[one].keys() & around[other].keys():
+            # a strength that is not estimable, nan, is not stronger
+            if own < around[one][via] and own < around[other][via]:
+                yield (one, other), via
 
 
 def _is_explained(first: str, second: str, via: str, seen: dict[Edge, Interactions]) -> bool:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from ldpstats import Domain, SampledGroups
 from ldpstats.arrays import FloatArray
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
+from ldpstats.datasets import network
 from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.networks.skeletons import SKELETON_METHODS
 from ldpstats.networks.structure import EdgeConstraints
@@ -45,3 +51,53 @@ def test_required_edges_are_in_and_forbidden_ones_out(method: str) -> None:
     found = edges(chain("abcd"), method, known)
     assert ("a", "d") in found
     assert ("b", "c") not in found
+
+
+def test_the_seed_of_hashes_changes_nothing() -> None:
+    program = (
+        "from ldpstats import SampledGroups; from ldpstats.datasets import network\n"
+        "from ldpstats.networks.pair_evidence import PairEvidence\n"
+        "from ldpstats.networks.skeletons import SKELETON_METHODS\n"
+        "from ldpstats.networks.structure import EdgeConstraints\n"
+        "net = network('asia')\n"
+        "evidence = PairEvidence.of(SampledGroups(net.domain, epsilon=4.0).simulate(net.sample(30_000, 1), rng=1))\n"
+        "print([find(evidence, EdgeConstraints(), 0.05).edges for find in SKELETON_METHODS.values()])\n"
+        "print(evidence.pvalue.tolist(), evidence.shrunken.tolist())\n"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(said) == 1
+
+
+def test_the_order_of_everything_changes_no_edge() -> None:
+    net = network("asia")
+    tables = SampledGroups(net.domain, epsilon=4.0).simulate(net.sample(100_000, 1), rng=1)
+    names = np.random.default_rng(1).permutation(net.domain.names).tolist()
+    turned = TableSet(net.domain.project(names), list(tables)[::-1], tables.privacy)
+    for method in SKELETON_METHODS:
+        one, other = (set(map(frozenset, edges(each, method))) for each in (tables, turned))
+        assert one == other
+
+
+def test_auto_is_the_tree_and_the_loops() -> None:
+    net = network("survey")
+    evidence = PairEvidence.of(SampledGroups(net.domain, epsilon=4.0).simulate(net.sample(100_000, 1), rng=1))
+    found = {method: set(find(evidence, FREE, 0.05).edges) for method, find in SKELETON_METHODS.items()}
+    assert found["auto"] == found["chow-liu"] | found["pruned"]
+
+
+def test_independent_attributes_are_hardly_ever_joined() -> None:
+    domain = Domain({name: ["yes", "no"] for name in "abcd"})
+    protocol, runs = SampledGroups(domain, epsilon=2.0), 40
+    found = [PairEvidence.of(protocol.simulate(np.full(16, 300), rng=seed)) for seed in range(runs)]
+    most = binom.isf(FALSE_FAILURE_RATE, runs, 0.05)
+    for find in SKELETON_METHODS.values():
+        assert sum(bool(find(evidence, FREE, 0.05).edges) for evidence in found) <= most
