@@ -30,6 +30,7 @@ from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng
 from ldpstats.saving import Saveable
 from ldpstats.tables import TableSet
+from ldpstats.tables.pooled import pooled_table
 
 if TYPE_CHECKING:
     from networkx import DiGraph, Graph
@@ -424,7 +425,7 @@ def _with_interval(tables: TableSet, edge: Edge, alpha: float) -> dict[str, floa
     """Return the mutual information of a pair by all reports about it, and its interval."""
     # wider tables are many, and those that do not hold the pair would add little
     about = [table for table in tables if len(table.attributes) < 3 or set(edge) <= set(table.attributes)]
-    found = mutual_information(TableSet(tables.domain, about, tables.privacy).pooled(edge), alpha)
+    found = mutual_information(pooled_table(about, tables.domain.project(edge), tables.privacy), alpha)
     lower, upper = found.conf_int()
     return {"information": found.estimate, "lower": lower, "upper": upper}
 
