@@ -42,6 +42,7 @@ studies: .venv/.tested  ## published figures, measured anew (most of an hour)
 	$(BIN)/python benchmarks/reconstruction_coverage.py
 	$(BIN)/python benchmarks/trust.py
 	$(BIN)/python benchmarks/edges.py
+	$(BIN)/python benchmarks/network_records.py
 	$(BIN)/python benchmarks/fuzz_readers.py
 
 .venv/.created:
