@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
@@ -59,8 +59,8 @@ def _checked_order(domain: Domain, order: Iterable[str] | None) -> tuple[str, ..
         return ()
     if isinstance(order, (str, bytes, set, frozenset)) or not isinstance(order, Iterable):
         raise LdpstatsError(f"order = {shortened(order)}", "a list of all attributes, causes before effects")
-    names = tuple(order)
-    if names and domain.project(names).names and set(names) != set(domain.names):
+    names = _known(domain, order) if (order := tuple(order)) else ()
+    if names and len(names) < len(domain):
         left_out = [name for name in domain.names if name not in names]
         raise LdpstatsError(
             f"an order without {one_line(left_out)}",
@@ -83,9 +83,14 @@ def _checked_edges(domain: Domain, edges: object, what: str) -> tuple[Edge, ...]
             )
         if edge[0] == edge[1]:
             raise LdpstatsError(f"the {what} edge {shortened(tuple(edge))}", "pairs of different attributes")
-        start, end = domain.project(edge).names
+        start, end = _known(domain, edge)
         found.append((start, end))
     return tuple(sorted(dict.fromkeys(found), key=lambda edge: (place[edge[0]], place[edge[1]])))
+
+
+def _known(domain: Domain, names: Iterable[Any]) -> tuple[str, ...]:
+    """Return names of attributes as plain strings, whatever kind of strings they come as; refuse others."""
+    return domain.project([str(name) if isinstance(name, str) else name for name in names]).names
 
 
 def _refuse_circle(edges: Iterable[Edge]) -> None:

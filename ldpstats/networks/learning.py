@@ -27,6 +27,7 @@ from ldpstats.tables import TableSet
 
 _REDRAWS = 100
 _MANY = 20
+_NO_CONFIDENCE = "There is no confidence of edges, as counts cannot be drawn again: {}."
 _AGAIN = "Learned from the collected tables that consistent ones were made of."
 
 
@@ -92,12 +93,17 @@ def learn_network(
     reported, notes = _collected(tables)
     constraints = checked_constraints(reported.domain, required, forbidden, order)
     size = chosen.redraws if n_resamples is None else at_least(n_resamples, 0, "n_resamples")
+    numbers = generator(_seed_of(reported) if rng is None else rng)
     evidence = PairEvidence.of(reported)
     _refuse_missing(evidence, constraints)
     search = _Search(chosen, constraints, level)
     structure = search.structure(reported, evidence)
-    seed = _seed_of(reported) if rng is None else rng
-    confidence = search.confidence(reported, evidence, size, generator(seed)) if size else None
+    try:
+        confidence = search.confidence(reported, evidence, size, numbers) if size else None
+    except NotIdentifiedError as error:
+        if n_resamples is not None:
+            raise
+        confidence, size, notes = None, 0, (*notes, _NO_CONFIDENCE.format(error.came))
     return LearnedNetwork.of(
         reported,
         constraints,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ldpstats import Domain, LdpstatsError
@@ -52,6 +53,12 @@ def test_edges_come_once_each_in_the_order_of_the_domain():
 def test_what_no_network_can_meet_is_refused(given: dict[str, Any], came: str):
     with pytest.raises(LdpstatsError, match=re.escape(came)):
         checked_constraints(DOMAIN, **given)
+
+
+def test_names_may_be_strings_of_numpy():
+    found = checked_constraints(DOMAIN, [tuple(np.array(["a", "b"]))], order=np.array(["d", "a", "b", "c"]))
+    assert found == checked_constraints(DOMAIN, [("a", "b")], order=["d", "a", "b", "c"])
+    assert {type(name) for name in (*found.order, *found.required[0])} == {str}
 
 
 def test_forbidding_the_opposite_of_a_required_edge_is_no_contradiction():

@@ -19,6 +19,7 @@ import ldpstats as ldp
 from ldpstats.datasets import network
 from ldpstats.networks.equivalence import cpdag_of, v_structures
 from ldpstats.networks.learning import NETWORK_METHODS
+from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.questions import Question
 
 METHODS = ["auto", "chow-liu", "pruned"]
@@ -264,6 +265,18 @@ def test_categories_that_nobody_has_are_no_obstacle():
     learned = ldp.learn_network(collected(joint / joint.sum(), 100_000), n_resamples=5)
     assert learned.edges["pvalue"].notna().all()
     assert nx.is_directed_acyclic_graph(learned.graph)
+
+
+def test_without_redraws_there_is_no_confidence_and_a_note(monkeypatch: pytest.MonkeyPatch):
+    def redrawn(*_: object) -> None:
+        raise ldp.NotIdentifiedError("a single report", "two")
+
+    monkeypatch.setattr(PairEvidence, "redrawn", redrawn)
+    learned = ldp.learn_network(collected(CHAIN))
+    assert learned.n_resamples == 0
+    assert "no confidence of edges, as counts cannot be drawn again: a single report." in str(learned.summary())
+    with pytest.raises(ldp.NotIdentifiedError, match="a single report"):
+        ldp.learn_network(collected(CHAIN), n_resamples=5)
 
 
 @pytest.mark.parametrize("method", METHODS)
