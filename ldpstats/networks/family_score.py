@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, places_onto
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.inference.effects.cramers_v import interaction_derivative
 from ldpstats.inference.engine.evidence import Evidence
@@ -20,7 +20,7 @@ from ldpstats.noise import shortest
 _ROUNDS = 200
 _RIGHT = 1e-10
 _ABSENT = 1e-9
-# what cells that are estimated as nothing start from when they are fitted to margins that say otherwise
+# what cells that are estimated as nothing start from when they are fitted to margins
 _HARDLY = 1e-6
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 
@@ -32,9 +32,9 @@ class FamilyScores:
     The score of a family, an attribute X with parents A, is worth(X, A) − worth(A), where the worth of some attributes
     is their total correlation Σ H(x) − H(all) less a penalty. Thus equivalent networks have the same score.
 
-    The total correlation is that of the proper table nearest to the unbiased one of all reports about these
-    attributes, fitted to the tables of fewer of them: so what noise does to these is the same in all families,
-    and a conditional information is never below zero.
+    The total correlation is that of the proper table with the interaction of all attributes that is estimated, and
+    otherwise the tables of fewer of them: so what noise does to these is the same in all families, and a
+    conditional information is never below zero.
 
     The penalty of a pair u, v given others Z is that of the Bayesian information criterion (Schwarz 1978),
     df log(n) / 2n, for n respondents as noise leaves them: where u and v are independent given Z, reports give rise to
@@ -77,9 +77,9 @@ class FamilyScores:
         if group not in self._proper:
             table = self.together.table(group)
             assert table is not None  # the table of more attributes was asked for before
-            cells = nearest_proper(table.unbiased.estimate.ravel()).reshape(table.shape)
-            fewer = [_without(group, name) for name in group if len(group) > 1]
-            self._proper[group] = fitted_to_faces(cells, list(map(self.proper, fewer))) if fewer else cells
+            cells = table.unbiased.estimate.reshape(table.shape)
+            fewer = [self.proper(_without(group, name)) for name in group if len(group) > 1]
+            self._proper[group] = with_faces(cells, fewer) if fewer else nearest_proper(cells)
         return self._proper[group]
 
     def _penalized(self, group: tuple[str, ...]) -> float:
@@ -181,32 +181,49 @@ def total_correlation(cells: FloatArray) -> float:
     return float(rel_entr(cells, expected).sum())
 
 
-def fitted_to_faces(cells: FloatArray, faces: Sequence[FloatArray]) -> FloatArray:
-    """Return the cells with given margins, by iterative proportional fitting (Deming & Stephan 1940).
+def with_faces(estimate: FloatArray, faces: Sequence[FloatArray]) -> FloatArray:
+    """Return the proper table with given margins and the interaction of all attributes that is estimated.
 
-    Faces that no table has are met as nearly as so many rounds come.
+    The table of maximum entropy with these margins is moved by what of the estimate's distance from it leaves the
+    margins alone, at the least Σ δ² / π. That is linear in the estimate, so that noise is as its covariance
+    says; odds ratios of small cells are not. Where cells come out below zero, they are cut there, and the margins
+    are met once more.
 
     Parameters
     ----------
-    cells : array
-        Proper.
+    estimate : array, an axis for each attribute
     faces : sequence of arrays
         The margin without the first axis, without the second, and so on.
 
     Examples
     --------
-    >>> fitted_to_faces(np.array([[0.4, 0.1], [0.1, 0.4]]), [np.array([0.5, 0.5]), np.array([0.5, 0.5])])
+    >>> with_faces(np.array([[0.45, 0.15], [0.05, 0.35]]), [np.array([0.5, 0.5]), np.array([0.5, 0.5])])
     array([[0.4, 0.1],
            [0.1, 0.4]])
     """
-    axes = range(cells.ndim)
+    nearest = fitted_to_faces(np.ones(estimate.shape), faces)
+    places = [places_onto(estimate.shape, _others(estimate.ndim, axis)) for axis in range(estimate.ndim)]
+    sums = np.vstack([np.eye(face.size)[:, place] for face, place in zip(faces, places, strict=True)])
+    gap, weighted = (estimate - nearest).ravel(), sums * nearest.ravel()
+    gap -= weighted.T @ shortest(weighted @ sums.T, (sums @ gap)[:, None])[:, 0]
+    moved = np.maximum(nearest + gap.reshape(nearest.shape), _HARDLY * nearest)
+    return fitted_to_faces(moved, faces)
+
+
+def fitted_to_faces(cells: FloatArray, faces: Sequence[FloatArray]) -> FloatArray:
+    """Return the cells with given margins, by iterative proportional fitting (Deming & Stephan 1940).
+
+    Margins that no table has are met as nearly as so many rounds come.
+
+    Parameters
+    ----------
+    cells : array
+        Not negative.
+    faces : sequence of arrays
+        As in `with_faces`.
+    """
     wanted = [np.expand_dims(face, axis) for axis, face in enumerate(faces)]
-    product = np.ones_like(cells)
-    for axis in axes:
-        # the share of a category, from any face that has the attribute
-        face = wanted[axis - 1]
-        product = product * face.sum(axis=tuple(other for other in axes if other != axis), keepdims=True)
-    found = np.maximum(cells, _HARDLY * product)
+    found = cells
     for _ in range(_ROUNDS):
         off = 0.0
         for axis, face in enumerate(wanted):
@@ -217,6 +234,10 @@ def fitted_to_faces(cells: FloatArray, faces: Sequence[FloatArray]) -> FloatArra
             break
     fitted: FloatArray = found / found.sum()
     return fitted
+
+
+def _others(axes: int, axis: int) -> tuple[int, ...]:
+    return tuple(other for other in range(axes) if other != axis)
 
 
 def _without(group: tuple[str, ...], name: str) -> tuple[str, ...]:

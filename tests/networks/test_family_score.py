@@ -11,7 +11,7 @@ from support.colliders import turned
 from ldpstats import Domain, ProductDomain, SampledGroups
 from ldpstats.datasets import network
 from ldpstats.networks.asked_together import AskedTogether
-from ldpstats.networks.family_score import FamilyScores, fitted_to_faces, total_correlation
+from ldpstats.networks.family_score import FamilyScores, fitted_to_faces, total_correlation, with_faces
 
 FAMILIES = [
     ("education", ("age",)),
@@ -88,16 +88,24 @@ def test_total_correlation_is_the_difference_of_entropies() -> None:
     assert total_correlation(np.array([0.3, 0.7])) == 0.0
 
 
-def test_fitted_cells_have_the_faces_and_the_interaction_that_they_had() -> None:
+def test_a_table_with_given_faces_has_the_interaction_that_is_estimated() -> None:
     numbers = np.random.default_rng(2)
-    cells, other = (numbers.dirichlet(np.ones(8)).reshape(2, 2, 2) for _ in range(2))
+    cells, other = (numbers.dirichlet(np.full(12, 20.0)).reshape(2, 3, 2) for _ in range(2))
     faces = [other.sum(axis=axis) for axis in range(3)]
-    fitted = fitted_to_faces(cells, faces)
-    for axis, face in enumerate(faces):
-        assert fitted.sum(axis=axis) == pytest.approx(face, abs=1e-8)
+    for found in (fitted_to_faces(cells, faces), with_faces(cells, faces)):
+        for axis, face in enumerate(faces):
+            assert found.sum(axis=axis) == pytest.approx(face, abs=1e-8)
+    # a table that has these faces is left as it is
+    assert with_faces(other, faces) == pytest.approx(other, abs=1e-9)
+    # what changes the faces alone changes nothing
+    nearest = fitted_to_faces(np.ones((2, 3, 2)), faces)
+    changed = cells + nearest * numbers.normal(0, 0.01, (2, 3, 1)) + nearest * numbers.normal(0, 0.01, (1, 3, 2))
+    assert with_faces(changed, faces) == pytest.approx(with_faces(cells, faces), abs=1e-9)
 
-    def ratio(table: np.ndarray) -> float:
-        first, second = (one[0, 0] * one[1, 1] / (one[0, 1] * one[1, 0]) for one in table)
-        return float(first / second)
 
-    assert ratio(fitted) == pytest.approx(ratio(cells), rel=1e-6)
+def test_of_two_attributes_it_is_the_deviation_from_the_product_of_margins() -> None:
+    first, second = np.array([0.5, 0.2, 0.3]), np.array([0.4, 0.6])
+    estimate = np.array([[0.3, 0.25], [0.05, 0.14], [0.08, 0.18]])
+    of_rows, of_columns = np.eye(3) - first[:, None], np.eye(2) - second[:, None]
+    expected = np.outer(first, second) + of_rows @ estimate @ of_columns.T
+    assert with_faces(estimate, [second, first]) == pytest.approx(expected, abs=1e-9)
