@@ -129,12 +129,14 @@ class ConditionalTests:
     ----------
     together : AskedTogether
     constraints : EdgeConstraints
-    information : mapping
-        The information of every pair.
-    dependent : mapping
-        For every pair the p-value of its plain test, and whether that is significant among all pairs.
+    information, pvalues : mapping
+        Of every pair: its information, and the p-value of its plain test.
     level, level_given : float
         Of plain tests, and of those given others.
+    made : dict
+        Every test that was made, by the pair and what is given; None where the reports tell nothing about it.
+    accepted : dict
+        Those that take a pair away.
     """
 
     together: AskedTogether
