@@ -6,20 +6,30 @@ import numpy as np
 import pytest
 from support.colliders import COLLIDER, collected, people_of_a_collider, turned
 
-from ldpstats import Domain, NotIdentifiedError, ProductDomain, SampledGroups
+from ldpstats import (
+    Domain,
+    HadamardCoefficients,
+    NotIdentifiedError,
+    PerAttribute,
+    ProductDomain,
+    SampledGroups,
+    WholeView,
+)
 from ldpstats.networks.constraint_search import ENOUGH_POWER, pc
+from ldpstats.networks.hill_climbing import hill_climb
 from ldpstats.networks.structure import EdgeConstraints
+from ldpstats.protocols.contract import LocalProtocol
 
 FREE = EdgeConstraints()
+DOMAIN = Domain({name: ["no", "yes"] for name in "abcd"})
 
 
 def test_without_noise_it_finds_what_pgmpy_finds_in_the_raw_records() -> None:
     from pgmpy.causal_discovery import PC
 
-    domain = Domain({name: ["no", "yes"] for name in "abcd"})
     cells = np.repeat(np.arange(16), people_of_a_collider(50_000))
-    frame = domain.decode(np.column_stack(np.unravel_index(cells, (2, 2, 2, 2))))
-    found = pc(ProductDomain(domain, epsilon=60.0).simulate(frame, rng=1), FREE, 0.05)
+    frame = DOMAIN.decode(np.column_stack(np.unravel_index(cells, (2, 2, 2, 2))))
+    found = pc(ProductDomain(DOMAIN, epsilon=60.0).simulate(frame, rng=1), FREE, 0.05)
     search = PC(variant="stable", ci_test="chi_square", significance_level=0.05, show_progress=False)
     theirs = search.fit(frame.astype(str)).causal_graph_
     assert {frozenset(edge) for edge in found.edges} == {
@@ -51,9 +61,34 @@ def test_what_few_respondents_leave_out_is_left_out_for_want_of_power() -> None:
 def test_pairs_alone_are_refused_with_the_triples_to_ask() -> None:
     with pytest.raises(NotIdentifiedError, match=r"groups=\[\('a', 'b', 'c'\), ") as caught:
         pc(collected(k=2), FREE, 0.05)
-    domain = Domain({name: ["no", "yes"] for name in "abcd"})
     assert "Ask 4 triples" in caught.value.advice
-    assert len(SampledGroups(domain, epsilon=1.0, groups=[("a", "b", "c"), ("a", "c", "d")]).groups) == 2
+    assert len(SampledGroups(DOMAIN, epsilon=1.0, groups=[("a", "b", "c"), ("a", "c", "d")]).groups) == 2
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        WholeView(DOMAIN, epsilon=12.0, k=3),
+        PerAttribute(DOMAIN, epsilon=12.0, k=2),
+        HadamardCoefficients(DOMAIN, epsilon=6.0, k=3),
+        SampledGroups(DOMAIN, epsilon=4.0, k=3, mechanism="oue"),
+    ],
+    ids=lambda protocol: type(protocol).__name__,
+)
+def test_whatever_the_protocol_both_searches_find_the_collider(protocol: LocalProtocol) -> None:
+    cells = np.repeat(np.arange(16), people_of_a_collider(60_000))
+    frame = DOMAIN.decode(np.column_stack(np.unravel_index(cells, (2, 2, 2, 2))))
+    tables = protocol.collect(frame, rng=1)
+    for found in (pc(tables, FREE, 0.05), hill_climb(tables, FREE, 0.05)):
+        assert found.edges == COLLIDER
+        assert found.directed[:2] == COLLIDER[:2]
+
+
+def test_twenty_respondents_show_nothing_and_nothing_is_said_to_be_known() -> None:
+    tables = SampledGroups(DOMAIN, epsilon=1.0, k=3).simulate(people_of_a_collider(20), rng=1)
+    found = pc(tables, FREE, 0.05)
+    assert found.edges == hill_climb(tables, FREE, 0.05).edges == ()
+    assert {one.decided_by for one in found.separations} == {"power"}
 
 
 def test_two_attributes_need_no_conditional_tests() -> None:
@@ -64,11 +99,10 @@ def test_two_attributes_need_no_conditional_tests() -> None:
 
 @pytest.mark.parametrize("epsilon", [4.0, 60.0])
 def test_a_category_that_never_occurs_makes_no_edge(epsilon: float) -> None:
-    domain = Domain({name: ["no", "yes"] for name in "abcd"})
     people = people_of_a_collider(50_000).reshape(2, 8)
     people[0] += people[1]
     people[1] = 0
-    found = pc(ProductDomain(domain, epsilon=epsilon).simulate(people.ravel(), rng=1), FREE, 0.05)
+    found = pc(ProductDomain(DOMAIN, epsilon=epsilon).simulate(people.ravel(), rng=1), FREE, 0.05)
     assert found.edges == (("b", "c"), ("c", "d"))
     assert {one.pair: one.decided_by for one in found.separations if "a" in one.pair} == {
         ("a", name): "power" for name in "bcd"
@@ -76,9 +110,8 @@ def test_a_category_that_never_occurs_makes_no_edge(epsilon: float) -> None:
 
 
 def test_triples_that_were_asked_are_tested_and_others_not() -> None:
-    domain = Domain({name: ["no", "yes"] for name in "abcd"})
     groups = [("a", "c", "d"), ("a", "b"), ("b", "c"), ("b", "d")]
-    tables = SampledGroups(domain, epsilon=4.0, groups=groups).simulate(people_of_a_collider(200_000), rng=1)
+    tables = SampledGroups(DOMAIN, epsilon=4.0, groups=groups).simulate(people_of_a_collider(200_000), rng=1)
     found = pc(tables, FREE, 0.05)
     assert found.edges == (("a", "c"), ("b", "c"), ("b", "d"), ("c", "d"))
     # a and b were never asked together with c: that both point to it is not seen
