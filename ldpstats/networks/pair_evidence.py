@@ -23,8 +23,8 @@ from ldpstats.tables import TableSet
 
 # standard errors of a correlation from which noise drowns it
 _DROWNED = 0.3
-# sets that are redrawn at once
-_AT_ONCE = 25
+# so many sets are redrawn at once, and so many entries of a covariance
+_AT_ONCE, _ENTRIES = 25, 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,8 +103,9 @@ class PairEvidence:
         again; p-values are those by χ².
         """
         left, numbers = at_least(size, 1, "size"), generator(rng)
+        largest = max(pool.domain.size() for pool in self.sources.pools.values())
         while left:
-            drawn = min(left, _AT_ONCE)
+            drawn = min(left, _AT_ONCE, max(1, _ENTRIES // largest**2))
             yield from self._all_of(self.sources, self.sources.estimated(self.sources.redrawn(drawn, numbers)))
             left -= drawn
 

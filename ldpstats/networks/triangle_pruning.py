@@ -15,7 +15,7 @@ from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
 # What a path leaves unexplained is worth an edge if it is more than so many nats, by so many standard errors. Settled
 # on seeds from 1000 on of child, survey, asia, sachs and alarm; the study (benchmarks/networks.py) has others.
 _WORTH_AN_EDGE = 0.005
-_STANDARD_ERRORS = 1.0
+_STANDARD_ERRORS = 0.7
 
 
 def pruned_pairs(evidence: PairEvidence, constraints: EdgeConstraints, alpha: float) -> Structure:
