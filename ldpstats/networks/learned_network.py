@@ -298,21 +298,16 @@ class LearnedNetwork(Saveable):
         return self.network.sample(n, rng)
 
     def query(
-        self,
-        of: str | Iterable[str],
-        given: Mapping[str, Category] | None = None,
-        *,
-        n_resamples: int = 200,
-        rng: Rng = 0,
+        self, of: str | Iterable[str], given: Mapping[str, Category] | None = None, **options: Any
     ) -> QueryResult:
         """Return probabilities of the fitted network, given what is known, with intervals.
 
         Parameters
         ----------
-        of, given, n_resamples, rng
+        of, given, options
             As in `FittedParameters.query`.
         """
-        return self.parameters.query(of, given, n_resamples=n_resamples, rng=rng)
+        return self.parameters.query(of, given, **options)
 
     def to_bif(self, path: str | Path) -> None:
         """Write the fitted network to a file in the Bayesian interchange format.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from itertools import product
 
 import networkx as nx
 import numpy as np
 import pytest
 from support.colliders import COLLIDER, collected, turned
+from support.hash_seeds import printed_under_hash_seeds
 
 from ldpstats import Domain, NotIdentifiedError, ProductDomain, SampledGroups
 from ldpstats.datasets import network
@@ -103,14 +101,4 @@ def test_the_hash_seed_changes_nothing(method: str) -> None:
         "asia = network('asia'); tables = SampledGroups(asia.domain, epsilon=2.0, k=3)"
         f".simulate(asia.sample(100_000, rng=1), rng=1); print({method}(tables, EdgeConstraints(), 0.05))"
     )
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": str(seed)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in range(4)
-    }
-    assert len(printed) == 1
+    assert len(printed_under_hash_seeds(code, range(4))) == 1
