@@ -129,7 +129,7 @@ def summarized(rows: Iterable[dict[str, object]], by: list[str]) -> pd.DataFrame
 
 def main(repetitions: int = REPETITIONS, populations: int = POPULATIONS) -> None:
     """Print both parts."""
-    with Pool() as pool:
+    with Pool(2) as pool:
         parts = pool.map(compared, [*product(LABELS, SIZES, range(repetitions))], chunksize=1)
         print(f"Accuracy on {HELD_OUT:,} held-out records, mean of {repetitions} repetitions ± standard error")
         found = summarized((row for part in parts for row in part), ["data", "n", "ε", "classifier"])

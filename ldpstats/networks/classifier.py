@@ -118,8 +118,7 @@ class Classifier(Saveable):
         tables = [self.network.tables[name] for name in sorted(self.network.tables)]
         seed = zlib.crc32(b"".join(np.sort(table, axis=None).tobytes() for table in tables))
         numbers = generator(seed if rng is None else rng)
-        redrawn = self.fitted.redrawn(size, numbers)
-        rules, found = expected_accuracies(self.network, redrawn, self.label, alpha, numbers)
+        rules, found = expected_accuracies(self.fitted, self.label, size, alpha, numbers)
         columns = {"accuracy": found[:, 0], "lower": found[:, 1], "upper": found[:, 2]}
         beside = "; ".join(self.fitted.assumptions.values())
         assumed = ["", beside, f"{beside}; {self.assumption}" if beside else self.assumption]

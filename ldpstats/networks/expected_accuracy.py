@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, IntArray, at_least, significance
+from ldpstats.arrays import FloatArray, IntArray, at_least, real_array, significance
 from ldpstats.columns import refuse_other_columns
+from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.hints import Count
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.label_posterior import label_posterior
+from ldpstats.networks.parameters import FittedParameters, fit_parameters
 from ldpstats.noise import simulation
 from ldpstats.presentation import Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
@@ -58,7 +59,11 @@ class ExpectedAccuracy(Saveable):
     privacy: PrivacyStatement
 
     def __post_init__(self) -> None:
-        refuse_other_columns(self.table, ["rule", "assumption"], ["accuracy", "lower", "upper"])
+        refuse_other_columns(self.table, ["rule", "assumption"], [])
+        shares = [real_array(self.table.get(name, []), name) for name in ("accuracy", "lower", "upper")]
+        # written so that a NaN fails
+        if not all(one.size == len(self.table) and np.all((one >= 0) & (one <= 1)) for one in shares):
+            raise LdpstatsError(f"the accuracies {one_line(self.table.columns.tolist())}", "shares from 0 to 1")
         object.__setattr__(self, "alpha", significance(self.alpha))
         at_least(self.simulated, 0, "simulated", most=at_least(self.n, 0, "the reports behind an accuracy"))
 
@@ -98,7 +103,7 @@ class ExpectedAccuracy(Saveable):
         above = "The rows above assume less." if any(simpler) else "The rows above assume nothing."
         sentences = [
             f"Accuracy to be expected of what was fitted to {self.n:,} reports{simulation(self.simulated, self.n)}, by",
-            f"{self.n_resamples} redraws of the counts. What a fit believes of itself is too high; that is taken off.",
+            f"{self.n_resamples} redraws of the counts. By how much a fit overrates itself is taken off.",
             f"Assumed for the last row: {assumption}. The reports cannot tell whether that is so; where it is not, the",
             f"accuracy may be lower. accuracy(frame) counts it on labelled records. {above}",
             *(f"privacy: {line}" for line in self.privacy.lines()),
@@ -116,28 +121,33 @@ class ExpectedAccuracy(Saveable):
 
 
 def expected_accuracies(
-    fitted: BayesianNetwork, redrawn: Iterable[BayesianNetwork], label: str, alpha: float, rng: np.random.Generator
+    fitted: FittedParameters, label: str, size: int, alpha: float, rng: np.random.Generator
 ) -> tuple[tuple[str, ...], FloatArray]:
     """Return the simpler rules, and the accuracies of them and of the network's own with limits, shape (3, 3).
 
-    What a fitted network says of the accuracy of its own rule is too high: where noise raised a probability, the rule
-    follows it. By how much is seen in networks that are fitted to redrawn reports, whose truth is the first one
-    (Efron 1983): the mean is taken off, and the limits are those of the basic bootstrap.
+    What a fitted network believes of the accuracy of its own rule is wrong: too high where noise raised a probability
+    and the rule follows it, too low where smoothing has levelled what there is. By how much is seen where the truth is
+    known: reports are drawn from it, and a network is fitted to them as the first one was. With that one as the truth
+    the mean error is taken off (Efron 1983). The limits are those of the basic bootstrap, with errors where the truth
+    is one of the networks that the reports leave possible: these are not smoothed, as the truth may be far from even.
     """
     # the same uniform numbers for every network, so that records differ only where networks do
     seed = int(rng.integers(1 << 62))
-    own = _Rules.of(fitted, label)
-    shown = own.accuracies(fitted, fitted.sampled_codes(_MANY_RECORDS, seed))
-    records = fitted.sampled_codes(_RECORDS, seed)
-    excess = []
-    for network in redrawn:
-        rules = _Rules.of(network, label)
-        believed = rules.accuracies(network, network.sampled_codes(_RECORDS, seed))
-        excess.append(believed - rules.accuracies(fitted, records))
-    spread = np.array(excess)
-    low, high = np.quantile(spread, [1 - alpha / 2, alpha / 2], axis=0)
-    found = shown[:, None] - np.stack([spread.mean(axis=0), low, high], axis=1)
+    own = _Rules.of(fitted.network, label)
+    believed = own.accuracies(fitted.network, fitted.network.sampled_codes(_MANY_RECORDS, seed))
+    possible = fit_parameters(fitted.reports, fitted.network.parents, smoothing=0).redrawn(size, rng)
+    redrawn = ((truth, *replace(fitted, network=truth).redrawn(1, rng)) for truth in possible)
+    spread = np.array([_error(truth, network, label, seed) for truth, network in redrawn])
+    mean = np.mean([_error(fitted.network, one, label, seed) for one in fitted.redrawn(size, rng)], axis=0)
+    low, high = np.quantile(spread - spread.mean(axis=0), [1 - alpha / 2, alpha / 2], axis=0)
+    found = (believed - mean)[:, None] - np.stack([np.zeros_like(low), low, high], axis=1)
     return ("most frequent label", f"best single feature: {own.feature}"), np.clip(found, 0, 1)
+
+
+def _error(truth: BayesianNetwork, network: BayesianNetwork, label: str, seed: int) -> Accuracies:
+    """Return by how much a network overrates the rules that are read off it."""
+    rules, records = _Rules.of(network, label), [one.sampled_codes(_RECORDS, seed) for one in (network, truth)]
+    return rules.accuracies(network, records[0]) - rules.accuracies(truth, records[1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

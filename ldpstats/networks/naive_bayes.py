@@ -72,6 +72,8 @@ def features_with(
     (label,) = tables.domain.project([label]).names
     together = {name for table in tables if label in table.attributes and table.n for name in table.attributes}
     others = [name for name in tables.domain.names if name != label]
+    if not others:
+        raise LdpstatsError(f"tables about {label!r} alone", "tables about at least one feature as well")
     chosen = others if features is None else _named(tables, label, features)
     lacking = [name for name in chosen if name not in together]
     if (lacking and features is not None) or len(lacking) == len(chosen):

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ldpstats.arrays import FloatArray, significance
-from ldpstats.errors import NotIdentifiedError, one_line
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.inference import AmongMany, conditional_independence_test
 from ldpstats.networks.asked_together import AskedTogether
 from ldpstats.networks.bayesian_network import BayesianNetwork
@@ -59,6 +59,12 @@ def tree_augmented(
     """
     level = significance(alpha)
     known, left_out = features_with(tables, label, features)
+    if len(known) < 2:
+        raise LdpstatsError(
+            f"{one_line(known)} as the only feature",
+            "two features or more, of which some may depend on others",
+            "naive_bayes takes a single one.",
+        )
     pooled = _asked_with_label(tables, label, known)
     naive = fit_parameters(tables, dict.fromkeys(known, (label,))).network
     shared = conditional_information(pooled, label, naive)

@@ -82,6 +82,13 @@ def test_what_was_never_asked_is_refused(label: str, features: list[str] | None,
         naive_bayes(tables, label, features=features)
 
 
+def test_a_label_alone_has_no_features() -> None:
+    domain = CHILD.domain.project(["Disease"])
+    alone = ldp.SampledGroups(domain, k=1, epsilon=1.0).simulate(np.full(6, 100), rng=1)
+    with pytest.raises(ldp.LdpstatsError, match="tables about 'Disease' alone"):
+        naive_bayes(alone, "Disease")
+
+
 def test_what_is_no_set_of_tables_is_refused() -> None:
     with pytest.raises(ldp.LdpstatsError, match="a TableSet"):
         naive_bayes(CHILD.sample(10, rng=1), "Disease")

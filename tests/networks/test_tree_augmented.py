@@ -140,6 +140,8 @@ def test_pairs_alone_are_refused_with_the_triples_to_ask() -> None:
     with pytest.raises(ldp.NotIdentifiedError, match=r"groups=\[\('e', 'b', 'label'\), .* \(10 in all\)\]"):
         tree_augmented(pairs, "label")
     with pytest.raises(ldp.NotIdentifiedError, match="naive_bayes needs pairs alone"):
+        tree_augmented(pairs, "label", features=["a", "b"])
+    with pytest.raises(ldp.LdpstatsError, match="'a' as the only feature"):
         tree_augmented(clear(), "label", features=["a"])
     with pytest.raises(ldp.LdpstatsError, match="alpha"):
         tree_augmented(clear(), "label", alpha=0)
