@@ -8,8 +8,8 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray
 from ldpstats.domain import Domain
-from ldpstats.estimation import LinearPooling
 from ldpstats.estimation.simplex import nearest_proper
+from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
 from ldpstats.tables import Table, pooled_measured
 from ldpstats.tables.shared import overlapping
 
@@ -38,4 +38,4 @@ def _redrawn(table: Table, target: Domain, size: int, rng: np.random.Generator) 
         return rng.multivariate_normal(cells.estimate, cells.covariance, size=size, method="eigh") @ sums
     proper = nearest_proper(table.unbiased.estimate)
     drawn = [block.draw(proper, size, rng) for block in table.blocks]
-    return LinearPooling(table.blocks).estimate(drawn) @ sums
+    return UnbiasedPooling(table.blocks).estimate(drawn) @ sums

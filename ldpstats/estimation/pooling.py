@@ -26,10 +26,17 @@ class LinearPooling:
         self._measurements, sums = [one for one, _ in both], [added for _, added in both]
         for one in self._measurements:
             refuse_empty(one.n, "a pooled block")
-        designs = [one.design() for one in self._measurements]
+        self._weights, self._added = self._chosen(self._measurements)
+        parts = zip(self._weights, sums, strict=True)
+        # what the reports of each measurement, as proportions, are multiplied by, shape (cells, outputs)
+        self.operators = [weight if added is None else weight @ added.T for weight, added in parts]
+
+    def _chosen(self, measurements: Sequence[Block]) -> tuple[list[FloatArray], FloatArray]:
+        """Return what the proportions of every measurement are multiplied by, (cells, outputs), and what is added."""
+        designs = [one.design() for one in measurements]
         cells = designs[0][0].shape[1]
         uniform = np.full(cells, 1 / cells)
-        weights = [one.n / np.diagonal(one.report_covariance(uniform)) for one in self._measurements]
+        weights = [one.n / np.diagonal(one.report_covariance(uniform)) for one in measurements]
         weighted = [matrix.T * weight for (matrix, _), weight in zip(designs, weights, strict=True)]
         gram = sum(
             (left @ matrix for left, (matrix, _) in zip(weighted, designs, strict=True)), np.zeros((cells, cells))
@@ -41,11 +48,9 @@ class LinearPooling:
                 "Test hypotheses about the contrasts they do tell, or collect a block that asks for the cells.",
             )
         ends = np.cumsum([left.shape[1] for left in weighted])[:-1]
-        self._weights = np.split(np.linalg.solve(gram, np.hstack(weighted)), ends, axis=1)
-        self._offsets = [offset for _, offset in designs]
-        parts = zip(self._weights, sums, strict=True)
-        # what the reports of each measurement, as proportions, are multiplied by, shape (cells, outputs)
-        self.operators = [weight if added is None else weight @ added.T for weight, added in parts]
+        found = np.split(np.linalg.solve(gram, np.hstack(weighted)), ends, axis=1)
+        offsets = [weight @ offset for weight, (_, offset) in zip(found, designs, strict=True)]
+        return found, -np.sum(offsets, axis=0)
 
     def estimate(self, counts: Sequence[NDArray[np.int64]]) -> FloatArray:
         """Return the estimated cell frequencies for one tally per measurement (leading axes: many tables).
@@ -57,9 +62,7 @@ class LinearPooling:
         """
         parts = zip(self._measurements, self.operators, counts, strict=True)
         pooled: FloatArray = np.sum([tally / one.n @ operator.T for one, operator, tally in parts], axis=0)
-        for offset, weight in zip(self._offsets, self._weights, strict=True):
-            pooled = pooled - offset @ weight.T
-        return pooled
+        return pooled + self._added
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the exact covariance of the estimate under these frequencies.

@@ -9,7 +9,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake, is_truth_or_fake
+from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom
 from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.rare import OwnReports
@@ -63,18 +63,28 @@ def unbiased_weights(blocks: Sequence[Block]) -> list[FloatArray]:
     [array([[2., 0.],
            [0., 2.]])]
     """
-    if not all(block.question.is_bijection for block in blocks):
-        return LinearPooling(blocks).operators
-    cells = [np.asarray(block.question.classes) for block in blocks]
-    if len(blocks) == 1:
-        noise = blocks[0].tally.noise
-        return [(noise.debias(np.eye(noise.outputs)) - noise.debias(np.zeros(noise.outputs))).T[cells[0]]]
-    if all(map(is_truth_or_fake, blocks)):
-        stack = TruthOrFakeStack.of(blocks)
-        truths = stack.truth * stack.n
-        shares = (truths / (truths * stack.truth).sum()).ravel()
-        return [share * np.eye(own.size)[own] for share, own in zip(shares, cells, strict=True)]
-    return LinearPooling(blocks).operators
+    return UnbiasedPooling(blocks).operators
+
+
+class UnbiasedPooling(LinearPooling):
+    """What `unbiased` does, for other tallies of the same blocks and at any frequencies.
+
+    The inversion of a channel need not be its least squares: the estimates of Hadamard response are not.
+    """
+
+    def _chosen(self, measurements: Sequence[Block]) -> tuple[list[FloatArray], FloatArray]:
+        cells = [np.asarray(one.question.classes) for one in measurements if one.question.is_bijection]
+        if len(measurements) == len(cells) == 1:
+            noise = measurements[0].noise
+            nothing = noise.debias(np.zeros(noise.outputs))
+            return [(noise.debias(np.eye(noise.outputs)) - nothing).T[cells[0]]], nothing[cells[0]]
+        if all_truth_or_fake(measurements):
+            stack = TruthOrFakeStack.of(measurements)
+            truths = stack.truth * stack.n
+            shares = truths / (truths * stack.truth).sum()
+            weights = [share * np.eye(own.size)[own] for share, own in zip(shares.ravel(), cells, strict=True)]
+            return weights, -(shares * stack.fakes).sum(axis=0)
+        return super()._chosen(measurements)
 
 
 def closed_form(blocks: Sequence[Block]) -> Estimate:

@@ -14,7 +14,7 @@ from ldpstats.blocks import Block
 from ldpstats.consistency.redrawn import redrawn_estimates
 from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError
-from ldpstats.estimation import LinearPooling
+from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
 from ldpstats.networks.structure import Edge
 from ldpstats.tables import Table
 from ldpstats.tables.shared import as_reported, overlapping
@@ -25,26 +25,29 @@ _SAME = 1e-10
 
 
 class ReportLaw:
-    """How much an estimate varies per report, given the frequencies; shared by tables that ask the same.
+    """How much what a table says about some attributes varies per report, given their frequencies.
 
-    Of a table without reports of its own it is known at its figures only.
+    It is shared by tables that ask the same. It is known at the estimate only, where there are no reports about these
+    attributes, or where what these say by themselves is another estimate than that of the whole table, added up: a
+    parity of the bits of three attributes says something about two of them, unless their categories fill all bits.
     """
 
-    def __init__(self, table: Table) -> None:
-        self.blocks = tuple(block for block in table.blocks if block.n)
-        self._n = table.n
-        self._pooling = LinearPooling(self.blocks) if self.blocks else None
-        self._fixed = None if self._pooling else self._n * linear_estimate(table)[1]
-        cells = table.domain.size()
+    def __init__(self, table: Table, marginal: Table) -> None:
+        self.blocks = _with_reports(marginal)
+        self.n = marginal.n
+        sums = np.eye(marginal.domain.size())[table.domain.onto(marginal.attributes)]
+        self._pooling = _pooling_to(table.unbiased.estimate @ sums, self.blocks)
+        self._fixed = None if self._pooling else self.n * (sums.T @ linear_estimate(table)[1] @ sums)
+        cells = marginal.domain.size()
         # of the weights: they depend on what was asked, not on the answers
-        self.noise = max(float(np.trace(self.covariance(np.full(cells, 1 / cells)))), 1 / self._n)
+        self.noise = max(float(np.trace(self.covariance(np.full(cells, 1 / cells)))), 1 / self.n)
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance of the estimate of n reports, for frequencies of shape (..., cells)."""
         if self._fixed is not None:
             return np.broadcast_to(self._fixed, (*frequencies.shape[:-1], *self._fixed.shape))
         assert self._pooling is not None  # one of the two there is
-        return self._n * self._pooling.covariance(frequencies)
+        return self.n * self._pooling.covariance(frequencies)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +61,7 @@ class Part:
     of_cell : array of int
         The sum that every cell belongs to.
     n : int
+        The reports about them.
     law : ReportLaw
         Of these sums.
     blocks : tuple of Block
@@ -275,11 +279,23 @@ class _PartsOfTables:
     def _part(self, place: int, names: tuple[str, ...]) -> Part:
         table = self._tables[place]
         marginal = table.marginal(names)
-        blocks = tuple(block for block in marginal.blocks if block.n)
-        alike = (names, blocks[0].asked) if len(blocks) == 1 else (names, place)
+        blocks = _with_reports(marginal)
+        alike = (names, blocks[0].asked) if len(blocks) == len(_with_reports(table)) == 1 else (names, place)
         if alike not in self._laws:
-            self._laws[alike] = ReportLaw(marginal)
-        return Part(place, table.domain.onto(names), table.n, self._laws[alike], blocks)
+            self._laws[alike] = ReportLaw(table, marginal)
+        return Part(place, table.domain.onto(names), marginal.n, self._laws[alike], blocks)
+
+
+def _pooling_to(estimate: FloatArray, blocks: Sequence[Block]) -> UnbiasedPooling | None:
+    """Return the pooling of blocks, if it comes to an estimate."""
+    if not blocks:
+        return None
+    pooling = UnbiasedPooling(blocks)
+    return pooling if np.allclose(pooling.estimate([one.tally.counts for one in blocks]), estimate) else None
+
+
+def _with_reports(table: Table) -> tuple[Block, ...]:
+    return tuple(block for block in table.blocks if block.n)
 
 
 class _OtherTables:

@@ -9,9 +9,10 @@ import numpy as np
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
-from ldpstats.estimation import Estimate, LinearPooling
+from ldpstats.estimation import Estimate
 from ldpstats.estimation.measured import steadied as shares_of
 from ldpstats.estimation.rare import FEW
+from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
 from ldpstats.tables.table import Table
 
 
@@ -80,5 +81,5 @@ def steadied(table: Table, cells: Estimate) -> Estimate:
     The covariance at a nearly empty cell vanishes; here it does not.
     """
     shares = shares_of(cells)
-    spread = LinearPooling(own_reports(table)).covariance(shares)
+    spread = UnbiasedPooling(own_reports(table)).covariance(shares)
     return replace(cells, estimate=shares, spread=spread, bounds=None, own=None)

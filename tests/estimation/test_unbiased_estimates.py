@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from support.blocks_of_reports import SIX, THREE, Array, asked, estimated, faked, multinomial_tallies
+from support.blocks_of_reports import SIX, THREE, Array, asked, drawn, estimated, faked, multinomial_tallies
 from support.comparisons import close
 
 from ldpstats import LdpstatsError
 from ldpstats.blocks import Block
-from ldpstats.estimation import invert, two_blocks
-from ldpstats.noise import MultinomialNoise, Tally
+from ldpstats.estimation import invert, two_blocks, unbiased
+from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
+from ldpstats.mechanisms import HR, HRR, OUE
+from ldpstats.noise import MultinomialNoise, NoiseModel, Tally
 
 
 def adapted(noise: MultinomialNoise, truth: float) -> Callable[[NDArray[np.int64]], MultinomialNoise]:
@@ -168,3 +171,33 @@ def test_two_blocks_of_thirty_two_have_sixteen_times_the_error() -> None:
     error = {way: ((found - SIX) ** 2).sum(axis=1).mean() for way, found in ways.items()}
     assert abs(error["two blocks"] / error["closed form"] - 16) < 1.3
     assert error["two blocks"] / error["mle"] >= 15
+
+
+@pytest.mark.parametrize(
+    "noises",
+    [
+        [FIRST],
+        [HR(3, 4.0).noise],
+        [HRR(3, 1.0).noise],
+        [OUE(3, 1.0).noise],
+        [FIRST, faked(0.8, 0.6, 0.3, 0.1)],
+        [HR(3, 2.0).noise, OUE(3, 1.0).noise],
+    ],
+    ids=str,
+)
+def test_pooling_comes_to_the_unbiased_estimate_and_has_its_covariance(noises: list[NoiseModel]) -> None:
+    blocks = [drawn(noise, 900 * place, place, THREE) for place, noise in enumerate(noises, 1)]
+    # cells in another order than answers
+    blocks = [replace(one, question=replace(one.question, classes=(1, 2, 0))) for one in blocks]
+    pooling, found = UnbiasedPooling(blocks), unbiased(blocks)
+    assert close(pooling.estimate([one.tally.counts for one in blocks]), found.estimate)
+    turned = np.array([THREE[2], *THREE[:2]])
+    spread = sum(
+        weight @ one.noise.report_covariance(one.question.answer_frequencies(turned)) @ weight.T / one.n
+        for weight, one in zip(pooling.operators, blocks, strict=True)
+    )
+    assert close(pooling.covariance(turned), spread)
+    if len(blocks) == 1:
+        cells = list(blocks[0].question.classes)
+        alone = blocks[0].noise.covariance(blocks[0].question.answer_frequencies(turned)) / blocks[0].n
+        assert close(spread, alone[np.ix_(cells, cells)])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.linalg import helmert
-from scipy.stats import chi2
+from scipy.linalg import eigh, helmert
+from scipy.stats import chi2, norm
 
 import ldpstats as ldp
 from ldpstats import Domain
@@ -13,6 +13,7 @@ from ldpstats.arrays import FloatArray
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.networks.pair_estimates import PairSources
 from ldpstats.tables import TableSet
+from ldpstats.tables.stacked import linear_estimate
 
 DOMAIN = Domain({"a": ["x", "y"], "b": ["x", "y", "z"], "c": ["x", "y"]})
 PEOPLE = np.random.default_rng(1).multinomial(20_000, np.random.default_rng(2).dirichlet(np.full(12, 9.0)))
@@ -118,3 +119,41 @@ def test_tables_in_any_order_give_the_same() -> None:
     found, same = (pairs_of(one).estimated(pairs_of(one).observed) for one in (tables, turned))
     for one, again in zip(found.cells, same.cells, strict=True):
         assert np.allclose(one, again, atol=1e-12)
+
+
+COLLECTIONS = {
+    "grr": ldp.SampledGroups(DOMAIN, epsilon=2.0, mechanism="grr"),
+    "oue": ldp.SampledGroups(DOMAIN, epsilon=2.0, mechanism="oue"),
+    "hr": ldp.SampledGroups(DOMAIN, epsilon=4.0, mechanism="hr"),
+    "hr, triples": ldp.SampledGroups(DOMAIN, k=3, epsilon=4.0, mechanism="hr"),
+    "parities of two": ldp.HadamardCoefficients(DOMAIN, epsilon=2.0),
+    "parities of three": ldp.HadamardCoefficients(DOMAIN, k=3, epsilon=2.0),
+    "whole view": ldp.WholeView(DOMAIN, epsilon=6.0, mechanism="hr"),
+}
+
+
+@pytest.mark.parametrize("name", COLLECTIONS)
+@pytest.mark.parametrize("merged", [False, True])
+def test_covariances_are_those_of_the_estimates(name: str, merged: bool) -> None:
+    tables = COLLECTIONS[name].simulate(PEOPLE, rng=1)
+    if merged:
+        tables += ldp.SampledGroups(DOMAIN, epsilon=1.0, mechanism="oue").simulate(PEOPLE, rng=2)
+    sources = pairs_of(tables)
+    for pool in [*sources.pools.values(), *sources.margins.values(), *sources.shown.values()]:
+        for part in pool.parts:
+            estimate, covariance = linear_estimate(sources.tables[part.table])
+            sums = np.eye(pool.domain.size())[part.of_cell]
+            expected = sums.T @ covariance @ sums
+            found = part.law.covariance(estimate @ sums) / part.n
+            contrasts = helmert(len(found))
+            ratios = eigh(contrasts @ found @ contrasts.T, contrasts @ expected @ contrasts.T, eigvals_only=True)
+            # at the estimate, and a little beside it; n, and n - 1
+            assert np.allclose(ratios, 1, atol=0.05)
+
+
+def test_redrawn_sets_scatter_as_the_estimates_of_tables_do() -> None:
+    tables = ldp.SampledGroups(DOMAIN, epsilon=4.0, mechanism="hr", groups=[("a", "b")]).simulate(PEOPLE, rng=1)
+    sources, size = pairs_of(tables), 2000
+    (drawn,) = sources.redrawn(size, np.random.default_rng(1))
+    ratios = drawn.var(axis=0, ddof=1) / np.diagonal(tables["a", "b"].unbiased.covariance)
+    assert np.all(np.abs(ratios - 1) < norm.isf(FALSE_FAILURE_RATE / 2) * np.sqrt(2 / size) + 0.01)
