@@ -19,6 +19,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from itertools import product
 from multiprocessing import Pool
 
@@ -28,13 +29,8 @@ import pandas as pd
 
 import ldpstats as ldp
 from ldpstats.datasets import network
-from ldpstats.networks.constraint_search import pc
-from ldpstats.networks.equivalence import closed
-from ldpstats.networks.hill_climbing import hill_climb
-from ldpstats.networks.network_comparison import compare_networks
-from ldpstats.networks.pair_evidence import PairEvidence
-from ldpstats.networks.skeletons import SKELETON_METHODS
-from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
+from ldpstats.networks.equivalence import cpdag_of
+from ldpstats.networks.structure import Edge, Separation
 
 SETTINGS = [
     ("survey", 1_000_000, 4.0),
@@ -43,41 +39,37 @@ SETTINGS = [
     ("sachs", 1_000_000, 4.0),
 ]
 REPETITIONS, ALPHA = 20, 0.05
-FREE = EdgeConstraints()
 ROWS = 100_000
 SHARES = [(0.5, 0.5), (0.9, 0.1), (0.97, 0.03), (0.3, 0.7), (0.2, 0.3, 0.5), (0.05, 0.15, 0.8)]
 MARGINS: Mapping[str, tuple[float, ...]] = dict(zip("abcdefghijkl", 2 * SHARES, strict=True))
 
 
-def pattern_of(names: Iterable[str], structure: Structure) -> nx.DiGraph[str]:
-    """Return the edges as a partially directed graph, with what follows from its directions if they agree."""
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(names)
-    against = {edge[::-1] for edge in structure.directed}
-    graph.add_edges_from(way for edge in structure.edges for way in (edge, edge[::-1]) if way not in against)
-    try:
-        return closed(graph)
-    except ldp.LdpstatsError:
-        return graph
+@dataclass(frozen=True)
+class Found:
+    """What a search found: a partially directed graph, and why pairs are left out."""
+
+    cpdag: nx.DiGraph[str]
+    separations: tuple[Separation, ...] = ()
 
 
-def auto(tables: ldp.TableSet) -> Structure:
-    """Return the edges of "auto"."""
-    return SKELETON_METHODS["auto"](PairEvidence.of(tables), FREE, ALPHA)
+def learned(tables: ldp.TableSet, method: str) -> Found:
+    """Return what is learned from privatized answers."""
+    network_of = ldp.learn_network(tables, method, alpha=ALPHA, n_resamples=0)
+    return Found(network_of.cpdag, network_of.structure.separations)
 
 
-def of_records(records: pd.DataFrame, kind: str) -> Structure:
+def of_records(records: pd.DataFrame, kind: str) -> Found:
     """Return what pgmpy finds in raw records."""
     from pgmpy.causal_discovery import PC, HillClimbSearch
 
     search = (
-        HillClimbSearch(scoring_method="bic-d", max_indegree=2, return_type="pdag", show_progress=False)
+        HillClimbSearch(scoring_method="bic-d", max_indegree=2, return_type="dag", show_progress=False)
         if kind == "hill-climb"
-        else PC(variant="stable", ci_test="chi_square", significance_level=0.01, show_progress=False)
+        else PC(variant="stable", ci_test="chi_square", return_type="dag", show_progress=False)
     )
-    found = search.fit(records.astype(str)).causal_graph_
-    directed = tuple(found.directed_edges)
-    return Structure((*directed, *found.undirected_edges), directed)
+    dag: nx.DiGraph[str] = nx.DiGraph(search.fit(records.astype(str)).causal_graph_.edges())
+    dag.add_nodes_from(records.columns)
+    return Found(cpdag_of(dag))
 
 
 def compared(case: tuple[tuple[str, int, float], int]) -> list[dict[str, object]]:
@@ -89,21 +81,21 @@ def compared(case: tuple[tuple[str, int, float], int]) -> list[dict[str, object]
     pairs, triples = (
         ldp.SampledGroups(net.domain, epsilon=epsilon, k=k).simulate(records, rng=seed + 10**6) for k in (2, 3)
     )
-    methods: Mapping[str, Callable[[], Structure]] = {
-        '"auto" on pairs': lambda: auto(pairs),
-        "hill-climb on pairs": lambda: hill_climb(pairs, FREE, ALPHA),
-        '"auto" on triples': lambda: auto(triples),
-        "hill-climb on triples": lambda: hill_climb(triples, FREE, ALPHA),
-        "pc on triples": lambda: pc(triples, FREE, ALPHA),
+    methods: Mapping[str, Callable[[], Found]] = {
+        '"auto" on pairs': lambda: learned(pairs, "auto"),
+        "hill-climb on pairs": lambda: learned(pairs, "hill-climb"),
+        '"auto" on triples': lambda: learned(triples, "auto"),
+        "hill-climb on triples": lambda: learned(triples, "hill-climb"),
+        "pc on triples": lambda: learned(triples, "pc"),
         f"hill-climb by pgmpy, {ROWS:,} raw records": lambda: of_records(records[:ROWS], "hill-climb"),
         f"pc by pgmpy, {ROWS:,} raw records": lambda: of_records(records[:ROWS], "pc"),
     }
     rows = []
     for method, find in methods.items():
         start = time.perf_counter()
-        structure = find()
+        found = find()
         seconds = time.perf_counter() - start
-        against = compare_networks(pattern_of(net.domain.names, structure), net)
+        against = ldp.compare_networks(found, net)
         rows.append(
             {
                 "setting": f"{name}, n = {n:,}, ε = {pairs.privacy.epsilon:.4g} {pairs.privacy.unit}",
@@ -113,18 +105,18 @@ def compared(case: tuple[tuple[str, int, float], int]) -> list[dict[str, object]
                 "extra": len(against.extra),
                 "missing": len(against.missing),
                 "seconds": seconds,
-                **right_separations(structure, net.edges),
+                **right_separations(found.separations, net.edges),
             }
         )
     return rows
 
 
-def right_separations(structure: Structure, true: Iterable[Edge]) -> dict[str, float]:
+def right_separations(separations: Iterable[Separation], true: Iterable[Edge]) -> dict[str, float]:
     """Return how many separations there are of each kind, and how many leave out no true edge."""
     edges = set(map(frozenset, true))
     figures: dict[str, float] = {}
     for kind in ("evidence", "power"):
-        right = [frozenset(one.pair) not in edges for one in structure.separations if one.decided_by == kind]
+        right = [frozenset(one.pair) not in edges for one in separations if one.decided_by == kind]
         figures |= {f"by {kind}": len(right), f"right by {kind}": sum(right)}
     return figures
 
@@ -136,8 +128,8 @@ def shows_an_edge(case: tuple[int, str, int]) -> dict[str, object]:
     domain = ldp.Domain({name: list(range(len(shares))) for name, shares in MARGINS.items()})
     people = pd.DataFrame({name: rng.choice(len(shares), 50_000, p=shares) for name, shares in MARGINS.items()})
     tables = ldp.SampledGroups(domain, epsilon=2.0, k=k).simulate(people, rng=rng)
-    found = {"hill-climb": hill_climb, "pc": pc}[method](tables, FREE, ALPHA)
-    return {"asked": "pairs" if k == 2 else "triples", "method": method, "any edge": bool(found.edges)}
+    edges = ldp.learn_network(tables, method, alpha=ALPHA, n_resamples=0).edges
+    return {"asked": "pairs" if k == 2 else "triples", "method": method, "any edge": len(edges) > 0}
 
 
 def main(arguments: list[str]) -> None:
