@@ -134,7 +134,7 @@ def steadied(found: Estimate) -> FloatArray:
     found : Estimate
         Of one table.
     """
-    proper = np.maximum(found.estimate, 0)
+    proper = np.maximum(found.estimate, np.finfo(float).tiny)  # not zero: if all are cut, they are equal
     shares: FloatArray = (found.n * proper / proper.sum() + 0.5) / (found.n + proper.size / 2)
     return shares
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -20,7 +20,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.nearest import nearest_in_information
 from ldpstats.estimation.simplex import nearest_proper
-from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
+from ldpstats.limits import refuse_too_large, refuse_too_many_cells
 from ldpstats.tables import Table, TableSet
 from ldpstats.tables.pooled import pooled_table, solving
 from ldpstats.tables.shared import overlapping
@@ -28,10 +28,14 @@ from ldpstats.tables.stacked import Contribution, Stacked, linear_estimate
 
 MAXIMUM_ENTROPY = "max-entropy"
 """The method by which families are reconstructed that nobody was asked about together."""
+LARGEST_FAMILY = 1 << 10
+"""The most cells of an attribute and its parents: making 1,024 of them proper in their covariance takes seconds."""
+_FEWER = "Fit a network of fewer attributes: those that a query is about, and their ancestors."
 # so few reports show how far they scatter
 _TO_SPREAD = 2
 # directions in which estimates have no more than this share of the largest variance are known
 _KNOWN = 1e-12
+_MANY = 128
 # so many numbers of equations of projections are handled at once
 _AT_ONCE = 1 << 23
 
@@ -78,7 +82,7 @@ class Family:
 
         Where reports identify the cells, these are nearest in the covariance, so that what is known well is moved
         least: all but the maximum likelihood. Else those that no group tells apart would be moved at no cost at all,
-        and they are nearest by squares.
+        and they are nearest by squares; so are many estimates of very many cells, which would take minutes.
 
         Parameters
         ----------
@@ -87,7 +91,7 @@ class Family:
         """
         found = np.array(estimates, dtype=float)
         improper = np.flatnonzero((found < 0).any(axis=1))
-        if self.assumption:
+        if self.assumption or (improper.size > 1 and self.cells.size > _MANY):
             return nearest_proper(found)
         values, directions = np.linalg.eigh(covariance)
         known = values > _KNOWN * values.max()
@@ -115,6 +119,7 @@ class FamilyEstimates:
 
     units: tuple[Table, ...]
     families: tuple[Family, ...]
+    _within: dict[int, FloatArray] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, tables: TableSet, parents: Mapping[str, Sequence[str]]) -> FamilyEstimates:
@@ -127,8 +132,10 @@ class FamilyEstimates:
         """
         domains = [tables.domain.project((name, *sorted(parents[name]))) for name in sorted(parents)]
         for domain in domains:
-            refuse_too_many_cells(domain.size(), f"{' and '.join(domain.names)} together: a table", LARGEST_JOINT)
+            refuse_too_many_cells(domain.size(), f"{' and '.join(domain.names)} together: a table", LARGEST_FAMILY)
         collected = [table for table in as_collected(tables) if table.n >= _TO_SPREAD]
+        if not collected:
+            raise NotIdentifiedError("no table with two reports or more", "a table of some reports for each attribute")
         estimator = _Estimator(_telling(collected, domains), tables)
         families = tuple(estimator.family(domain) for domain in domains)
         return cls(tuple(estimator.units), families)
@@ -148,28 +155,8 @@ class FamilyEstimates:
     def covariance(self) -> FloatArray:
         """The covariance of the cells of all families."""
         size = self.places[-1].stop
-        parts = [self._contribution(place) for place in range(len(self.units))]
-        if self._stacked:
-            return self._stacked.covariance_of(parts, size)
-        total = np.zeros((size, size))
-        for table, (places, matrix) in zip(self.units, parts, strict=True):
-            total[np.ix_(places, places)] += matrix @ linear_estimate(table)[1] @ matrix.T
-        return total
-
-    @cached_property
-    def _stacked(self) -> Stacked | None:
-        """What the tables have in common; None, if that is nothing."""
-        return Stacked.of(self.units) if overlapping(self.units) else None
-
-    def _contribution(self, place: int) -> Contribution:
-        own = [(at, one.operators[place]) for at, one in self._numbered() if place in one.operators]
-        if not own:
-            return Contribution(np.arange(0), np.zeros((0, self.units[place].domain.size())))
-        return Contribution(np.concatenate([at for at, _ in own]), np.vstack([matrix for _, matrix in own]))
-
-    def _numbered(self) -> Iterator[tuple[IntArray, Family]]:
-        for at, one in zip(self.places, self.families, strict=True):
-            yield np.arange(at.start, at.stop), one
+        refuse_too_large((size, size), "the covariance of the cells of all families: a matrix", _FEWER)
+        return self._covariance_of(self.families)
 
     def covariance_within(self, place: int) -> FloatArray:
         """Return the covariance of the cells of one family.
@@ -178,7 +165,25 @@ class FamilyEstimates:
         ----------
         place : int
         """
-        return self.covariance[self.places[place], self.places[place]]
+        if place not in self._within:
+            self._within[place] = self._covariance_of(self.families[place : place + 1])
+        return self._within[place]
+
+    def _covariance_of(self, families: Sequence[Family]) -> FloatArray:
+        size = sum(one.cells.size for one in families)
+        parts = [_contribution(families, place, table) for place, table in enumerate(self.units)]
+        if self._stacked:
+            return self._stacked.covariance_of(parts, size)
+        total = np.zeros((size, size))
+        for table, (places, matrix) in zip(self.units, parts, strict=True):
+            if places.size:
+                total[np.ix_(places, places)] += matrix @ linear_estimate(table)[1] @ matrix.T
+        return total
+
+    @cached_property
+    def _stacked(self) -> Stacked | None:
+        """What the tables have in common; None, if that is nothing."""
+        return Stacked.of(self.units) if overlapping(self.units) else None
 
     def deviations(self, size: int, rng: np.random.Generator) -> list[FloatArray]:
         """Draw errors that the cells of all families might have had together, shape (size, cells) for each family.
@@ -202,6 +207,18 @@ class FamilyEstimates:
         """The symmetric root of the covariance."""
         values, directions = np.linalg.eigh(self.covariance)
         return np.asarray((directions * np.sqrt(np.maximum(values, 0))) @ directions.T)
+
+
+def _contribution(families: Sequence[Family], place: int, table: Table) -> Contribution:
+    """Return what the cells of families take from one table."""
+    starts = np.cumsum([0, *(one.cells.size for one in families)])
+    shown = [
+        (start, one.operators[place]) for start, one in zip(starts, families, strict=False) if place in one.operators
+    ]
+    if not shown:
+        return Contribution(np.arange(0), np.zeros((0, table.domain.size())))
+    places = np.concatenate([np.arange(start, start + len(matrix)) for start, matrix in shown])
+    return Contribution(places, np.vstack([matrix for _, matrix in shown]))
 
 
 def by_name(domain: Domain) -> IntArray:

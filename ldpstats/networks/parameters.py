@@ -38,7 +38,10 @@ _NAMED = 6
 
 
 def fit_parameters(
-    tables: TableSet, dag: DiGraph[str] | Mapping[str, Iterable[str]], *, smoothing: float | None = None
+    tables: TableSet,
+    dag: DiGraph[str] | BayesianNetwork | Mapping[str, Iterable[str]],
+    *,
+    smoothing: float | None = None,
 ) -> FittedParameters:
     """Estimate the tables of a Bayesian network whose edges are given.
 
@@ -55,7 +58,7 @@ def fit_parameters(
     ----------
     tables : TableSet
         As a protocol collects it, of at least two reports about each attribute.
-    dag : networkx.DiGraph, or mapping of str to sequence of str
+    dag : networkx.DiGraph, BayesianNetwork, or mapping of str to sequence of str
         The edges, from parents to children; or the parents of every attribute that has some. The network is about
         the attributes that are named there.
     smoothing : float, optional
@@ -381,8 +384,8 @@ def _checked_weight(smoothing: float) -> float:
 
 def _parents_of(dag: object, tables: TableSet) -> dict[str, tuple[str, ...]]:
     """Return the parents of every attribute of a network, from whatever says them."""
-    if isinstance(dag, Mapping):
-        given = {child: listed(own) for child, own in dag.items()}
+    if isinstance(dag, (Mapping, BayesianNetwork)):
+        given = {child: listed(own) for child, own in (dag if isinstance(dag, Mapping) else dag.parents).items()}
     elif callable(getattr(dag, "predecessors", None)) and callable(getattr(dag, "nodes", None)):
         given = {child: tuple(dag.predecessors(child)) for child in dag.nodes}  # type: ignore[attr-defined]  # checked
     else:

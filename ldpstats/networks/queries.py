@@ -28,6 +28,8 @@ from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator
 from ldpstats.saving import Saveable
 
+_MOST_DRAWN = 10_000
+
 
 def query(
     network: BayesianNetwork | FittedParameters,
@@ -67,7 +69,7 @@ def query(
         raise LdpstatsError(f"a {type(network).__name__}", "a BayesianNetwork, or what fit_parameters returns")
     exact = network if isinstance(network, BayesianNetwork) else network.network
     asked = _Asked.of(exact, of, given)
-    size = at_least(n_resamples, 100, "n_resamples")
+    size = at_least(n_resamples, 100, "n_resamples", most=_MOST_DRAWN)
     if isinstance(network, BayesianNetwork):
         # twice, as an attribute has two categories at least
         joint = asked.answered(exact.parents, {name: np.stack([one, one], -1) for name, one in exact.tables.items()})

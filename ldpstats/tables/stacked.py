@@ -21,6 +21,7 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.blocks import Block
+from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import Estimate, LinearPooling
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.estimate import over_degrees_of_freedom
@@ -264,6 +265,14 @@ def _covariance_by_blocks(one: TableReports) -> FloatArray:
     So what two tables take from the same blocks has no variance between them. No cell is known better than to one
     report, where all reports are alike.
     """
+    alone = next((block for block in one.blocks if block.n == 1), None)
+    if alone is not None:
+        raise NotIdentifiedError(
+            f"a single report to a question about {' and '.join(alone.question.about)}, which does not show how far "
+            "reports scatter",
+            "at least two reports to every question",
+            "Collect more respondents, or ask fewer questions.",
+        )
     spreads = [over_degrees_of_freedom(_report_covariance(block), block.n) for block in one.blocks]
     own = np.sum([weight @ spread @ weight.T for weight, spread in zip(one.weights, spreads, strict=True)], axis=0)
     return np.asarray(own + np.diag(np.maximum(1 / one.table.n**2 - np.diagonal(own), 0)))
