@@ -391,9 +391,12 @@ class _Goal:
         return cls(tuple(different.values()), size, alpha, wanted, asked, len(planned))
 
     def power(self, name: str, epsilon: float, n: int) -> float:
-        """Return the least power among the tables, when the groups are asked equally often."""
+        """Return the least power among the tests, when the groups are asked equally often."""
+        return min(self._powers(name, epsilon, n))
+
+    def _powers(self, name: str, epsilon: float, n: int) -> list[float]:
         each, alpha = n // self.groups, self.alpha / self.tests
-        return min(float(seen.power(each, size, alpha)) for seen, size in self._tests(name, epsilon))
+        return [float(seen.power(each, size, alpha)) for seen, size in self._tests(name, epsilon)]
 
     def respondents(self, name: str, epsilon: float, power: float) -> int:
         """Return how many must be asked in all: as many in every group as the most demanding one needs."""
@@ -401,14 +404,22 @@ class _Goal:
         return self.groups * max(seen.respondents(power, size, alpha) for seen, size in self._tests(name, epsilon))
 
     def epsilon(self, name: str, n: int, power: float) -> float:
-        """Return the least level that is enough, found by bisection; infinity if the highest one is not."""
-        low, high = math.log(_LEAST_LEVEL), math.log(GRID_LEVEL)
+        """Return the least level that is enough, found by bisection; infinity if the highest one is not.
+
+        Of many tests the one with the least power is looked at alone, until all have enough.
+        """
         if self.power(name, GRID_LEVEL, n) < power:
             return math.inf
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.power(name, math.exp(middle), n) >= power else (middle, high)
-        return math.exp(high)
+        level, powers = _LEAST_LEVEL, self._powers(name, _LEAST_LEVEL, n)
+        while min(powers) < power:
+            hardest = replace(self, planned=(self.planned[powers.index(min(powers))],))
+            # what is enough for it is always one of the levels that were tried, so that every round ends higher
+            low, level = level, GRID_LEVEL
+            for _ in range(_HALVINGS):
+                middle = math.sqrt(low * level)
+                low, level = (low, middle) if hardest.power(name, middle, n) >= power else (middle, level)
+            powers = self._powers(name, level, n)
+        return level
 
     def row(self, name: str, epsilon: float | None, n: int | None, power: float | None) -> dict[str, Any]:
         """Return what one mechanism needs or achieves; two of the three are given."""

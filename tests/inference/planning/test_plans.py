@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -163,6 +164,24 @@ class TestNetworks:
         assert protocol.groups == found.asked == ldp.SampledGroups(self.DOMAIN, k=2 + conditional, epsilon=1.0).groups
         assert protocol.privacy().epsilon <= found.best["epsilon"]
         assert plan("ss", self.DOMAIN, epsilon=1.5).protocol().epsilon == 1.5
+
+    def test_the_level_is_the_highest_that_any_test_needs(self) -> None:
+        found = plan(["ss", "olh", "grr"], self.DOMAIN, n=60_000, margins={"a": [0.8, 0.2]}).table
+        margins = {"a": [0.8, 0.2], "b": np.full(3, 1 / 3), "c": np.full(4, 1 / 4), "d": [0.5, 0.5]}
+        for name, level in zip(found["mechanism"], found["epsilon"], strict=True):
+            options = {"n": 10_000, "alpha": 0.05 / 6}
+            for epsilon, enough in ((level, True), (level - 1e-6, False)):
+                powers = [
+                    power(
+                        name,
+                        (len(margins[a]), len(margins[b])),
+                        epsilon=epsilon,
+                        margins=[margins[a], margins[b]],
+                        **options,
+                    )
+                    for a, b in combinations("abcd", 2)
+                ]
+                assert (min(powers) >= 0.8) is enough
 
     def test_what_no_protocol_can_be_made_of_is_refused(self) -> None:
         with pytest.raises(ldp.LdpstatsError, match="a plan of one table"):
