@@ -117,7 +117,7 @@ class LinearizedNetwork:
         scaled = joint / joint[:, 0].sum()
         influence = np.zeros((len(joint), len(self.fitted.families.covariance)))
         estimate = scaled[:, 0].copy()
-        for place, one, own in zip(self.places, self.families, self._influences(scaled), strict=True):
+        for place, one, own in zip(self.places, self.families, self.influences(scaled), strict=True):
             influence[:, self.fitted.families.places[place]] = own
             estimate += own @ one.cells
         spread = influence @ self.fitted.families.covariance @ influence.T
@@ -126,8 +126,14 @@ class LinearizedNetwork:
         covariance = np.array([[np.diagonal(spread), with_total], [with_total, total]])
         return FiellerQuotient(pair, np.moveaxis(covariance, -1, 0), 0.0, 1.0)
 
-    def _influences(self, joint: FloatArray) -> Iterator[FloatArray]:
-        """Yield what the cells of every family change in the probabilities, shape (probabilities, cells)."""
+    def influences(self, joint: FloatArray) -> Iterator[FloatArray]:
+        """Yield what the cells of every family change in the probabilities, shape (probabilities, cells).
+
+        Parameters
+        ----------
+        joint : array, shape (probabilities, 1 + cells)
+            In the networks of `changed`.
+        """
         names = [name for name in self.fitted.network.domain.names if name in self.parents]
         tables = {
             one.attribute: own.reshape(one.domain.shape) for one, own in zip(self.families, self.tables, strict=True)

@@ -102,6 +102,8 @@ class QueryResult(Saveable):
         What must hold beside the reports.
     bound : str
         Why covariances are upper bounds, if they are.
+    warning : tuple of str
+        That reports do not fit their channel, if they do not: then no interval is shown.
     """
 
     domain: Domain
@@ -114,6 +116,7 @@ class QueryResult(Saveable):
     redrawn: FloatArray | None = None
     assumptions: tuple[str, ...] = ()
     bound: str = ""
+    warning: tuple[str, ...] = ()
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
         """Return pointwise intervals of the population's probabilities, shape (*shape, 2), if the edges are right.
@@ -167,10 +170,11 @@ class QueryResult(Saveable):
             One minus the confidence of the intervals.
         """
         level = f"{100 * (1 - alpha):g} %"
-        limits = [f"{level} from", "to"] if self.quotients is not None else []
+        shown = self.quotients is not None and not self.warning
+        frame, limits = self.to_frame(alpha), [f"{level} from", "to"] if shown else []
         rows = [
-            [*map(str, labels), *map("{:.4f}".format, figures)]
-            for labels, figures in zip(self.domain.index(), self.to_frame(alpha).to_numpy(), strict=True)
+            [*map(str, labels), *map("{:.4f}".format, figures[: 1 + len(limits)])]
+            for labels, figures in zip(self.domain.index(), frame.to_numpy(), strict=True)
         ]
         kind = simulation(self.simulated, self.n) if self.n else ""
         return summary_of_figures(
@@ -187,15 +191,19 @@ class QueryResult(Saveable):
     def _sentences(self, level: str) -> list[str]:
         if self.privacy is None or self.redrawn is None:
             return ["Exact, for a network whose tables are given."]
-        promised, networks = self.privacy.lines(), len(self.redrawn)
-        found = f"Fieller's for the linearized network, together with {networks} drawn with the errors of the reports"
+        promised = self.privacy.lines()
+        kind = f"Fieller's for the linearized network, together with {len(self.redrawn)} drawn with the reports' errors"
+        found = [
+            f"Intervals: pointwise {level} ({kind}), for the population, if the edges are right.",
+            "Randomization and sampling are included in them.",
+        ]
         return [
             *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
-            f"Intervals: pointwise {level} ({found}), for the population, if the edges are right.",
-            "Randomization and sampling are included in them.",
+            *(["Intervals: none, as the reports do not fit their channel."] if self.warning else found),
             *(f"Assumes: {one}." for one in self.assumptions),
             *([f"In the covariance, {self.bound}."] if self.bound else []),
             ASSUMED,
+            *self.warning,
         ]
 
     def to_dict(self, alpha: float = 0.05) -> dict[str, Any]:
@@ -324,4 +332,5 @@ def _estimated(fitted: FittedParameters, asked: _Asked, size: int, rng: np.rando
         redrawn=(drawn / drawn.sum(axis=0)).T,
         assumptions=tuple(fitted.assumptions[name] for name in linear.parents if name in fitted.assumptions),
         bound=fitted.families.bound,
+        warning=tuple(fitted.reports.channel_fit().warning),
     )

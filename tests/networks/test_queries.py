@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -103,6 +104,20 @@ def test_what_is_shown_says_what_was_asked_and_what_was_promised() -> None:
     assert "P(a | d = v, b = 1) (simulated)" in text
     assert "epsilon = 4 (strict; unit: a respondent's whole record)" in text
     assert "if the edges are right" in text
+
+
+def test_no_interval_is_shown_where_reports_do_not_fit_their_channel() -> None:
+    domain = Domain({"a": ["x", "y"], "b": ["p", "q"]})
+    tables = ldp.SampledGroups(domain, epsilon=1.0, mechanism="grr").simulate(np.array([20_000, 0, 0, 0]), rng=1)
+    (table,) = tables
+    (block,) = table.blocks
+    tally = replace(block.tally, counts=np.array([20_000, 0, 0, 0]))
+    forged = ldp.TableSet(domain, [replace(table, blocks=(replace(block, tally=tally),))], tables.privacy)
+    found = fit_parameters(forged, {"a": ["b"]})
+    for text in (str(found), str(found.query("a", {"b": "p"}))):
+        assert "channel" in text
+    assert "Intervals: none" in str(found.query("a", {"b": "p"}))
+    assert "95 % from" not in str(found.query("a", {"b": "p"}))
 
 
 REFUSED: dict[str, tuple[Any, Any, dict[str, Any]]] = {
