@@ -26,7 +26,8 @@ from ldpstats.randomness import Rng, generator
 from ldpstats.tables import TableSet
 
 _REDRAWS = 100
-_MANY = 20
+# pairs that are measured anew before a bar shows how far it is
+_MANY = 10_000
 _NO_CONFIDENCE = "There is no confidence of edges, as counts cannot be drawn again: {}."
 _AGAIN = "Learned from the collected tables that consistent ones were made of."
 
@@ -218,7 +219,7 @@ class _Search:
             return [edge for edge in structure.edges if edge not in found.left_out], found.directed
 
         sets = self._redrawn(tables, evidence, size, rng)
-        short = size * len(evidence.pairs) < _MANY
+        short = self.method.of_pairs and size * len(evidence.pairs) < _MANY
         bar = tqdm(sets, total=size, desc="learning again", unit="set", leave=False, disable=short or None)
         return EdgeConfidence.of(map(network, bar), evidence.pairs)
 
