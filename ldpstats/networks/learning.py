@@ -48,7 +48,7 @@ def learn_network(
     Pairs of attributes tell which edges there are, and some directions: where a – b – c are joined but a and c are not,
     the reports of a and c show whether they depend on each other as much as they would through b, see `ChainTest`. If
     not, both edges lead to b. Of 26 such colliders shown in 130 networks (benchmarks/network_directions.py), none was
-    wrong; of 121 directions, 2 were reversed and 16 of edges that are not there.
+    wrong; of 127 directions, 2 were reversed and 19 of edges that are not there.
 
     Parameters
     ----------
