@@ -14,8 +14,12 @@ from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.family_estimates import Family, by_name
 from ldpstats.networks.parameters import FittedParameters, RowsOfFamily
 
-_HARDLY = 0.1
-"""So many respondents an attribute's own proportions count for in each row of the network that is linearized."""
+_HARDLY = 0.02
+"""So many respondents an attribute's own proportions count for in each row of the network that is linearized.
+
+With more, rows are so alike that what they depend on seems not to matter: with .5 the intervals of queries of asia's
+tree from 100,000 respondents at ε = 1 held the truth .87 to .89 of the time, with .02 .92 to .96.
+"""
 _ANYTHING = 2.0
 """So many respondents one category, picked at random, counts for in each row of a network that is drawn."""
 
