@@ -11,7 +11,7 @@ from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.domain import Domain
 from ldpstats.estimation import LinearPooling
-from ldpstats.inference.engine.block_evidence import BlockEvidence, PooledEstimate
+from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.engine.null_model import NullFit
@@ -79,10 +79,31 @@ class IndependenceAt:
         statistic: FloatArray = (flat @ self.inverse @ np.swapaxes(flat, -1, -2))[..., 0, 0]
         return statistic
 
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndependenceRanking:
+    """The same statistic of tallies, as Monte Carlo ranks them.
+
+    Parameters
+    ----------
+    statistic : IndependenceAt
+    pooling : LinearPooling
+        Of their blocks.
+    """
+
+    statistic: IndependenceAt
+    pooling: LinearPooling
+
+    @property
+    def df(self) -> int:
+        """The degrees of freedom."""
+        return self.statistic.df
+
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Measure tallies; there is nothing to fit, and nothing to start `near`."""
-        assert near is not None  # it ranks drawn tables
-        statistic = self.measure(PooledEstimate(evidence)(evidence))
+        assert near is not None  # drawn tables
+        assert isinstance(evidence, BlockEvidence)  # of these blocks
+        statistic = self.statistic.measure(self.pooling.estimate(evidence.counts))
         at = np.broadcast_to(near, (len(evidence), near.size))
         return NullFit(at, at, statistic, np.ones(len(evidence), dtype=np.bool_))
 
@@ -114,12 +135,10 @@ def checked_pvalue(
     evidence, null = BlockEvidence.observed(blocks), product_of(margins)[0, order]
     if evidence.rarest_expected_report(null) >= _FEW_REPORTS:
         return pvalue
-    cells = null.reshape(domain.shape)
-    statistic = IndependenceAt.of(
-        (cells.sum(axis=1), cells.sum(axis=0)), LinearPooling(blocks).covariance(null), own=own
-    )
+    cells, pooling = null.reshape(domain.shape), LinearPooling(blocks)
+    wald = IndependenceAt.of((cells.sum(axis=1), cells.sum(axis=0)), pooling.covariance(null), own=own)
     drawn = MonteCarlo(rng=zlib.crc32(evidence.fingerprint), enough=_ENOUGH, at_most=AmongMany(tests).draws)
-    return drawn.pvalue(statistic, evidence, null)
+    return drawn.pvalue(IndependenceRanking(wald, pooling), evidence, null)
 
 
 def _by_name(domain: Domain) -> tuple[Domain, IntArray]:
