@@ -119,11 +119,16 @@ class PairEvidence:
             for cells, spread, both in zip(estimates.cells, estimates.covariances, margins, strict=True)
         ]
         behind = shrunken(seen)
-        by_pair = zip(sources.pools.values(), estimates.own, margins, own, strict=True)
+        spread = {name: pool.covariance(estimates.margins[name]) for name, pool in sources.shown.items()}
+        errors = [(spread[first], spread[second]) for first, second in sources.pools]
+        by_pair = zip(sources.pools.values(), estimates.own, margins, own, errors, strict=True)
         figures = (
             [_corrected(one, *both) for one, both in zip(seen, margins, strict=True)],
             [information_of(one, *both) for one, both in zip(behind, margins, strict=True)],
-            [asymptotic_pvalues(pool, cells, both, own=alone) for pool, cells, both, alone in by_pair],
+            [
+                asymptotic_pvalues(pool, cells, both, own=alone, errors=wrong)
+                for pool, cells, both, alone, wrong in by_pair
+            ],
         )
         side = np.array([min(pool.domain.shape) - 1 for pool in sources.pools.values()], dtype=np.int64)
         stacked = (np.stack(one, axis=-1) for one in figures)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,14 +26,18 @@ _MATTERS = 0.05
 _ENOUGH = 100
 _EVEN = 1e-12
 
+Margins: TypeAlias = tuple[FloatArray, FloatArray]
+"""Something of the first attribute of a pair, and of the second one: the shares of their categories, say."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndependenceAt:
     """Wald's statistic of independence, with the covariance at the product of margins that are given.
 
     With X and Y the functions that are orthonormal under these margins p and q, it is bᵀ V⁻¹ b for b = Xᵀ π̂ Y, whose
-    covariance under independence is V: the interactions of the estimate as it stands, linear in it. Margins that were
-    pooled over many tables may be taken as known: what they are wrong by enters as the product of two such errors.
+    covariance under independence is V: the interactions of the estimate as it stands, linear in it. What margins that
+    were pooled over other tables are wrong by enters as the product of two such errors, whose covariance is added to V:
+    it is no little thing where the pair is known well, and other tables know the margins badly.
     Where they are the margins of the very reports that are tested, those of π̂, whatever they are, are taken off:
     b = Xᵀ (π̂ − π̂11ᵀπ̂) Y, and the covariance of that product is added to V.
 
@@ -50,8 +55,10 @@ class IndependenceAt:
     own: bool
 
     @classmethod
-    def of(cls, margins: tuple[FloatArray, FloatArray], covariance: FloatArray, *, own: bool) -> IndependenceAt:
-        """Prepare the test, given the margins and the covariance of the estimate at their product."""
+    def of(
+        cls, margins: Margins, covariance: FloatArray, *, own: bool, errors: Margins | None = None
+    ) -> IndependenceAt:
+        """Prepare the test, given the margins, with the covariances of their errors, and that at their product."""
         first, second = (orthonormal_functions(shares) for shares in margins)
         both = kronecker(first, second)
         spread = np.swapaxes(both, -1, -2) @ covariance @ both
@@ -60,6 +67,9 @@ class IndependenceAt:
             of_first = kronecker(first, np.ones((columns, 1)))
             of_second = kronecker(np.ones((rows, 1)), second)
             sides = [np.swapaxes(one, -1, -2) @ covariance @ one for one in (of_first, of_second)]
+            spread = spread + kronecker(*sides)
+        elif errors:
+            sides = [np.swapaxes(one, -1, -2) @ error @ one for one, error in zip((first, second), errors, strict=True)]
             spread = spread + kronecker(*sides)
         return cls((first, second), np.linalg.pinv(spread, hermitian=True), own)
 
@@ -109,19 +119,17 @@ class IndependenceRanking:
 
 
 def asymptotic_pvalues(
-    pool: Pool, estimates: FloatArray, margins: tuple[FloatArray, FloatArray], *, own: bool
+    pool: Pool, estimates: FloatArray, margins: Margins, *, own: bool, errors: Margins | None = None
 ) -> FloatArray:
     """Return the p-values by χ² of a pair, one for each set of tables."""
     from scipy.special import chdtrc
 
-    statistic = IndependenceAt.of(margins, pool.covariance(product_of(margins)), own=own)
+    statistic = IndependenceAt.of(margins, pool.covariance(product_of(margins)), own=own, errors=errors)
     found: FloatArray = chdtrc(statistic.df, statistic.measure(estimates))
     return found
 
 
-def checked_pvalue(
-    pool: Pool, margins: tuple[FloatArray, FloatArray], pvalue: float, tests: int, *, own: bool
-) -> float:
+def checked_pvalue(pool: Pool, margins: Margins, pvalue: float, tests: int, *, own: bool) -> float:
     """Return a p-value that holds where counts are small: by Monte Carlo, if it might matter among so many tests.
 
     A p-value above .05 is left as it is: nothing follows from it. A smaller one is replaced where the rarest report is
@@ -165,7 +173,7 @@ def _exchanged(block: Block, domain: Domain, order: IntArray) -> Block:
     return replace(block, question=replace(question, classes=tuple(range(order.size))), tally=tally)
 
 
-def product_of(margins: tuple[FloatArray, FloatArray]) -> FloatArray:
+def product_of(margins: Margins) -> FloatArray:
     """Return the flattened cells of independent attributes, shape (sets, cells)."""
     first, second = margins
     cells = first[..., :, None] * second[..., None, :]

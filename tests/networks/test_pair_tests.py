@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binom, chi2, kstest
+from scipy.stats import binom, chi2, kstest, norm
 
 import ldpstats as ldp
 from ldpstats import Domain
@@ -48,6 +48,25 @@ def test_margins_that_are_the_tables_own_cost_the_variance_of_their_product() ->
     )
     gained = np.linalg.inv(with_product.inverse[0]) - np.linalg.inv(without.inverse[0])
     assert np.linalg.eigvalsh(gained).min() > 0
+
+
+def test_margins_that_other_tables_know_badly_cost_the_variance_of_their_errors() -> None:
+    rng, size = np.random.default_rng(1), 20_000
+    true = np.array([0.2, 0.8]), np.array([0.3, 0.5, 0.2])
+    wide = [0.003 * (np.eye(one.size) - 1 / one.size) for one in true]
+    # of 4,000 respondents without noise
+    cells = np.outer(*true).ravel()
+    narrow = (np.diag(cells) - np.outer(cells, cells)) / 4000
+    first, second = (rng.multivariate_normal(*both, size=size) for both in zip(true, wide, strict=True))
+    drawn = rng.multivariate_normal(cells, narrow, size=size)
+    with_errors, without = (
+        IndependenceAt.of((first, second), narrow, own=False, errors=errors).measure(drawn)
+        for errors in ((wide[0], wide[1]), None)
+    )
+    # χ²₂ has the mean 2 and the standard deviation 2; a product of errors has longer tails
+    for statistic, holds in ((with_errors, True), (without, False)):
+        error = statistic.std() / np.sqrt(size)
+        assert bool(statistic.mean() < 2 + norm.isf(FALSE_FAILURE_RATE) * error) == holds
 
 
 def test_pvalues_of_independent_attributes_are_uniform() -> None:
