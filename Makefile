@@ -42,7 +42,12 @@ studies: .venv/.tested  ## published figures, measured anew (most of an hour)
 	$(BIN)/python benchmarks/reconstruction_coverage.py
 	$(BIN)/python benchmarks/trust.py
 	$(BIN)/python benchmarks/edges.py
+	$(BIN)/python benchmarks/networks.py
+	$(BIN)/python benchmarks/network_search.py
+	$(BIN)/python benchmarks/network_directions.py
+	$(BIN)/python benchmarks/network_coverage.py
 	$(BIN)/python benchmarks/network_records.py
+	$(BIN)/python benchmarks/classifiers.py
 	$(BIN)/python benchmarks/fuzz_readers.py
 
 .venv/.created:

@@ -67,7 +67,8 @@ def pc(tables: TableSet, constraints: EdgeConstraints, alpha: float) -> Structur
     skeleton: Graph[str] = search.fit(names_only(names)).skeleton_
     left = map(tests.separation, combinations(tables.domain.names, 2))
     separations = [one for one in left if one is not None]
-    return structure_of(tables.domain, skeleton.edges, _colliding(skeleton, tests, constraints), separations)
+    arrows = _colliding(skeleton, tests, constraints)
+    return structure_of(tables.domain, skeleton.edges, arrows, separations, tests.undecided)
 
 
 def refuse_pairs_alone(evidence: PairEvidence, alpha: float) -> None:
@@ -194,6 +195,12 @@ class ConditionalTests:
             return None
         best = max(accepted, key=lambda test: (test.decides, test.pvalue, test.given))
         return Separation(pair, best.given, best.pvalue, best.power, "evidence" if best.decides else "power")
+
+    @property
+    def undecided(self) -> set[Pair]:
+        """The pairs of which some test given others did not show that they depend on each other, for want of power."""
+        tested = [(pair, test) for (pair, given), test in self.made.items() if given and test is not None]
+        return {pair for pair, test in tested if not test.rejects and not test.decides}
 
     def points_to(self, pair: Pair, middle: str) -> bool:
         """Say whether both of a separated pair must point to an attribute that each of them is joined to."""

@@ -74,6 +74,10 @@ _UNTOLD = (
     "Nobody was asked about {} together with all parents in the fitted network: these probabilities rest on an "
     "assumption, which `parameters` names."
 )
+_UNDECIDED = (
+    "Edges that are undecided ({}) were not shown to be there by some test given other attributes, which lacked power: "
+    "they stay."
+)
 _POWERLESS = (
     "{} were decided by lack of power: a dependence that is worth an edge might well have been missed, and nothing is "
     "known about {}."
@@ -369,6 +373,9 @@ class LearnedNetwork(Saveable):
         ]
         return summary_of_figures(title, _HEADERS, [_line(row) for row in self.edges.itertuples()], sentences)
 
+    def __str__(self) -> str:
+        return str(self.summary())
+
     def __repr__(self) -> str:
         edges = f"{len(self.edges)} edge{'s' * (len(self.edges) != 1)}"
         kind = simulation(self.simulated, self.n)
@@ -394,12 +401,17 @@ class LearnedNetwork(Saveable):
         ]
 
     def _separations_in_words(self) -> list[str]:
-        found = self.structure.separations
+        found, undecided = self.structure.separations, int((self.edges["why"] == "undecided").sum())
         powerless = [" and ".join(one.pair) for one in found if one.decided_by == "power"]
+        kept = [_UNDECIDED.format(undecided)] if undecided else []
         if not found:
-            return []
+            return kept
         evident = f"Tests separate {len(found)} pairs, {len(found) - len(powerless)} of them by evidence."
-        return [evident, *([_POWERLESS.format(len(powerless), "; ".join(powerless[:_SHOWN]))] if powerless else [])]
+        return [
+            evident,
+            *kept,
+            *([_POWERLESS.format(len(powerless), "; ".join(powerless[:_SHOWN]))] if powerless else []),
+        ]
 
     def _untold_in_words(self) -> list[str]:
         graph, groups = self.graph, [set(table.attributes) for table in self.tables]

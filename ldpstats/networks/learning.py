@@ -181,7 +181,9 @@ NETWORK_METHODS: dict[str, NetworkMethod] = {
     "hill-climb": NetworkMethod.by_tables(
         hill_climb,
         "They are those of the best score that a search by single changes finds: the information of every attribute "
-        "with its parents, less a penalty by the effective number of respondents (level {alpha:g}).",
+        "with its parents, less a penalty by the effective number of respondents (level {alpha:g}). Parents "
+        "that were never asked together with it are not tried: from pairs alone it has one at most, and the network is "
+        "a tree, or several.",
     ),
     "pc": NetworkMethod.by_tables(
         pc,
@@ -236,6 +238,7 @@ class _Search:
         for part, word in self.method.parts.items():
             edges = SKELETON_METHODS[part](evidence, self.constraints, self.alpha).edges
             why |= dict.fromkeys(edges, word)
+        why |= dict.fromkeys(structure.undecided, "undecided")
         return why | {edge: "required" for edge in structure.edges if self.constraints.requires(*edge)}
 
 

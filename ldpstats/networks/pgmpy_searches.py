@@ -22,7 +22,11 @@ def names_only(names: Sequence[str]) -> pd.DataFrame:
 
 
 def structure_of(
-    domain: Domain, edges: Collection[Edge], directed: Collection[Edge], separations: Collection[Separation] = ()
+    domain: Domain,
+    edges: Collection[Edge],
+    directed: Collection[Edge],
+    separations: Collection[Separation] = (),
+    undecided: Collection[frozenset[str]] = (),
 ) -> Structure:
     """Return what was found in the order of the domain.
 
@@ -34,8 +38,10 @@ def structure_of(
     directed : collection of (str, str)
     separations : collection of Separation
         In the order of the domain.
+    undecided : collection of frozenset of str
     """
     found, known = set(edges), set(directed)
     pairs = [pair for pair in combinations(domain.names, 2) if not found.isdisjoint((pair, pair[::-1]))]
     both = [edge for pair in pairs for edge in (pair, pair[::-1])]
-    return Structure(tuple(pairs), tuple(edge for edge in both if edge in known), tuple(separations))
+    arrows = tuple(edge for edge in both if edge in known)
+    return Structure(tuple(pairs), arrows, tuple(separations), tuple(one for one in pairs if {*one} in undecided))

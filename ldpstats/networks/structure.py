@@ -77,8 +77,11 @@ class Structure:
         Those of them whose direction the search itself decides, (from, to).
     separations : tuple of Separation
         The tests by which other pairs are left out, where the search makes any.
+    undecided : tuple of (str, str)
+        Those of the edges that a test did not show to be there, and that stay because it lacked power.
     """
 
     edges: tuple[Edge, ...]
     directed: tuple[Edge, ...] = ()
     separations: tuple[Separation, ...] = ()
+    undecided: tuple[Edge, ...] = ()

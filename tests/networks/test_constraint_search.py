@@ -14,6 +14,7 @@ from ldpstats import (
     ProductDomain,
     SampledGroups,
     WholeView,
+    learn_network,
 )
 from ldpstats.networks.constraint_search import ENOUGH_POWER, pc
 from ldpstats.networks.hill_climbing import hill_climb
@@ -56,6 +57,17 @@ def test_what_few_respondents_leave_out_is_left_out_for_want_of_power() -> None:
     assert all(one.decided_by == "power" and one.power < ENOUGH_POWER for one in found.separations)
     assert not found.directed
     assert {one.pair for one in found.separations}.isdisjoint(found.edges)
+
+
+def test_an_edge_that_stays_for_want_of_power_is_said_to_be_undecided() -> None:
+    tables = collected(10_000, epsilon=1.0)
+    found = pc(tables, FREE, 0.05)
+    assert found.undecided == (("a", "c"),)
+    assert set(found.undecided) < set(found.edges)
+    learned = learn_network(tables, "pc")
+    assert learned.edges["why"].tolist() == ["undecided", "search", "search"]
+    assert "Edges that are undecided (1)" in str(learned)
+    assert not pc(collected(), FREE, 0.05).undecided
 
 
 def test_pairs_alone_are_refused_with_the_triples_to_ask() -> None:
