@@ -29,7 +29,9 @@ _HARDLY = 5.0
 
 
 def listed(names: Any) -> tuple[Any, ...]:
-    """Return names as a tuple; a single name is a list of one."""
+    """Return names as a tuple; a single name is a list of one, and a set is refused."""
+    if isinstance(names, (set, frozenset)):  # its order differs from one run to the next
+        raise DomainError(f"the set {shortened(names)}", "a list or a tuple, which has an order")
     return tuple(names) if is_list_like(names) else (names,)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray
 from ldpstats.domain import Domain
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.networks import BayesianNetwork
 from ldpstats.networks.bif import read_bif
 
@@ -50,7 +50,6 @@ class Network(BayesianNetwork):
         return self.joint((first, second))
 
 
-@lru_cache(maxsize=len(NETWORKS))
 def network(name: str) -> Network:
     """Return one of the packaged networks: survey, asia, sachs, child or alarm.
 
@@ -63,8 +62,13 @@ def network(name: str) -> Network:
     >>> network("survey").domain.names
     ('age', 'education', 'occupation', 'residence', 'sex', 'transport')
     """
-    if name not in NETWORKS:
-        raise LdpstatsError(f"the network {name!r}", ", ".join(NETWORKS))
+    if not isinstance(name, str) or name not in NETWORKS:
+        raise LdpstatsError(f"the network {shortened(name)}", ", ".join(NETWORKS))
+    return _packaged(name)
+
+
+@lru_cache(maxsize=len(NETWORKS))
+def _packaged(name: str) -> Network:
     categories, parents, tables = read_bif((_data_folder() / f"{name}.bif").read_text(encoding="utf-8"))
     return Network(Domain(categories), parents, tables, name)
 

@@ -290,7 +290,7 @@ class Domain(Saveable):
         unknown = [name for name in names if not isinstance(name, str) or name not in self.categories]
         if unknown or not names or len(set(names)) < len(names):
             raise DomainError(f"attributes {names!r}", f"different names out of {one_line(self.names)}, at least one")
-        return names
+        return tuple(map(str, names))  # those of NumPy are strings of another type
 
     def _tabled(self, attributes: Iterable[str]) -> tuple[str, ...]:
         names = self._known(attributes)

@@ -161,3 +161,9 @@ def test_pairs_of_unknown_or_equal_attributes_are_refused(pair: tuple[Any, Any])
 def test_samples_of_no_size_are_refused(n: Any) -> None:
     with pytest.raises(LdpstatsError, match="n = "):
         network("survey").sample(n, rng=1)
+
+
+@pytest.mark.parametrize("name", [None, ["asia"], np.array(["asia", "alarm"]), "Asia"])
+def test_other_names_and_types_are_refused(name: Any):
+    with pytest.raises(LdpstatsError, match=r"the network .* survey"):
+        network(name)

@@ -349,3 +349,16 @@ def test_dates_as_categories_are_refused_with_advice_that_helps() -> None:
         Domain.from_frame(dates)
     with pytest.raises(DomainError, match="such as 'no answer'"):
         Domain({"day": ["Monday", None]})
+
+
+def test_names_in_a_set_are_refused_as_their_order_differs_between_runs():
+    domain = Domain({"a": [0, 1], "b": [0, 1]})
+    with pytest.raises(DomainError, match="a list or a tuple, which has an order"):
+        domain.project({"a", "b"})
+
+
+def test_names_of_numpy_become_plain_ones():
+    domain = Domain({"a": [0, 1], "b": [0, 1]})
+    projected = domain.project(np.array(["b", "a"]))
+    assert projected == Domain({"b": [0, 1], "a": [0, 1]})
+    assert {type(name) for name in projected.names} == {str}

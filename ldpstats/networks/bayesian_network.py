@@ -165,8 +165,11 @@ class BayesianNetwork(Saveable):
         n : int
         rng : int, numpy.random.Generator or None
         """
-        numbers = generator(rng)
-        codes = np.empty((at_least(n, 1, "n"), len(self.domain)), dtype=np.int64)
+        numbers, size = generator(rng), at_least(n, 1, "n")
+        try:
+            codes = np.empty((size, len(self.domain)), dtype=np.int64)
+        except (MemoryError, ValueError) as error:
+            raise LdpstatsError(f"n = {size:,}", "as many records as memory holds", "Draw them in parts.") from error
         place = {name: column for column, name in enumerate(self.domain.names)}
         for name in self.order:
             table = self.tables[name]

@@ -13,6 +13,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError, one_line
 from ldpstats.estimation import Measured
 from ldpstats.inference.effects.cramers_v import interaction_derivative
+from ldpstats.limits import LARGEST_JOINT
 from ldpstats.networks.orientation import Orientation, Triple, Verdict, oriented, unshielded_triples
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
 from ldpstats.tables import Table, TableSet, pooled_measured
@@ -51,12 +52,15 @@ class ChainTest:
 
     @classmethod
     def of(cls, tables: TableSet, one: str, middle: str, other: str) -> ChainTest | None:
-        """Test a chain by the tables about two or more of its attributes; None where they leave one of its pairs open.
+        """Test a chain by the tables about two or more of its attributes.
 
-        Variances contain the randomization, the sampling, and the errors of what is implied, to second order. Where
-        respondents stand behind several tables they are upper bounds.
+        There is none where they leave one of its pairs open, or where so many cells would take too long. Variances
+        contain the randomization, the sampling, and the errors of what is implied, to second order. Where respondents
+        stand behind several tables they are upper bounds.
         """
         domain = tables.domain.project((one, middle, other))
+        if domain.size() > LARGEST_JOINT:
+            return None
         about = [table for table in tables if len({*table.attributes}.intersection(domain.names)) > 1]
         pairs = [(one, middle), (middle, other), (one, other)]
         try:

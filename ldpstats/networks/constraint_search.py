@@ -89,8 +89,8 @@ def refuse_pairs_alone(evidence: PairEvidence, alpha: float) -> None:
     raise NotIdentifiedError(
         "conditional tests on tables of pairs alone, which tell nothing about three attributes together",
         "tables of three attributes or more",
-        f"Ask {len(asked)} triples, SampledGroups(domain, epsilon=..., groups=[{one_line(list(asked), _SHOWN)}]), or "
-        "search by a method for pairs.",
+        f"Ask {len(asked)} triple{'s' * (len(asked) > 1)}, SampledGroups(domain, epsilon=..., "
+        f"groups=[{one_line(list(asked), _SHOWN)}]), or search by a method for pairs.",
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from ldpstats.arrays import real_number, significance
 from ldpstats.consistency.junction_tree import JunctionTree
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.inference.effects.cramers_v import mutual_information
 from ldpstats.inference.engine.families import ProductOfConditionals
@@ -65,8 +65,10 @@ def dependency_graph(
     """
     from scipy.stats import false_discovery_control
 
-    if rule not in get_args(Rule):
-        raise LdpstatsError(f"rule = {rule!r}", " or ".join(map(repr, get_args(Rule))))
+    if not isinstance(rule, str) or rule not in get_args(Rule):
+        raise LdpstatsError(f"rule = {shortened(rule)}", " or ".join(map(repr, get_args(Rule))))
+    if not isinstance(tables, Iterable):
+        raise LdpstatsError(f"a {type(tables).__name__}", "a TableSet, or a list of tables")
     level, least = significance(alpha), _published_threshold(phi)
     pairs = [table for table in map(checked_table, tables) if len(table.attributes) == 2]
     if not pairs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +17,7 @@ from ldpstats.consistency.profile_likelihood import ProfileLikelihood
 from ldpstats.consistency.reconstruction_methods import RECONSTRUCTION_METHODS
 from ldpstats.consistency.relevant_marginals import relevant_marginals
 from ldpstats.domain import Domain
-from ldpstats.errors import NotIdentifiedError
+from ldpstats.errors import NotIdentifiedError, one_line
 from ldpstats.estimation.nearest import nearest_in_information
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.limits import refuse_too_large, refuse_too_many_cells
@@ -134,8 +134,7 @@ class FamilyEstimates:
         for domain in domains:
             refuse_too_many_cells(domain.size(), f"{' and '.join(domain.names)} together: a table", LARGEST_FAMILY)
         collected = [table for table in as_collected(tables) if table.n >= _TO_SPREAD]
-        if not collected:
-            raise NotIdentifiedError("no table with two reports or more", "a table of some reports for each attribute")
+        _refuse_hardly_asked(collected, domains)
         estimator = _Estimator(_telling(collected, domains), tables)
         families = tuple(estimator.family(domain) for domain in domains)
         return cls(tuple(estimator.units), families)
@@ -309,6 +308,17 @@ class _Estimator:
         groups = sorted({tuple(sorted(one.attributes)) for one in chosen.marginals})
         assumption = RECONSTRUCTION_METHODS[MAXIMUM_ENTROPY].assumption(tuple(groups), domain.names)
         return Family(domain, model.marginal(domain.names), operators, assumption)
+
+
+def _refuse_hardly_asked(tables: Iterable[Table], domains: Iterable[Domain]) -> None:
+    known = {name for table in tables for name in table.attributes}
+    lacking = [name for name in sorted({name for one in domains for name in one.names}) if name not in known]
+    if lacking:
+        raise NotIdentifiedError(
+            f"no table with two reports or more about {one_line(lacking)}",
+            "attributes that respondents were asked about",
+            "Leave these out, or collect more respondents.",
+        )
 
 
 def _telling(tables: Sequence[Table], domains: Sequence[Domain]) -> list[Table]:

@@ -243,9 +243,9 @@ class _Search:
 
 
 def _named(method: object) -> NetworkMethod:
-    if method not in [*NETWORK_METHODS]:
+    if not isinstance(method, str) or method not in NETWORK_METHODS:
         raise LdpstatsError(f"method = {shortened(method)}", one_line([*NETWORK_METHODS]))
-    return NETWORK_METHODS[str(method)]
+    return NETWORK_METHODS[method]
 
 
 def _collected(tables: object) -> tuple[TableSet, tuple[str, ...]]:

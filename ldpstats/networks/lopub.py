@@ -16,7 +16,7 @@ from ldpstats.arrays import FloatArray
 from ldpstats.consistency.junction_tree import Beliefs, Factor, JunctionTree
 from ldpstats.consistency.marginals import Attributes, Marginal
 from ldpstats.domain import Domain
-from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.estimation import mixture_em
 from ldpstats.hints import Count
 from ldpstats.networks.bayesian_network import BayesianNetwork
@@ -86,8 +86,8 @@ def lopub(
     0  no  no  yes
     1  no  no  yes
     """
-    if estimator not in ESTIMATORS:
-        raise LdpstatsError(f"estimator = {estimator!r}", one_line(list(ESTIMATORS)))
+    if not isinstance(estimator, str) or estimator not in ESTIMATORS:
+        raise LdpstatsError(f"estimator = {shortened(estimator)}", one_line(list(ESTIMATORS)))
     names = _asked(protocol)
     pairs = _formed(protocol, combinations(names, 2)).tables(reports)
     graph = dependency_graph(pairs, rule, alpha, phi)

@@ -21,7 +21,7 @@ def naive_bayes(tables: TableSet, label: str, *, features: Sequence[str] | None 
     Parameters
     ----------
     tables : TableSet
-        `SampledGroups(domain, groups=[(feature, label), ...])` asks for no more than is needed.
+        `SampledGroups(domain, epsilon=..., groups=[(feature, label), ...])` asks for no more than is needed.
     label : str
         What is to be predicted.
     features : sequence of str, optional
@@ -81,7 +81,7 @@ def features_with(
         raise NotIdentifiedError(
             f"no reports about {label!r} together with {one_line(lacking)}",
             "features that were asked together with the label",
-            f"SampledGroups(domain, groups=[{one_line(wanted)}]) asks for them.",
+            f"SampledGroups(domain, epsilon=..., groups=[{one_line(wanted)}]) asks for them.",
         )
     known = tuple(name for name in others if name in chosen and name in together)
     return known, tuple(name for name in others if name not in known)

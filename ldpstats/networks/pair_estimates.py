@@ -15,6 +15,7 @@ from ldpstats.consistency.redrawn import redrawn_estimates
 from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
+from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.networks.structure import Edge
 from ldpstats.tables import Table
 from ldpstats.tables.shared import as_reported, overlapping
@@ -209,6 +210,8 @@ class PairSources:
         alone = {name: [one for one in places if common[one].isdisjoint(places)] for name, places in about.items()}
         both = {pair: [one for one in about[pair[0]] if pair[1] in known[one].attributes] for pair in _pairs(domain)}
         holding = {pair: places for pair, places in both.items() if places}
+        for pair in holding:  # their covariances are handled as a whole
+            refuse_too_many_cells(domain.size(pair), f"{' and '.join(pair)} together: a table", LARGEST_JOINT)
         pools = {pair: parts.pool(_without_common(places, common), pair) for pair, places in holding.items()}
         margins = {name: parts.pool(places, (name,)) for name, places in alone.items() if places}
         single = {name: parts.pool(places[:1], (name,)) for name, places in about.items() if places}

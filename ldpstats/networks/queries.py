@@ -169,7 +169,7 @@ class QueryResult(Saveable):
         alpha : float
             One minus the confidence of the intervals.
         """
-        level = f"{100 * (1 - alpha):g} %"
+        level = f"{100 * (1 - significance(alpha)):g} %"
         shown = self.quotients is not None and not self.warning
         frame, limits = self.to_frame(alpha), [f"{level} from", "to"] if shown else []
         rows = [
@@ -218,7 +218,7 @@ class QueryResult(Saveable):
             "of": self.domain.to_dict(),
             "given": dict(self.given),
             "estimate": self.estimate.tolist(),
-            "level": 1 - alpha,
+            "level": 1 - significance(alpha),
             "intervals": None if self.quotients is None else self.conf_int(alpha).tolist(),
             "n": self.n,
             "privacy": self.privacy and self.privacy.to_dict(),

@@ -116,7 +116,8 @@ def _asked_with_label(tables: TableSet, label: str, features: Sequence[str]) -> 
         raise NotIdentifiedError(
             f"no reports about {label!r} together with two features",
             "tables of two features and the label",
-            f"SampledGroups(domain, groups=[{one_line(wanted)}]) asks for them; naive_bayes needs pairs alone.",
+            f"SampledGroups(domain, epsilon=..., groups=[{one_line(wanted)}]) asks for them; naive_bayes needs pairs "
+            "alone.",
         )
     return asked
 

@@ -27,7 +27,7 @@ def triples_to_ask(graph: Graph[str]) -> tuple[tuple[str, str, str], ...]:
     Returns
     -------
     tuple of (str, str, str)
-        In the order of the graph's nodes; `SampledGroups(domain, groups=...)` asks for them.
+        In the order of the graph's nodes; `SampledGroups(domain, epsilon=..., groups=...)` asks for them.
 
     Examples
     --------

@@ -247,3 +247,10 @@ def test_joints_of_other_attributes_are_refused(wanted: Any) -> None:
 def test_samples_of_no_size_are_refused(n: Any) -> None:
     with pytest.raises(LdpstatsError, match="n = "):
         made().sample(n, rng=1)
+
+
+@pytest.mark.parametrize("n", [10**15, 10**18])
+def test_more_records_than_memory_holds_are_refused(n: int):
+    network = BayesianNetwork(Domain({"a": [0, 1]}), {"a": ()}, {"a": [0.5, 0.5]})
+    with pytest.raises(LdpstatsError, match="as many records as memory holds"):
+        network.sample(n)

@@ -71,3 +71,9 @@ def test_half_of_a_chain_is_rejected_no_more_often_than_the_level_says(protocol:
 def test_pairs_that_nobody_was_asked_about_tell_nothing():
     some = tables(CHAIN, groups=[("a", "b"), ("b", "c")])
     assert ChainTest.of(some, "a", "b", "c") is None
+
+
+def test_so_many_cells_are_not_tested():
+    wide = ldp.Domain({name: list(range(17)) for name in "abc"})
+    people = wide.decode(np.random.default_rng(1).integers(0, 17, (100, 3)))
+    assert ChainTest.of(ldp.SampledGroups(wide, epsilon=4.0).simulate(people, rng=1), "a", "b", "c") is None

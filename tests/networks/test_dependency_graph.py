@@ -180,3 +180,16 @@ def test_attributes_alone_are_cliques_of_their_own() -> None:
     assert set(tree.cliques) == {("a",), ("b", "d"), ("c",)}
     assert set(tree.separators) == {()}
     assert tree.sizes == dict(zip(CHAIN.names, CHAIN.shape, strict=True))
+
+
+@pytest.mark.parametrize("rule", [None, ["direct"], np.array(["direct", "published"])])
+def test_rules_of_other_types_are_refused(rule: Any):
+    with pytest.raises(LdpstatsError, match=r"rule = .*'direct'"):
+        dependency_graph([], rule)
+
+
+@pytest.mark.parametrize("given", [None, 1, "table"])
+def test_what_is_no_tables_is_refused(given: Any):
+    table = SampledGroups(Domain({"a": [0, 1], "b": [0, 1]}), epsilon=1.0).simulate([1, 2, 3, 4], rng=1)["a", "b"]
+    with pytest.raises(LdpstatsError, match="tables"):
+        dependency_graph(table if given == "table" else given)

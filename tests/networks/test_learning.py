@@ -76,7 +76,7 @@ def test_searches_need_three_attributes_together(method: str):
 
 
 def test_conditional_tests_on_pairs_alone_are_refused_with_the_triples_to_ask():
-    with pytest.raises(ldp.NotIdentifiedError, match=r"Ask 1 triples.*\('a', 'b', 'c'\)"):
+    with pytest.raises(ldp.NotIdentifiedError, match=r"Ask 1 triple, .*\('a', 'b', 'c'\)"):
         ldp.learn_network(collected(CHAIN), "pc")
 
 
@@ -278,3 +278,16 @@ def test_methods_are_those_that_are_documented():
     assert set(METHODS) <= set(NETWORK_METHODS)
     for name in NETWORK_METHODS:
         assert f'"{name}"' in str(ldp.learn_network.__doc__)
+
+
+@pytest.mark.parametrize("method", [None, 1, ["auto"], np.array(["auto", "pc"]), pd.DataFrame(), "tree"])
+def test_methods_of_other_names_and_types_are_refused(method: Any):
+    with pytest.raises(ldp.LdpstatsError, match=r"method = [^|]*'chow-liu'"):
+        ldp.learn_network(ldp.SampledGroups(ABC, epsilon=1.0).simulate(np.ones(12, dtype=int), rng=1), method)
+
+
+def test_pairs_with_too_many_cells_are_refused_before_they_take_memory():
+    wide = ldp.Domain({name: list(range(80)) for name in "ab"})
+    tables = ldp.SampledGroups(wide, epsilon=4.0).simulate(np.ones(6400, dtype=int), rng=1)
+    with pytest.raises(ldp.LdpstatsError, match="a and b together: a table of 6,400 cells"):
+        ldp.learn_network(tables)

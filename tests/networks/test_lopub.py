@@ -267,3 +267,10 @@ def test_a_graph_with_too_large_a_clique_says_how_to_join_less() -> None:
     with pytest.raises(LdpstatsError, match=r"2,187 cells.*rule = 'direct'"):
         lopub(protocol, reports, rule="published", phi=0.01)
     assert lopub(protocol, reports).n == 2187
+
+
+@pytest.mark.parametrize("estimator", [None, ["em"], np.array(["em", "lasso"])])
+def test_estimators_of_other_types_are_refused(estimator: Any):
+    domain = Domain({"a": [0, 1], "b": [0, 1]})
+    with pytest.raises(LdpstatsError, match=r"estimator = .*'em'"):
+        lopub(PerAttribute(domain, epsilon=1.0, k=2), pd.DataFrame(), estimator)

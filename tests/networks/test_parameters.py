@@ -281,3 +281,13 @@ def test_attributes_that_no_table_is_about_and_families_that_are_too_large_are_r
     with pytest.raises(LdpstatsError) as too_large:
         fit_parameters(large, {"a": ["b"]})
     assert_tells(too_large, "1,600 cells")
+
+
+def test_attributes_that_hardly_anybody_was_asked_about_are_named():
+    domain = Domain({"a": ["x", "y"], "b": ["x", "y"], "c": ["x", "y"]})
+    groups = [("a", "b"), ("b", "c")]
+    few = ldp.SampledGroups(domain, epsilon=2.0, groups=groups).simulate([1, 0, 0, 2, 0, 0, 0, 0], rng=1)
+    asked = {table.attributes: table.n for table in few}
+    lacking = "a" if asked["a", "b"] == 1 else "c"
+    with pytest.raises(NotIdentifiedError, match=f"no table with two reports or more about '{lacking}'"):
+        fit_parameters(few, {"b": ["a", "c"]})

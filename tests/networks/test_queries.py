@@ -167,3 +167,19 @@ def test_intervals_hold_the_truth() -> None:
             low, high = found.query(of, given).conf_int()[0]
             hits.append(low <= truth <= high)
     assert np.mean(hits) >= 0.85
+
+
+def test_sets_are_refused_as_axes_have_an_order():
+    with pytest.raises(LdpstatsError, match="which has an order"):
+        fitted().query({"a", "b"})
+    with pytest.raises(LdpstatsError, match="which has an order"):
+        fit_parameters(fitted().reports, {"d": {"a", "b"}})
+    with pytest.raises(LdpstatsError, match="which has an order"):
+        random_network(DOMAIN, PARENTS, 3).joint({"a", "b"})
+
+
+@pytest.mark.parametrize("alpha", [None, "a", [0.1], 0, 1.5])
+@pytest.mark.parametrize("method", ["summary", "to_dict", "to_frame", "conf_int"])
+def test_levels_are_checked(method: str, alpha: Any):
+    with pytest.raises(LdpstatsError, match="alpha"):
+        getattr(fitted().query("a"), method)(alpha)
