@@ -67,12 +67,16 @@ from .networks import (
     BayesianNetwork as BayesianNetwork,
     Classifier as Classifier,
     ExpectedAccuracy as ExpectedAccuracy,
+    FittedParameters as FittedParameters,
     LearnedNetwork as LearnedNetwork,
     NetworkComparison as NetworkComparison,
+    QueryResult as QueryResult,
     compare_networks as compare_networks,
+    fit_parameters as fit_parameters,
     learn_network as learn_network,
     naive_bayes as naive_bayes,
     tree_augmented as tree_augmented,
+    triples_to_ask as triples_to_ask,
 )
 from .poisoning import Poisoning as Poisoning, poisoning as poisoning, poisoning_table as poisoning_table
 from .privacy import PrivacyStatement as PrivacyStatement
