@@ -166,6 +166,20 @@ def probability(value: object, what: str) -> float:
     return number
 
 
+def are_shares(values: FloatArray, axis: int | None = None) -> bool:
+    """Say whether numbers are not negative, and add up to one but for rounding.
+
+    Parameters
+    ----------
+    values : array
+    axis : int, optional
+        Along which they do; all of them together by default.
+    """
+    sums = np.asarray(values.sum(axis=axis))
+    # written so that a NaN fails
+    return bool(np.all(values >= 0) and np.all(np.abs(sums - 1) <= _ROUNDING))
+
+
 def significance(value: object, what: str = "alpha") -> float:
     """Return a level strictly between 0 and 1."""
     number = real_number(value)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, IntArray, at_least, real_array
+from ldpstats.arrays import FloatArray, IntArray, are_shares, at_least, real_array
 from ldpstats.columns import listed
 from ldpstats.consistency.junction_tree import Factor
 from ldpstats.domain import Domain
@@ -341,7 +341,7 @@ def _checked_table(name: str, given: Any, shape: tuple[int, ...]) -> FloatArray:
             f"the table of {name!r} of shape {table.shape}",
             f"shape {shape}: an axis for its own categories, then one for those of each parent",
         )
-    if not np.all(table >= 0) or not np.all(np.abs(table.sum(axis=0) - 1) <= _ROUNDING):
+    if not are_shares(table, axis=0):
         raise LdpstatsError(
             f"the table of {name!r} with entries from {table.min():.6g} to {table.max():.6g} and sums from "
             f"{table.sum(axis=0).min():.8g} to {table.sum(axis=0).max():.8g}",

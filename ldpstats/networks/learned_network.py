@@ -139,6 +139,24 @@ class LearnedNetwork(Saveable):
             raise LdpstatsError(
                 f"the directed edges {one_line(self.orientation.chosen)}", "a direction of every edge that was found"
             )
+        self._refuse_other_pairs()
+
+    def _refuse_other_pairs(self) -> None:
+        """Refuse attributes that there are not, and edges with other figures and directions than their pairs have."""
+        pairs = {(str(row["first"]), str(row["second"])): row for row in _plain(self.pairs)}
+        tested = [(*one.pair, *one.given) for one in self.structure.separations]
+        known = [*pairs, *tested, *self.constraints.required, *self.constraints.forbidden, self.constraints.order]
+        if not {name for names in known for name in names} <= {*self.domain.names} or len(pairs) < len(self.pairs):
+            raise LdpstatsError(
+                "figures of other attributes", f"those of {one_line(self.domain.names)}, each pair once"
+            )
+        for row in _plain(self.edges):
+            edge = row["first"], row["second"]
+            expected = {name: pairs.get(edge, {}).get(name) for name in _SHARES} | _direction(edge, self.orientation)
+            if edge not in pairs or any(row[name] != value for name, value in expected.items()):
+                raise LdpstatsError(f"figures of the edge {edge}", "those of its pair, and its known direction")
+        if (self.n_resamples == 0) != bool(self.pairs["confidence"].isna().all()):
+            raise LdpstatsError(f"n_resamples = {self.n_resamples}", "0 where there is no confidence, and only there")
 
     @classmethod
     def of(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, are_shares
 from ldpstats.consistency.junction_tree import Beliefs, Factor, JunctionTree
 from ldpstats.consistency.marginals import Attributes, Marginal
 from ldpstats.domain import Domain
@@ -124,6 +124,17 @@ class LoPubModel(Saveable):
     estimator: str
     privacy: PrivacyStatement
     n: Count
+
+    def __post_init__(self) -> None:
+        tree, sizes = self.beliefs.tree, dict(zip(self.domain.names, self.domain.shape, strict=True))
+        shapes = [tuple(sizes.get(name, 0) for name in clique) for clique in tree.cliques]
+        found = [table.shape for table in self.beliefs.tables]
+        if dict(tree.sizes) != sizes or {*self.graph} != {*sizes} or shapes != found:
+            raise LdpstatsError(
+                f"cliques {one_line(tree.cliques)} of {one_line(self.domain.names)}", "tables of the same attributes"
+            )
+        if not all(map(are_shares, self.beliefs.tables)):
+            raise LdpstatsError("the tables of cliques with other numbers", "probabilities that add up to one")
 
     @property
     def cliques(self) -> tuple[Attributes, ...]:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ldpstats.arrays import at_least
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.hints import Count
+from ldpstats.hints import Amount, Count
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.equivalence import cpdag_of, extension_of
 from ldpstats.networks.structure import Edge
@@ -91,7 +92,10 @@ class RecordLikelihood:
     truth: float | None
     impossible: Count
     difference: float | None
-    std_err: float | None
+    std_err: Amount | None
+
+    def __post_init__(self) -> None:
+        at_least(self.impossible, 0, "the impossible records", most=at_least(self.n, 1, "the records"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +122,7 @@ class NetworkComparison(Saveable):
     missing: tuple[Edge, ...]
     extra: tuple[Edge, ...]
     shd: Count | None
-    divergence: float | None
+    divergence: Amount | None
     impossible: tuple[str, ...] = field(repr=False)
     records: RecordLikelihood | None = field(repr=False)
 
@@ -259,7 +263,8 @@ def _divergence(learned: BayesianNetwork, truth: BayesianNetwork) -> tuple[float
             total += expected
             if math.isinf(expected):
                 impossible.append(name)
-    return total, tuple(impossible)
+    # rounding of printed probabilities takes it below zero
+    return max(total, 0.0), tuple(impossible)
 
 
 def _likelihood(

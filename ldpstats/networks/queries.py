@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, at_least, significance
+from ldpstats.arrays import FloatArray, are_shares, at_least, refuse_no_covariance, significance
 from ldpstats.columns import Category, known_category, listed
 from ldpstats.confidence.confidence_sets import FiellerQuotient
 from ldpstats.domain import Domain
@@ -117,6 +117,21 @@ class QueryResult(Saveable):
     assumptions: tuple[str, ...] = ()
     bound: str = ""
     warning: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        at_least(self.simulated, 0, "simulated", most=at_least(self.n, 0, "the reports behind a query"))
+        of_reports = [self.privacy, self.quotients, self.redrawn]
+        proper = self.estimate.shape == self.domain.shape and are_shares(self.estimate)
+        if self.quotients is not None and self.redrawn is not None:
+            cells, (lowest, highest) = self.estimate.size, (self.quotients.lowest, self.quotients.highest)
+            proper &= self.redrawn.shape == (len(self.redrawn), cells) and are_shares(self.redrawn, axis=1)
+            proper &= self.quotients.pair.shape == (cells, 2) and (lowest, highest) == (0, 1)
+            refuse_no_covariance(self.quotients.covariance, 2, "a query")
+        if not proper or len({one is None for one in (*of_reports, self.n or None)}) > 1:
+            raise LdpstatsError(
+                f"figures of a query, of shape {self.estimate.shape}",
+                f"probabilities with the sum one, for {self.domain.shape} categories; from reports, or not",
+            )
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
         """Return pointwise intervals of the population's probabilities, shape (*shape, 2), if the edges are right.

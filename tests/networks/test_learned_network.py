@@ -14,7 +14,7 @@ import pytest
 import ldpstats as ldp
 from ldpstats.envelope import sealed
 from ldpstats.networks.edge_confidence import averaging_threshold
-from ldpstats.networks.structure import Separation, Structure
+from ldpstats.networks.structure import EdgeConstraints, Separation, Structure
 
 DOMAIN = ldp.Domain({"rain": ["yes", "no"], "lawn": ["wet", "dry"], "hose": ["on", "off"], "pipe": [1, 2, 3]})
 RAIN, HOSE = np.array([0.3, 0.7]), np.array([0.4, 0.6])
@@ -80,8 +80,9 @@ def test_summary_says_what_constraints_left_out_and_what_rests_on_an_assumption(
     tables = ldp.SampledGroups(domain, epsilon=6.0).simulate(np.round(joint * 10**6).astype(int), rng=2)
     kept = ldp.learn_network(tables, "pruned", alpha=0.9, required=[("a", "b"), ("b", "c"), ("a", "c")], n_resamples=0)
     assert "Nobody was asked about c together with all parents" in str(kept.summary())
+    directed = {edge: why for edge, why in kept.orientation.directed.items() if edge != ("a", "c")}
     left_out = dataclasses.replace(
-        kept.orientation, chosen=(("a", "b"), ("b", "c")), directed={}, left_out=(("a", "c"),)
+        kept.orientation, chosen=(("a", "b"), ("b", "c")), directed=directed, left_out=(("a", "c"),)
     )
     told = dataclasses.replace(kept, orientation=left_out, edges=kept.edges.query("first != 'a' or second != 'c'"))
     assert "in a circle with stronger edges: a and c." in str(told.summary())
@@ -216,3 +217,26 @@ def test_the_fitted_network_is_that_of_its_graph(tmp_path):
     assert answer.estimate[0] == pytest.approx(0.258 / 0.475, abs=0.03)
     read = ldp.LearnedNetwork.from_json(found.to_json())
     assert read.network == found.network
+
+
+@pytest.mark.parametrize(
+    ("frame", "column", "value"),
+    [
+        ("edges", "direction", "→"),
+        ("edges", "directed_by", "collider"),
+        ("edges", "pvalue", 0.5),
+        ("edges", "confidence", 0.123),
+        ("pairs", "second", "elsewhere"),
+        ("pairs", "adjusted", 0.5),
+        ("pairs", "confidence", np.nan),
+    ],
+)
+def test_figures_that_contradict_each_other_are_refused(frame: str, column: str, value: object):
+    domain = ldp.Domain({"a": ["x", "y"], "b": ["x", "y"]})
+    found = ldp.learn_network(ldp.SampledGroups(domain, epsilon=3.0).simulate([40, 10, 10, 40], rng=1), n_resamples=5)
+    altered = getattr(found, frame).assign(**{column: value})
+    with pytest.raises(ldp.LdpstatsError):
+        dataclasses.replace(found, **{frame: altered})
+    for wrong in ({"n_resamples": 0}, {"constraints": EdgeConstraints(required=(("a", "elsewhere"),))}):
+        with pytest.raises(ldp.LdpstatsError):
+            dataclasses.replace(found, **wrong)

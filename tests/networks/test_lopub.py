@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
 from itertools import combinations, permutations
 from typing import Any
@@ -12,6 +13,7 @@ import cvxpy
 import numpy as np
 import pandas as pd
 import pytest
+from networkx import Graph
 from scipy.stats import chi2
 from support.crossed_chain import CHAIN, EXACT, chain_law, crossed, of_edges, people
 
@@ -274,3 +276,18 @@ def test_estimators_of_other_types_are_refused(estimator: Any):
     domain = Domain({"a": [0, 1], "b": [0, 1]})
     with pytest.raises(LdpstatsError, match=r"estimator = .*'em'"):
         lopub(PerAttribute(domain, epsilon=1.0, k=2), pd.DataFrame(), estimator)
+
+
+@pytest.mark.parametrize("altered", ["attributes", "graph", "numbers", "cliques"])
+def test_models_that_cannot_be_are_refused(altered: str):
+    domain = Domain({"a": ["x", "y"], "b": ["x", "y"]})
+    protocol = PerAttribute(domain, epsilon=4.0, k=2)
+    model = lopub(protocol, protocol.reports(domain.decode(np.repeat([[0, 0], [1, 1]], 100, axis=0)), rng=1))
+    wrong = {
+        "attributes": {"domain": Domain({"a": ["x", "y"], "c": ["x", "y"]})},
+        "graph": {"graph": Graph([("a", "c")])},
+        "numbers": {"beliefs": replace(model.beliefs, tables=tuple(2 * one for one in model.beliefs.tables))},
+        "cliques": {"beliefs": replace(model.beliefs, tables=())},
+    }
+    with pytest.raises(LdpstatsError):
+        replace(model, **wrong[altered])

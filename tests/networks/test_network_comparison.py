@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -259,3 +259,19 @@ def test_records_need_tables_and_known_categories() -> None:
     for wrong in (records.iloc[:0], records.drop(columns="a"), records.assign(a="z"), [1]):
         with pytest.raises(LdpstatsError):
             compare_networks(truth, truth, wrong)
+
+
+def test_figures_that_cannot_be_are_refused():
+    known = network("asia")
+    found = compare_networks(known, known, known.sample(9, rng=1))
+    assert found.records is not None
+    with pytest.raises(LdpstatsError, match="impossible records"):
+        replace(found.records, impossible=10)
+    for altered in (replace(found, divergence=-1.0), replace(found, shd=-1)):
+        with pytest.raises(LdpstatsError):
+            type(found).from_json(altered.to_json())
+
+
+def test_divergence_of_a_network_with_rounded_tables_from_itself_is_nothing():
+    known = network("alarm")
+    assert compare_networks(known, known).divergence == 0

@@ -183,3 +183,34 @@ def test_sets_are_refused_as_axes_have_an_order():
 def test_levels_are_checked(method: str, alpha: Any):
     with pytest.raises(LdpstatsError, match="alpha"):
         getattr(fitted().query("a"), method)(alpha)
+
+
+@pytest.mark.parametrize(
+    "altered",
+    [
+        {"estimate": np.array([0.7, 0.2])},
+        {"estimate": np.array([1.2, -0.2])},
+        {"estimate": np.array([0.2, 0.3, 0.5])},
+        {"redrawn": np.full((100, 2), 0.6)},
+        {"redrawn": np.full((100, 3), 1 / 3)},
+        {"redrawn": None},
+        {"privacy": None},
+        {"n": 0, "simulated": 0},
+        {"simulated": 10**9},
+    ],
+)
+def test_figures_that_cannot_be_are_refused(altered: dict[str, Any]):
+    with pytest.raises(LdpstatsError):
+        replace(fitted().query("a"), **altered)
+
+
+def test_quotients_that_cannot_be_are_refused():
+    found = fitted().query("a")
+    assert found.quotients is not None
+    for wrong in (
+        {"highest": 2.0},
+        {"pair": np.ones((3, 2))},
+        {"covariance": np.array([[[1.0, 2.0], [3.0, 4.0]]] * 2)},
+    ):
+        with pytest.raises(LdpstatsError):
+            replace(found, quotients=replace(found.quotients, **wrong))
