@@ -15,6 +15,7 @@ from ldpstats.inference.effects.cramers_v import interaction_derivative
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.procedure import evidence_of
 from ldpstats.networks.asked_together import AskedTogether
+from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.noise import shortest
 
 _ROUNDS = 200
@@ -44,6 +45,9 @@ class FamilyScores:
     two of them given all others adds to those of fewer, in the median over the two that come last. Without noise it
     is the same whatever these are, and the score is that of the criterion over n, less a constant.
 
+    Where categories are nearly empty, noise exceeds that more often. So a pair is worth no more than nothing, unless
+    its independence is rejected at alpha over the number of pairs; see `PairEvidence`.
+
     Parameters
     ----------
     together : AskedTogether
@@ -55,6 +59,7 @@ class FamilyScores:
     _proper: dict[tuple[str, ...], FloatArray] = field(default_factory=dict, init=False, repr=False)
     _worth: dict[tuple[str, ...], float] = field(default_factory=dict, init=False, repr=False)
     _penalty: dict[tuple[str, ...], float] = field(default_factory=dict, init=False, repr=False)
+    _adjusted: dict[tuple[str, ...], float] = field(default_factory=dict, init=False, repr=False)
 
     def family(self, name: str, parents: Iterable[str]) -> float:
         """Return the score of an attribute with these parents: minus infinity where they were not asked together."""
@@ -69,8 +74,18 @@ class FamilyScores:
             return 0.0
         if group not in self._worth:
             known = self.together.table(group) is not None
-            self._worth[group] = total_correlation(self.proper(group)) - self._penalized(group) if known else -math.inf
+            found = total_correlation(self.proper(group)) - self._penalized(group) if known else -math.inf
+            chance = found > 0 and len(group) == 2 and self._pvalue(group) > self.alpha
+            self._worth[group] = 0.0 if chance else found
         return self._worth[group]
+
+    def _pvalue(self, pair: tuple[str, ...]) -> float:
+        """Return the p-value of a pair's independence, times the number of pairs."""
+        if not self._adjusted:
+            evidence = PairEvidence.of(self.together.tables)
+            many = (evidence.pvalue * len(evidence.pairs)).tolist()
+            self._adjusted.update(zip(map(tuple, map(sorted, evidence.pairs)), many, strict=True))
+        return self._adjusted.get(pair, 0.0)
 
     def proper(self, group: tuple[str, ...]) -> FloatArray:
         """Return the proper table of sorted attributes, which agrees with those of fewer of them."""

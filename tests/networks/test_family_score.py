@@ -6,9 +6,11 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 from support.colliders import turned
 
 from ldpstats import Domain, ProductDomain, SampledGroups
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.datasets import network
 from ldpstats.networks.asked_together import AskedTogether
 from ldpstats.networks.family_score import FamilyScores, fitted_to_faces, total_correlation, with_faces
@@ -109,3 +111,17 @@ def test_of_two_attributes_it_is_the_deviation_from_the_product_of_margins() -> 
     of_rows, of_columns = np.eye(3) - first[:, None], np.eye(2) - second[:, None]
     expected = np.outer(first, second) + of_rows @ estimate @ of_columns.T
     assert with_faces(estimate, [second, first]) == pytest.approx(expected, abs=1e-9)
+
+
+def test_nearly_empty_categories_are_seldom_worth_joining() -> None:
+    domain = Domain({name: [*"wxyz"] for name in "abcde"})
+    people = np.ones(1)
+    for _ in domain.names:
+        people = np.kron(people, [0.997, 0.001, 0.001, 0.001])
+    protocol, runs, rng = SampledGroups(domain, epsilon=3.0, mechanism="grr"), 100, np.random.default_rng(1)
+    wrong = 0
+    for _ in range(runs):
+        tables = protocol.simulate(rng.multinomial(20_000, people), rng=rng)
+        scores = FamilyScores(AskedTogether(tables), 0.05)
+        wrong += any(scores.worth(pair) > 0 for pair in combinations("abcde", 2))
+    assert wrong <= binom.isf(FALSE_FAILURE_RATE, runs, 0.05)
