@@ -117,7 +117,9 @@ class ExpectedAccuracy(Saveable):
 
     def __repr__(self) -> str:
         lower, upper = self.conf_int()
-        return f"<ExpectedAccuracy of {self.label}: {self.estimate:.3f} ({lower:.3f} to {upper:.3f})>"
+        figures = f"{self.estimate:.3f} ({lower:.3f} to {upper:.3f})"
+        kind = simulation(self.simulated, self.n)
+        return f"<ExpectedAccuracy of {self.label}{kind}: {figures}, if {self.table['assumption'].iloc[-1]}>"
 
 
 def expected_accuracies(

@@ -61,6 +61,10 @@ _COLLIDERS = (
     "independent. It is shown where their reports exclude half of the dependence that any other direction implies, and "
     "excluded where they show dependence: {} of {} such pairs of edges are decided."
 )
+_SUFFICIENT = (
+    "Directions that are not due to constraints hold if the edges are right, and if no two attributes have a cause in "
+    "common that nobody was asked about."
+)
 _CHOICE = (
     "An edge — has no direction that the reports tell. In the fitted network it has one: that is a choice, and says "
     "nothing about what depends on what."
@@ -415,6 +419,7 @@ class LearnedNetwork(Saveable):
         return [
             *([f"Directions are due to {', '.join(directed)}."] if directed else []),
             *([_COLLIDERS.format(known, len(meeting))] if meeting and "search" not in reasons else []),
+            *([_SUFFICIENT] if not {"required", "constraint"}.issuperset(reasons) else []),
             *([_CHOICE] if len(reasons) < len(self.edges) else []),
         ]
 

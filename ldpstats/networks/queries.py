@@ -162,6 +162,8 @@ class QueryResult(Saveable):
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return a row per category, or combination of categories: its probability, and the interval if there is one.
 
+        The columns together are named after what must hold beside the reports, if there is anything.
+
         Parameters
         ----------
         alpha : float
@@ -174,7 +176,8 @@ class QueryResult(Saveable):
         if self.quotients is None:
             return found
         limits = self.conf_int(alpha).reshape(-1, 2)
-        return found.assign(lower=limits[:, 0], upper=limits[:, 1])
+        found = found.assign(lower=limits[:, 0], upper=limits[:, 1])
+        return found.rename_axis(columns=f"assuming {'; '.join(self.assumptions)}" if self.assumptions else None)
 
     def summary(self, alpha: float = 0.05) -> Summary:
         """Return a table to read aloud: probabilities with intervals, and what they rest on.
@@ -239,6 +242,7 @@ class QueryResult(Saveable):
             "privacy": self.privacy and self.privacy.to_dict(),
             "simulated": self.simulated,
             "assumptions": list(self.assumptions),
+            "bound": self.bound,
         }
 
     def __str__(self) -> str:

@@ -101,7 +101,8 @@ def test_it_says_what_it_assumes_and_what_not() -> None:
     assert "Assumed for the last row: features are independent of each other among people with the same label." in shown
     assert "(simulated)" in shown
     assert "epsilon = 3 (strict" in shown
-    assert repr(found).startswith("<ExpectedAccuracy of label: 0.")
+    assert repr(found).startswith("<ExpectedAccuracy of label (simulated): 0.")
+    assert repr(found).endswith("), if features are independent of each other among people with the same label>")
     assert found.to_dict()["rules"][-1]["rule"] == "Naive Bayes"
 
 

@@ -60,6 +60,7 @@ def test_summary_says_what_must_be_known():
         "rain →  lawn",
         "Directions are due to colliders.",
         "only a collider a → b ← c leaves these independent",
+        "no two attributes have a cause in common that nobody was asked about",
         "20 networks, learned from counts drawn again",
         "epsilon = 4 (strict; unit: a respondent's whole record)",
         "false discovery rate 0.05",
@@ -68,6 +69,7 @@ def test_summary_says_what_must_be_known():
     assert "is a choice" not in text
     tree = ldp.learn_network(found.tables, forbidden=[("hose", "lawn"), ("lawn", "hose")], n_resamples=0)
     assert "that is a choice" in str(tree.summary())
+    assert "cause in common" not in " ".join(str(tree.summary()).split())
     assert "drawn again" not in str(tree.summary())
     assert repr(found) == "<LearnedNetwork by 'auto': 4 attributes, 2 edges, n = 300000 (simulated)>"
     assert found.summary().as_html()

@@ -106,6 +106,18 @@ def test_what_is_shown_says_what_was_asked_and_what_was_promised() -> None:
     assert "if the edges are right" in text
 
 
+def test_what_parents_that_were_not_asked_together_take_for_granted_is_said_with_every_number() -> None:
+    domain = DOMAIN.project(["a", "b", "d"])
+    tables = ldp.SampledGroups(domain, epsilon=4.0).simulate(np.full(12, 1000), rng=1)
+    pairs = fit_parameters(tables, {"d": ("a", "b")})
+    found = pairs.query("d", {"a": True, "b": 2})
+    assumption = pairs.assumptions["d"]
+    assert found.to_frame().columns.name == f"assuming {assumption}"
+    assert found.to_dict()["assumptions"] == [assumption]
+    assert " ".join(f"Assumes: {assumption}.".split()) in " ".join(str(found).split())
+    assert pairs.query("a", {"b": 2}).to_frame().columns.name is None
+
+
 def test_no_interval_is_shown_where_reports_do_not_fit_their_channel() -> None:
     domain = Domain({"a": ["x", "y"], "b": ["p", "q"]})
     tables = ldp.SampledGroups(domain, epsilon=1.0, mechanism="grr").simulate(np.array([20_000, 0, 0, 0]), rng=1)
