@@ -175,7 +175,8 @@ def are_shares(values: FloatArray, axis: int | None = None) -> bool:
     axis : int, optional
         Along which they do; all of them together by default.
     """
-    sums = np.asarray(values.sum(axis=axis))
+    with np.errstate(over="ignore"):
+        sums = np.asarray(values.sum(axis=axis))
     # written so that a NaN fails
     return bool(np.all(values >= 0) and np.all(np.abs(sums - 1) <= _ROUNDING))
 

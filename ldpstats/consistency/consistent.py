@@ -17,14 +17,14 @@ from ldpstats.consistency.agreement import AgreeingFit, SharedQuantities, shared
 from ldpstats.consistency.marginals import Marginal, marginals_of
 from ldpstats.consistency.violation import GAMMA, Violation, absolute_share
 from ldpstats.domain import Domain
-from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.errors import NotIdentifiedError, one_line
 from ldpstats.estimation import Estimate, Measured, unbiased
 from ldpstats.estimation.estimate import among_proportions
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.hints import Count
 from ldpstats.parts import Parts
 from ldpstats.questions import Question
-from ldpstats.tables import Consistent, Figures, Table, TableSet
+from ldpstats.tables import Consistent, Figures, Table, TableSet, checked_table_set
 
 _WORDS = (
     "Made consistent with the other tables of its set ({}): proper proportions, which are biased near zero. Standard "
@@ -150,9 +150,7 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
 
 def _refuse_unusable(tables: object) -> None:
     """Refuse anything but tables that have reports."""
-    if not isinstance(tables, TableSet):
-        raise LdpstatsError(f"a {type(tables).__name__}", "a TableSet, as a protocol collects it")
-    empty = [table.attributes for table in tables if table.n == 0]
+    empty = [table.attributes for table in checked_table_set(tables) if table.n == 0]
     if empty:
         raise NotIdentifiedError(
             f"tables without a single report: {one_line(empty)}",

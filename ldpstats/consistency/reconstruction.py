@@ -19,7 +19,16 @@ from ldpstats.limits import LARGEST_JOINT
 from ldpstats.parts import Parts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator
-from ldpstats.tables import Figures, JointReports, Reconstructed, Table, TableSet, pooled_blocks, pooled_measured
+from ldpstats.tables import (
+    Figures,
+    JointReports,
+    Reconstructed,
+    Table,
+    TableSet,
+    checked_table_set,
+    pooled_blocks,
+    pooled_measured,
+)
 from ldpstats.tables.shared import reports_once
 
 _POOLED = "The reports identify every cell: the pooled view of the set shows them without an assumption."
@@ -72,8 +81,7 @@ def reconstruct(
            [[0.05, 0.05],
             [0.1 , 0.3 ]]])
     """
-    if not isinstance(tables, TableSet):
-        raise LdpstatsError(f"a {type(tables).__name__}", "a TableSet, as a protocol collects it")
+    checked_table_set(tables)
     name = "max-entropy" if method == "auto" else method
     if name not in list(RECONSTRUCTION_METHODS):
         raise LdpstatsError(f"method = {method!r}", one_line(["auto", *RECONSTRUCTION_METHODS]))

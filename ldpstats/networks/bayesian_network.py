@@ -300,7 +300,8 @@ def rescaled(name: str, table: FloatArray) -> FloatArray:
     table : array
         Its own axis first. Sums that are not within 0.01 of one are refused.
     """
-    sums = table.sum(axis=0)
+    with np.errstate(over="ignore"):
+        sums = table.sum(axis=0)
     off = np.abs(sums - 1)
     for wrong in sums[~(off <= _COARSE_ROUNDING)][:1]:
         raise LdpstatsError(
@@ -312,6 +313,8 @@ def rescaled(name: str, table: FloatArray) -> FloatArray:
 
 def _of_bif(text: str) -> BayesianNetwork:
     categories, parents, tables = read_bif(text)
+    if not categories:
+        raise LdpstatsError("a BIF file without variables", "one variable or more, each with its probabilities")
     return BayesianNetwork(Domain(categories), parents, {name: rescaled(name, one) for name, one in tables.items()})
 
 
@@ -342,9 +345,11 @@ def _checked_table(name: str, given: Any, shape: tuple[int, ...]) -> FloatArray:
             f"shape {shape}: an axis for its own categories, then one for those of each parent",
         )
     if not are_shares(table, axis=0):
+        with np.errstate(over="ignore"):
+            sums = table.sum(axis=0)
         raise LdpstatsError(
             f"the table of {name!r} with entries from {table.min():.6g} to {table.max():.6g} and sums from "
-            f"{table.sum(axis=0).min():.8g} to {table.sum(axis=0).max():.8g}",
+            f"{sums.min():.8g} to {sums.max():.8g}",
             "probabilities that are not negative and add up to one along the first axis",
         )
     table.setflags(write=False)

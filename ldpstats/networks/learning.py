@@ -23,7 +23,7 @@ from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.networks.skeletons import SKELETON_METHODS
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
 from ldpstats.randomness import Rng, generator
-from ldpstats.tables import TableSet
+from ldpstats.tables import TableSet, checked_table_set
 
 _REDRAWS = 100
 # pairs that are measured anew before a bar shows how far it is
@@ -248,10 +248,9 @@ def _named(method: object) -> NetworkMethod:
     return NETWORK_METHODS[method]
 
 
-def _collected(tables: object) -> tuple[TableSet, tuple[str, ...]]:
+def _collected(given: object) -> tuple[TableSet, tuple[str, ...]]:
     """Return the tables that have reports of their own, and what is to be said of it; refuse what has no pair."""
-    if not isinstance(tables, TableSet):
-        raise LdpstatsError(f"a {type(tables).__name__}", "a TableSet, as a protocol collects it")
+    tables = checked_table_set(given)
     if len(tables.domain) < 2:
         raise LdpstatsError(
             f"tables about {one_line(tables.domain.names)} alone", "tables about two attributes or more"

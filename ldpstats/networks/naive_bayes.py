@@ -8,7 +8,7 @@ from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.networks.classifier import Classifier
 from ldpstats.networks.parameters import fit_parameters
-from ldpstats.tables import TableSet
+from ldpstats.tables import TableSet, checked_table_set
 
 
 def naive_bayes(tables: TableSet, label: str, *, features: Sequence[str] | None = None) -> Classifier:
@@ -67,8 +67,7 @@ def features_with(
     features : sequence of str, optional
         Those that are wanted, each of which must have been asked so.
     """
-    if not isinstance(tables, TableSet):
-        raise LdpstatsError(f"a {type(tables).__name__}", "a TableSet, as a protocol collects it")
+    checked_table_set(tables)
     (label,) = tables.domain.project([label]).names
     together = {name for table in tables if label in table.attributes and table.n for name in table.attributes}
     others = [name for name in tables.domain.names if name != label]

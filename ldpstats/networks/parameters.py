@@ -25,7 +25,7 @@ from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator
 from ldpstats.saving import Saveable
-from ldpstats.tables import TableSet
+from ldpstats.tables import TableSet, checked_table_set
 
 if TYPE_CHECKING:
     from networkx import DiGraph
@@ -84,8 +84,7 @@ def fit_parameters(
     (array([0.8, 0.2]), array([[0.8 , 0.81],
            [0.19, 0.2 ]]))
     """
-    if not isinstance(tables, TableSet):
-        raise LdpstatsError(f"a {type(tables).__name__}", "a TableSet, as a protocol collects it")
+    checked_table_set(tables)
     parents, weight = _parents_of(dag, tables), None if smoothing is None else _checked_weight(smoothing)
     families = FamilyEstimates.of(tables, parents)
     cells = [one.cells[None] for one in families.families]

@@ -66,7 +66,11 @@ def query(
     array([0.692, 0.308])
     """
     if not isinstance(network, (BayesianNetwork, FittedParameters)):
-        raise LdpstatsError(f"a {type(network).__name__}", "a BayesianNetwork, or what fit_parameters returns")
+        raise LdpstatsError(
+            f"a {type(network).__name__}",
+            "a BayesianNetwork, or what fit_parameters returns",
+            "What learn_network returns has a query of its own.",
+        )
     exact = network if isinstance(network, BayesianNetwork) else network.network
     asked = _Asked.of(exact, of, given)
     size = at_least(n_resamples, 100, "n_resamples", most=_MOST_DRAWN)

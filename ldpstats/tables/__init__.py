@@ -5,7 +5,7 @@ from ldpstats.tables.figures import Figures
 from ldpstats.tables.pooled import JointReports, pooled_blocks, pooled_measured
 from ldpstats.tables.provenance import Collected, Consistent, Provenance, Reconstructed, Summed
 from ldpstats.tables.table import Table, checked_table
-from ldpstats.tables.table_set import TableSet
+from ldpstats.tables.table_set import TableSet, checked_table_set
 
 __all__ = [
     "Collected",
@@ -19,6 +19,7 @@ __all__ = [
     "Table",
     "TableSet",
     "checked_table",
+    "checked_table_set",
     "pooled_blocks",
     "pooled_measured",
 ]

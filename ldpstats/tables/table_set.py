@@ -386,3 +386,20 @@ def _mean_std_err(table: Table) -> float:
         return float(table.std_err.mean())
     except NotIdentifiedError:
         return np.nan
+
+
+def checked_table_set(tables: object) -> TableSet:
+    """Refuse anything but a table set.
+
+    Parameters
+    ----------
+    tables : object
+        What came.
+    """
+    if not isinstance(tables, TableSet):
+        raise LdpstatsError(
+            f"a {type(tables).__name__}",
+            "a TableSet, as a protocol collects it",
+            "SampledGroups(Domain.from_frame(frame), epsilon=...).collect(frame) makes one of a data frame.",
+        )
+    return tables

@@ -19,6 +19,7 @@ from support.random_networks import full_joint, random_network
 
 from ldpstats import BayesianNetwork, Domain, LdpstatsError
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
+from ldpstats.networks.bayesian_network import rescaled
 
 DOMAIN = Domain({"d": ["u", "v"], "b": [3, 1, 2], "a": [True, False], "c": ["x", "y", "z"]})
 PARENTS = {"a": (), "b": ("a",), "c": ("b", "a"), "d": ("c",)}
@@ -254,3 +255,10 @@ def test_more_records_than_memory_holds_are_refused(n: int):
     network = BayesianNetwork(Domain({"a": [0, 1]}), {"a": ()}, {"a": [0.5, 0.5]})
     with pytest.raises(LdpstatsError, match="as many records as memory holds"):
         network.sample(n)
+
+
+def test_probabilities_whose_sum_overflows_are_refused():
+    with pytest.raises(LdpstatsError, match="add up to one"):
+        BayesianNetwork(Domain({"a": [0, 1]}), {"a": ()}, {"a": [1e308, 1e308]})
+    with pytest.raises(LdpstatsError, match="add up to inf"):
+        rescaled("a", np.array([1e308, 1e308]))

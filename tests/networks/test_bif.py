@@ -321,3 +321,11 @@ def test_the_first_line_has_the_name() -> None:
     assert written_bif(PLAIN.categories, made.parents, made.tables, "my network").startswith(
         'network "my network" {\n}\n'
     )
+
+
+@pytest.mark.parametrize("text", ["", " \n", "network n { }", "// nothing"])
+def test_files_without_variables_are_refused(text: str, tmp_path: Path):
+    path = tmp_path / "empty.bif"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(LdpstatsError, match="a BIF file without variables"):
+        BayesianNetwork.from_bif(path)

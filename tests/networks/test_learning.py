@@ -291,3 +291,10 @@ def test_pairs_with_too_many_cells_are_refused_before_they_take_memory():
     tables = ldp.SampledGroups(wide, epsilon=4.0).simulate(np.ones(6400, dtype=int), rng=1)
     with pytest.raises(ldp.LdpstatsError, match="a and b together: a table of 6,400 cells"):
         ldp.learn_network(tables)
+
+
+@pytest.mark.parametrize("given", [pd.DataFrame({"a": ["x"], "b": ["p"]}), None, []])
+def test_what_is_no_table_set_is_refused_with_the_way_to_one(given: Any):
+    for asked in (ldp.learn_network, ldp.make_consistent, ldp.independence_tests):
+        with pytest.raises(ldp.LdpstatsError, match=r"Domain\.from_frame\(frame\)"):
+            asked(given)

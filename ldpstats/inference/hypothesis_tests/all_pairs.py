@@ -14,7 +14,7 @@ from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.engine.procedure import Method, PValue
 from ldpstats.inference.hypothesis_tests.independence import independence_test
 from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES
-from ldpstats.tables import Table, TableSet
+from ldpstats.tables import Table, TableSet, checked_table_set
 
 _MANY = 100
 _COLUMNS = ("first", "second", "cramers_v", "statistic", "df", "pvalue", "adjusted", "verdict", "power", "n", "reason")
@@ -47,9 +47,7 @@ def independence_tests(
     from tqdm.auto import tqdm
 
     alpha = significance(alpha)
-    if not isinstance(tables, TableSet):
-        raise LdpstatsError(f"tables of type {type(tables).__name__}", "a TableSet")
-    pairs = [table for table in tables if len(table.attributes) == 2]
+    pairs = [table for table in checked_table_set(tables) if len(table.attributes) == 2]
     if not pairs:
         raise LdpstatsError(
             "a set without two-way tables", "a set with at least one", "Take table.marginal([...]) of wider ones."
