@@ -33,6 +33,7 @@ from ldpstats.cli import main as command_line
 from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms.memo import Memo
+from ldpstats.networks import lopub
 from ldpstats.networks.bif import read_bif, written_bif
 from ldpstats.protocols.rrba import Answer, Client, Query
 from ldpstats.protocols.rrba.aggregator import Aggregator
@@ -290,7 +291,24 @@ def _objects() -> list[Any]:
         *(ldp.plan(["grr", "oue"], (2, 2), epsilon=1.0), ldp.power_curve("grr", (2, 2), epsilon=[1.0], n=[1000])),
         *(ldp.poisoning(grr, 0.1), ldp.certify_views(ldp.views(4, 2), 4, 2), ldp.OLH(4, epsilon=1.0)),
         *(network, ldp.compare_networks(network, network, network.sample(9, rng=1))),
+        *_learned(),
         *(ldp.mechanism(name, k=5, epsilon=1.0) for name in ("ss", "hr", "rappor", "l-ue", "dbitflip", "shist")),
+    ]
+
+
+def _learned() -> list[Any]:
+    """Return what is learned from tables about networks."""
+    pairs, triples = (
+        ldp.SampledGroups(DOMAIN, k=k, epsilon=3.0, mechanism="grr").simulate(PEOPLE * 10, rng=1) for k in (2, 3)
+    )
+    learned, classifier = ldp.learn_network(pairs, required=[("a", "b")], n_resamples=5), ldp.naive_bayes(pairs, "a")
+    answers = ldp.PerAttribute(DOMAIN, epsilon=6.0, k=2)
+    people = DOMAIN.decode(np.repeat(list(np.ndindex(DOMAIN.shape)), PEOPLE, axis=0))
+    return [
+        *(learned, learned.parameters, learned.query("a", {"c": 1}, n_resamples=100)),
+        *(ldp.learn_network(triples, method) for method in ("pc", "hill-climb")),
+        *(classifier, classifier.expected_accuracy(n_resamples=5), pairs["a", "b"].conditional("a", "b")),
+        lopub(answers, answers.reports(people, rng=1)),
     ]
 
 

@@ -14,7 +14,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.expected_accuracy import ExpectedAccuracy, expected_accuracies
 from ldpstats.networks.label_posterior import label_posterior
-from ldpstats.networks.parameters import FittedParameters
+from ldpstats.networks.parameters import MOST_DRAWN, FittedParameters
 from ldpstats.noise import simulation
 from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.randomness import Rng, generator
@@ -114,7 +114,7 @@ class Classifier(Saveable):
             By default a seed that is taken from the fitted probabilities.
         """
         significance(alpha)
-        size = at_least(n_resamples, 2, "n_resamples")
+        size = at_least(n_resamples, 2, "n_resamples", most=MOST_DRAWN)
         tables = [self.network.tables[name] for name in sorted(self.network.tables)]
         seed = zlib.crc32(b"".join(np.sort(table, axis=None).tobytes() for table in tables))
         numbers = generator(seed if rng is None else rng)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _LEAST = 1.0
 """The least weight that is estimated: one respondent, so that nothing is taken for impossible that was not seen."""
 _NAMED = 6
+MOST_DRAWN = 10_000
+"""The most networks that are drawn at once: more would not fit into memory."""
 
 
 def fit_parameters(
@@ -159,7 +161,7 @@ class FittedParameters(Saveable):
             How many.
         rng : seed or numpy Generator, optional
         """
-        moved = self.families.deviations(at_least(size, 1, "size"), generator(rng))
+        moved = self.families.deviations(at_least(size, 1, "size", most=MOST_DRAWN), generator(rng))
         pairs = zip(self.families.families, moved, strict=True)
         cells = [self.network.joint(one.domain.names).ravel() + errors for one, errors in pairs]
         yield from _networks(self.families, cells, self.smoothing, self.reports)

@@ -20,15 +20,13 @@ from ldpstats.hints import Count
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.linearized_network import LinearizedNetwork
-from ldpstats.networks.parameters import FittedParameters, in_words
+from ldpstats.networks.parameters import MOST_DRAWN, FittedParameters, in_words
 from ldpstats.networks.pgmpy_models import pgmpy_model
 from ldpstats.noise import simulation
 from ldpstats.presentation import Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator
 from ldpstats.saving import Saveable
-
-_MOST_DRAWN = 10_000
 
 
 def query(
@@ -73,7 +71,7 @@ def query(
         )
     exact = network if isinstance(network, BayesianNetwork) else network.network
     asked = _Asked.of(exact, of, given)
-    size = at_least(n_resamples, 100, "n_resamples", most=_MOST_DRAWN)
+    size = at_least(n_resamples, 100, "n_resamples", most=MOST_DRAWN)
     if isinstance(network, BayesianNetwork):
         # twice, as an attribute has two categories at least
         joint = asked.answered(exact.parents, {name: np.stack([one, one], -1) for name, one in exact.tables.items()})

@@ -291,3 +291,12 @@ def test_attributes_that_hardly_anybody_was_asked_about_are_named():
     lacking = "a" if asked["a", "b"] == 1 else "c"
     with pytest.raises(NotIdentifiedError, match=f"no table with two reports or more about '{lacking}'"):
         fit_parameters(few, {"b": ["a", "c"]})
+
+
+def test_more_networks_than_memory_holds_are_refused():
+    domain = Domain({"a": ["x", "y"], "b": ["x", "y"]})
+    tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([10, 20, 30, 40], rng=1)
+    with pytest.raises(LdpstatsError, match="from 1 to 10000"):
+        next(fit_parameters(tables, {"b": ["a"]}).redrawn(10**12))
+    with pytest.raises(LdpstatsError, match="from 2 to 10000"):
+        ldp.naive_bayes(tables, "a").expected_accuracy(n_resamples=10**12)
