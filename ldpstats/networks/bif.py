@@ -16,7 +16,7 @@ from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.limits import refuse_too_many_cells
 
 LARGEST_BIF = 1 << 26
-"""The most bytes of a file in this format: 2.5 million probabilities of all their digits, read in half a minute."""
+"""The most bytes of a file in this format: two million probabilities of all their digits, read within a minute."""
 _TOKEN = re.compile(
     r"""(?P<skipped>\s+|//[^\n]*|/\*.*?\*/)
     |(?P<mark>[{}()\[\];,|])
