@@ -109,10 +109,11 @@ def _agreement(error: FloatArray, covariance: FloatArray, sure: float) -> tuple[
     """Return the inverse of a covariance where there is noise, the squared length of an error in it, and its rank."""
     variances, directions = np.linalg.eigh(covariance)
     noisy = variances > max(sure, np.finfo(float).tiny)
-    known = directions[:, ~noisy].T @ error
-    if np.abs(known).max(initial=0.0) > _ROUNDED:
+    # its length: single coordinates depend on how directions of the same variance are turned
+    apart = float(np.linalg.norm(directions[:, ~noisy].T @ error))
+    if apart > _ROUNDED:
         raise LdpstatsError(
-            f"sums that are known for sure and {np.abs(known).max():.2g} apart",
+            f"sums that are known for sure and {apart:.2g} apart",
             "totals of one, and sums that agree wherever there is no noise",
             "Check the covariance: it says that these sums cannot be wrong.",
         )

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ldpstats.arrays import FloatArray, IntArray, are_shares, at_least, real_array
-from ldpstats.columns import listed
+from ldpstats.columns import Category, listed
 from ldpstats.consistency.junction_tree import Factor
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
@@ -28,6 +28,8 @@ from ldpstats.saving import Saveable, read_file, write
 
 if TYPE_CHECKING:
     from networkx import DiGraph
+
+    from ldpstats.networks.queries import QueryResult
 
 _ROUNDING = 1e-6
 """How far printed probabilities of seven digits may be from the sum one."""
@@ -210,6 +212,20 @@ class BayesianNetwork(Saveable):
             for name, table in sorted(self.tables.items()):  # the last bit does not depend on the order of columns
                 total += np.log(table)[tuple(codes[one] for one in (name, *self.parents[name]))]
         return total
+
+    def query(self, of: str | Iterable[str], given: Mapping[str, Category] | None = None) -> QueryResult:
+        """Return the exact probabilities of some attributes' categories, given those of others, through pgmpy.
+
+        Parameters
+        ----------
+        of : str or sequence of str
+            Of several attributes it is their joint distribution.
+        given : mapping of str to category, optional
+            What is known, such as `{"cough": "yes"}`.
+        """
+        from ldpstats.networks.queries import query
+
+        return query(self, of, given)
 
     def to_networkx(self) -> DiGraph[str]:
         """Return the graph; every attribute knows its number of `categories`."""

@@ -52,6 +52,7 @@ def test_a_query_of_a_network_is_exact(of: list[str], given: dict[str, Any], see
     known = random_network(DOMAIN, PARENTS, seed)
     found = query(known, of, given)
     np.testing.assert_allclose(found.estimate, by_definition(known, of, given), atol=1e-12)
+    np.testing.assert_array_equal(known.query(of, given).estimate, found.estimate)
     assert "Exact" in str(found)
     assert list(found.to_frame().columns) == ["probability"]
     with pytest.raises(NotIdentifiedError):
