@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from ldpstats import Domain, SampledGroups
 from ldpstats.arrays import FloatArray
+from ldpstats.networks.interactions import Interactions
 from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.networks.structure import EdgeConstraints
 from ldpstats.networks.triangle_pruning import explained_pairs, pruned_pairs
@@ -80,3 +82,32 @@ def test_a_fork_is_as_a_chain() -> None:
     given = np.array([[0.8, 0.2], [0.3, 0.7]])
     joint = np.einsum("b,ba,bc->abc", [0.6, 0.4], given, given)
     assert explained_pairs(evidence_of(joint, 1_000_000), [("a", "b"), ("a", "c"), ("b", "c")]) == {("a", "c")}
+
+
+def test_pairs_must_be_significant_among_all() -> None:
+    evidence = evidence_of(chain_of_three(), 600_000)
+    altered = replace(evidence, pvalue=np.array([0.01, 0.2, 0.02]))
+    assert pruned_pairs(altered, FREE, 0.05).edges == (("a", "b"),)
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_paths_are_followed_in_any_order_through_categories_of_any_number(order: tuple[int, ...]) -> None:
+    before = np.array([[0.8, 0.1, 0.1], [0.1, 0.2, 0.7]])
+    after = np.array([[0.7, 0.2, 0.1, 0.0], [0.1, 0.8, 0.1, 0.0], [0.0, 0.1, 0.2, 0.7]])
+    joint = np.einsum("a,ab,bc->abc", [0.4, 0.6], before, after).transpose(order)
+    names = "".join("abc"[place] for place in order)
+    evidence = evidence_of(joint, 2_000_000, names=names)
+    assert {frozenset(pair) for pair in explained_pairs(evidence, evidence.pairs)} == {frozenset("ac")}
+
+
+@pytest.mark.parametrize("wide", [("a", "b"), ("b", "c")])
+def test_the_noise_of_either_leg_is_noise_of_the_path(wide: tuple[str, str]) -> None:
+    evidence = evidence_of(chain_of_three(2), 600_000)
+    assert evidence.pairs == (("a", "b"), ("a", "c"), ("b", "c"))
+    variances = [0.08 if pair == wide else 1e-9 for pair in evidence.pairs]
+    interactions = tuple(Interactions(np.array([[0.5]]), np.array([[variance]])) for variance in variances)
+    # the path makes .25 ± .14 of a correlation of .5
+    noisy = replace(evidence, interactions=interactions, shrunken=np.array([0.2, 0.1, 0.2]))
+    assert explained_pairs(noisy, noisy.pairs) == {("a", "c")}
+    known = tuple(replace(one, covariance=np.array([[1e-9]])) for one in interactions)
+    assert not explained_pairs(replace(noisy, interactions=known), noisy.pairs)
