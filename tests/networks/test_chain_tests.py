@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 import ldpstats as ldp
-from ldpstats.networks.chain_tests import ChainTest
+from ldpstats.networks.chain_tests import ChainTest, verdicts_of
+from ldpstats.networks.orientation import Triple
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": ["u", "v", "w"]})
 RNG = np.random.default_rng(5)
@@ -77,3 +79,34 @@ def test_so_many_cells_are_not_tested():
     wide = ldp.Domain({name: list(range(17)) for name in "abc"})
     people = wide.decode(np.random.default_rng(1).integers(0, 17, (100, 3)))
     assert ChainTest.of(ldp.SampledGroups(wide, epsilon=4.0).simulate(people, rng=1), "a", "b", "c") is None
+
+
+def test_errors_of_the_two_statistics_correlate_as_it_says():
+    """With a rare category in the middle, whose share is an error of its own. False failures: 1e-6."""
+    given = np.array([[0.9, 0.1], [0.2, 0.8]])
+    joint = np.einsum("b,ba,bc->abc", [0.03, 0.97], given, given).ravel()
+    domain, runs, rng = ldp.Domain({name: ["x", "y"] for name in "abc"}), 200, np.random.default_rng(1)
+    protocol = ldp.SampledGroups(domain, epsilon=8.0)
+    found = [
+        ChainTest.of(protocol.simulate(rng.multinomial(20_000, joint), rng=rng), "a", "b", "c") for _ in range(runs)
+    ]
+    seen = np.corrcoef([one.present for one in found], [one.half for one in found])[0, 1]
+    said = np.arctanh([one.correlation for one in found]).mean()
+    assert abs(np.arctanh(seen) - said) < norm.isf(5e-7) / np.sqrt(runs - 3)
+
+
+def test_levels_of_verdicts_are_those_of_all_triples_and_of_two_sides():
+    def told(tests: dict[Triple, ChainTest]) -> dict[Triple, str]:
+        edges = [edge for one, middle, other in tests for edge in ((one, middle), (middle, other))]
+        return verdicts_of(edges, tests, {frozenset((one, other)): 0.5 for one, _, other in tests}, 0.05)
+
+    collider = ChainTest(0.0, 0.0, -2.0, 0.9)
+    alone = ("a", "b", "c")
+    # the level is .05 of one side by itself, and .01 among five
+    assert told({alone: collider}) == {alone: "collider"}
+    assert told({(f"a{place}", f"b{place}", f"c{place}"): collider for place in range(5)}) == {}
+    # and .05 of two sides for what contradicts it
+    assert told({alone: replace(collider, present=1.8)}) == {alone: "collider"}
+    assert told({alone: replace(collider, present=2.0)}) == {}
+    assert told({alone: ChainTest(1.0, 3.0, -1.8, 0.9)}) == {alone: "no collider"}
+    assert told({alone: ChainTest(1.0, 3.0, -2.0, 0.9)}) == {}

@@ -14,6 +14,7 @@ from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.datasets import network
 from ldpstats.networks.asked_together import AskedTogether
 from ldpstats.networks.family_score import FamilyScores, fitted_to_faces, total_correlation, with_faces
+from ldpstats.tables import TableSet
 
 FAMILIES = [
     ("education", ("age",)),
@@ -125,3 +126,11 @@ def test_nearly_empty_categories_are_seldom_worth_joining() -> None:
         scores = FamilyScores(AskedTogether(tables), 0.05)
         wrong += any(scores.worth(pair) > 0 for pair in combinations("abcde", 2))
     assert wrong <= binom.isf(FALSE_FAILURE_RATE, runs, 0.05)
+
+
+def test_the_level_of_a_pair_is_shared_by_all_pairs_of_the_domain() -> None:
+    domain, wider = (Domain({name: ["x", "y"] for name in names}) for names in ("ab", "abcd"))
+    tables = SampledGroups(domain, epsilon=1.0).simulate(np.array([400, 100, 100, 400]), rng=1)
+    few, many = AskedTogether(tables), AskedTogether(TableSet(wider, tables.tables, tables.privacy))
+    assert FamilyScores(many, 0.05).worth("ab") == pytest.approx(FamilyScores(few, 0.05 / 6).worth("ab"), rel=1e-12)
+    assert FamilyScores(many, 0.05).worth("ab") < FamilyScores(few, 0.05).worth("ab")

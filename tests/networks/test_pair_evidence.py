@@ -10,6 +10,7 @@ from scipy.stats import false_discovery_control
 import ldpstats as ldp
 from ldpstats import Domain, LdpstatsError
 from ldpstats.datasets import network
+from ldpstats.networks import pair_evidence
 from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.networks.shrunken_information import plug_in_information
 from ldpstats.tables import TableSet
@@ -112,3 +113,15 @@ def test_tables_of_single_attributes_are_refused() -> None:
     alone = ldp.SampledGroups(ASIA.domain, epsilon=2.0, k=1).simulate(ASIA.sample(100, 1), rng=1)
     with pytest.raises(LdpstatsError, match="no two of"):
         PairEvidence.of(alone)
+
+
+def test_pvalues_by_drawn_tables_are_fine_enough_for_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    domain, tests = Domain({name: ["x", "y"] for name in "abcd"}), list[int]()
+
+    def seen(_: object, __: object, pvalue: float, among: int, **___: object) -> float:
+        tests.append(among)
+        return pvalue
+
+    monkeypatch.setattr(pair_evidence, "checked_pvalue", seen)
+    PairEvidence.of(ldp.SampledGroups(domain, epsilon=2.0).simulate(np.full(16, 50), rng=1))
+    assert tests == [6] * 6

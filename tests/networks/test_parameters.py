@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from support.comparisons import assert_tells
 
@@ -300,3 +302,16 @@ def test_more_networks_than_memory_holds_are_refused():
         next(fit_parameters(tables, {"b": ["a"]}).redrawn(10**12))
     with pytest.raises(LdpstatsError, match="from 2 to 10000"):
         ldp.naive_bayes(tables, "a").expected_accuracy(n_resamples=10**12)
+
+
+def test_parents_may_stand_in_any_order_in_the_network() -> None:
+    found = fitted()
+    known = found.network
+    turned = {name: own[::-1] for name, own in known.parents.items()}
+    tables = {
+        name: np.moveaxis(table, range(1, table.ndim), range(table.ndim - 1, 0, -1))
+        for name, table in known.tables.items()
+    }
+    again = replace(found, network=ldp.BayesianNetwork(known.domain, turned, tables))
+    assert again.network == known
+    pd.testing.assert_frame_equal(again.to_frame(), found.to_frame())

@@ -82,6 +82,26 @@ def test_the_interval_of_an_attribute_alone_is_that_of_its_pooled_table() -> Non
     np.testing.assert_allclose(found, table, atol=0.15 * np.diff(table).mean())
 
 
+def test_what_is_linearized_are_the_cells_where_the_network_is_a_single_table() -> None:
+    domain = Domain({"a": ["x", "y"], "b": ["p", "q", "r"]})
+    people = np.array([4000, 1000, 2000, 500, 9000, 3500])
+    tables = ldp.SampledGroups(domain, epsilon=3.0).simulate(people, rng=1)
+    cells = tables["a", "b"].unbiased
+    for parents in ({"b": ("a",)}, {"a": ("b",)}):
+        found = fit_parameters(tables, parents).query("b", {"a": "y"}).quotients
+        assert found is not None
+        assert found.pair == pytest.approx(
+            np.stack([cells.estimate[3:], np.full(3, cells.estimate[3:].sum())], axis=-1) / cells.estimate[3:].sum(),
+            rel=1e-4,
+        )
+        own = cells.covariance[3:, 3:] / cells.estimate[3:].sum() ** 2
+        for place in range(3):
+            row = own[place].sum()
+            assert found.covariance[place] == pytest.approx(
+                np.array([[own[place, place], row], [row, own.sum()]]), rel=0.01
+            )
+
+
 def test_where_reports_hardly_tell_that_evidence_occurs_anything_is_possible() -> None:
     domain = Domain({"rare": ["yes", "no"], "ill": ["yes", "no"]})
     people = np.array([2, 1, 4000, 5997])

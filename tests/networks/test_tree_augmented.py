@@ -8,11 +8,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy.special import rel_entr
-from scipy.stats import binom
+from scipy.stats import binom, norm
 from support.random_networks import random_network
 
 import ldpstats as ldp
 from ldpstats import BayesianNetwork
+from ldpstats.networks.interactions import Interactions
 from ldpstats.networks.naive_bayes import naive_bayes
 from ldpstats.networks.tree_augmented import _asked_with_label, conditional_information, tree_augmented
 
@@ -145,3 +146,23 @@ def test_pairs_alone_are_refused_with_the_triples_to_ask() -> None:
         tree_augmented(clear(), "label", features=["a"])
     with pytest.raises(ldp.LdpstatsError, match="alpha"):
         tree_augmented(clear(), "label", alpha=0)
+
+
+def test_the_noise_within_a_label_is_that_of_its_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variances that are shrunken by, beside those of 300 sets. False failures: 1e-6."""
+    domain, size, rng = DOMAIN.project(["b", "a", "label"]), 300, np.random.default_rng(1)
+    known = random_network(domain, {"a": ("label",), "b": ("label",)}, seed=5)
+    protocol, seen = ldp.SampledGroups(domain, k=3, epsilon=4.0), list[tuple[np.ndarray, np.ndarray]]()
+
+    def kept(strata: list[Interactions]) -> tuple[Interactions, ...]:
+        seen.append(tuple(np.ravel([getattr(one, what) for one in strata]) for what in ("correlations", "covariance")))
+        return tuple(strata)
+
+    monkeypatch.setitem(conditional_information.__globals__, "shrunken", kept)
+    for _ in range(size):
+        tables = protocol.simulate(rng.multinomial(20_000, known.joint(domain.names).ravel()), rng=rng)
+        conditional_information({("b", "a"): tables["b", "a", "label"]}, "label", known)
+    correlations, variances = map(np.array, zip(*seen, strict=True))
+    assert correlations.shape == (size, 3)
+    ratios = correlations.var(axis=0, ddof=1) / variances.mean(axis=0)
+    assert np.all(np.abs(ratios - 1) < norm.isf(1e-6 / 6) * np.sqrt(2 / size))
