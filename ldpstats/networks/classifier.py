@@ -104,6 +104,9 @@ class Classifier(Saveable):
         for what the reports leave open. Beside it stand the accuracies of always naming the most frequent label, and
         of the best single feature, which the reports identify without an assumption.
 
+        Where reports are few the interval of the classifier holds less often than it says: .86 ± .03 for a nominal .95
+        of naive Bayes from 2,000 respondents at ε = 2, .96 ± .03 from 50,000.
+
         Parameters
         ----------
         alpha : float

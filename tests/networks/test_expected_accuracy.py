@@ -31,6 +31,7 @@ def exact_accuracy(network: BayesianNetwork, classifier: Classifier) -> float:
     return float(network.joint(DOMAIN.names).ravel()[codes[:, 0] == chosen].sum())
 
 
+@pytest.mark.exhaustive
 def test_it_covers_the_accuracy_that_there_is_where_the_assumption_holds() -> None:
     """Of 12 intervals at .9 at least 4; fewer come less than once in 10^6. benchmarks/classifiers.py has many more."""
     runs, level, least = 12, 0.9, 4

@@ -186,6 +186,7 @@ def test_evidence_that_is_impossible_is_refused() -> None:
     assert_tells(error, "BayesianNetwork")
 
 
+@pytest.mark.exhaustive
 def test_intervals_hold_the_truth() -> None:
     """15 questions about asia in 40 collections: fewer than 540 hits have a chance of 1e-6 even at .93, independent."""
     known = network("asia")
