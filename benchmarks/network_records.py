@@ -43,7 +43,7 @@ def of_raw_records(people: pd.DataFrame, domain: ldp.Domain) -> ldp.BayesianNetw
         from pgmpy.models import DiscreteBayesianNetwork
         from pgmpy.parameter_estimator import DiscreteBayesianEstimator
 
-        edges = TreeSearch(people).estimate(estimator_type="chow-liu", show_progress=False).edges()
+        edges = TreeSearch(people, n_jobs=1).estimate(estimator_type="chow-liu", show_progress=False).edges()
         model = DiscreteBayesianNetwork(edges)
         model.add_nodes_from(domain.names)
         states = {name: list(known) for name, known in domain.categories.items()}
