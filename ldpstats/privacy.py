@@ -138,6 +138,16 @@ class PrivacyStatement(Saveable):
             )
         return parts
 
+    def sentences(self, reports: int) -> list[str]:
+        """Return these lines as sentences, after the number of reports that they are about.
+
+        Parameters
+        ----------
+        reports : int
+        """
+        first, *more = self.lines()
+        return [f"{line}." for line in (f"{reports:,} reports; {first}", *more)]
+
     def for_group(self, group: str) -> PrivacyStatement:
         """Return the statement for the table of one group: the respondents' guarantee, and the group's own level.
 

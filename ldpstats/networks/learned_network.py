@@ -378,7 +378,7 @@ class LearnedNetwork(Saveable):
     def summary(self) -> Summary:
         """Return the edges as a table, and how they were found, directed and left out, in sentences."""
         title = f"Network of {len(self.domain)} attributes{simulation(self.simulated, self.n)}"
-        level, promised = f"{100 * (1 - self.alpha):g} %", self.privacy.lines()
+        level = f"{100 * (1 - self.alpha):g} %"
         left_out = self.orientation.left_out
         sentences = [
             f"Edges: {len(self.edges)}. {self.words}",
@@ -389,7 +389,7 @@ class LearnedNetwork(Saveable):
             *self._untold_in_words(),
             *([_CONFIDENCE.format(self.n_resamples)] if self.n_resamples else []),
             *self.notes,
-            *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
+            *self.privacy.sentences(self.n),
             ASSUMED,
             *self.tables.channel_fit().warning,
         ]

@@ -211,14 +211,13 @@ class QueryResult(Saveable):
     def _sentences(self, level: str) -> list[str]:
         if self.privacy is None or self.redrawn is None:
             return ["Exact, for a network whose tables are given."]
-        promised = self.privacy.lines()
         kind = f"Fieller's for the linearized network, together with {len(self.redrawn)} drawn with the reports' errors"
         found = [
             f"Intervals: pointwise {level} ({kind}), for the population, if the edges are right.",
             "Randomization and sampling are included in them.",
         ]
         return [
-            *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
+            *self.privacy.sentences(self.n),
             *(["Intervals: none, as the reports do not fit their channel."] if self.warning else found),
             *(f"Assumes: {one}." for one in self.assumptions),
             *([f"In the covariance, {self.bound}."] if self.bound else []),

@@ -241,12 +241,12 @@ class Conditional(Saveable):
 
     def _sentences(self, level: str) -> list[str]:
         """Return what must be known to read the figures."""
-        promised, fit = self.privacy.lines(), self.table.channel_fit()
+        fit = self.table.channel_fit()
         intervals = [f"Intervals ({level}): none, as the reports do not fit their channel"]
         if fit.plausible:
             intervals = [f"Intervals ({level}): {self.kind_of_intervals}", *f"they cover {self.covers}".split("; ")]
         return [
-            *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
+            *self.privacy.sentences(self.n),
             *([f"No estimate: {self.why_not}."] if self.why_not else []),
             *(f"{line[0].upper()}{line[1:]}." for line in intervals),
             *provenance_in_words(self.table),

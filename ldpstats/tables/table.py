@@ -525,9 +525,8 @@ class Table(Saveable):
         kind = simulation(self.simulated, self.n)
         assuming = f", assuming {self.assumption.split(':')[0]}" if self.assumption else ""
         title = f"{self.provenance.title} of {' and '.join(self.attributes)}{kind}{assuming}"
-        promised = self.privacy.lines()
         sentences = [
-            *(f"{line}." for line in [f"{self.n:,} reports; {promised[0]}", *promised[1:]]),
+            *self.privacy.sentences(self.n),
             f"Intervals: {self._intervals_in_words(level)}",
             *([f"Assumes: {self.assumption}."] if self.assumption else []),
             *([self.provenance.words] if self.provenance.words else []),

@@ -250,7 +250,7 @@ class SaysNothing(OneByOne):
 class CannotCount(OneByOne):
     """Rows travel, and nobody can count them."""
 
-    tables = None  # type: ignore[assignment]
+    tables = None  # type: ignore[assignment]  # this is the bug
 
 
 class StatesAnotherMechanism(OneByOne):
@@ -348,7 +348,7 @@ class FirstCategoryForWhatIsMissing(OneByOne):
 class SimulatesTheFirstCategory(FirstCategoryForWhatIsMissing):
     """Only in simulations, what is no answer is taken for the first category."""
 
-    reports = OneByOne.reports  # type: ignore[assignment]
+    reports = OneByOne.reports  # type: ignore[assignment]  # this is the bug
 
     def simulate(self, population: Any, rng: Any = None, *, counts: str | None = None) -> TableSet:
         known = population.assign(

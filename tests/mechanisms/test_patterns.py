@@ -134,7 +134,9 @@ class TestMechanisms:
     def test_counts_of_sets_add_up_to_counts_by_value(self, make: Mechanism) -> None:
         reports = make.privatize(np.arange(3000) % make.k, rng=2)
         whole = make.finest.count(reports)
-        assert np.array_equal(whole.counts @ whole.noise.channel.members, make.count(reports).counts)  # type: ignore[attr-defined]
+        members = whole.noise.members
+        assert members is not None
+        assert np.array_equal(whole.counts @ members, make.count(reports).counts)
         assert whole.simulated == 3000
 
     def test_reports_of_others_are_refused(self) -> None:
@@ -296,11 +298,11 @@ class TestPlanning:
     """Power and plans are those of what is collected, at the margins given."""
 
     def test_power_is_that_of_what_protocols_collect(self) -> None:
-        options = {"n": 5000, "margins": [[0.9, 0.1]] * 2}
-        named = ldp.power("sue", (2, 2), epsilon=2.0, **options)  # type: ignore[arg-type]
-        assert named == ldp.power(SUE(4, 2.0), (2, 2), **options)  # type: ignore[arg-type]
-        assert named == ldp.power(SUE(4, 2.0).finest.noise, (2, 2), **options)  # type: ignore[arg-type]
-        assert named > ldp.power(SUE(4, 2.0).noise, (2, 2), **options) + 0.05  # type: ignore[arg-type]
+        options: dict[str, Any] = {"n": 5000, "margins": [[0.9, 0.1]] * 2}
+        named = ldp.power("sue", (2, 2), epsilon=2.0, **options)
+        assert named == ldp.power(SUE(4, 2.0), (2, 2), **options)
+        assert named == ldp.power(SUE(4, 2.0).finest.noise, (2, 2), **options)
+        assert named > ldp.power(SUE(4, 2.0).noise, (2, 2), **options) + 0.05
 
     def test_where_sets_do_not_fit_plans_count_by_value(self) -> None:
         assert ldp.power("sue", (4, 4), n=5000, epsilon=2.0) == ldp.power(SUE(16, 2.0).noise, (4, 4), n=5000)

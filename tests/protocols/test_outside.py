@@ -309,7 +309,7 @@ def test_a_stored_record_that_was_damaged_is_not_drawn_anew(damage: dict[str, An
 
 def test_statements_of_substitutes_are_true_or_false() -> None:
     with pytest.raises(LdpstatsError, match="substitutes = 1"):
-        ldp.PrivacyStatement(1.0, "a record", substitutes=1)  # type: ignore[arg-type]
+        ldp.PrivacyStatement(1.0, "a record", substitutes=1)  # type: ignore[arg-type]  # this is what is refused
 
 
 @pytest.mark.parametrize("column", [[1, 2, 1, 2], [1.0, None, 2.0, 2.0]])

@@ -592,7 +592,7 @@ class AllAreEqual(GRR):
     """Mechanisms of one kind are equal, whatever their levels."""
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.k == self.k  # type: ignore[attr-defined]
+        return type(other) is type(self) and other.k == self.k  # type: ignore[attr-defined]  # of the same type
 
     __hash__ = Mechanism.__hash__
 
@@ -671,7 +671,7 @@ class GainsOfOthers(PatternChannel):
     """The score takes all sets for equally telling."""
 
     @property
-    def _gains(self) -> Any:  # type: ignore[override]
+    def _gains(self) -> Any:  # type: ignore[override]  # the bug caches nothing
         return self.members / self.outputs
 
 

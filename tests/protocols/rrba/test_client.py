@@ -151,7 +151,7 @@ def test_records_outside_the_questionnaire_answer_for_a_category_drawn_once(monk
     with pytest.raises(LdpstatsError, match="outside = 'guess'"):
         Client(PAIR, RECORDS[0], 5.0, outside="guess")
     with pytest.raises(DomainError, match="a record of type"):
-        Client(PAIR, 5, 5.0, outside="random")  # type: ignore[arg-type]
+        Client(PAIR, 5, 5.0, outside="random")  # type: ignore[arg-type]  # this is what is refused
 
 
 def test_a_random_value_keeps_the_level_of_all_queries_together() -> None:

@@ -70,7 +70,7 @@ def test_a_forked_process_gives_out_nothing_and_acknowledges_nothing(aggregator:
 def test_a_child_that_inherits_a_held_lock_does_not_wait_for_it(aggregator: Aggregator) -> None:
     with aggregator._lock:
         held = threading.Event()
-        thread = threading.Thread(target=lambda: held.set() or aggregator.query())  # type: ignore[func-returns-value]
+        thread = threading.Thread(target=lambda: held.set() or aggregator.query())  # type: ignore[func-returns-value]  # None, so what follows
         thread.start()
         held.wait()
         child = os.fork()
@@ -95,7 +95,7 @@ def test_a_child_does_not_keep_the_journal_locked_when_its_parent_is_gone(path: 
         os._exit(0)
     assert os.read(born, 1) == b"1"
     os.close(aggregator._journal._file)  # type: ignore[union-attr]  # as a killed process lets go of it
-    aggregator._journal._file = -1  # type: ignore[union-attr]
+    aggregator._journal._file = -1  # type: ignore[union-attr]  # it keeps a journal
     PROTOCOL.aggregator(path).close()
     os.close(writing)
     assert os.waitpid(child, 0)[1] == 0
