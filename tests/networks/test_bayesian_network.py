@@ -174,7 +174,7 @@ def test_the_graph_has_all_attributes_and_edges() -> None:
 
 
 def test_the_summary_says_what_depends_on_what() -> None:
-    said = dict(made().summary().tables[0].data[:5])
+    said = dict(made().summary().panels[0].rows[:5])
     assert said == {"Attributes": "4", "Edges": "4", "Free parameters": "20", "Probabilities of 0": "0"} | {
         "Dependence": "d | c"
     }

@@ -1,4 +1,4 @@
-"""An output format written by following ARCHITECTURE.md: results as Markdown, whatever they are results of."""
+"""An output format written by following ARCHITECTURE.md: results in reStructuredText, whatever they are results of."""
 
 from __future__ import annotations
 
@@ -23,22 +23,30 @@ RESULTS = {
 }
 
 
-def as_markdown(summary: Any) -> str:
-    """Set what a result says as Markdown: a heading, a table, and the sentences below it."""
-    (table,) = summary.tables
-    head, *rows = [[str(cell) for cell in row] for row in table.data]
-    lines = [f"## {table.title}", "", *map(_row, [head, ["---"] * len(head), *rows])]
-    return "\n".join([*lines, "", *summary.extra_txt.splitlines()])
+def as_list_table(summary: Any) -> str:
+    """Set what a result says as reStructuredText: a list-table for every panel, and the sentences below it."""
+    return "\n\n".join([*(_panel(summary.title, panel) for panel in summary.panels), *summary.sentences])
 
 
-def _row(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def _panel(title: str, panel: Any) -> str:
+    rows = [*([panel.headers] if panel.headers else []), *panel.rows]
+    head = f".. list-table:: {title} {panel.title}".rstrip()
+    return "\n".join([head, f"   :header-rows: {int(bool(panel.headers))}", "", *map(_row, rows)])
+
+
+def _row(cells: Any) -> str:
+    first, *others = [f" - {cell}".rstrip() for cell in cells]
+    return "\n".join([f"   *{first}", *(f"    {other}" for other in others)])
 
 
 @pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
 def test_every_result_can_be_set_in_it(result: Any) -> None:
-    text = as_markdown(result.summary())
+    text = as_list_table(result.summary())
     words = {word for word in str(result.summary()).split() if set(word) - set("=-")}
-    assert words <= set(text.replace("|", " ").split())
-    widths = {line.count("|") for line in text.splitlines() if line.startswith("|")}
-    assert len(widths) == 1
+    assert words <= set(text.split())
+    widths = [len(panel.rows[0]) for panel in result.summary().panels]
+    # a mark for every cell, and one for every row
+    assert text.count("\n     -") == sum(
+        (width - 1) * (len(panel.rows) + bool(panel.headers))
+        for width, panel in zip(widths, result.summary().panels, strict=True)
+    )

@@ -220,7 +220,7 @@ class TestWhatIsAsked:
 
     def test_an_assumption_is_named_wherever_the_numbers_are(self) -> None:
         found = ORIGINS["reconstructed"]()
-        assert "assuming no interaction beyond the groups" in found.summary().tables[0].title
+        assert "assuming no interaction beyond the groups" in found.summary().title
         assert "if this holds" in found.covers
         assert found.to_dict()["provenance"]["assumption"]
 

@@ -1,0 +1,138 @@
+"""Drawing: axes to draw on, and a picture as data that draws itself, describes itself and becomes SVG."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from io import StringIO
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from ldpstats.errors import LdpstatsError
+from ldpstats.pictures.colours import INK, PAPER
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+    import pandas as pd
+
+# by name: matplotlib is imported where something is drawn, and not before
+Axes: TypeAlias = "matplotlib.axes.Axes"
+
+_STYLE = {
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlesize": "medium",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "hatch.linewidth": 0.6,
+    "svg.fonttype": "none",
+}
+_ALONE = {"axes.facecolor": "none", "figure.facecolor": "none"}
+
+
+class Picture(Protocol):
+    """A picture as data: whoever cannot see it has its frame and its description.
+
+    A picture gives `title`, `notes` (such as "simulated"), `size` in inches, `_draw_on`, `to_frame` and `described`.
+    """
+
+    __slots__ = ()
+
+    title: str
+    notes: tuple[str, ...]
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """The width and height in inches that it looks right at."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures that are drawn."""
+
+    def described(self) -> str:
+        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+
+    def _draw_on(self, ax: Axes) -> None: ...
+
+    def draw(self, ax: Axes | None = None) -> Axes:
+        """Draw it; return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
+        with styled():
+            axes = axes_to_draw_on(ax, self.size)
+            self._draw_on(axes)
+            axes.set_title("\n".join([self.title, *self.notes]), loc="left")
+        return axes
+
+    def svg(self, name: str) -> str:
+        """Return it as an SVG element that may stand in a page beside others, in the page's own ink.
+
+        Parameters
+        ----------
+        name : str
+            What no other picture of the page is called: letters, digits and hyphens.
+        """
+        plt = _matplotlib()
+        with styled({**_ALONE, "svg.hashsalt": name}):
+            figure, axes = plt.subplots(figsize=self.size, layout="constrained")
+            self.draw(axes)
+            file = StringIO()
+            figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+            plt.close(figure)
+        return _inline(file.getvalue(), name)
+
+
+def _matplotlib() -> ModuleType:
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError as error:
+        raise LdpstatsError(
+            "no matplotlib to draw with", "an installed matplotlib", "pip install 'ldpstats[plots]'"
+        ) from error
+    return plt
+
+
+def styled(more: Mapping[str, object] | None = None) -> AbstractContextManager[None]:
+    """Return the context in which pictures have their style.
+
+    Parameters
+    ----------
+    more : mapping, optional
+        Further settings of matplotlib.
+    """
+    _matplotlib()
+    import matplotlib as mpl
+
+    settings: Any = {**_STYLE, **(more or {})}
+    return mpl.rc_context(settings)
+
+
+def axes_to_draw_on(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
+    """Return the axes that were given, or those of a new picture.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes, optional
+    size : (float, float), optional
+        The width and height of a new picture, in inches.
+    """
+    axes: Axes = _matplotlib().subplots(figsize=size, layout="constrained")[1] if ax is None else ax
+    return axes
+
+
+def _inline(document: str, name: str) -> str:
+    """Return the element in an SVG document, with names of its own and the page's colours."""
+    element = document[document.index("<svg") :]
+    # what is drawn with matplotlib's own names would be that of the first picture of a page
+    element = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", element)
+    element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
+    return element.replace(INK, "currentColor").replace(PAPER, "var(--paper, #fff)").strip()

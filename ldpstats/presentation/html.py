@@ -1,0 +1,56 @@
+"""HTML of a summary: a table per panel with headings that readers for the blind follow; every text is escaped."""
+
+from __future__ import annotations
+
+from html import escape
+
+from ldpstats.presentation.layout import PanelLike, SummaryLike, figures_in
+
+
+def page(summary: SummaryLike) -> str:
+    """Return a summary as HTML.
+
+    Parameters
+    ----------
+    summary : Summary
+    """
+    tables = [_table(panel, "" if place else summary.title) for place, panel in enumerate(summary.panels)]
+    alone = [] if summary.panels else [f"<p><strong>{escape(summary.title)}</strong></p>"]
+    sentences = [f"<p>{escape(one)}</p>" for one in summary.sentences]
+    return "\n".join(['<div class="ldpstats">', *alone, *tables, *sentences, "</div>"])
+
+
+def _table(panel: PanelLike, title: str) -> str:
+    right = figures_in(panel)
+    caption = " · ".join(escape(one) for one in (title, panel.title) if one)
+    head = [_row("".join(_head(one, figures) for one, figures in zip(panel.headers, right, strict=True)))]
+    body = [_row("".join(map(_cell, row, right, [True, *[False] * (len(row) - 1)]))) for row in panel.rows]
+    return "\n".join(
+        [
+            "<table>",
+            *([f"<caption>{caption}</caption>"] if caption else []),
+            *(["<thead>", *head, "</thead>"] if panel.headers else []),
+            "<tbody>",
+            *body,
+            "</tbody>",
+            "</table>",
+        ]
+    )
+
+
+def _row(cells: str) -> str:
+    return f"<tr>{cells}</tr>"
+
+
+def _head(one: str, figures: bool) -> str:
+    return f'<th scope="col"{_placed(figures)}>{escape(one)}</th>'
+
+
+def _cell(one: str, figures: bool, heads: bool) -> str:
+    if heads and not figures and one:
+        return f'<th scope="row" style="text-align:left">{escape(one)}</th>'
+    return f"<td{_placed(figures)}>{escape(one)}</td>"
+
+
+def _placed(figures: bool) -> str:
+    return f' style="text-align:{"right" if figures else "left"}"'

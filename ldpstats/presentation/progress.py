@@ -1,0 +1,34 @@
+"""Progress bars: on a terminal, of work that has taken two seconds already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tqdm.auto import tqdm
+
+_DELAY = 2.0
+
+
+def progress(
+    items: Iterable[Any] | None, what: str, total: int | None = None, unit: str = "it", **more: Any
+) -> tqdm[Any]:
+    """Return the items behind a progress bar that shows itself where there is a terminal, after two seconds.
+
+    Parameters
+    ----------
+    items : iterable, optional
+        Without them the caller says by `update` how much is done.
+    what : str
+        What is done, in a word or two.
+    total : int, optional
+        How many there are, where they do not know it.
+    unit : str
+        What one of them is.
+    **more
+        Other options of tqdm.
+    """
+    from tqdm.auto import tqdm
+
+    return tqdm(items, desc=what, total=total, unit=unit, leave=False, disable=None, delay=_DELAY, **more)

@@ -1,0 +1,73 @@
+"""Results: what everything that is computed can show of itself, in a terminal, a notebook, a paper and a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ldpstats.errors import LdpstatsError
+from ldpstats.pictures.drawing import Axes, Picture
+from ldpstats.presentation.summaries import Summary
+from ldpstats.saving import Saveable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Shown(Protocol):
+    """What has a summary, shown by `print`, in a notebook, and set in LaTeX or Markdown."""
+
+    __slots__ = ()
+
+    def summary(self) -> Summary:
+        """Return what it says, as a table and sentences that can be read aloud."""
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    def as_latex(self) -> str:
+        """Return the summary as LaTeX without packages, every text escaped."""
+        return self.summary().as_latex()
+
+    def as_markdown(self) -> str:
+        """Return the summary as Markdown."""
+        return self.summary().as_markdown()
+
+
+class Result(Shown, Saveable, Protocol):
+    """A result: a summary, a headline, a tidy frame, plain values, a file, and mostly a picture.
+
+    A class gives `headline`, `summary`, `to_frame` and `to_dict`, and is a dataclass with `repr=False`; where there
+    is something to look at, also `picture`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def headline(self) -> str:
+        """What it says in one line."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return its figures as a tidy data frame."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+
+    def picture(self) -> Picture:
+        """Return what `plot` draws, as data."""
+        raise LdpstatsError(f"a picture of a {type(self).__name__}", "results that have one", "print() shows this one.")
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw it; return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
+        return self.picture().draw(ax)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.headline}>"

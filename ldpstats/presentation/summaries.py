@@ -1,0 +1,151 @@
+"""Summaries: a title, panels of figures or facts, and sentences, set as text, HTML, LaTeX or Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from ldpstats.presentation import html, latex, markdown, text
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A table of texts as it shall be shown.
+
+    Parameters
+    ----------
+    headers : tuple of str
+        The names of the columns; none where the first column says what stands in the second (facts).
+    rows : tuple of tuples of str
+    title : str
+        What is above it, in a summary of several panels.
+    """
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a result says: a title, panels, and what must be known to read them.
+
+    Parameters
+    ----------
+    title : str
+    panels : tuple of Panel
+    sentences : tuple of str
+
+    Examples
+    --------
+    >>> summary = summary_of_figures("Coins", ["side", "share"], [["heads", "49 %"]], ["Of 100 throws."])
+    >>> print(summary)
+       Coins
+    ============
+    side   share
+    ------------
+    heads   49 %
+    ============
+    Of 100 throws.
+    >>> print(summary.as_markdown())
+    **Coins**
+    <BLANKLINE>
+    | side | share |
+    | :--- | ---: |
+    | heads | 49 % |
+    <BLANKLINE>
+    Of 100 throws.
+    """
+
+    title: str
+    panels: tuple[Panel, ...]
+    sentences: tuple[str, ...]
+
+    def as_text(self) -> str:
+        """Return it for a terminal."""
+        return text.page(self)
+
+    def as_html(self) -> str:
+        """Return it as HTML, every text escaped."""
+        return html.page(self)
+
+    def as_latex(self) -> str:
+        """Return it as LaTeX without packages, every text escaped."""
+        return latex.page(self)
+
+    def as_markdown(self) -> str:
+        """Return it as Markdown with pipe tables."""
+        return markdown.page(self)
+
+    def __str__(self) -> str:
+        return self.as_text()
+
+    def _repr_html_(self) -> str:
+        return self.as_html()
+
+
+def summary_of_figures(
+    title: str, headers: Sequence[str], rows: Sequence[Sequence[str]], sentences: Sequence[str]
+) -> Summary:
+    """Return figures under headers, with sentences below them.
+
+    Parameters
+    ----------
+    title : str
+    headers : sequence of str
+        The names of the columns.
+    rows : sequence of sequences of str
+        The figures as they shall stand there.
+    sentences : sequence of str
+        What must be known to read them.
+    """
+    return Summary(title, (panel_of_figures(headers, rows),), tuple(sentences))
+
+
+def summary_of_facts(title: str, facts: Mapping[str, str | Sequence[str]], sentences: Sequence[str]) -> Summary:
+    """Return facts line by line, each behind its heading, with sentences below them.
+
+    Parameters
+    ----------
+    title : str
+    facts : mapping of str
+        From headings to a line, or to several that stand below each other.
+    sentences : sequence of str
+        What must be known to read them.
+
+    Examples
+    --------
+    >>> summary = summary_of_facts("Coins", {"Throws": "100", "Sides": ["heads", "tails"]}, ["They were fair."])
+    >>> summary.panels[0].rows
+    (('Throws', '100'), ('Sides', 'heads'), ('', 'tails'))
+    """
+    return Summary(title, (panel_of_facts(facts),), tuple(sentences))
+
+
+def panel_of_figures(headers: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Panel:
+    """Return a panel of figures under headers.
+
+    Parameters
+    ----------
+    headers : sequence of str
+    rows : sequence of sequences of str
+    title : str
+    """
+    return Panel(tuple(headers), tuple(map(tuple, rows)), title)
+
+
+def panel_of_facts(facts: Mapping[str, str | Sequence[str]], title: str = "") -> Panel:
+    """Return a panel of facts, each behind its heading.
+
+    Parameters
+    ----------
+    facts : mapping of str
+        As in `summary_of_facts`.
+    title : str
+    """
+    lines = {heading: [fact] if isinstance(fact, str) else fact for heading, fact in facts.items()}
+    rows = [
+        (first, line) for heading, own in lines.items() for first, line in zip_longest([heading], own, fillvalue="")
+    ]
+    return Panel((), tuple(rows), title)
