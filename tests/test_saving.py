@@ -312,6 +312,8 @@ NOT_SAVED = {
     **dict.fromkeys(("TableMethod", "ReconstructionMethod"), "functions by name"),
     **dict.fromkeys(("NullModel", "LinearSubspace", "ProductOfConditionals"), "hypotheses while they are fitted"),
     **dict.fromkeys(("Mechanism", "Longitudinal", "NoiseModel", "Limits"), "what others are derived from"),
+    **dict.fromkeys(("Panel", "Summary"), "what a result says, made anew from it"),
+    **dict.fromkeys(("Picture", "Result", "Shown"), "what others are derived from"),
     **dict.fromkeys(("AssignedQuestions", "LocalProtocol", "Protocol"), "what others are derived from"),
     "Asked": "a part of a protocol, which saves what it is made of",
 }

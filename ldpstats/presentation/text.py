@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import unicodedata
+from itertools import chain
+from textwrap import wrap
 
 from ldpstats.presentation.layout import PanelLike, SummaryLike, figures_in
 
 _GAP = "  "
+_LONGEST = 100
+# control, formatting (also what turns the direction of writing around) and line separators
+_STEERING = ("Cc", "Cf", "Zl", "Zp")
+# words of some scripts have them
+_JOINERS = "\u200c\u200d"
 
 
 def page(summary: SummaryLike) -> str:
@@ -19,14 +26,34 @@ def page(summary: SummaryLike) -> str:
     panels = [_lines(panel) for panel in summary.panels]
     width = max((_width(line) for lines in panels for line in lines), default=0)
     body = [line if line.strip("-") else "-" * width for lines in panels for line in lines]
-    rule = "=" * width
-    title = " " * max(0, (width - _width(summary.title)) // 2) + summary.title
-    return "\n".join([title, rule, *body, rule, *summary.sentences])
+    title, rule = visible(summary.title), "=" * width
+    centred = " " * max(0, (width - _width(title)) // 2) + title
+    sentences = [wrap(visible(one), max(width, _LONGEST), subsequent_indent=_GAP) for one in summary.sentences]
+    return "\n".join([centred, rule, *body, rule, *chain.from_iterable(sentences)])
+
+
+def visible(words: str) -> str:
+    """Return a text on one line, with what would steer a terminal spelt out.
+
+    Parameters
+    ----------
+    words : str
+
+    Examples
+    --------
+    >>> print(visible("two\\nlines, \\x1b[31mred"))
+    two\\nlines, \\x1b[31mred
+    """
+    return "".join(repr(one)[1:-1] if _steers(one) else one for one in words)
+
+
+def _steers(one: str) -> bool:
+    return one not in _JOINERS and unicodedata.category(one) in _STEERING
 
 
 def _lines(panel: PanelLike) -> list[str]:
     """Return the lines of a panel; one of dashes alone is a rule of the page's width."""
-    rows = [panel.headers, *panel.rows] if panel.headers else list(panel.rows)
+    rows = [list(map(visible, row)) for row in ([panel.headers] if panel.headers else []) + list(panel.rows)]
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     right = figures_in(panel)
     lines = [
@@ -35,7 +62,7 @@ def _lines(panel: PanelLike) -> list[str]:
     ]
     if panel.headers:
         lines.insert(1, "-")
-    return [*([panel.title, "-"] if panel.title else []), *lines]
+    return [*([visible(panel.title), "-"] if panel.title else []), *lines]
 
 
 def _set(one: str, width: int, figures: bool) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.blocks_of_reports import SIX, asked, drawn, estimated, faked
 from support.comparisons import close
+from support.spoken import spoken
 
 from ldpstats import (
     Domain,
@@ -94,8 +95,8 @@ def test_a_table_is_estimated_by_its_method(method: str) -> None:
     assert np.array_equal(table.covariance, expected.covariance)
     assert table.estimated_by(method) is table
     assert table.to_frame().columns.name == method
-    text = table.summary().as_text()
-    assert TABLE_METHODS[method].words in text.replace("\n", " ")
+    text = spoken(table.summary())
+    assert TABLE_METHODS[method].words in text
     assert ("Unbiased" in text) == (method not in {"mle", "gls"})
 
 

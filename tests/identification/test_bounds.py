@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 from support.measured_sums import ABC, BITS, CHAIN, MANY, PAIRS, measured, some_joint, xor
+from support.spoken import spoken
 
 from ldpstats import Domain, DomainError, LdpstatsError, NotIdentifiedError, PrivacyStatement
 from ldpstats.estimation import Measured
@@ -156,7 +157,7 @@ def test_bounds_say_what_they_are() -> None:
     assert plain["privacy"]["epsilon"] == 1.0
     assert "upper bound, as two tables share respondents" in plain["covers"]
     assert "upper bound" not in some_bounds().covers
-    text = str(found)
+    text = spoken(found)
     for words in (
         "Bounds without an assumption: a and c (simulated)",
         "90 % from",

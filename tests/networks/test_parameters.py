@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.comparisons import assert_tells
+from support.spoken import spoken
 
 import ldpstats as ldp
 from ldpstats import Domain, LdpstatsError, NotIdentifiedError
@@ -83,7 +84,7 @@ def test_an_assumption_is_named_where_parents_were_not_asked_together_and_nowher
     assert "[bronc dysp] [bronc either] [dysp either]" in fitted(2).assumptions["dysp"]
     frame = fitted(2).to_frame()
     assert set(frame.attribute[frame.assumption != ""]) == set(fitted(2).assumptions)
-    assert fitted(2).assumptions["dysp"] in str(fitted(2))
+    assert fitted(2).assumptions["dysp"] in spoken(fitted(2))
     assert "Assumes: no interaction" in str(fitted(2).query("dysp"))
     assert "no interaction" not in str(fitted(2).query("lung"))
 
@@ -215,7 +216,7 @@ def test_tables_with_the_same_respondents_and_those_of_a_curator_are_fitted(kind
     np.testing.assert_allclose(found.network.joint(names), ASIA.joint(names), atol=0.05)
     low, high = found.query("lung", {"smoke": "yes"}).conf_int()[0]
     assert low <= found.query("lung", {"smoke": "yes"}).estimate[0] <= high
-    assert found.families.bound == "" or found.families.bound in str(found)
+    assert found.families.bound == "" or found.families.bound in spoken(found)
 
 
 def test_they_come_back_from_a_file_and_answer_as_before() -> None:

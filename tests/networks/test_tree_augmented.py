@@ -10,6 +10,7 @@ import pytest
 from scipy.special import rel_entr
 from scipy.stats import binom, norm
 from support.random_networks import random_network
+from support.spoken import spoken
 
 import ldpstats as ldp
 from ldpstats import BayesianNetwork
@@ -123,7 +124,7 @@ def test_only_what_was_asked_together_can_be_joined() -> None:
     assert joined(classifier) == {frozenset("ab"), frozenset("cd")}
     assert classifier.features == FEATURES
     assert "8 of 10 pairs of features were not asked together with label, and cannot be joined." in classifier.notes
-    shown = str(classifier.summary())
+    shown = spoken(classifier.summary())
     assert "Tree-augmented naive Bayes" in shown
     assert "a – b" in shown
     assert "depends on no other but its neighbours in the tree" in shown

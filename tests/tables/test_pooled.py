@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
+from support.spoken import spoken
 from support.three_attributes import THREE, TRUTH, identity, margin
 
 import ldpstats as ldp
@@ -61,7 +62,7 @@ def test_pooled_answers_of_a_whole_view_have_a_bound_and_name_it() -> None:
     assert pooled.measured.bound == SAMPLING
     assert pooled.estimate.sum() == pytest.approx(1)
     assert np.all(np.abs(pooled.estimate.ravel() - margin("ac") @ TRUTH) < 4.9 * pooled.std_err.ravel())
-    assert SAMPLING in str(ldp.make_consistent(tables)["a", "b"].summary())
+    assert SAMPLING in spoken(ldp.make_consistent(tables)["a", "b"].summary())
 
 
 def test_a_block_of_more_reports_does_not_hide_one_that_tells_more_of_each() -> None:

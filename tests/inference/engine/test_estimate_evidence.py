@@ -11,6 +11,7 @@ import pytest
 from scipy import optimize
 from scipy.stats import beta, chi2, ncx2
 from support.every_test import EVERY
+from support.spoken import spoken
 
 import ldpstats as ldp
 from ldpstats.arrays import FloatArray
@@ -282,9 +283,9 @@ class TestReconstructedTables:
         result = test(ldp.reconstruct(asked((2, 2, 2), PAIRS, np.full((2, 2, 2), 1000), 3), list("abc")))
         assert result.df == df
         words = "Of these attributes, only (a, b) and (a, c) and (b, c) were asked about together"
-        assert words in " ".join(str(result.summary()).split())
+        assert words in spoken(result.summary())
         assert result.to_dict()["scope"].startswith(words)
-        assert "averaged over directions, those that nobody was asked about included" in str(result.summary())
+        assert "averaged over directions, those that nobody was asked about included" in spoken(result.summary())
 
     def test_power_counts_directions_that_nobody_was_asked_about(self) -> None:
         """All pairs tell the same of their own dependence, and nothing of the fourth direction.
