@@ -70,7 +70,7 @@ class Picture(Protocol):
         with styled():
             axes = axes_to_draw_on(ax, self.size)
             self._draw_on(axes)
-            axes.set_title("\n".join([self.title, *self.notes]), loc="left")
+            axes.set_title("\n".join(map(literal, [self.title, *self.notes])), loc="left")
         return axes
 
     def svg(self, name: str) -> str:
@@ -127,6 +127,22 @@ def axes_to_draw_on(ax: Axes | None, size: tuple[float, float] | None = None) ->
     """
     axes: Axes = _matplotlib().subplots(figsize=size, layout="constrained")[1] if ax is None else ax
     return axes
+
+
+def literal(words: str) -> str:
+    r"""Return words in which matplotlib finds no formula and no end of a line: what it draws are these letters.
+
+    Parameters
+    ----------
+    words : str
+
+    Examples
+    --------
+    >>> print(literal("$5 to $10"))
+    \$5 to \$10
+    """
+    shown = "".join(one if one.isprintable() else " " for one in words)
+    return shown.replace("$", r"\$")
 
 
 def _inline(document: str, name: str) -> str:

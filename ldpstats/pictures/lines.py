@@ -1,0 +1,192 @@
+"""Lines over a number: power over respondents, respondents over ε, blocks that converge; bands where there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.pictures.colours import INK, SERIES
+from ldpstats.pictures.drawing import Axes, Picture, literal
+
+if TYPE_CHECKING:
+    from matplotlib.lines import Line2D
+
+_STYLES = ("-", "--", ":", "-.")
+# how many points of a line are still told apart
+_POINTS = 25
+_LEGEND_LINE = 0.2
+# letters of a legend's line, and how wide its other parts are
+_ACROSS, _HANDLE = 84, 9
+_DECADES = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class Lines(Picture):
+    """One line or several over the same numbers.
+
+    Parameters
+    ----------
+    title : str
+    notes : tuple of str
+        What must be said beside it, such as "simulated".
+    x : tuple of float
+        Where every line is known.
+    series : mapping from str to tuple of float
+        The lines by name, in the order of the legend; nan where one is not known.
+    across, up : str
+        What the axes measure.
+    lower, upper : mapping from str to tuple of float
+        The ends of a line's band, where it has one.
+    marks : mapping from str to float
+        Vertical rules by what they say.
+    levels : mapping from str to float
+        Horizontal ones.
+    logarithmic : pair of bool
+        Whether the axis across, and that going up, is one of ratios.
+    whole : bool
+        Whether what is across comes in whole numbers only.
+
+    Examples
+    --------
+    >>> lines = Lines("Growth", (), (1.0, 2.0), {"a": (1.0, 4.0)}, "years", "height", levels={"enough": 3.0})
+    >>> print(lines.described())
+    Growth: height over years from 1 to 2. a: from 1 to 4. Marked: enough 3.
+    """
+
+    title: str
+    notes: tuple[str, ...]
+    x: tuple[float, ...]
+    series: Mapping[str, tuple[float, ...]]
+    across: str
+    up: str
+    lower: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    upper: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    marks: Mapping[str, float] = field(default_factory=dict)
+    levels: Mapping[str, float] = field(default_factory=dict)
+    logarithmic: tuple[bool, bool] = (False, False)
+    whole: bool = False
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """The width and height in inches that it looks right at."""
+        rows = -(-len(self.series) // self._legend_columns) if len(self.series) > 1 else 0
+        return 6.4, 3.6 + _LEGEND_LINE * rows
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures that are drawn, a row for each point of each line."""
+        nothing = (np.nan,) * len(self.x)
+        rows = [
+            (name, *point)
+            for name, line in self.series.items()
+            for point in zip(self.x, line, self.lower.get(name, nothing), self.upper.get(name, nothing), strict=True)
+        ]
+        return pd.DataFrame(rows, columns=["line", "x", "y", "lower", "upper"])
+
+    def described(self) -> str:
+        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        known = {name: [value for value in line if np.isfinite(value)] for name, line in self.series.items()}
+        ends = [
+            f"{name}: from {line[0]:.3g} to {line[-1]:.3g}" if line else f"{name}: —" for name, line in known.items()
+        ]
+        marked = [f"{name} {place:.4g}" for name, place in {**self.marks, **self.levels}.items()]
+        span = f" from {min(self.x):.4g} to {max(self.x):.4g}" if self.x else ""
+        said = [f"{self.title}: {self.up} over {self.across}{span}", "; ".join(ends)]
+        return ". ".join([*filter(None, said), *([f"Marked: {', '.join(marked)}"] if marked else [])]) + "."
+
+    @property
+    def _legend_columns(self) -> int:
+        longest = max(map(len, self.series), default=0)
+        return max(1, min(4, len(self.series), _ACROSS // (longest + _HANDLE)))
+
+    def _draw_on(self, ax: Axes) -> None:
+        x = np.array(self.x, dtype=float)
+        marker = "o" if x.size <= _POINTS else ""
+        drawn = []
+        for place, (name, line) in enumerate(self.series.items()):
+            colour, style = SERIES[place % len(SERIES)], _STYLES[place // len(SERIES) % len(_STYLES)]
+            if name in self.lower and name in self.upper:
+                ax.fill_between(
+                    x, _finite(self.lower[name]), _finite(self.upper[name]), color=colour, alpha=0.18, linewidth=0
+                )
+            drawn += ax.plot(x, _finite(line), style, color=colour, marker=marker, markersize=3.5, label=literal(name))
+        self._scale(ax)
+        self._rules(ax)
+        ax.set_xlabel(literal(self.across))
+        ax.set_ylabel(literal(self.up))
+        if len(self.series) > 1:
+            _legend_below(ax, drawn, self._legend_columns)
+
+    def _rules(self, ax: Axes) -> None:
+        rule: dict[str, Any] = {"color": INK, "linewidth": 0.8, "linestyle": (0, (1, 2)), "zorder": 1.0}
+        said: dict[str, Any] = {"color": INK, "fontsize": "small"}
+        for name, place in self.levels.items():
+            ax.axhline(place, **rule)
+            # beside the axes, where no line runs through it
+            at = ax.get_yaxis_transform()
+            ax.annotate(literal(name), (1, place), (3, 0), at, "offset points", ha="left", va="center", **said)
+        for name, place in self.marks.items():
+            ax.axvline(place, **rule)
+            at, turned = ax.get_xaxis_transform(), {"rotation": 90, **said}
+            ax.annotate(literal(name), (place, 1), (-2, 0), at, "offset points", ha="right", va="top", **turned)
+
+    def _scale(self, ax: Axes) -> None:
+        from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+
+        for axis, logarithmic in zip((ax.xaxis, ax.yaxis), self.logarithmic, strict=True):
+            if not logarithmic:
+                continue
+            (ax.set_xscale if axis is ax.xaxis else ax.set_yscale)("log")
+            low, high = axis.get_view_interval()
+            steps = (1.0, 2.0, 5.0) if high < low * 10**_DECADES else (1.0,)
+            axis.set_major_locator(LogLocator(subs=steps))
+            axis.set_minor_locator(NullLocator())
+            axis.set_minor_formatter(NullFormatter())
+            axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
+        if self.whole and not self.logarithmic[0]:
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def plain_number(value: float) -> str:
+    """Return a number as it stands at an axis, without powers of ten as long as it can be read.
+
+    Parameters
+    ----------
+    value : float
+
+    Examples
+    --------
+    >>> [plain_number(value) for value in (0.05, 20, 1_000_000, 1e12)]
+    ['0.05', '20', '1,000,000', '1e+12']
+    """
+    return f"{value:,.0f}" if 1 <= abs(value) < 1e10 and value == round(value) else f"{value:g}"
+
+
+def _finite(line: tuple[float, ...]) -> np.ndarray:
+    """Return a line with gaps where there is no number."""
+    values = np.array(line, dtype=float)
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _legend_below(ax: Axes, lines: list[Line2D], columns: int) -> None:
+    """Say below the axes what the lines are, where they hide nothing."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = ax.get_figure()
+    assert figure is not None  # axes that are drawn on stand in one
+    below = ax.transAxes + ScaledTranslation(0, -38 / 72, figure.dpi_scale_trans)
+    ax.legend(
+        lines,
+        # matplotlib skips names that begin with an underscore, unless something invisible stands before it
+        [f"\N{ZERO WIDTH SPACE}{line.get_label()}" for line in lines],
+        loc="upper left",
+        bbox_to_anchor=(0, 0),
+        bbox_transform=below,
+        ncols=columns,
+        borderaxespad=0,
+        borderpad=0,
+        fontsize="small",
+    )

@@ -1,0 +1,81 @@
+"""Pictures of lines: what is drawn is what was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+from ldpstats.pictures.lines import Lines
+
+
+@pytest.fixture(autouse=True)
+def no_figure_is_left() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def _lines(count: int = 2, points: int = 4) -> Lines:
+    x = tuple(float(10 ** (2 + place)) for place in range(points))
+    series = {f"line {place}": tuple(np.linspace(0.1, 1, points) / (1 + place)) for place in range(count)}
+    return Lines("Power", ("simulated",), x, series, "respondents", "power", logarithmic=(True, False))
+
+
+def test_lines_are_drawn_where_they_are() -> None:
+    picture = _lines()
+    axes = picture.draw()
+    assert [line.get_label() for line in axes.get_lines()] == list(picture.series)
+    for line, values in zip(axes.get_lines(), picture.series.values(), strict=True):
+        assert np.allclose(line.get_xydata(), np.column_stack([picture.x, values]))
+    assert axes.get_title(loc="left") == "Power\nsimulated"
+    assert axes.get_xscale() == "log"
+    axes.figure.canvas.draw()
+    assert [text.get_text() for text in axes.get_xticklabels()][1:-1] == ["100", "1,000", "10,000", "100,000"]
+
+
+def test_the_frame_is_tidy() -> None:
+    frame = _lines().to_frame()
+    assert frame.columns.tolist() == ["line", "x", "y", "lower", "upper"]
+    assert len(frame) == 8
+    assert frame["lower"].isna().all()
+
+
+def test_bands_rules_and_gaps() -> None:
+    picture = Lines(
+        "Blocks",
+        (),
+        (1.0, 2.0, 3.0),
+        {"yes": (0.2, np.inf, 0.4), "no": (np.nan, np.nan, np.nan)},
+        "block",
+        "share",
+        {"yes": (0.1, 0.1, 0.3)},
+        {"yes": (0.3, np.inf, 0.5)},
+        {"stopped": 2.0},
+        {"truth": 0.35},
+        whole=True,
+    )
+    axes = picture.draw()
+    assert len(axes.collections) == 1  # one band
+    assert [text.get_text() for text in axes.texts] == ["truth", "stopped"]
+    axes.figure.canvas.draw()
+    assert all(tick == round(tick) for tick in axes.get_xticks())
+    assert picture.described().endswith("yes: from 0.2 to 0.4; no: —. Marked: stopped 2, truth 0.35.")
+
+
+@pytest.mark.parametrize(("count", "points"), [(1, 1), (2, 2), (60, 60)])
+def test_any_number_of_lines_is_told_apart(count: int, points: int) -> None:
+    picture = _lines(count, points % 8 + 1)
+    axes = picture.draw()
+    looks = {(line.get_color(), line.get_linestyle()) for line in axes.get_lines()}
+    assert len(looks) == min(count, 24)
+    assert (axes.get_legend() is None) == (count == 1)
+    assert picture.svg("lines").startswith("<svg")
+
+
+def test_letters_stand_for_themselves() -> None:
+    name = "$a_b$ \\alpha <b> & 50 %\nnext"
+    picture = Lines(name, (name,), (1.0, 2.0), {name: (1.0, 2.0), "b": (2.0, 1.0)}, name, name, levels={name: 1.5})
+    picture.draw().figure.canvas.draw()
+    assert "$a_b$ \\alpha &lt;b&gt; &amp; 50 % next" in picture.svg("letters")
