@@ -23,13 +23,14 @@ def page(summary: SummaryLike) -> str:
 def _table(panel: PanelLike, title: str) -> str:
     right = figures_in(panel)
     caption = " · ".join(escape(one) for one in (title, panel.title) if one)
-    head = [_row("".join(_head(one, figures) for one, figures in zip(panel.headers, right, strict=True)))]
+    # facts have no headers
+    head = _row("".join(map(_head, panel.headers, right)))
     body = [_row("".join(map(_cell, row, right, [True, *[False] * (len(row) - 1)]))) for row in panel.rows]
     return "\n".join(
         [
             "<table>",
             *([f"<caption>{caption}</caption>"] if caption else []),
-            *(["<thead>", *head, "</thead>"] if panel.headers else []),
+            *(["<thead>", head, "</thead>"] if panel.headers else []),
             "<tbody>",
             *body,
             "</tbody>",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from itertools import groupby
 
 from ldpstats.presentation.layout import PanelLike, SummaryLike, figures_in
@@ -61,13 +61,13 @@ _MATHEMATICAL = {
     "↔": r"\leftrightarrow",
     "∈": r"\in",
     "ℓ": r"\ell",
-    "²": "^{2}",
-    "³": "^{3}",
-    "⁻": "^{-}",
-    "¹": "^{1}",
+    "²": "{}^{2}",
+    "³": "{}^{3}",
+    "⁻": "{}^{-}",
+    "¹": "{}^{1}",
     "½": r"\frac{1}{2}",
     "†": r"\dagger",
-    "°": r"^{\circ}",
+    "°": r"{}^{\circ}",
 }
 _TYPOGRAPHIC = {
     "–": r"\textendash{}",
@@ -77,6 +77,8 @@ _TYPOGRAPHIC = {
     "”": r"\textquotedblright{}",
     "\u00a0": "~",
 }
+_ACCENTS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327\u0328"
+_LETTERS = "ßÆæŒœØøÅåŁłÐðÞþĐđŊŋıĲĳ¿¡«»£§¶©®ª"
 # between two of these LaTeX would set one sign for both, such as a dash for two hyphens
 _LIGATURES = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=`)(?=`)|(?<=[?!])(?=`)|(?<=,)(?=,)")
 
@@ -88,12 +90,12 @@ def page(summary: SummaryLike) -> str:
     ----------
     summary : Summary
     """
-    parts = [rf"\textbf{{{escaped(summary.title)}}}\\[0.5ex]"]
+    parts = [rf"\textbf{{{escaped(summary.title)}}}"]
     for panel in summary.panels:
-        parts += [rf"\textit{{{escaped(panel.title)}}}\\[0.5ex]"] if panel.title else []
-        parts += [_tabular(panel), r"\\[1ex]"]
+        parts += [rf"\textit{{{escaped(panel.title)}}}"] if panel.title else []
+        parts.append(_tabular(panel))
     sentences = [rf"\noindent {escaped(one)}\par" for one in summary.sentences]
-    return "\n".join([r"\begin{center}", *parts[:-1], r"\end{center}", *sentences])
+    return "\n".join([r"\begin{center}", "\\\\[0.5ex]\n".join(parts), r"\end{center}", *sentences])
 
 
 def _tabular(panel: PanelLike) -> str:
@@ -111,8 +113,9 @@ def _row(cells: tuple[str, ...]) -> str:
 def escaped(words: str) -> str:
     r"""Return a text in which LaTeX finds nothing to interpret.
 
-    Greek letters and signs become mathematics. Letters with accents are left as they are; pdfLaTeX knows those of
-    Latin script, the others need XeLaTeX or LuaLaTeX.
+    Greek letters and signs become mathematics. Latin letters with accents are left as they are (for some, such as
+    those with an ogonek, pdfLaTeX needs the T1 encoding). What pdfLaTeX does not know is set by XeLaTeX and LuaLaTeX,
+    and stands there by its number in Unicode in pdfLaTeX.
 
     Parameters
     ----------
@@ -121,17 +124,43 @@ def escaped(words: str) -> str:
     Examples
     --------
     >>> print(escaped("95 % of χ² & 3_4"))
-    95 \% of $\chi ^{2}$ \& 3\_4
+    95 \% of $\chi {}^{2}$ \& 3\_4
     """
-    runs = groupby(unicodedata.normalize("NFC", words), key=_MATHEMATICAL.__contains__)
-    return "".join(_formula(run) if mathematical else _plain("".join(run)) for mathematical, run in runs)
+    shown = [one for one in unicodedata.normalize("NFC", words) if one in _SPECIAL or not _stops_latex(one)]
+    runs = groupby(shown, key=_kind)
+    return "".join(_SET[kind]("".join(run)) for kind, run in runs)
 
 
-def _formula(signs: Iterable[str]) -> str:
+def _stops_latex(one: str) -> bool:
+    # control characters stop every LaTeX, surrogates cannot be written to a file, and both show nothing
+    return unicodedata.category(one) in ("Cc", "Cf", "Cs")
+
+
+def _kind(one: str) -> str:
+    if one in _SPECIAL or one in _TYPOGRAPHIC:
+        return "plain"
+    if one in _MATHEMATICAL:
+        return "formula"
+    return "plain" if one.isascii() or _known_to_pdflatex(one) else "unicode"
+
+
+def _known_to_pdflatex(one: str) -> bool:
+    parts = unicodedata.normalize("NFD", one)
+    return one in _LETTERS or (len(parts) == 2 and parts[0].isascii() and parts[1] in _ACCENTS)
+
+
+def _formula(signs: str) -> str:
     return f"${' '.join(_MATHEMATICAL[one] for one in signs)}$"
 
 
 def _plain(words: str) -> str:
-    # control characters stop every LaTeX, and show nothing
-    kept = [one for one in words if one in _SPECIAL or unicodedata.category(one) not in ("Cc", "Cf")]
-    return _LIGATURES.sub("{}", "".join(_SPECIAL.get(one) or _TYPOGRAPHIC.get(one, one) for one in kept))
+    return _LIGATURES.sub("{}", "".join(_SPECIAL.get(one) or _TYPOGRAPHIC.get(one, one) for one in words))
+
+
+def _unicode(words: str) -> str:
+    # \Uchar exists where letters are read as Unicode
+    numbers = " ".join(f"U+{ord(one):04X}" for one in words)
+    return rf"{{\ifdefined\Uchar {words}\else {numbers}\fi}}"
+
+
+_SET: Mapping[str, Callable[[str], str]] = {"plain": _plain, "formula": _formula, "unicode": _unicode}

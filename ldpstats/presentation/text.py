@@ -33,7 +33,7 @@ def page(summary: SummaryLike) -> str:
 
 
 def visible(words: str) -> str:
-    """Return a text on one line, with what would steer a terminal spelt out.
+    r"""Return a text on one line, with what would steer a terminal spelt out.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def visible(words: str) -> str:
 
     Examples
     --------
-    >>> print(visible("two\\nlines, \\x1b[31mred"))
-    two\\nlines, \\x1b[31mred
+    >>> print(visible("two\nlines, \x1b[31mred"))
+    two\nlines, \x1b[31mred
     """
     return "".join(repr(one)[1:-1] if _steers(one) else one for one in words)
 
