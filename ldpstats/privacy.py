@@ -125,13 +125,13 @@ class PrivacyStatement(Saveable):
 
     def lines(self) -> list[str]:
         """Return the statement in lines: the strict level, a paper's own accounting, what is given away or mixed in."""
-        parts = [f"epsilon = {_rounded_up(self.epsilon)} (strict; unit: {self.unit})"]
+        parts = [f"epsilon = {rounded_up(self.epsilon)} (strict; unit: {self.unit})"]
         if self.nominal_epsilon is not None:
             delta = self.delta_at_nominal
-            holds = "" if delta is None else f" (holds with delta = {_rounded_up(delta)})"
-            parts.append(f"nominal epsilon = {_rounded_up(self.nominal_epsilon)}{holds}")
+            holds = "" if delta is None else f" (holds with delta = {rounded_up(delta)})"
+            parts.append(f"nominal epsilon = {rounded_up(self.nominal_epsilon)}{holds}")
         if self.provably_true is not None:
-            parts.append(f"{_rounded_up(100 * self.provably_true)} % of the reports are provably true")
+            parts.append(f"{rounded_up(100 * self.provably_true)} % of the reports are provably true")
         if self.substitutes:
             parts.append(
                 "answers outside the questionnaire are replaced by random ones: estimates and tests are of that mixture"
@@ -227,8 +227,13 @@ def _larger(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else max(one, other)
 
 
-def _rounded_up(level: float) -> str:
-    """Print four digits of a privacy level, not less than it is (a part in 10^12 aside, so that 0.01 stays 0.01)."""
+def rounded_up(level: float) -> str:
+    """Print four digits of a privacy level, not less than it is (a part in 10^12 aside, so that 0.01 stays 0.01).
+
+    Parameters
+    ----------
+    level : float
+    """
     if not math.isfinite(level) or level == 0:
         return f"{level:g}"
     level *= 1 - 1e-12

@@ -18,9 +18,8 @@ from ldpstats.confidence.inversion import PooledReports, ScoreInversion, counted
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED
 from ldpstats.noise import simulation
-from ldpstats.presentation import Summary, summary_of_figures
+from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving import Saveable
 from ldpstats.tables.provenance import Consistent
 from ldpstats.tables.table import Table
 from ldpstats.tables.unbiased_cells import (
@@ -37,8 +36,8 @@ _CLEAR = 2.0
 _NAMED = 5
 
 
-@dataclass(frozen=True, eq=False)
-class Conditional(Saveable):
+@dataclass(frozen=True, eq=False, repr=False)
+class Conditional(Result):
     """The proportions of some attributes within the categories of others, as `Table.conditional` finds them.
 
     Parameters
@@ -281,12 +280,12 @@ class Conditional(Saveable):
             "channel_fit": self.table.channel_fit().to_dict(),
         }
 
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    def __repr__(self) -> str:
-        kind = simulation(self.simulated, self.n)
-        return f"<Conditional {' × '.join(self.of)} | {' × '.join(self.given)}: {self.shape}, n = {self.n}{kind}>"
+    @property
+    def headline(self) -> str:
+        """Of what, given what, and how many reports are behind it."""
+        kind, cells = simulation(self.simulated, self.n), " × ".join(map(str, self.shape))
+        about = f"{' × '.join(self.of)} given {' × '.join(self.given)}"
+        return f"{about}: {cells} proportions, n = {self.n:,}{kind}{assuming(self.table)}"
 
     def _rows(self, cells: FloatArray) -> FloatArray:
         """Return cells in a row for each combination of given categories."""

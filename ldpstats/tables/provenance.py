@@ -17,7 +17,6 @@ class Collected:
 
     kind: ClassVar[str] = "collected"
     title: ClassVar[str] = "Estimated table"
-    called: ClassVar[str] = "Table"
     words: ClassVar[str] = ""
     assumption: ClassVar[str] = ""
     refused: ClassVar[str] = ""
@@ -52,7 +51,6 @@ class Summed:
 
     kind: ClassVar[str] = "summed"
     title: ClassVar[str] = "Estimated table"
-    called: ClassVar[str] = "Table"
     assumption: ClassVar[str] = ""
     refused: ClassVar[str] = ""
 
@@ -124,7 +122,6 @@ class Consistent(_MadeOfOthers):
     __slots__ = ()
     kind: ClassVar[str] = "made consistent"
     title: ClassVar[str] = "Consistent table"
-    called: ClassVar[str] = "Consistent table"
 
 
 class Reconstructed(_MadeOfOthers):
@@ -133,7 +130,6 @@ class Reconstructed(_MadeOfOthers):
     __slots__ = ()
     kind: ClassVar[str] = "reconstructed"
     title: ClassVar[str] = "Reconstructed table"
-    called: ClassVar[str] = "Reconstructed table"
 
     def holds(self, attributes: tuple[str, ...]) -> bool:
         """Say whether some group has all these attributes, so that nothing about them is filled in."""

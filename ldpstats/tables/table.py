@@ -31,9 +31,8 @@ from ldpstats.estimation.measured import measured_by, steadied
 from ldpstats.identification import Bounds, bounds_of
 from ldpstats.noise import simulation
 from ldpstats.parts import Parts, new_identity
-from ldpstats.presentation import Summary, summary_of_figures
+from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving import Saveable
 from ldpstats.tables.figures import Figures, LimitsOfReports
 from ldpstats.tables.provenance import COLLECTED, Provenance, Reconstructed
 from ldpstats.tables.rows import CrossedRows
@@ -47,8 +46,8 @@ _ROUNDING = 1e-6
 _OWN = Parts.none()
 
 
-@dataclass(frozen=True, eq=False)
-class Table(Saveable):
+@dataclass(frozen=True, eq=False, repr=False)
+class Table(Result):
     """A contingency table estimated from privatized reports.
 
     Parameters
@@ -567,9 +566,12 @@ class Table(Saveable):
             "channel_fit": self.channel_fit().to_dict(),
         }
 
-    def __repr__(self) -> str:
-        kind = simulation(self.simulated, self.n)
-        return f"<{self.provenance.called} {' × '.join(self.attributes)}: {self.shape}, n = {self.n}{kind}>"
+    @property
+    def headline(self) -> str:
+        """What it is about, where it comes from, and how many reports are behind it."""
+        kind, cells = simulation(self.simulated, self.n), " × ".join(map(str, self.shape))
+        assuming = f", assuming {self.assumption.split(':')[0]}" if self.assumption else ""
+        return f"{' × '.join(self.attributes)}, {self.provenance.kind}: {cells} cells, n = {self.n:,}{kind}{assuming}"
 
 
 def fit_of(tables: Iterable[Table]) -> ChannelFit:

@@ -21,8 +21,8 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED, ChannelFit
 from ldpstats.noise import Tally, simulation
 from ldpstats.parts import Parts
-from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving import Saveable
+from ldpstats.presentation import Result, Summary, summary_of_figures
+from ldpstats.privacy import PrivacyStatement, rounded_up
 from ldpstats.tables.pooled import pooled_table
 from ldpstats.tables.provenance import merged, saved
 from ldpstats.tables.rows import CrossedRows, merged_rows
@@ -33,10 +33,12 @@ _KIND = "table set"
 _COLLECTED, _DERIVED = 4, 5
 """Versions: tables that have their own reports, and any."""
 _ASKED, _ANSWERED = ("attributes", "shape", "classes", "answers"), ("noise", "counts", "n", "simulated")
+_MOST_LINES = 60
+"""So many tables are listed in a summary."""
 T = TypeVar("T")
 
 
-class TableSet(Saveable):
+class TableSet(Result):
     """Tables over groups of one domain, found by their attributes in any order.
 
     Adding two sets merges the reports of *different* respondents: sets that share any are refused, wherever they
@@ -188,22 +190,47 @@ class TableSet(Saveable):
         """Test whether the reports of all tables can have come through their channels; see `Table.channel_fit`."""
         return fit_of(self)
 
-    def summary(self) -> str:
-        """Return what these tables are and what was promised, in words, with a line per table."""
-        kind = simulation(self.simulated, self.n)
-        lines = [
-            f"{len(self)} tables over {len(self.domain)} attributes from {self.n:,} reports{kind}",
-            *(f"privacy: {line}" for line in self.privacy.lines()),
-            self.to_frame().to_string(index=False),
+    def to_dict(self) -> dict[str, Any]:
+        """Return the set as plain values: what was promised, and every table's `to_dict()`."""
+        return {
+            "n": self.n,
+            "simulated": self.simulated,
+            "privacy": self.privacy.to_dict(),
+            "channel_fit": self.channel_fit().to_dict(),
+            "tables": list(map(_plain, self)),
+        }
+
+    @property
+    def headline(self) -> str:
+        """How many tables there are, and how many reports are behind them."""
+        return f"{len(self)} tables, n = {self.n:,}{simulation(self.simulated, self.n)}"
+
+    def summary(self) -> Summary:
+        """Return what these tables are and what was promised, with a line per table."""
+        frame = self.to_frame().head(_MOST_LINES)
+        rows = [
+            [
+                row["attributes"],
+                f"{row['cells']}",
+                f"{row['reports']:,}",
+                rounded_up(row["epsilon per report"]),
+                _figure(row["mean std_err"]),
+                row["method"],
+            ]
+            for row in frame.to_dict(orient="records")
+        ]
+        headers = ["attributes", "cells", "reports", "epsilon per report", "mean std err", "method"]
+        kind, further = simulation(self.simulated, self.n), len(self) - len(frame)
+        title = f"{len(self)} tables over {len(self.domain)} attributes from {self.n:,} reports{kind}"
+        sentences = [
+            *([f"And {further:,} further tables: to_frame() has a row for every one."] if further else []),
+            *self.privacy.sentences(self.n),
             *sharing_in_words(list(self)),
             *(f"{' × '.join(one.attributes)} assumes: {one.assumption}." for one in self if one.assumption),
             ASSUMED,
             *self.channel_fit().warning,
         ]
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return f"<TableSet: {len(self)} tables, n = {self.n}{simulation(self.simulated, self.n)}>"
+        return summary_of_figures(title, headers, rows, sentences)
 
     def to_json(self) -> str:
         """Return everything as JSON; `from_json` restores it exactly."""
@@ -377,6 +404,18 @@ def _merged_blocks(known: tuple[Block, ...], added: tuple[Block, ...]) -> tuple[
         else:
             blocks[place] = blocks[place].merged_with(block)
     return tuple(blocks)
+
+
+def _plain(table: Table) -> dict[str, Any]:
+    """Return a table as plain values; of one that cannot be estimated, why."""
+    try:
+        return table.to_dict()
+    except NotIdentifiedError as error:
+        return {"attributes": list(table.attributes), "n": table.n, "why_not": error.came}
+
+
+def _figure(error: float) -> str:
+    return "-" if np.isnan(error) else f"{error:.4f}"
 
 
 def _mean_std_err(table: Table) -> float:

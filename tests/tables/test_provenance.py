@@ -56,8 +56,8 @@ def test_what_a_table_assumes_stands_in_its_title_its_summary_and_its_values() -
     title, *rest = str(made.summary()).splitlines()
     assert "assuming no interaction beyond the groups that were asked about" in title
     assert f"Assumes: {NAMES}." in rest
-    assert f"a × c assumes: {NAMES}." in TableSet(ABC, [made], made.privacy).summary().splitlines()
-    assert repr(made).startswith("<Reconstructed table a × c: (3, 3), n = 99999 ")
+    assert f"a × c assumes: {NAMES}." in TableSet(ABC, [made], made.privacy).summary().sentences
+    assert repr(made).startswith("<Table: a × c, reconstructed: 3 × 3 cells, n = 99,999 (simulated), assuming no inter")
     assert made.assumption == made.to_dict()["provenance"]["assumption"] == NAMES
     assert isinstance(made.provenance, Reconstructed)
 

@@ -136,7 +136,7 @@ def test_tables_that_few_or_none_answered(domain: Domain, people: pd.DataFrame, 
     errors = tables.to_frame().set_index("reports")["mean std_err"]
     assert np.isposinf(errors[1]).all()
     assert np.isnan(errors[0])
-    assert "3 tables over 3 attributes from 2 reports (simulated)" in tables.summary()
+    assert "3 tables over 3 attributes from 2 reports (simulated)" in tables.summary().title
     *answered, nobodys = sorted(tables, key=lambda table: -table.n)
     assert all(np.isposinf(table.marginal([name]).std_err).all() for table in answered for name in table.attributes)
     told = f"no reports behind the table of {' and '.join(nobodys.attributes)}"
