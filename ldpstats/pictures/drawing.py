@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from io import StringIO
+from textwrap import wrap
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -14,10 +15,12 @@ from ldpstats.pictures.colours import INK, PAPER
 
 if TYPE_CHECKING:
     import matplotlib.axes
+    import matplotlib.axis
     import pandas as pd
 
 # by name: matplotlib is imported where something is drawn, and not before
 Axes: TypeAlias = "matplotlib.axes.Axes"
+Axis: TypeAlias = "matplotlib.axis.Axis"
 
 _STYLE = {
     "text.color": INK,
@@ -33,6 +36,9 @@ _STYLE = {
     "hatch.linewidth": 0.6,
     "svg.fonttype": "none",
 }
+LONGEST_LINE = 40
+"""Letters on a line of a label."""
+_DECADES = 2.5
 _ALONE = {"axes.facecolor": "none", "figure.facecolor": "none"}
 
 
@@ -70,7 +76,7 @@ class Picture(Protocol):
         with styled():
             axes = axes_to_draw_on(ax, self.size)
             self._draw_on(axes)
-            axes.set_title("\n".join(map(literal, [self.title, *self.notes])), loc="left")
+            axes.set_title("\n".join(map(literal, [self.title, *self.notes])), loc="left", wrap=True)
         return axes
 
     def svg(self, name: str) -> str:
@@ -143,6 +149,54 @@ def literal(words: str) -> str:
     """
     shown = "".join(one if one.isprintable() else " " for one in words)
     return shown.replace("$", r"\$")
+
+
+def label_lines(words: str) -> str:
+    """Return a label on one line, or on two if it is long; what is longer is shortened.
+
+    Parameters
+    ----------
+    words : str
+
+    Examples
+    --------
+    >>> print(label_lines("an answer that nobody would give before they had read it twice"))
+    an answer that nobody would give before
+    they had read it twice
+    """
+    return "\n".join(wrap(literal(words), LONGEST_LINE, max_lines=2, placeholder=" …"))
+
+
+def number_ratios(axis: Axis, low: float, high: float) -> None:
+    """Give a logarithmic axis few ticks, with plain numbers at them.
+
+    Parameters
+    ----------
+    axis : matplotlib Axis
+    low, high : float
+        What it reaches from and to, above 0.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < low * 10**_DECADES else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())
+
+
+def plain_number(value: float) -> str:
+    """Return a number as it stands at an axis, without powers of ten as long as it can be read.
+
+    Parameters
+    ----------
+    value : float
+
+    Examples
+    --------
+    >>> [plain_number(value) for value in (0.05, 20, 1_000_000, 1e12)]
+    ['0.05', '20', '1,000,000', '1e+12']
+    """
+    return f"{value:,.0f}" if 1 <= abs(value) < 1e10 and value == round(value) else f"{value:g}"
 
 
 def _inline(document: str, name: str) -> str:

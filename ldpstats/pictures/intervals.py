@@ -6,16 +6,25 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ldpstats.pictures.colours import BLUE, INK, UNDECIDED
-from ldpstats.pictures.drawing import Axes, Picture
+from ldpstats.pictures.drawing import LONGEST_LINE, Axes, Picture, label_lines, literal, number_ratios
 
-_LINE = 0.28
+_LINE, _TWO_LINES = 0.28, 0.4
+_THICK, _MIDDLE, _THIN = 6.0, 2.2, 1.4
+_MARGIN = 0.04
+_WIDTHS = 3
+"""So many ordinary widths, and the span of all estimates, an interval may reach beyond them without being cut."""
+_SPOKEN = 12
+"""So many are described one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals(Picture):
     """Estimates with their intervals, from top to bottom.
+
+    An end that is infinite, or far beyond all others, is an arrow at the border of the picture.
 
     Parameters
     ----------
@@ -32,6 +41,8 @@ class Intervals(Picture):
         Where nothing is different: 0 or 1. Intervals that hold it are grey.
     logarithmic : bool
         Whether the scale is one of ratios.
+    inner_lower, inner_upper : tuple of float
+        Intervals inside these, if there are any; they are drawn thick, and the others thin.
     """
 
     title: str
@@ -43,38 +54,81 @@ class Intervals(Picture):
     scale: str
     reference: float | None = None
     logarithmic: bool = False
+    inner_lower: tuple[float, ...] = ()
+    inner_upper: tuple[float, ...] = ()
 
     @property
     def size(self) -> tuple[float, float]:
         """The width and height in inches that it looks right at."""
-        return 6.4, 1.3 + _LINE * max(len(self.labels), 2)
+        line = _TWO_LINES if any(len(one) > LONGEST_LINE for one in self.labels) else _LINE
+        return 6.4, 1.3 + line * max(len(self.labels), 2)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures that are drawn."""
         columns = {"estimate": self.estimates, "lower": self.lower, "upper": self.upper}
-        return pd.DataFrame({"label": self.labels, **columns})
+        inner = {"inner_lower": self.inner_lower, "inner_upper": self.inner_upper} if self.inner_lower else {}
+        return pd.DataFrame({"label": self.labels, **columns, **inner})
 
     def described(self) -> str:
         """Return what is to be seen, in a sentence or two, for those who cannot see it."""
-        shown = [
-            f"{label} {estimate:.3g} ({low:.3g} to {high:.3g})"
-            for label, estimate, low, high in zip(self.labels, self.estimates, self.lower, self.upper, strict=True)
-        ]
-        return f"{self.title}: {self.scale} with intervals. {'; '.join(shown)}."
+        rows = [*zip(self.labels, self.estimates, self.lower, self.upper, strict=True)]
+        number = f"{len(rows)} of them, among these " if len(rows) > _SPOKEN else ""
+        shown = "; ".join(_spoken(*row) for row in rows[:_SPOKEN])
+        return f"{self.title}: {self.scale} with intervals. {number}{shown}."
 
     def _draw_on(self, ax: Axes) -> None:
-        places = np.arange(len(self.labels))[::-1]
-        estimates, lower, upper = (np.array(one, dtype=float) for one in (self.estimates, self.lower, self.upper))
+        places, window = np.arange(len(self.labels))[::-1], self._window()
         if self.logarithmic:
             ax.set_xscale("log")
+            number_ratios(ax.xaxis, *window)
+        ax.set_xlim(*window)
         if self.reference is not None:
             ax.axvline(self.reference, color=INK, linewidth=0.8, linestyle=":")
-        for place, low, high, colour in zip(places, lower, upper, self._colours(), strict=True):
-            ax.plot([low, high], [place, place], color=colour, linewidth=2.2, solid_capstyle="butt")
-        ax.scatter(estimates, places, color=self._colours(), s=28, zorder=3)
-        ax.set_yticks(places, list(self.labels))
+        self._draw_ends(ax, self.lower, self.upper, _THIN if self.inner_lower else _MIDDLE)
+        if self.inner_lower:
+            self._draw_ends(ax, self.inner_lower, self.inner_upper, _THICK)
+        ax.scatter(self.estimates, places, color=self._colours(), s=28, zorder=3)
+        for place in places[np.isnan([self.estimates, self.lower, self.upper]).all(axis=0)]:
+            ax.annotate("not estimable", (0.02, place), xycoords=("axes fraction", "data"), va="center", size=8)
+        ax.set_yticks(places, list(map(label_lines, self.labels)))
         ax.set_ylim(-0.6, len(self.labels) - 0.4)
-        ax.set_xlabel(self.scale)
+        ax.set_xlabel(literal(self.scale))
+
+    def _draw_ends(self, ax: Axes, lower: tuple[float, ...], upper: tuple[float, ...], width: float) -> None:
+        """Draw lines between two ends, with arrows at those that lie beyond the scale."""
+        low, high = ax.get_xlim()
+        places = range(len(lower))[::-1]
+        for place, first, last, colour in zip(places, lower, upper, self._colours(), strict=True):
+            ends = np.clip([first, last], low, high)
+            ax.plot(ends, [place, place], color=colour, linewidth=width, solid_capstyle="butt")
+            for beyond, end, arrow in ((first < low, low, "<"), (last > high, high, ">")):
+                if beyond:
+                    ax.plot([end], [place], marker=arrow, markersize=6, color=colour, clip_on=False)
+
+    def _window(self) -> tuple[float, float]:
+        """Return where the scale begins and ends: by the estimates, and intervals of an ordinary width around them."""
+        drawn = (self.estimates, self.lower, self.upper, self.inner_lower, self.inner_upper)
+        reference = () if self.reference is None else (self.reference,)
+        estimates, lower, upper, *inner, fixed = map(self._on_the_scale, (*drawn, reference))
+        core = _finite(np.concatenate([estimates, fixed]))
+        ends = _finite(np.concatenate([estimates, fixed, lower, upper, *inner]))
+        if not ends.size:
+            return (0.1, 10.0) if self.logarithmic else (0.0, 1.0)
+        low, high = ends.min(), ends.max()
+        with np.errstate(invalid="ignore"):
+            widths = _finite(upper - lower)
+        reach = np.ptp(core) + _WIDTHS * (np.quantile(widths, 0.25) if widths.size else 0.0) if core.size else 0.0
+        if reach > 0:
+            low, high = max(low, core.min() - reach), min(high, core.max() + reach)
+        margin = _MARGIN * (high - low) or 0.5
+        first, last = low - margin, high + margin
+        return (float(np.exp(first)), float(np.exp(last))) if self.logarithmic else (float(first), float(last))
+
+    def _on_the_scale(self, values: tuple[float, ...]) -> NDArray[np.float64]:
+        given = np.array(values, dtype=float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shown: NDArray[np.float64] = np.log(given) if self.logarithmic else given
+        return shown
 
     def _colours(self) -> list[str]:
         """Return a colour per line: grey where the interval holds the reference."""
@@ -83,3 +137,14 @@ class Intervals(Picture):
             for low, high in zip(self.lower, self.upper, strict=True)
         ]
         return [UNDECIDED if held else BLUE for held in holds]
+
+
+def _finite(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return values[np.isfinite(values)]
+
+
+def _spoken(label: str, estimate: float, low: float, high: float) -> str:
+    between = f"{low:.3g} to {high:.3g}"
+    if np.isnan(estimate):
+        return f"{label} not estimable" if np.isnan(low) and np.isnan(high) else f"{label} {between}"
+    return f"{label} {estimate:.3g}" + ("" if np.isnan(low) else f" ({between})")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ldpstats.pictures.colours import INK, SERIES
-from ldpstats.pictures.drawing import Axes, Picture, literal
+from ldpstats.pictures.drawing import Axes, Picture, literal, number_ratios
 
 if TYPE_CHECKING:
     from matplotlib.lines import Line2D
@@ -21,7 +21,6 @@ _POINTS = 25
 _LEGEND_LINE = 0.2
 # letters of a legend's line, and how wide its other parts are
 _ACROSS, _HANDLE = 84, 9
-_DECADES = 2.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,35 +133,15 @@ class Lines(Picture):
             ax.annotate(literal(name), (place, 1), (-2, 0), at, "offset points", ha="right", va="top", **turned)
 
     def _scale(self, ax: Axes) -> None:
-        from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+        from matplotlib.ticker import MaxNLocator
 
         for axis, logarithmic in zip((ax.xaxis, ax.yaxis), self.logarithmic, strict=True):
             if not logarithmic:
                 continue
             (ax.set_xscale if axis is ax.xaxis else ax.set_yscale)("log")
-            low, high = axis.get_view_interval()
-            steps = (1.0, 2.0, 5.0) if high < low * 10**_DECADES else (1.0,)
-            axis.set_major_locator(LogLocator(subs=steps))
-            axis.set_minor_locator(NullLocator())
-            axis.set_minor_formatter(NullFormatter())
-            axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
+            number_ratios(axis, *axis.get_view_interval())
         if self.whole and not self.logarithmic[0]:
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def plain_number(value: float) -> str:
-    """Return a number as it stands at an axis, without powers of ten as long as it can be read.
-
-    Parameters
-    ----------
-    value : float
-
-    Examples
-    --------
-    >>> [plain_number(value) for value in (0.05, 20, 1_000_000, 1e12)]
-    ['0.05', '20', '1,000,000', '1e+12']
-    """
-    return f"{value:,.0f}" if 1 <= abs(value) < 1e10 and value == round(value) else f"{value:g}"
 
 
 def _finite(line: tuple[float, ...]) -> np.ndarray:
