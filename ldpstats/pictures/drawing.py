@@ -39,6 +39,7 @@ _STYLE = {
 LONGEST_LINE = 40
 """Letters on a line of a label."""
 _DECADES = 2.5
+_LETTERS_AN_INCH, _SHORTEST = 12, 30
 _ALONE = {"axes.facecolor": "none", "figure.facecolor": "none"}
 
 
@@ -87,13 +88,14 @@ class Picture(Protocol):
         name : str
             What no other picture of the page is called: letters, digits and hyphens.
         """
-        plt = _matplotlib()
         with styled({**_ALONE, "svg.hashsalt": name}):
-            figure, axes = plt.subplots(figsize=self.size, layout="constrained")
-            self.draw(axes)
+            from matplotlib.figure import Figure
+
+            # not pyplot's: it keeps figures until they are closed, and may open windows
+            figure = Figure(figsize=self.size, layout="constrained")
+            self.draw(figure.subplots())
             file = StringIO()
             figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-            plt.close(figure)
         return _inline(file.getvalue(), name)
 
 

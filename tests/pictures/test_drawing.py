@@ -1,11 +1,95 @@
-"""Drawing: texts that matplotlib takes as they are, and numbers on a scale of ratios."""
+"""Drawing: pictures on axes that were given or made, as elements of a page, with texts as they are."""
 
 from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree as ET
 
 import pytest
 from matplotlib import pyplot as plt
 
+from ldpstats import LdpstatsError
+from ldpstats.pictures import colours
 from ldpstats.pictures.drawing import label_lines, literal, number_ratios
+from ldpstats.pictures.intervals import Intervals
+
+
+def picture(title: str = "Shares", *notes: str) -> Intervals:
+    return Intervals(title, notes, ("a", "b"), (0.2, 0.8), (0.1, 0.7), (0.3, 0.9), "proportion")
+
+
+def test_axes_that_are_given_are_drawn_on_and_returned_and_settings_stay_as_they_were() -> None:
+    before = dict(plt.rcParams)
+    _, axes = plt.subplots()
+    assert picture().draw(axes) is axes
+    assert axes.get_title(loc="left") == "Shares"
+    assert dict(plt.rcParams) == before
+    plt.close("all")
+
+
+def test_an_element_of_a_page_opens_no_figure_and_is_the_same_again() -> None:
+    once = picture().svg("one")
+    assert plt.get_fignums() == []
+    assert picture().svg("one") == once
+    read = ET.fromstring(once)  # noqa: S314  # our own element
+    assert read.tag.endswith("svg")
+    assert colours.INK not in once
+    assert "currentColor" in once
+    assert "Shares" in "".join(read.itertext())
+    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", once)
+
+
+def test_names_within_an_element_are_its_own() -> None:
+    one, two = (set(re.findall(r'\bid="([^"]*)"', picture().svg(name))) for name in ("one", "two"))
+    assert one
+    assert not one & two
+
+
+def test_formulas_and_tags_in_titles_are_letters() -> None:
+    hostile = "<script>alert(1)</script> $x^2$ & $ a_b\nnext"
+    text = "".join(ET.fromstring(picture(hostile).svg("one")).itertext())  # noqa: S314  # our own element
+    for word in ("<script>alert(1)</script>", "$x^2$", "a_b", "next"):
+        assert word in text
+
+
+def test_long_titles_and_notes_are_wrapped_to_the_width() -> None:
+    axes = picture("word " * 40, "note " * 40).draw()
+    axes.figure.canvas.draw()
+    assert axes.title.get_text() == ""
+    title = axes._left_title.get_window_extent()  # no public name for a title at the left
+    assert title.x1 <= axes.figure.bbox.x1
+    plt.close("all")
+
+
+def test_without_matplotlib_it_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "from ldpstats.pictures.intervals import Intervals\n"
+        "Intervals('t', (), ('a',), (1.0,), (0.0,), (2.0,), 'x').draw()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert f"{LdpstatsError.__name__}: no matplotlib to draw with" in done.stderr
+    assert "pip install 'ldpstats[plots]'" in done.stderr
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours as the Web Content Accessibility Guidelines define it."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("colour", [colours.BLUE, colours.VERMILLION, colours.GREEN, colours.UNDECIDED])
+def test_colours_are_seen_on_light_and_on_dark_paper(colour: str) -> None:
+    assert contrast(colour, "#ffffff") >= 3
+    assert contrast(colour, "#16181d") >= 3
 
 
 @pytest.mark.parametrize("words", ["$5 or $10", r"\$5 and \frac{1}{2}$", "a_b^c", "100 % & <b>", "one $ alone"])
