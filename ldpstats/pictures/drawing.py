@@ -39,7 +39,6 @@ _STYLE = {
 LONGEST_LINE = 40
 """Letters on a line of a label."""
 _DECADES = 2.5
-_LETTERS_AN_INCH, _SHORTEST = 12, 30
 _ALONE = {"axes.facecolor": "none", "figure.facecolor": "none"}
 
 
