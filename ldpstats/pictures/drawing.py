@@ -9,6 +9,7 @@ from io import StringIO
 from textwrap import wrap
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from warnings import catch_warnings, filterwarnings
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.pictures.colours import INK, PAPER
@@ -94,7 +95,10 @@ class Picture(Protocol):
             figure = Figure(figsize=self.size, layout="constrained")
             self.draw(figure.subplots())
             file = StringIO()
-            figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+            with catch_warnings():
+                # letters that matplotlib has no font for are texts in the element, and the page has one
+                filterwarnings("ignore", "Glyph", UserWarning)
+                figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
         return _inline(file.getvalue(), name)
 
 

@@ -1,0 +1,268 @@
+"""Networks: attributes in boxes, edges as wide as they are strong, arrows where a direction is known."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.pictures.colours import INK, SERIES
+from ldpstats.pictures.drawing import Axes, Picture, literal
+from ldpstats.pictures.layered import Layered, Point, layered
+
+_LETTERS = 16
+_LINES = 3
+_FONT = 9.0
+_LINE = 1.2 * _FONT / 72
+_WIDE = "MWmw@%&—…"
+_INSIDE = 0.07
+_LARGEST = 16.0
+_OF_AXES = 0.9
+_NARROWEST, _MARGIN = 6.0, 0.1
+_THIN, _THICK = 0.7, 4.5
+_LIGHTEST = 0.35
+_MIDDLE = 1.6
+_DASHED = (0, (3, 1.6))
+_ALONE = "all edges"
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnEdge:
+    """An edge as it shall be drawn.
+
+    Parameters
+    ----------
+    first, second : str
+        The upper end and the lower one; an arrow leads from the first to the second.
+    strength : float
+        What its width shows; nan where that is not known.
+    arrow : bool
+        Whether its direction is known.
+    undecided : bool
+        Whether it is kept for want of power.
+    confidence : float
+        From 0 to 1; nan where that is not known.
+    kind : str
+        What edges of its colour are, in words.
+    """
+
+    first: str
+    second: str
+    strength: float = math.nan
+    arrow: bool = False
+    undecided: bool = False
+    confidence: float = math.nan
+    kind: str = _ALONE
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkGraph(Picture):
+    """A network: nodes in rows, with edges between them.
+
+    Parameters
+    ----------
+    title : str
+    notes : tuple of str
+    nodes : tuple of str
+    edges : tuple of DrawnEdge
+        Without cycles, from their first to their second ends.
+    strength : str
+        What the width of edges shows, with its unit.
+    plain : str
+        What an edge without an arrow means.
+    """
+
+    title: str
+    notes: tuple[str, ...]
+    nodes: tuple[str, ...]
+    edges: tuple[DrawnEdge, ...]
+    strength: str = "strength"
+    plain: str = "no direction known"
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """The width and height in inches that it looks right at."""
+        wide, high = self._places().size
+        scale = min(1.0, _LARGEST / max(wide, high))
+        lines = math.ceil(len(list(self._legend())) / 2) + 1 + len(self.notes)
+        return scale * max(_NARROWEST, wide) + 3 * _MARGIN, scale * high + 0.4 + 0.19 * lines
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per edge."""
+        names = ["first", "second", "strength", "arrow", "undecided", "confidence", "kind"]
+        return pd.DataFrame([[getattr(edge, name) for name in names] for edge in self.edges], columns=names)
+
+    def described(self) -> str:
+        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        joined = {name for edge in self.edges for name in (edge.first, edge.second)}
+        alone = [name for name in self.nodes if name not in joined]
+        edges = "; ".join(map(self._in_words, self.edges))
+        return " ".join(
+            [
+                f"{self.title}: {len(self.nodes)} attributes, {len(self.edges)} edge{'s' * (len(self.edges) != 1)}.",
+                *([f"{edges}."] if edges else []),
+                *([f"Without an edge: {', '.join(alone)}."] if alone and self.edges else []),
+            ]
+        )
+
+    def _in_words(self, edge: DrawnEdge) -> str:
+        told = [
+            *([] if edge.kind == _ALONE else [edge.kind]),
+            *([] if math.isnan(edge.strength) else [f"{self.strength} {edge.strength:.3g}"]),
+            *(["undecided"] if edge.undecided else []),
+            *([] if math.isnan(edge.confidence) else [f"confidence {edge.confidence:.2f}"]),
+        ]
+        words = f" ({', '.join(told)})" if told else ""
+        return f"{edge.first} {'→' if edge.arrow else '—'} {edge.second}{words}"
+
+    def _places(self) -> Layered:
+        boxes = tuple(sorted((name, _box(name)) for name in self.nodes))
+        return layered(boxes, tuple(sorted((edge.first, edge.second) for edge in self.edges)))
+
+    def _draw_on(self, ax: Axes) -> None:
+        places, scale = self._places(), self._scale(ax)
+        wide, high = places.size
+        beside = max(0.0, _NARROWEST - wide) / 2 + _MARGIN
+        ax.set_axis_off()
+        ax.set_aspect("equal", anchor="N")
+        ax.set_xlim(-beside, wide + beside)
+        ax.set_ylim(-_MARGIN, high + _MARGIN)
+        for edge, points in zip(self.edges, self._lines(places), strict=True):
+            self._draw_edge(ax, edge, points, scale)
+        for name in self.nodes:
+            _draw_node(ax, name, places.centres[name], scale)
+        handles = list(self._legend())
+        if handles:
+            ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, fontsize="small")
+
+    def _scale(self, ax: Axes) -> float:
+        """Return by how much letters are smaller than usual, so that they stay within their boxes."""
+        figure, (wide, high) = ax.get_figure(root=True), self._places().size
+        shown = self.size if figure is None else tuple(figure.get_size_inches())
+        if np.allclose(shown, self.size):
+            return min(1.0, _LARGEST / max(wide, high))
+        box = ax.get_position()
+        room = box.width * shown[0] / max(wide, _NARROWEST), box.height * shown[1] / high
+        return float(min(1.0, _OF_AXES * min(room)))
+
+    def _lines(self, places: Layered) -> Iterator[list[Point]]:
+        """Yield the points that every edge passes through; where several meet at a box they stand beside each other."""
+        ways = {(edge.first, edge.second): list(places.ways[edge.first, edge.second]) for edge in self.edges}
+        for name in self.nodes:
+            away = sorted((way[2][0], key) for key, way in ways.items() if key[0] == name)
+            into = sorted((way[-3][0], key) for key, way in ways.items() if key[1] == name)
+            (wide, high), (x, y) = _box(name), places.centres[name]
+            for keys, (last, second), border in ((away, (0, 1), y - high / 2), (into, (-1, -2), y + high / 2)):
+                for (_, key), port in zip(keys, _ports(wide, len(keys)), strict=True):
+                    ways[key][last], ways[key][second] = (x + port, border), (x + port, ways[key][second][1])
+        for edge in self.edges:
+            way = ways[edge.first, edge.second]
+            yield [way[0], *(there for here, there in pairwise(way) if not np.allclose(here, there))]
+
+    def _draw_edge(self, ax: Axes, edge: DrawnEdge, points: Sequence[Point], scale: float) -> None:
+        from matplotlib.patches import PathPatch, Polygon
+        from matplotlib.path import Path
+
+        width = self._width(edge)
+        look: Any = {
+            "color": self._colour(edge.kind),
+            "alpha": 1.0 if math.isnan(edge.confidence) else _LIGHTEST + (1 - _LIGHTEST) * edge.confidence,
+            "zorder": 1,
+        }
+        *before, (tip, top) = points
+        if edge.arrow:
+            half, high = (1.6 + 0.75 * width) / 72, (4.5 + 1.2 * width) / 72
+            corners = [(tip, top), (tip - half, top + high), (tip + half, top + high)]
+            ax.add_patch(Polygon(corners, linewidth=0, **look))
+            top += high
+        codes, vertices = [Path.MOVETO], [points[0]]
+        for (x, y), (right, under) in pairwise([*before, (tip, top)]):
+            middle = (y + under) / 2
+            vertices += [(x, middle), (right, middle), (right, under)]
+            codes += [Path.CURVE4] * 3
+        style = _DASHED if edge.undecided else "-"
+        line = PathPatch(Path(vertices, codes), fill=False, linewidth=width * scale, linestyle=style, **look)
+        line.set_capstyle("butt")
+        ax.add_patch(line)
+
+    def _width(self, edge: DrawnEdge) -> float:
+        """Return the width of an edge: its square is as the strength, as information is as the square of V."""
+        strongest = max((one.strength for one in self.edges if one.strength > 0), default=0.0)
+        if math.isnan(edge.strength) or not strongest:
+            return _MIDDLE
+        return _THIN + (_THICK - _THIN) * math.sqrt(max(edge.strength, 0.0) / strongest)
+
+    def _colour(self, kind: str) -> str:
+        kinds = list(dict.fromkeys(edge.kind for edge in self.edges))
+        return SERIES[kinds.index(kind) % len(SERIES)]
+
+    def _legend(self) -> Iterator[Any]:
+        """Yield what stands in the legend: only what is to be seen."""
+        from matplotlib.lines import Line2D
+
+        kinds = list(dict.fromkeys(edge.kind for edge in self.edges))
+        for kind in kinds if kinds != [_ALONE] else ():
+            yield Line2D([], [], color=self._colour(kind), linewidth=2.5, label=literal(kind))
+        known = sorted(edge.strength for edge in self.edges if not math.isnan(edge.strength))
+        for words, strength in {f"{one:.2g}": one for one in [*known[-1:], *known[:1]]}.items():
+            width = self._width(DrawnEdge("", "", strength))
+            yield Line2D([], [], color=INK, linewidth=width, label=f"{literal(self.strength)} {words}")
+        arrows = {edge.arrow for edge in self.edges}
+        if True in arrows:
+            yield Line2D(
+                [], [], color=INK, linewidth=0, marker=r"$\rightarrow$", markersize=12, label="direction known"
+            )
+        if False in arrows:
+            yield Line2D([], [], color=INK, label=f"no arrow: {self.plain}")
+        if any(edge.undecided for edge in self.edges):
+            yield Line2D([], [], color=INK, linestyle=_DASHED, label="dashed: undecided, kept for want of power")
+        if any(edge.confidence < 1 for edge in self.edges):
+            label = "lighter: in fewer networks learned from redrawn counts"
+            yield Line2D([], [], color=INK, alpha=_LIGHTEST, linewidth=2.5, label=label)
+
+
+def _box(name: str) -> tuple[float, float]:
+    """Return how wide and high the box of a name is, in inches."""
+    lines = _lines_of(name)
+    return max(map(_wide, lines)) + 2 * _INSIDE, len(lines) * _LINE + 2 * _INSIDE
+
+
+def _lines_of(name: str) -> list[str]:
+    lines = wrap(name, _LETTERS, break_long_words=True) or [""]
+    return lines if len(lines) <= _LINES else [*lines[: _LINES - 1], f"{lines[_LINES - 1][: _LETTERS - 1]}…"]
+
+
+def _wide(line: str) -> float:
+    """Return about how wide a line is, in inches."""
+    return max(sum(map(_of_letter, line)), 2.0) * _FONT / 72
+
+
+def _of_letter(one: str) -> float:
+    """Return about how wide a letter is, as a share of the font's size, in fonts without serifs."""
+    if one in _WIDE or unicodedata.east_asian_width(one) in "WF":
+        return 1.0
+    return 0.76 if one.isupper() else 0.64
+
+
+def _ports(wide: float, many: int) -> list[float]:
+    """Return where edges meet the border of a box, from its middle."""
+    room = min(0.16, 0.8 * wide / max(many, 1))
+    return [room * (place - (many - 1) / 2) for place in range(many)]
+
+
+def _draw_node(ax: Axes, name: str, centre: Point, scale: float) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    (wide, high), (x, y) = _box(name), centre
+    shape = f"round,pad=0,rounding_size={min(wide, high) / 3}"
+    corner = (x - wide / 2, y - high / 2)
+    ax.add_patch(FancyBboxPatch(corner, wide, high, boxstyle=shape, facecolor="none", edgecolor=INK, linewidth=0.8))
+    words = "\n".join(map(literal, _lines_of(name)))
+    ax.text(x, y, words, ha="center", va="center", fontsize=_FONT * scale, linespacing=1.1)

@@ -1,0 +1,91 @@
+"""Pictures of networks: widths, arrows, dashes and words are those of the edges."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
+
+from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
+
+LONG = "how often in the past year, in whole days"
+
+
+def drawn() -> NetworkGraph:
+    edges = (
+        DrawnEdge("a", "b", 0.4, arrow=True, confidence=1.0),
+        DrawnEdge("a", "c", 0.1, undecided=True, confidence=0.5),
+        DrawnEdge("b", "c", -0.01, confidence=0.0),
+        DrawnEdge("c", LONG),
+    )
+    return NetworkGraph("Network", ("simulated",), ("$x_1$", "a", "b", "c", LONG), edges, "information")
+
+
+def test_edges_are_as_wide_as_the_root_of_their_strength():
+    axes = drawn().draw()
+    lines = [one for one in axes.patches if isinstance(one, PathPatch)]
+    widths = [line.get_linewidth() for line in lines]
+    assert widths[0] > widths[1] > widths[2] > 0
+    assert (widths[1] - widths[2]) * 2 == pytest.approx(widths[0] - widths[2])
+    assert [one.get_linestyle() not in ("-", "solid") for one in lines] == [False, True, False, False]
+    assert [one.get_alpha() for one in lines] == [1.0, 0.675, 0.35, 1.0]
+
+
+def test_only_known_directions_have_an_arrow():
+    axes = drawn().draw()
+    (head,) = [one for one in axes.patches if isinstance(one, Polygon)]
+    tip = head.get_xy()[:, 1].min()
+    borders = {one.get_y() + one.get_height() for one in axes.patches if isinstance(one, FancyBboxPatch)}
+    assert any(math.isclose(tip, border) for border in borders)
+
+
+def test_the_legend_says_what_is_to_be_seen_and_nothing_else():
+    words = [text.get_text() for text in drawn().draw().get_legend().get_texts()]
+    assert words[:2] == ["information 0.4", "information -0.01"]
+    assert [one for one in words if "undecided" in one]
+    assert [one for one in words if "no direction known" in one]
+    plain = NetworkGraph("Network", (), ("a", "b"), (DrawnEdge("a", "b", arrow=True),)).draw()
+    assert [text.get_text() for text in plain.get_legend().get_texts()] == ["direction known"]
+    assert NetworkGraph("Network", (), ("a", "b"), ()).draw().get_legend() is None
+
+
+def test_the_frame_and_the_words_hold_what_is_drawn():
+    picture = drawn()
+    frame = picture.to_frame()
+    assert frame["strength"].tolist()[:3] == [0.4, 0.1, -0.01]
+    assert frame["undecided"].tolist() == [False, True, False, False]
+    words = picture.described()
+    assert "a → b (information 0.4, confidence 1.00)" in words
+    assert "a — c (information 0.1, undecided, confidence 0.50)" in words
+    assert "Without an edge: $x_1$." in words
+
+
+@pytest.mark.parametrize("wide", [2.0, 12.0])
+def test_labels_stay_within_their_boxes(wide: float):
+    """Also where someone else's axes are small."""
+    figure, axes = plt.subplots(figsize=(wide, wide))
+    drawn().draw(axes)
+    figure.canvas.draw()
+    _labels_fit(axes)
+
+
+@pytest.mark.parametrize("letters", ["WORDS_IN_CAPITALS_", "mmmmwwww", "ill it", "a", "年龄与性别的关系"])
+def test_labels_of_any_letters_stay_within_their_boxes(letters: str):
+    picture = NetworkGraph("Network", (), tuple(letters * count for count in (1, 2, 5)), ())
+    if letters.isascii():
+        axes = picture.draw()
+        axes.figure.canvas.draw()
+        _labels_fit(axes)
+    assert letters[:8] in picture.svg("letters")
+
+
+def _labels_fit(axes: plt.Axes) -> None:
+    boxes = [one.get_window_extent() for one in axes.patches if isinstance(one, FancyBboxPatch)]
+    for text in axes.texts:
+        label = text.get_window_extent()
+        box = next(one for one in boxes if one.contains(*np.mean(label.get_points(), axis=0)))
+        assert box.x0 <= label.x0 < label.x1 <= box.x1, text.get_text()
+        assert box.y0 <= label.y0 < label.y1 <= box.y1, text.get_text()
