@@ -1,5 +1,6 @@
 """What `import ldpstats as ldp` offers. Types that extensions are made of stand in `ldpstats.extend`."""
 
+from . import plots as plots
 from .auditing import Audit as Audit, audit as audit
 from .consistency import make_consistent as make_consistent, reconstruct as reconstruct
 from .domain import Domain as Domain

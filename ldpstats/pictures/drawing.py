@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from io import StringIO
 from textwrap import wrap
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.axis
     import pandas as pd
+    from matplotlib.artist import Artist
 
 # by name: matplotlib is imported where something is drawn, and not before
 Axes: TypeAlias = "matplotlib.axes.Axes"
@@ -170,6 +171,35 @@ def label_lines(words: str) -> str:
     they had read it twice
     """
     return "\n".join(wrap(literal(words), LONGEST_LINE, max_lines=2, placeholder=" …"))
+
+
+def legend_below(ax: Axes, shown: Sequence[Artist], columns: int) -> None:
+    """Say below the axes what is drawn, where it hides nothing.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    shown : sequence of matplotlib Artist
+        Each with its label.
+    columns : int
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = ax.get_figure()
+    assert figure is not None  # axes that are drawn on stand in one
+    below = ax.transAxes + ScaledTranslation(0, -38 / 72, figure.dpi_scale_trans)
+    ax.legend(
+        shown,
+        # matplotlib skips names that begin with an underscore, unless something invisible stands before it
+        [f"\N{ZERO WIDTH SPACE}{one.get_label()}" for one in shown],
+        loc="upper left",
+        bbox_to_anchor=(0, 0),
+        bbox_transform=below,
+        ncols=columns,
+        borderaxespad=0,
+        borderpad=0,
+        fontsize="small",
+    )
 
 
 def number_ratios(axis: Axis, low: float, high: float) -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ldpstats.pictures.colours import INK, SERIES
-from ldpstats.pictures.drawing import Axes, Picture, literal, number_ratios
-
-if TYPE_CHECKING:
-    from matplotlib.lines import Line2D
+from ldpstats.pictures.drawing import Axes, Picture, legend_below, literal, number_ratios
 
 _STYLES = ("-", "--", ":", "-.")
 # how many points of a line are still told apart
@@ -117,7 +114,7 @@ class Lines(Picture):
         ax.set_xlabel(literal(self.across))
         ax.set_ylabel(literal(self.up))
         if len(self.series) > 1:
-            _legend_below(ax, drawn, self._legend_columns)
+            legend_below(ax, drawn, self._legend_columns)
 
     def _rules(self, ax: Axes) -> None:
         rule: dict[str, Any] = {"color": INK, "linewidth": 0.8, "linestyle": (0, (1, 2)), "zorder": 1.0}
@@ -148,24 +145,3 @@ def _finite(line: tuple[float, ...]) -> np.ndarray:
     """Return a line with gaps where there is no number."""
     values = np.array(line, dtype=float)
     return np.where(np.isfinite(values), values, np.nan)
-
-
-def _legend_below(ax: Axes, lines: list[Line2D], columns: int) -> None:
-    """Say below the axes what the lines are, where they hide nothing."""
-    from matplotlib.transforms import ScaledTranslation
-
-    figure = ax.get_figure()
-    assert figure is not None  # axes that are drawn on stand in one
-    below = ax.transAxes + ScaledTranslation(0, -38 / 72, figure.dpi_scale_trans)
-    ax.legend(
-        lines,
-        # matplotlib skips names that begin with an underscore, unless something invisible stands before it
-        [f"\N{ZERO WIDTH SPACE}{line.get_label()}" for line in lines],
-        loc="upper left",
-        bbox_to_anchor=(0, 0),
-        bbox_transform=below,
-        ncols=columns,
-        borderaxespad=0,
-        borderpad=0,
-        fontsize="small",
-    )

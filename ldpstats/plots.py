@@ -1,0 +1,105 @@
+"""Plots of more than one object: private estimates against the raw data of a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import numpy as np
+
+from ldpstats.arrays import significance
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError
+from ldpstats.pictures.drawing import Axes
+from ldpstats.pictures.raw_and_private import RawAndPrivate
+from ldpstats.protocols.population import People, Population, people_of
+from ldpstats.randomness import generator
+from ldpstats.tables import Table, TableSet
+
+_Cell: TypeAlias = tuple[str, float, float, float, float]
+
+
+def raw_against_private(
+    tables: Table | TableSet, truth: Population, alpha: float = 0.05, ax: Axes | None = None
+) -> Axes:
+    """Draw what the raw data of a simulation show against what the private reports show, cell by cell.
+
+    Parameters
+    ----------
+    tables : Table or TableSet
+        All of whose reports were simulated.
+    truth : DataFrame or array
+        Those whose answers were simulated: a data frame, or joint counts of the table's or the set's attributes in
+        domain order.
+    alpha : float
+        One minus the confidence of the intervals, each by itself.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> people = np.array([400, 100, 200, 300])
+    >>> tables = SampledGroups(domain, epsilon=2.0).simulate(people, rng=1)
+    >>> axes = raw_against_private(tables, people)
+    >>> print(axes.get_title(loc="left"))
+    Raw data against private reports: sex and car
+    simulated: 1,000 reports; pointwise 95 % intervals
+    """
+    return raw_against_private_picture(tables, truth, alpha).draw(ax)
+
+
+def raw_against_private_picture(tables: Table | TableSet, truth: Population, alpha: float = 0.05) -> RawAndPrivate:
+    """Return what `raw_against_private` draws, as data.
+
+    Parameters
+    ----------
+    tables, truth, alpha
+        As there.
+    """
+    level = f"{100 * (1 - significance(alpha)):g} %"
+    _refuse_respondents(tables)
+    people = people_of(tables.domain, truth, generator(0))
+    if not people.n:
+        raise LdpstatsError("a truth without respondents", "those whose answers were simulated")
+    drawn = [table for table in tables if table.n] if isinstance(tables, TableSet) else [tables]
+    cells = [cell for table in drawn for cell in _cells(table, tables.domain, people, alpha, len(drawn) > 1)]
+    labels, raw, private, lower, upper = zip(*cells, strict=True)
+    what = " and ".join(drawn[0].attributes) if len(drawn) == 1 else f"{len(drawn)} tables"
+    notes = (
+        f"simulated: {tables.n:,} reports; pointwise {level} intervals",
+        *dict.fromkeys(f"assumes: {table.assumption}" for table in drawn if table.assumption),
+        *tables.channel_fit().warning,
+    )
+    title = f"Raw data against private reports: {what}"
+    return RawAndPrivate(title, notes, labels, raw, private, lower, upper, "proportion")
+
+
+def _refuse_respondents(tables: object) -> None:
+    """Refuse tables of people whose answers nobody knows."""
+    if not isinstance(tables, Table | TableSet):
+        raise LdpstatsError(f"tables of type {type(tables).__name__}", "a Table or a TableSet of simulated reports")
+    if not tables.n:
+        raise LdpstatsError("tables without a single report", "tables of simulated reports")
+    if tables.simulated < tables.n:
+        raise LdpstatsError(
+            f"{tables.n - tables.simulated:,} of {tables.n:,} reports that respondents sent",
+            "tables whose reports are all simulated",
+            "What respondents would have said without noise is not known; simulate() makes reports of known answers.",
+        )
+
+
+def _cells(table: Table, domain: Domain, people: People, alpha: float, named: bool) -> Iterator[_Cell]:
+    """Yield every cell of a table: its label, what the raw data have, the estimate and its interval."""
+    ordered = [name for name in domain.names if name in table.attributes]
+    found, copies = people.distinct(ordered)
+    counts = np.zeros(domain.project(ordered).shape)
+    np.add.at(counts, tuple(found.T), copies)
+    raw = counts.transpose([ordered.index(name) for name in table.attributes]).ravel() / people.n
+    limits = table.conf_int(alpha).reshape(-1, 2)
+    about = f"{', '.join(table.attributes)}: " if named else ""
+    for labels, true, private, (lower, upper) in zip(
+        table.domain.index(), raw.tolist(), table.estimate.ravel().tolist(), limits.tolist(), strict=True
+    ):
+        yield about + ", ".join(map(str, labels)), true, private, lower, upper
