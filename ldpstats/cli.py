@@ -42,7 +42,7 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--network", default="survey", show_default=True, help=f"Who is asked: {_NETWORKS}.")
+@click.option("--network", default=None, help=f"Ask respondents of a network instead: {_NETWORKS}.")
 @click.option("--n", default=100_000, show_default=True, type=click.IntRange(min=1), help="How many respondents.")
 @click.option("--epsilon", default=2.0, show_default=True, help="Strict privacy level of every respondent.")
 @click.option("--mechanism", default="auto", show_default=True, help="A name from `ldpstats mechanisms`, or auto.")
@@ -55,12 +55,12 @@ def main() -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 @_errors_as_messages
-def demo(network: str, n: int, epsilon: float, mechanism: str, seed: int, as_json: bool) -> None:
-    """From a questionnaire to p-values, on simulated respondents."""
+def demo(network: str | None, n: int, epsilon: float, mechanism: str, seed: int, as_json: bool) -> None:
+    """A sensitive question, from what leaves a phone to the tests of all pairs, beside the true answers."""
     from ldpstats.demo import demonstrate
 
     shown = demonstrate(network, n, epsilon, mechanism, seed)
-    click.echo(json.dumps(shown.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) if as_json else shown.text())
+    click.echo(json.dumps(shown.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) if as_json else str(shown))
 
 
 @main.command()

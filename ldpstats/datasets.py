@@ -1,4 +1,4 @@
-"""Data that travel with the package: Bayesian networks to draw respondents from, with the truth known."""
+"""Data to try things with: Bayesian networks whose truth is known, and real answers to a sensitive question."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ldpstats.arrays import FloatArray
 from ldpstats.domain import Domain
@@ -17,6 +18,7 @@ from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.networks import BayesianNetwork
 from ldpstats.networks.bif import read_bif
 
+_MORE_THAN_NONE = 1e-9
 NETWORKS = ("survey", "asia", "sachs", "child", "alarm")
 
 
@@ -71,6 +73,42 @@ def network(name: str) -> Network:
 def _packaged(name: str) -> Network:
     categories, parents, tables = read_bif((_data_folder() / f"{name}.bif").read_text(encoding="utf-8"))
     return Network(Domain(categories), parents, tables, name)
+
+
+def affairs() -> pd.DataFrame:
+    """Return what 6,366 married women answered about their marriages, and whether they ever had an affair.
+
+    The women answered a questionnaire of the magazine Redbook in 1974. R. Fair, A Theory of Extramarital Affairs,
+    Journal of Political Economy 86(1), 1978, studied them; the rows come with statsmodels, by permission of the author.
+    Numbers are cut into classes here; "husband" says whether his profession takes an advanced degree.
+
+    Examples
+    --------
+    >>> affairs()["affair"].value_counts()
+    affair
+    no     4313
+    yes    2053
+    Name: count, dtype: int64
+    """
+    from statsmodels.datasets import fair
+
+    asked = fair.load_pandas().data
+
+    def classes(column: str, **least: float) -> pd.Series[Any]:
+        bounds = [*least.values(), np.inf]
+        names = [name.replace("_", " ") for name in least]
+        cut: pd.Series[Any] = pd.cut(asked[column], bounds, right=False, labels=names)
+        return cut
+
+    return pd.DataFrame(
+        {
+            "affair": classes("affairs", no=0, yes=_MORE_THAN_NONE),
+            "marriage": classes("rate_marriage", poor_or_fair=1, good=4, very_good=5),
+            "children": classes("children", no=0, yes=_MORE_THAN_NONE),
+            "religious": classes("religious", no=1, mildly=2, fairly=3, strongly=4),
+            "husband": classes("occupation_husb", other=1, advanced_degree=6),
+        }
+    )
 
 
 def true_cramers_v(joint: FloatArray) -> float:

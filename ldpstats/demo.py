@@ -1,134 +1,422 @@
-"""The demonstration: a simulated survey from the questions asked to the p-values, with the truth beside them."""
+"""The demonstration: a sensitive question, from what leaves a phone to tests of all pairs, beside the true answers."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from ldpstats.datasets import Network, network, true_cramers_v
+from ldpstats.arrays import FloatArray
+from ldpstats.datasets import affairs, network, true_cramers_v
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import pvalue_in_words
-from ldpstats.inference import independence_tests
+from ldpstats.grid import GRID
+from ldpstats.inference import independence_tests, naive_test, sample_size
+from ldpstats.inference.engine.procedure import chi_square_pvalue
+from ldpstats.mechanisms import GRR
+from ldpstats.presentation import Summary, plain_rows, progress, summary_of_figures
 from ldpstats.protocols import SampledGroups
+from ldpstats.randomness import generator
 from ldpstats.tables import Table, TableSet
 
+_POWER = 0.8
+_ALPHA = 0.05
 _ROUNDING = 1e-9
-_HEADINGS = {
-    "first": "attribute",
-    "second": "attribute",
-    "cramers_v": "V",
-    "true_v": "true V",
-    "statistic": "statistic",
-    "df": "df",
-    "pvalue": "p-value",
-    "adjusted": "adjusted p",
-    "power": "power*",
-    "verdict": "verdict",
-    "truth": "truth",
+_NEGLIGIBLE = 0.02
+_DEPENDENT, _NOT_SHOWN = "dependent", "no dependence shown"
+_STARS = {0.001: "***", 0.01: "**", 0.05: "*"}
+_MOST_ROWS = 15
+_CANDIDATES = 1000
+_REPORT_WIDTH = 20
+_REPORTS, _DEBIASED = "the reports", "debiased reports"
+_WHY_NAIVE_IS_WRONG = {
+    _REPORTS: "But false reports are spread evenly over all answers, as people are not: so the reports are dependent.",
+    _DEBIASED: "But debiased counts scatter more than counts of answers do, for which the textbook's test is made.",
 }
+
+_YOUR_OWN = """\
+Your own data, as a file with a row per respondent and a column per question:
+  import pandas as pd, ldpstats as ldp
+  people = pd.read_csv("answers.csv")
+  protocol = ldp.SampledGroups(ldp.Domain.from_frame(people), epsilon=2.0)
+  tables = protocol.collect(people, rng=1)  # on respondents' own devices: protocol.reports(answers)
+  print(ldp.independence_tests(tables))"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Population:
+    """Whom a demonstration asks: respondents are drawn from them, and the truth about all pairs is known.
+
+    Parameters
+    ----------
+    name : str
+    question : str
+        What a stranger would like to know.
+    source : str
+        Where the respondents come from, behind their number.
+    domain : Domain
+    sample : callable
+        Draws so many respondents with a seed.
+    pair : callable
+        The joint distribution of two attributes.
+    """
+
+    name: str
+    question: str
+    source: str
+    domain: Domain
+    sample: Callable[[int, int], pd.DataFrame]
+    pair: Callable[[str, str], FloatArray]
+
+    @classmethod
+    def of_network(cls, name: str) -> Population:
+        """Return those of a packaged network."""
+        found = network(name)
+        return cls(
+            name,
+            "Which attributes of a network depend on each other?",
+            f"simulated from the network {name!r}",
+            found.domain,
+            lambda n, seed: found.sample(n, rng=seed),
+            found.pair,
+        )
+
+    @classmethod
+    def of_affairs(cls) -> Population:
+        """Return women who were asked about their marriages."""
+        rows = affairs()
+        domain = Domain.from_frame(rows)
+
+        def pair(first: str, second: str) -> FloatArray:
+            counts = np.bincount(
+                domain.cells(domain.encode(rows), (first, second)), minlength=domain.size((first, second))
+            )
+            joint: FloatArray = counts.reshape(domain.project((first, second)).shape) / len(rows)
+            return joint
+
+        return cls(
+            "affairs",
+            '"Did you ever have an affair?" Few answer that truthfully, unless nobody can know.',
+            f"simulated from {len(rows):,} women's real answers (Redbook magazine 1974; Fair 1978)",
+            domain,
+            lambda n, seed: rows.iloc[generator(seed).integers(len(rows), size=n)].reset_index(drop=True),
+            pair,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demonstration:
-    """A protocol, what it collected, the tests of all pairs, and the network that the respondents were drawn from."""
+    """A protocol, what it collected, and the tests of all pairs beside the true answers.
 
-    network: Network
+    Parameters
+    ----------
+    population : Population
+        Whom the respondents were drawn from.
+    people : DataFrame
+        The respondents' true answers.
+    protocol : SampledGroups
+    tables : TableSet
+        What was counted.
+    pairs : DataFrame
+        A row per pair: what `independence_tests` says, what tests of the true answers and the naive test say, and how
+        many respondents would be needed.
+    seed : int
+    """
+
+    population: Population
+    people: pd.DataFrame
     protocol: SampledGroups
     tables: TableSet
-    tests: pd.DataFrame
+    pairs: pd.DataFrame
+    seed: int
 
+    def __str__(self) -> str:
+        opening = f"{self.population.question}\n{len(self.people):,} respondents, {self.population.source}."
+        chapters = [self.what_is_sent(), *self.what_goes_wrong(), self.all_pairs()]
+        return "\n\n".join([opening, *map(str, chapters), _YOUR_OWN])
+
+    @property
     def strongest(self) -> Table:
-        """Return the table with the smallest p-value."""
-        first = self.tests.sort_values(["pvalue", "statistic"], ascending=[True, False]).iloc[0]
+        """The table of the pair whose true dependence is the strongest of those that were asked for."""
+        first = self.pairs[self.pairs["n"] > 0].iloc[0]
         return self.tables[first["first"], first["second"]]
 
-    def text(self) -> str:
-        """Return everything as it should stand in a terminal."""
-        used = sorted({self.protocol.mechanism_for(group).name.upper() for group in self.protocol.groups})
-        lines = [
-            f"{self.tables.n:,} simulated respondents of the network {self.network.name!r}",
-            *(f"  {name}: {', '.join(map(str, values))}" for name, values in self.protocol.domain.categories.items()),
-            "",
-            f"Each answers one of {len(self.protocol.groups)} pairs of attributes, randomized by {' or '.join(used)}.",
-            f"Privacy: {self.protocol.privacy()}",
-            "",
-            "Are the attributes independent? Every pair is tested through the noise (p-values adjusted by Holm's",
-            "method; V is Cramér's V, corrected for the noise; 'true' is read off the network).",
-            "",
-            _formatted(self.tests),
-            "",
-            "* the power of this pair's test, at level 0.05, to find a dependence of V = 0.1",
-            "",
-            *self._balance(),
-            "",
-            str(self.strongest().summary()),
-        ]
-        return "\n".join(lines)
+    @property
+    def misleading(self) -> pd.Series[Any] | None:
+        """The pair that the naive test is surest of, while it is next to independent in the true answers."""
+        nothing = (self.pairs["raw_v"] < _NEGLIGIBLE) & (self.pairs["verdict"] == _NOT_SHOWN)
+        wrong = self.pairs[nothing & (self.pairs["naive_pvalue"] < _ALPHA)]
+        return wrong.sort_values("naive_pvalue").iloc[0] if len(wrong) else None
 
-    def _balance(self) -> list[str]:
-        """Compare the verdicts with the truth."""
-        found, real = self.tests["verdict"] == "dependent", self.tests["truth"] == "dependent"
-        missed = self.tests.loc[real & ~found, "true_v"]
-        strongest = f", the strongest of them with V = {missed.max():.3f}" if len(missed) else ""
-        shown = f"{found.sum()} dependences shown, of which {(found & real).sum()} are real"
-        return [
-            f"{shown}; {len(missed)} real ones not shown{strongest}.",
-            "'No dependence shown' is not a proof of independence: weak dependences need more respondents.",
+    def what_is_sent(self) -> Summary:
+        """Return one respondent's answers, what her device sends, and what that tells about her."""
+        answers, report = self._example()
+        domain, pair = self.population.domain, self.strongest.attributes
+        rows = [
+            (name, ", ".join(map(str, domain.categories[name])), answers[name], report.get(name, ""))
+            for name in domain.names[:_MOST_ROWS]
         ]
+        drawn = f"Which two questions are hers is drawn at random from {len(self.protocol.groups)} pairs, and public."
+        sentences = [
+            f"{drawn} {self._randomized(pair)}",
+            f"Privacy: {self.protocol.privacy().lines()[0]}. {self._belief()}",
+        ]
+        headers = ["question", "possible answers", "her answers, which stay", "her report, which leaves"]
+        return summary_of_figures("What leaves the phone of one respondent", headers, rows, sentences)
+
+    def what_goes_wrong(self) -> list[Summary]:
+        """Return what the textbook's test makes of reports, if there is a pair that it gets wrong."""
+        wrong = self.misleading
+        if wrong is None:
+            return []
+        strongest = self.pairs.iloc[0]
+        rows = [
+            (
+                _named(row),
+                _figures(row["raw_v"], row["raw_pvalue"]),
+                _figures(row["naive_v"], row["naive_pvalue"]),
+                _figures(row["cramers_v"], row["pvalue"]),
+            )
+            for row in (wrong, strongest)
+        ]
+        why = _WHY_NAIVE_IS_WRONG[wrong["naive_on"]]
+        sentence = f"{wrong['first']!r} and {wrong['second']!r} are next to independent in the true answers. {why}"
+        headers = ["pair", "χ² on the true answers", f"χ² on {wrong['naive_on']}", "ldpstats on the reports"]
+        title = "The textbook's test takes the noise for a dependence"
+        return [summary_of_figures(title, headers, rows, [f"{sentence} ldpstats allows for how they were randomized."])]
+
+    def all_pairs(self) -> Summary:
+        """Return all pairs by the strength of their true dependence, with what it takes to show it."""
+        shown = self.pairs.head(_MOST_ROWS)
+        rows = [
+            (
+                _named(row),
+                _said(row["raw_v"], row["raw_adjusted"], row["raw_verdict"]),
+                _said(row["cramers_v"], row["adjusted"], row["verdict"]),
+                _respondents(row["needed"]),
+            )
+            for _, row in shown.iterrows()
+        ]
+        headers = ["pair", "raw data would show", "private shows", "respondents needed"]
+        more = len(self.pairs) - len(rows)
+        return summary_of_figures(
+            "All pairs, the strongest dependence first",
+            headers,
+            rows,
+            [*([f"and {more:,} weaker pairs; --json has them all."] if more else []), *self._legend(), self._balance()],
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        strongest = self.strongest()
+        strongest = self.strongest
         return {
-            "network": self.network.name,
+            "population": self.population.name,
             "simulated": self.tables.simulated,
             "n": self.tables.n,
-            "domain": {name: list(values) for name, values in self.protocol.domain.categories.items()},
+            "domain": self.protocol.domain.to_dict(),
             "privacy": self.protocol.privacy().to_dict(),
-            "tests": _plain(self.tests),
+            "tests": plain_rows(self.pairs),
             "table": {
                 "attributes": list(strongest.attributes),
-                "cells": _plain(strongest.to_frame().reset_index()),
+                "cells": plain_rows(strongest.to_frame().reset_index()),
             },
         }
 
+    def _example(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the answers of somebody with something to hide, and what leaves her device, by question.
+
+        Of those who gave the last answer to the first question it is the first whose report is false, if there is one.
+        """
+        name, pair, domain = self.population.domain.names[0], self.strongest.attributes, self.population.domain
+        hiding = self.people[self.people[name] == domain.categories[name][-1]]
+        some = (hiding if len(hiding) else self.people).head(_CANDIDATES)
+        true = domain.cells(domain.encode(some), pair)
+        sent = self.protocol.mechanism_for(pair).privatize(true, rng=self.seed).data
+        if not self._names_cells:
+            return _texts(some.iloc[0]), {pair[0]: _cut(str(np.asarray(sent[0]).tolist())), pair[1]: "(of both)"}
+        place = int((sent != true).argmax())
+        codes = np.unravel_index(int(sent[place]), domain.project(pair).shape)
+        reported = {one: str(domain.categories[one][code]) for one, code in zip(pair, codes, strict=True)}
+        return _texts(some.iloc[place]), reported
+
+    @property
+    def _names_cells(self) -> bool:
+        """Whether the report about the strongest pair is a pair of answers itself."""
+        return isinstance(self.protocol.mechanism_for(self.strongest.attributes), GRR)
+
+    def _randomized(self, pair: tuple[str, ...]) -> str:
+        used = self.protocol.mechanism_for(pair)
+        if not isinstance(used, GRR):
+            return f"Her answers are randomized by {used.name.upper()} before they leave."
+        true = used.truth / GRID
+        return f"Her report holds her answers with {true:.0%}, else any other of {used.k - 1}, each as likely."
+
+    def _belief(self) -> str:
+        """Say what a report can change at most in what anybody believes about her."""
+        name, answers = next(iter(self.population.domain.categories.items()))
+        share, level = float((self.people[name] == answers[-1]).mean()), self.protocol.privacy().epsilon
+        if not 0 < share < 1:
+            return ""
+        low, high = (1 / (1 + (1 / share - 1) * math.exp(sign * level)) for sign in (1, -1))
+        least, most = math.floor(100 * low), math.ceil(100 * high)
+        return (
+            f"Without her report {name!r} is {str(answers[-1])!r} with {share:.0%}, as for everybody here; with it, at "
+            f"least {least}% and at most {most}%, whatever it says."
+        )
+
+    def _legend(self) -> list[str]:
+        adjusted = f"adjusted for {len(self.pairs)} tests by Holm's method, up to .05 (*), .01 (**), .001 (***)"
+        return [
+            f"V: Cramér's V, from 0 (independent) to 1, of reports corrected for the noise. Asterisks: p {adjusted}.",
+            "raw data would show: the classical χ² test of the true answers of all these respondents.",
+            "private shows: ldpstats on the randomized reports, which are all that it sees.",
+            f"respondents needed: to find this dependence privately with {_POWER:.0%} power, at the adjusted level.",
+        ]
+
+    def _balance(self) -> str:
+        """Compare the verdicts on reports with those on the true answers."""
+        found, raw = (self.pairs[name] == _DEPENDENT for name in ("verdict", "raw_verdict"))
+        both, others = int((found & raw).sum()), int((found & ~raw).sum())
+        return (
+            f"Of {raw.sum()} dependences in the raw data the reports show {both}, and {others or 'no'} others. "
+            "Not shown is not a proof of independence."
+        )
+
 
 def demonstrate(
-    name: str = "survey", n: int = 100_000, epsilon: float = 2.0, mechanism: str = "auto", seed: int = 1
+    name: str | None = None, n: int = 100_000, epsilon: float = 2.0, mechanism: str = "auto", seed: int = 1
 ) -> Demonstration:
-    """Draw respondents from a network, let each answer one pair of attributes privately, and test all pairs."""
-    source = network(name)
-    protocol = SampledGroups(source.domain, epsilon=epsilon, mechanism=mechanism)
-    tables = protocol.collect(source.sample(n, rng=seed), rng=seed)
-    tests = independence_tests(tables)
-    pairs = zip(tests["first"], tests["second"], strict=True)
-    tests["true_v"] = [true_cramers_v(source.pair(first, second)) for first, second in pairs]
-    tests["truth"] = np.where(tests["true_v"] > _ROUNDING, "dependent", "independent")
-    return Demonstration(source, protocol, tables, tests)
+    """Draw respondents, let each answer one pair of questions privately, and test all pairs.
+
+    Parameters
+    ----------
+    name : str, optional
+        A packaged network to draw them from, instead of `datasets.affairs`.
+    n : int
+        How many.
+    epsilon, mechanism
+        As in `SampledGroups`.
+    seed : int
+    """
+    population = Population.of_affairs() if name is None else Population.of_network(name)
+    protocol = SampledGroups(population.domain, epsilon=epsilon, mechanism=mechanism)
+    people = population.sample(n, seed)
+    tables = protocol.collect(people, rng=seed)
+    pairs = _compared(population, people, protocol, tables)
+    return Demonstration(population, people, protocol, tables, pairs, seed)
 
 
-def _formatted(tests: pd.DataFrame) -> str:
-    pvalues = partial(pvalue_in_words, digits=2)
-    numbers: dict[str, Callable[[float], str]] = {
-        "power": "{:.2f}".format,
-        "cramers_v": "{:.3f}".format,
-        "true_v": "{:.4f}".format,
-        "statistic": "{:.2f}".format,
-        "pvalue": pvalues,
-        "adjusted": pvalues,
-    }
-    shown = tests[list(_HEADINGS)].copy()
-    for column, shown_as in numbers.items():
-        missing = "not estimable" if column == "cramers_v" else "-"
-        shown[column] = [missing if pd.isna(value) else shown_as(value) for value in tests[column]]
-    return shown.rename(columns=_HEADINGS).to_string(index=False)
+def _compared(population: Population, people: pd.DataFrame, protocol: SampledGroups, tables: TableSet) -> pd.DataFrame:
+    """Return the tests of all pairs beside what the true answers show, the strongest pair first."""
+    tests, domain = independence_tests(tables), population.domain
+    codes, known = domain.encode(people), []
+    for first, second in progress(zip(tests["first"], tests["second"], strict=True), "comparing", len(tests), "pair"):
+        counts = np.bincount(domain.cells(codes, (first, second)), minlength=domain.size((first, second)))
+        raw_v, raw_pvalue = classical_association(counts.reshape(domain.project((first, second)).shape))
+        joint = population.pair(first, second)
+        truth = {"true_v": true_cramers_v(joint), "needed": _needed(joint, protocol, (first, second))}
+        raw = {"raw_v": raw_v, "raw_pvalue": raw_pvalue}
+        known.append({**raw, **naive_association(tables[first, second]), **truth})
+    compared = pd.concat([tests, pd.DataFrame(known)], axis=1)
+    compared["raw_adjusted"] = _holm(compared["raw_pvalue"])
+    compared["raw_verdict"] = np.where(compared["raw_adjusted"] <= _ALPHA, _DEPENDENT, _NOT_SHOWN)
+    compared["truth"] = np.where(compared["true_v"] > _ROUNDING, _DEPENDENT, "independent")
+    return compared.sort_values("true_v", ascending=False, kind="stable", ignore_index=True)
 
 
-def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return rows for JSON, which knows neither nan nor infinity."""
-    finite = frame.astype(object).where(frame.notna() & ~frame.isin([np.inf, -np.inf]), None)
-    return [{str(name): value for name, value in row.items()} for row in finite.to_dict(orient="records")]
+def classical_association(counts: NDArray[np.int64]) -> tuple[float, float]:
+    """Return Cramér's V of counted true answers, and the p-value of the classical χ² test of independence.
+
+    Parameters
+    ----------
+    counts : array, shape (rows, columns)
+        Categories that nobody gave are left out.
+
+    Examples
+    --------
+    >>> v, pvalue = classical_association(np.array([[30, 10, 0], [10, 30, 0]]))
+    >>> v, round(pvalue, 8)
+    (0.5, 7.74e-06)
+    """
+    kept = counts[counts.any(axis=1)][:, counts.any(axis=0)]
+    if min(kept.shape) < 2:
+        return math.nan, math.nan
+    v, n = true_cramers_v(kept / kept.sum()), int(kept.sum())
+    df = (kept.shape[0] - 1) * (kept.shape[1] - 1)
+    return v, chi_square_pvalue(df, n * v**2 * (min(kept.shape) - 1))
+
+
+def naive_association(table: Table) -> dict[str, Any]:
+    """Return Cramér's V and the p-value of the naive χ² test, and what it took for answers.
+
+    Parameters
+    ----------
+    table : Table
+    """
+    if not table.n:
+        return {"naive_v": math.nan, "naive_pvalue": math.nan, "naive_on": _REPORTS}
+    try:
+        naive, counts = naive_test(table), _REPORTS
+    except NotIdentifiedError:  # reports that name no cell can only be taken for answers once they are debiased
+        naive, counts = naive_test(table, on="debiased"), _DEBIASED
+    v = math.sqrt(naive.statistic / table.n / (min(table.shape) - 1))
+    return {"naive_v": v, "naive_pvalue": naive.pvalue, "naive_on": counts}
+
+
+def _needed(joint: FloatArray, protocol: SampledGroups, pair: tuple[str, str]) -> float:
+    """Return how many respondents of the whole protocol it takes to find this very dependence."""
+    tests = len(protocol.groups)
+    if true_cramers_v(joint) < _ROUNDING:
+        return math.inf
+    try:
+        reports = sample_size(
+            protocol.mechanism_for(pair), joint.shape, effect=joint, power=_POWER, alpha=_ALPHA / tests
+        )
+    except LdpstatsError:  # such as a category that nobody has
+        return math.nan
+    return float(reports * tests)
+
+
+def _holm(pvalues: pd.Series[float]) -> pd.Series[float]:
+    from statsmodels.stats.multitest import multipletests
+
+    tested = pvalues.dropna()
+    return pd.Series(multipletests(tested, method="holm")[1] if len(tested) else [], index=tested.index, dtype=float)
+
+
+def _texts(row: pd.Series[Any]) -> dict[str, str]:
+    return {str(name): str(answer) for name, answer in row.items()}
+
+
+def _cut(report: str) -> str:
+    return report if len(report) <= _REPORT_WIDTH else f"{report[: _REPORT_WIDTH - 3]}..."
+
+
+def _named(row: pd.Series[Any]) -> str:
+    return f"{row['first']}, {row['second']}"
+
+
+def _v(value: float) -> str:
+    return "not estimable" if math.isnan(value) else f"V = {value:.3f}"
+
+
+def _figures(v: float, pvalue: float) -> str:
+    return f"{_v(v)}, p = {pvalue_in_words(pvalue, digits=2)}".replace("= <", "<")
+
+
+def _said(v: float, adjusted: float, verdict: str) -> str:
+    """Say how strong a dependence is and whether it was shown; a verdict of another kind stands for itself."""
+    if verdict not in (_DEPENDENT, _NOT_SHOWN):
+        return verdict
+    stars = next((stars for level, stars in _STARS.items() if adjusted <= level), "not shown")
+    return f"{_v(v)} {stars}"
+
+
+def _respondents(needed: float) -> str:
+    return "-" if math.isnan(needed) else "independent" if math.isinf(needed) else f"{needed:,.0f}"

@@ -19,16 +19,14 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
 
 
-def test_demo_shows_domain_privacy_pairs_and_a_table() -> None:
+def test_demo_shows_what_is_sent_what_goes_wrong_and_all_pairs() -> None:
     result = run("demo", "--n", "30000")
     assert result.exit_code == 0
-    assert "age: young, adult, old" in result.output
+    assert "no, yes" in result.output
     assert "epsilon = 2 (strict; unit: a respondent's whole record)" in result.output
-    assert "30,000 simulated respondents" in result.output
-    pairs = [line for line in result.output.splitlines() if line.rstrip().endswith(("dependent", "independent"))]
-    assert len(pairs) == 15
-    assert "Estimated table of" in result.output
-    assert "std err" in result.output
+    assert "30,000 respondents, simulated from" in result.output
+    assert len([line for line in result.output.splitlines() if line.startswith(("affair, ", "marriage, "))]) >= 6
+    assert "respondents needed" in result.output
 
 
 def test_demo_in_json_says_the_same_and_is_reproducible() -> None:
@@ -38,8 +36,8 @@ def test_demo_in_json_says_the_same_and_is_reproducible() -> None:
     shown = json.loads(first.output)
     assert shown["simulated"] == 20_000
     assert shown["n"] == 20_000
-    assert len(shown["tests"]) == 15
-    assert {row["truth"] for row in shown["tests"]} == {"dependent", "independent"}
+    assert len(shown["tests"]) == 10
+    assert {row["raw_verdict"] for row in shown["tests"]} == {"dependent", "no dependence shown"}
     assert sum(row["n"] for row in shown["tests"]) == 20_000
     assert 2 - 1e-9 < shown["privacy"]["epsilon"] <= 2
     assert {"estimate", "std_err"} <= set(shown["table"]["cells"][0])
@@ -55,7 +53,7 @@ def test_demo_takes_other_networks_and_mechanisms(network: str, mechanism: str) 
     result = run("demo", "--network", network, "--mechanism", mechanism, "--epsilon", "0.5", "--n", "5000", "--json")
     assert result.exit_code == 0, result.output
     shown = json.loads(result.output)
-    assert shown["network"] == network
+    assert shown["population"] == network
     assert 0.5 - 1e-9 < shown["privacy"]["epsilon"] <= 0.5
 
 
