@@ -93,7 +93,7 @@ from .protocols import (
     WholeView as WholeView,
     rrba as rrba,
 )
-from .tables import Conditional as Conditional, Table as Table, TableSet as TableSet
+from .tables import Conditional as Conditional, Crosstab as Crosstab, Table as Table, TableSet as TableSet
 from .views import ViewsCertificate as ViewsCertificate, certify_views as certify_views, views as views
 
 __version__: str

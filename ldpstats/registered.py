@@ -72,6 +72,7 @@ _HOMES = {
     "protocols.rrba.stopping": ["Convergence"],
     "questions": ["Question"],
     "tables.conditional": ["Conditional"],
+    "tables.crosstab": ["Crosstab"],
     "tables.figures": ["Figures", "LimitsOfReports"],
     "tables.pooled": ["JointReports"],
     "tables.provenance": ["Collected", "Consistent", "Reconstructed", "Summed"],

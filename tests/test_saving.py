@@ -93,6 +93,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "Client": lambda: ldp.rrba.Client(DOMAIN, {"a": "x", "b": "q", "c": 1}, 2.0),
     "Conditional": lambda: table().conditional("b", given="a"),
     "Convergence": lambda: convergence(blocks()),
+    "Crosstab": lambda: table().crosstab(normalize="rows"),
     "Domain": lambda: DOMAIN,
     "Effect": lambda: ldp.odds_ratio(square(), **RATIO),
     "Estimate": lambda: ldp.GRR(4, epsilon=1.0).estimate(counted("grr")),

@@ -12,11 +12,11 @@ from ldpstats.arrays import FloatArray
 from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError, one_line
 from ldpstats.estimation import Measured
-from ldpstats.inference.effects.cramers_v import interaction_derivative
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.networks.orientation import Orientation, Triple, Verdict, oriented, unshielded_triples
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
 from ldpstats.tables import Table, TableSet, pooled_measured
+from ldpstats.tables.residuals import interaction_derivative
 
 HALF = 0.5
 """Less than this share of the dependence that a chain implies is no chain."""

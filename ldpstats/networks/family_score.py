@@ -11,12 +11,12 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, places_onto
 from ldpstats.estimation.simplex import nearest_proper
-from ldpstats.inference.effects.cramers_v import interaction_derivative
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.procedure import evidence_of
 from ldpstats.networks.asked_together import AskedTogether
 from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.noise import shortest
+from ldpstats.tables.residuals import interaction_derivative
 
 _ROUNDS = 200
 _RIGHT = 1e-10

@@ -1,6 +1,7 @@
 """Tables: views of privatized reports that know where they come from, and sets of them."""
 
 from ldpstats.tables.conditional import Conditional
+from ldpstats.tables.crosstab import Crosstab
 from ldpstats.tables.figures import Figures
 from ldpstats.tables.pooled import JointReports, pooled_blocks, pooled_measured
 from ldpstats.tables.provenance import Collected, Consistent, Provenance, Reconstructed, Summed
@@ -11,6 +12,7 @@ __all__ = [
     "Collected",
     "Conditional",
     "Consistent",
+    "Crosstab",
     "Figures",
     "JointReports",
     "Provenance",

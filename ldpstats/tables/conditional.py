@@ -266,8 +266,8 @@ class Conditional(Result):
             "of": list(self.of),
             "given": list(self.given),
             "categories": self.table.domain.to_dict(),
-            "estimate": _plain(self.estimate),
-            "std_err": _plain(self.std_err),
+            "estimate": plain_figures(self.estimate),
+            "std_err": plain_figures(self.std_err),
             "why_not": self.why_not,
             "level": 1 - alpha,
             "intervals": limits.tolist(),
@@ -374,7 +374,13 @@ def _inverted(tests: tuple[ScoreInversion, ...], shape: tuple[int, int], alpha: 
     return limits if limits.shape[1] == shape[1] else np.concatenate([limits, 1 - limits[..., ::-1]], axis=1)
 
 
-def _plain(figures: FloatArray) -> Any:
+def plain_figures(figures: FloatArray) -> Any:
+    """Return figures as nested lists, with None for those that are not estimable.
+
+    Parameters
+    ----------
+    figures : array
+    """
     found = figures.astype(object)
     found[np.isnan(figures)] = None
     return found.tolist()

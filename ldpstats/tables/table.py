@@ -39,6 +39,7 @@ from ldpstats.tables.rows import CrossedRows
 
 if TYPE_CHECKING:
     from ldpstats.tables.conditional import Conditional
+    from ldpstats.tables.crosstab import Crosstab, Normalization
 
 # A check against wrong statements, not an accounting: noise models hold doubles, which lose rare lies at high levels.
 _RESOLVED = 12.0
@@ -426,6 +427,41 @@ class Table(Result):
 
         conditions = listed(given)
         return Conditional(self.marginal((*conditions, *listed(of))), conditions)
+
+    def crosstab(
+        self,
+        rows: str | Iterable[str] | None = None,
+        columns: str | Iterable[str] | None = None,
+        normalize: Normalization = "all",
+        alpha: float = 0.05,
+    ) -> Crosstab:
+        """Return rows by columns: shares with standard errors, totals, and adjusted residuals through the channel.
+
+        A wider table is first added up to these attributes, as `marginal` does. Categories stand in the order of the
+        domain.
+
+        Parameters
+        ----------
+        rows, columns : str or sequence of str, optional
+            The attributes whose categories stand below each other, and beside each other. What is left out are the
+            other attributes; where neither is given, the last one stands in the columns.
+        normalize : {"all", "rows", "columns"}
+            What the cells are shares of: of all respondents, of their row, or of their column.
+        alpha : float
+            One minus the confidence of the intervals, and the level beyond which residuals are marked.
+
+        Examples
+        --------
+        >>> from ldpstats import SampledGroups
+        >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 100, 300]) * 100, rng=1)
+        >>> tables["sex", "car"].crosstab().residuals.round(1)
+        array([[ 120.1, -120.1],
+               [-120.1,  120.1]])
+        """
+        from ldpstats.tables.crosstab import Crosstab  # it is made of a table
+
+        return Crosstab.of(self, rows, columns, normalize, alpha)
 
     def _onto(self, domain: Domain, of_cell: IntArray) -> Table:
         """Add the table up to cells that are sums of its own."""

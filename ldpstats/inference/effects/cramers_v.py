@@ -13,6 +13,7 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import Estimate
 from ldpstats.inference.effects.effect_size import Effect
 from ldpstats.tables import Table, checked_table
+from ldpstats.tables.residuals import interaction_derivative
 from ldpstats.tables.unbiased_cells import assuming, is_sparse, never_certain, steadied, unbiased_cells
 
 _LARGE_NOISE = 0.3
@@ -162,18 +163,6 @@ class AssociationMeasures:
         if self.drowned:
             return f"with no association the uncorrected V would average {math.sqrt(self.noise):.2f}"
         return "the estimated table is too far from any possible one" if self.beyond else ""
-
-
-def interaction_derivative(row: FloatArray, column: FloatArray) -> FloatArray:
-    """Return the derivative of the deviations from independence in the cells, (I − r1ᵀ) ⊗ (I − c1ᵀ), both flattened.
-
-    The margins r, shape (..., rows, 1), and c, shape (..., 1, columns), sum to one.
-    """
-    of_rows = np.eye(row.shape[-2]) - row
-    of_columns = np.eye(column.shape[-1]) - np.swapaxes(column, -1, -2)
-    derivative: FloatArray = np.einsum("...ab,...cd->...acbd", of_rows, of_columns)
-    cells = row.shape[-2] * column.shape[-1]
-    return derivative.reshape(*derivative.shape[:-4], cells, cells)
 
 
 def association(table: Table, alpha: float = 0.05) -> Association:

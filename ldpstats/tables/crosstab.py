@@ -1,0 +1,371 @@
+"""Crosstabs: rows by columns with standard errors, totals, and adjusted residuals through the channel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import FloatArray, significance
+from ldpstats.columns import listed
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.estimation import ASSUMED, TABLE_METHODS, Estimate
+from ldpstats.noise import simulation
+from ldpstats.presentation import Result, Summary
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.tables.conditional import Conditional, plain_figures
+from ldpstats.tables.residuals import AdjustedResiduals, adjusted_residuals
+from ldpstats.tables.table import Table
+from ldpstats.tables.unbiased_cells import assuming, provenance_in_words
+from ldpstats.tables.wide_panels import wide_panels, with_errors
+
+Normalization: TypeAlias = Literal["all", "rows", "columns"]
+"""What the cells of a crosstab are shares of."""
+
+# what the last row and the last column are called
+_ENDS = {"all": ("total", "total"), "rows": ("all", "share of all"), "columns": ("share of all", "all")}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Crosstab(Result):
+    """Rows by columns in the order of the domain, as `Table.crosstab` makes them.
+
+    Parameters
+    ----------
+    table : Table
+        Of exactly these attributes, those of the rows first.
+    columns : tuple of str
+        The attributes whose categories stand beside each other; the others stand below each other. None of one
+        attribute.
+    normalize : {"all", "rows", "columns"}
+        What the cells are shares of.
+    alpha : float
+        One minus the confidence of the intervals, and the level beyond which residuals are marked.
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 100, 300]) * 10, rng=1)
+    >>> found = tables["sex", "car"].crosstab(normalize="rows")
+    >>> for row in found.summary().panels[0].rows:
+    ...     print(*row, sep=" | ")
+    F | 66.79 % ± 0.65 | 33.21 % ± 0.65 | 60.26 % ± 0.53
+    M | 24.94 % ± 0.77 | 75.06 % ± 0.77 | 39.74 % ± 0.53
+    all | 50.16 % ± 0.54 | 49.84 % ± 0.54 | 100.00 %
+    >>> found.residuals.round(1)
+    array([[ 38., -38.],
+           [-38.,  38.]])
+    """
+
+    table: Table
+    columns: tuple[str, ...]
+    normalize: Normalization = "all"
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        attributes, beside = self.table.attributes, len(self.columns)
+        if attributes[len(attributes) - beside :] != self.columns or beside >= len(attributes):
+            raise LdpstatsError(
+                f"a table of {one_line(attributes)} with the columns {one_line(self.columns)}",
+                "at least one attribute for the rows; those of the columns come last",
+            )
+        if self.normalize not in get_args(Normalization):
+            raise LdpstatsError(f"normalize = {self.normalize!r}", one_line(get_args(Normalization)))
+        if self.normalize != "all" and not self.columns:
+            raise LdpstatsError(
+                f"normalize = {self.normalize!r} for the single attribute {attributes[0]}",
+                "'all', or a table of two attributes",
+            )
+        significance(self.alpha)
+        if self.normalize != "all":
+            _ = self._conditional  # refused where there are no such proportions
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        rows: str | Iterable[str] | None = None,
+        columns: str | Iterable[str] | None = None,
+        normalize: Normalization = "all",
+        alpha: float = 0.05,
+    ) -> Crosstab:
+        """Return the crosstab of a table; see `Table.crosstab`.
+
+        Parameters
+        ----------
+        table : Table
+        rows, columns : str or sequence of str, optional
+        normalize : {"all", "rows", "columns"}
+        alpha : float
+        """
+        names = table.attributes
+        below = None if rows is None else listed(rows)
+        beside = None if columns is None else listed(columns)
+        if below is None and beside is None:
+            beside = names[1:][-1:]
+        if beside is None:
+            beside = tuple(name for name in names if name not in (below or ()))
+        if below is None:
+            below = tuple(name for name in names if name not in beside)
+        return cls(table.marginal((*below, *beside)), tuple(beside), normalize, alpha)
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The attributes whose categories stand below each other."""
+        return self.table.attributes[: len(self.table.attributes) - len(self.columns)]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and of columns."""
+        return self.table.domain.size(self.rows), self.table.domain.size(self.columns) if self.columns else 1
+
+    @property
+    def n(self) -> int:
+        """The number of reports behind the table."""
+        return self.table.n
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """What the respondents were promised."""
+        return self.table.privacy
+
+    @property
+    def simulated(self) -> int:
+        """How many of the reports came from a simulation instead of a respondent."""
+        return self.table.simulated
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The shares, a row of cells for each row; some may be negative, and nan where they are not estimable."""
+        found = self._conditional
+        return self.table.cells.estimate.reshape(self.shape) if found is None else self._placed(found.estimate)
+
+    @property
+    def std_err(self) -> FloatArray:
+        """The standard errors of the shares; nan where there are none."""
+        found = self._conditional
+        if found is not None:
+            return self._placed(found.std_err)
+        return (
+            np.full(self.shape, math.nan)
+            if self.table.provenance.refused
+            else self.table.cells.std_err.reshape(self.shape)
+        )
+
+    def conf_int(self, alpha: float | None = None) -> FloatArray:
+        """Return pointwise intervals, shape (rows, columns, 2); nan where there are none.
+
+        They are those of `Table.conf_int`; of shares of rows or columns, those of `Conditional.conf_int`.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            One minus the confidence; by default the crosstab's own.
+        """
+        level, found = self.alpha if alpha is None else alpha, self._conditional
+        if found is not None:
+            return np.stack([self._placed(found.conf_int(level)[..., end]) for end in (0, 1)], axis=-1)
+        if self.table.provenance.refused:
+            return np.full((*self.shape, 2), math.nan)
+        return self.table.conf_int(level).reshape(*self.shape, 2)
+
+    @cached_property
+    def row_totals(self) -> Estimate:
+        """The rows' shares of all, with their covariance."""
+        rows, columns = self.shape
+        return self.table.cells.summed(np.repeat(np.arange(rows), columns), rows)
+
+    @cached_property
+    def column_totals(self) -> Estimate:
+        """The columns' shares of all, with their covariance."""
+        rows, columns = self.shape
+        return self.table.cells.summed(np.tile(np.arange(columns), rows), columns)
+
+    @property
+    def expected(self) -> FloatArray:
+        """What the shares would be if rows and columns were independent, by the unbiased estimate of the totals."""
+        joint = self._adjusted.expected
+        if self.normalize != "all":
+            joint = joint / np.nansum(joint, axis=1 if self.normalize == "rows" else 0, keepdims=True)
+        return joint
+
+    @property
+    def residuals(self) -> FloatArray:
+        """How far the cells are from independence of rows and columns, in standard errors under independence.
+
+        The adjusted residuals of Haberman (1973), with the covariance that randomization and sampling give the
+        unbiased estimate under independence; nan where there are none, for which `why_no_residuals` has the reason.
+        """
+        return self._adjusted.scaled
+
+    @property
+    def why_no_residuals(self) -> str:
+        """Why some cells, or all, have no adjusted residual; empty if all have one."""
+        return self._adjusted.why_not
+
+    @cached_property
+    def _adjusted(self) -> AdjustedResiduals:
+        """How far the cells are from independence of rows and columns, in standard errors under independence."""
+        if not self.columns:
+            return AdjustedResiduals.none(self.shape, "there is one attribute")
+        if not self.table.channel_fit().plausible:
+            return AdjustedResiduals.none(self.shape, "the reports do not fit their channel")
+        return adjusted_residuals(self.table, self.rows, self.columns)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per cell: proportion, std_err, its interval, what independence expects, adjusted residual."""
+        limits, columns = self.conf_int(), {"proportion": self.estimate, "std_err": self.std_err}
+        columns |= {"lower": limits[..., 0], "upper": limits[..., 1]}
+        if self.columns:
+            columns |= {"expected": self.expected, "residual": self.residuals}
+        frame = pd.DataFrame(
+            {name: values.ravel() for name, values in columns.items()}, index=self.table.domain.index()
+        )
+        return frame.rename_axis(columns=self.table.method)
+
+    def to_wide(self) -> pd.DataFrame:
+        """Return the shares alone, shaped as the crosstab."""
+        index = self.table.domain.index
+        beside = index(self.columns) if self.columns else pd.Index(["proportion"])
+        return pd.DataFrame(self.estimate, index=index(self.rows), columns=beside)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the crosstab as plain values; None stands for what there is not."""
+        figures = {
+            "proportion": self.estimate,
+            "std_err": self.std_err,
+            "intervals": self.conf_int(),
+            "expected": self.expected,
+            "residuals": self.residuals,
+        }
+        refused = bool(self.table.provenance.refused)
+        totals = {
+            name: {"estimate": plain_figures(one.estimate), "std_err": None if refused else plain_figures(one.std_err)}
+            for name, one in (("row_totals", self.row_totals), ("column_totals", self.column_totals))
+        }
+        return {
+            "rows": list(self.rows),
+            "columns": list(self.columns),
+            "normalize": self.normalize,
+            "categories": self.table.domain.to_dict(),
+            "level": 1 - self.alpha,
+            **{name: plain_figures(values) for name, values in figures.items()},
+            **totals,
+            "why_no_residuals": self.why_no_residuals,
+            "provenance": self.table.provenance.to_dict(),
+            "n": self.n,
+            "privacy": self.privacy.to_dict(),
+            "simulated": self.simulated,
+            "channel_fit": self.table.channel_fit().to_dict(),
+        }
+
+    @property
+    def headline(self) -> str:
+        """What it is of, what its cells are shares of, and how many reports are behind it."""
+        kind, cells = simulation(self.simulated, self.n), " × ".join(map(str, self.shape))
+        return f"{self._about}: {cells} cells, n = {self.n:,}{kind}{assuming(self.table)}"
+
+    def summary(self) -> Summary:
+        """Return the crosstab with standard errors and totals, its adjusted residuals, and what they rest on."""
+        title = f"Crosstab of {self._about}: {self.table.provenance.title.lower()}"
+        kind = f"{simulation(self.simulated, self.n)}{assuming(self.table)}"
+        index, beside = self.table.domain.index, ["proportion"]
+        labels = [[str(one) for one in cell] for cell in index(self.rows)]
+        if self.columns:
+            beside = [" · ".join(map(str, cell)) for cell in index(self.columns)]
+        down, across = _ENDS[self.normalize]
+        body = [*labels, [down, *[""] * (len(self.rows) - 1)]]
+        ends = [across] if self.columns else []
+        above = f"Columns: {' · '.join(self.columns)}" if self.columns else ""
+        panels = wide_panels(above, self.rows, body, [*beside, *ends], self._texts())
+        marked = self._marked()
+        if marked:
+            panels += wide_panels("Adjusted residuals", self.rows, labels, beside, marked)
+        return Summary(f"{title}{kind}", tuple(panels), tuple(self._sentences()))
+
+    def _texts(self) -> list[list[str]]:
+        """Return the shares and the totals as they shall be shown."""
+        parts = (self.row_totals, self.column_totals, self.table.cells.summed(np.zeros(self.estimate.size, int), 1))
+        shares = _framed(self.estimate, *(one.estimate for one in parts))
+        errors = _framed(self.std_err, *(one.std_err for one in parts))
+        if self.why_no_errors:
+            errors = np.full(shares.shape, math.nan)
+        width = self.shape[1] + bool(self.columns)
+        return with_errors(shares[:, :width], errors[:, :width], percent=self.normalize != "all")
+
+    def _marked(self) -> list[list[str]]:
+        """Return the residuals as they shall be shown; nothing, where there are none."""
+        found, z = self.residuals, self._quantile
+        if not np.isfinite(found).any():
+            return []
+        return [
+            ["-" if math.isnan(one) else f"{one:+.1f}{' *' if abs(one) > z else ''}" for one in row] for row in found
+        ]
+
+    @property
+    def why_no_errors(self) -> str:
+        """Why no standard errors are shown; empty if they are."""
+        if not self.table.channel_fit().plausible:
+            return "the reports do not fit their channel"
+        return self.table.provenance.refused
+
+    @property
+    def _quantile(self) -> float:
+        return -NormalDist().inv_cdf(self.alpha / 2)
+
+    @property
+    def _about(self) -> str:
+        names = " by ".join(" and ".join(side) for side in (self.rows, self.columns) if side)
+        return names if self.normalize == "all" else f"{names}, percentages of {self.normalize}"
+
+    def _sentences(self) -> list[str]:
+        """Return what must be known to read the figures."""
+        table, found = self.table, self._conditional
+        errors = "one standard error, for the population, randomization and sampling included"
+        return [
+            *self.privacy.sentences(self.n),
+            f"Standard errors: none, as {self.why_no_errors}." if self.why_no_errors else f"±: {errors}.",
+            *([f"No estimate: {found.why_not}."] if found is not None and found.why_not else []),
+            *(self._of_residuals() if self.columns else []),
+            *provenance_in_words(table),
+            *([] if table.figures else [TABLE_METHODS[table.method].words]),
+            ASSUMED,
+            *table.channel_fit().warning,
+        ]
+
+    def _of_residuals(self) -> list[str]:
+        """Say what the residuals are, and why some are missing."""
+        found = self._adjusted
+        missing = [f"No adjusted residuals: {found.why_not}."] if found.why_not else []
+        if not np.isfinite(found.scaled).any():
+            return missing
+        words = (
+            "Adjusted residuals: deviations from independence in standard errors under it, randomization and sampling "
+            f"included; about standard normal if it holds, * beyond ±{self._quantile:.3g}, each cell by itself."
+        )
+        return [words, *([f"Of these, {found.approximate}."] if found.approximate else []), *missing]
+
+    @cached_property
+    def _conditional(self) -> Conditional | None:
+        """The shares of rows or of columns, where these are wanted."""
+        if self.normalize == "all":
+            return None
+        if self.normalize == "rows":
+            return Conditional(self.table, self.rows)
+        return Conditional(self.table.reordered((*self.columns, *self.rows)), self.columns)
+
+    def _placed(self, figures: FloatArray) -> FloatArray:
+        """Return figures of shares of rows or columns as rows by columns."""
+        return figures.reshape(self.shape) if self.normalize == "rows" else figures.reshape(self.shape[::-1]).T
+
+
+def _framed(cells: FloatArray, rows: FloatArray, columns: FloatArray, total: FloatArray) -> FloatArray:
+    """Return cells with the totals of rows to the right of them, and those of columns below."""
+    return np.block([[cells, rows[:, None]], [columns[None, :], total[None, :]]])

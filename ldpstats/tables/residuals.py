@@ -1,0 +1,155 @@
+"""Adjusted residuals: how far cells are from independence, in standard errors that the channel and sampling give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.estimation import Estimate
+from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
+from ldpstats.tables.table import Table
+from ldpstats.tables.unbiased_cells import bound_of, is_sparse, never_certain, own_reports, unbiased_cells
+
+# a share below it is rounding
+_TINY = 1e-12
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdjustedResiduals:
+    """Deviations of cells from the product of their margins, and the standard errors of these under independence.
+
+    With p the unbiased estimate of the cells, s its sum and r, c its margins, the deviation of a cell is
+    p_ij − r_i c_j / s. To first order it is (I − r1ᵀ) ⊗ (I − c1ᵀ) times p, so that its variance under independence
+    follows from the covariance of p there. Without randomization these are the adjusted residuals of Haberman
+    (1973). Where a table has no reports of its own, the covariance is that of the estimate.
+
+    Parameters
+    ----------
+    expected : array, shape (rows, columns)
+        The product of the margins; nan where one of them is not estimated above zero.
+    deviation, std_err : array, shape (rows, columns)
+        Of the unbiased estimate, and under independence.
+    why_not : str
+        Why there are none for some cells, or for all; empty if all have one.
+    approximate : str
+        Why they may be far from standard normal under independence; empty if nothing is known against it.
+    """
+
+    expected: FloatArray
+    deviation: FloatArray
+    std_err: FloatArray
+    why_not: str = ""
+    approximate: str = ""
+
+    @property
+    def scaled(self) -> FloatArray:
+        """The adjusted residuals: standard normal under independence, pointwise and approximately."""
+        found: FloatArray = self.deviation / self.std_err
+        return found
+
+    @classmethod
+    def none(cls, shape: tuple[int, int], why_not: str) -> AdjustedResiduals:
+        """Return those of a table that has none.
+
+        Parameters
+        ----------
+        shape : pair of int
+        why_not : str
+        """
+        nothing = np.full(shape, math.nan)
+        return cls(nothing, nothing, nothing, why_not)
+
+
+def adjusted_residuals(table: Table, rows: Sequence[str], columns: Sequence[str]) -> AdjustedResiduals:
+    """Return the adjusted residuals of rows by columns, whatever the table's method of estimation.
+
+    Where a model fills in what the reports leave open there are none: what it says is no evidence.
+
+    Parameters
+    ----------
+    table : Table
+        Its attributes are those of the rows and then those of the columns.
+    rows, columns : sequence of str
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 100, 300]), rng=1)
+    >>> adjusted_residuals(tables["sex", "car"], ["sex"], ["car"]).scaled.round(1)
+    array([[ 11.5, -11.5],
+           [-11.5,  11.5]])
+    """
+    shape = table.domain.size(rows), table.domain.size(columns)
+    if table.assumption:
+        return AdjustedResiduals.none(shape, "a model fills in what the reports leave open, and is no evidence")
+    cells = unbiased_cells(table)
+    if isinstance(cells, str):
+        return AdjustedResiduals.none(shape, cells)
+    square = cells.estimate.reshape(shape)
+    margins = square.sum(axis=1), square.sum(axis=0)
+    there, total = tuple(one > _TINY for one in margins), square.sum()
+    unseen = _unseen(table, (rows, columns), there)
+    if min(int(one.sum()) for one in there) < 2 or total < _TINY:
+        return AdjustedResiduals.none(shape, unseen or "there is one category")
+    row, column = (np.maximum(one, 0) / np.maximum(one, 0).sum() for one in margins)
+    spread = _covariance_under(table, cells, np.outer(row, column).ravel())
+    derivative = interaction_derivative(row[:, None], column[None, :])
+    variances = np.einsum("ij,jk,ik->i", derivative, spread, derivative, optimize=True).reshape(shape)
+    known = np.logical_and.outer(*there)
+    expected = np.where(known, np.outer(*margins) / total, math.nan)
+    std_err = np.sqrt(np.where(known, variances, math.nan))
+    return AdjustedResiduals(expected, square - expected, std_err, unseen, _approximate(table))
+
+
+def interaction_derivative(row: FloatArray, column: FloatArray) -> FloatArray:
+    """Return the derivative of the deviations from independence in the cells, (I − r1ᵀ) ⊗ (I − c1ᵀ), both flattened.
+
+    Parameters
+    ----------
+    row : array, shape (..., rows, 1)
+        The margin r, which sums to one.
+    column : array, shape (..., 1, columns)
+        The margin c, which sums to one.
+    """
+    of_rows = np.eye(row.shape[-2]) - row
+    of_columns = np.eye(column.shape[-1]) - np.swapaxes(column, -1, -2)
+    derivative: FloatArray = np.einsum("...ab,...cd->...acbd", of_rows, of_columns)
+    cells = row.shape[-2] * column.shape[-1]
+    return derivative.reshape(*derivative.shape[:-4], cells, cells)
+
+
+def _covariance_under(table: Table, cells: Estimate, frequencies: FloatArray) -> FloatArray:
+    """Return the covariance of the unbiased estimate at these frequencies, if it is known at any but its own."""
+    own = own_reports(table)
+    return UnbiasedPooling(own).covariance(frequencies) if own else never_certain(table, cells)
+
+
+def _unseen(table: Table, sides: tuple[Sequence[str], Sequence[str]], there: tuple[BoolArray, ...]) -> str:
+    """Name the categories that are not estimated above zero."""
+    named = [
+        f"{' and '.join(side)} {', '.join(_labels(table, side, np.flatnonzero(~seen)))}"
+        for side, seen in zip(sides, there, strict=True)
+        if not seen.all()
+    ]
+    return f"not estimated above zero: {'; '.join(named)}" if named else ""
+
+
+def _labels(table: Table, side: Sequence[str], places: np.ndarray) -> list[str]:
+    index = table.domain.index(side)
+    more = [f"and {places.size - _NAMED} more"] if places.size > _NAMED else []
+    return [*(" and ".join(map(str, index[place])) for place in places[:_NAMED]), *more]
+
+
+def _approximate(table: Table) -> str:
+    bound = bound_of(table)
+    if bound:
+        return f"their standard errors are upper bounds: {bound}"
+    if is_sparse(table):
+        return "some report was counted fewer than 20 times, so that their law under independence is known roughly"
+    return "" if own_reports(table) else "their standard errors are those of the estimate, not those under independence"
