@@ -57,7 +57,7 @@ def levels() -> str:
             "",
             "1b. Strict ε of a respondent who answers a whole view of pairs, p = 0.5, uniform fakes",
             as_text(pd.DataFrame([_whole_view(name) for name in NETWORKS])),
-            "    The paper's protocol without a floor: " + str(RRBA(network("survey").domain, p=0.5).privacy()),
+            "    The paper's protocol without a floor: " + RRBA(network("survey").domain, p=0.5).privacy().headline,
         ]
     )
 

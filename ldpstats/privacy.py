@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from decimal import ROUND_UP, Context
+from decimal import ROUND_UP, Context, Decimal
 from fractions import Fraction
 from numbers import Real
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.grid import natural_log_above
-from ldpstats.saving import Saveable
+from ldpstats.presentation import Picture, Result, Summary, summary_of_figures
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _INFINITE = "infinite"
+_MIXED = "answers outside the questionnaire are replaced by random ones: estimates and tests are of that mixture"
+_NAMED = 12
+"""Up to so many groups have a line each."""
+_LARGEST_EXPONENT = 700
 
 
 def strict_epsilon(worst_ratio: Fraction | None) -> float:
@@ -51,8 +59,25 @@ def worst_ratio(rows: Iterable[Mapping[Any, Fraction]]) -> Fraction | None:
     return worst
 
 
-@dataclass(frozen=True, slots=True)
-class PrivacyStatement(Saveable):
+def times_as_likely(epsilon: float) -> str:
+    """Return how many times as likely one value may make what is seen as another does, e^ε, not less than it is.
+
+    Parameters
+    ----------
+    epsilon : float
+
+    Examples
+    --------
+    >>> times_as_likely(1.0), times_as_likely(1000.0), times_as_likely(math.inf)
+    ('2.719', 'e^1000', '∞')
+    """
+    if epsilon > _LARGEST_EXPONENT:
+        return "∞" if epsilon == math.inf else f"e^{rounded_up(epsilon)}"
+    return f"{Decimal(rounded_up(math.exp(epsilon))):,}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PrivacyStatement(Result):
     """A privacy guarantee with its unit.
 
     Parameters
@@ -120,7 +145,9 @@ class PrivacyStatement(Saveable):
         levels = (self.nominal_epsilon, self.delta_at_nominal, self.provably_true)
         return PrivacyStatement, (self.epsilon, self.unit, dict(self.per_group), *levels, self.substitutes)
 
-    def __str__(self) -> str:
+    @property
+    def headline(self) -> str:
+        """The statement in one line: the strict level with its unit, and what else must be known."""
         return "; ".join(self.lines())
 
     def lines(self) -> list[str]:
@@ -189,10 +216,99 @@ class PrivacyStatement(Saveable):
             self.substitutes or other.substitutes,
         )
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per level: of the unit and of a report about each group, and a paper's own accounting.
+
+        `times_as_likely` is e^ε, which bounds how many times as likely one value makes what is seen as another does.
+        """
+        import numpy as np
+        import pandas as pd
+
+        levels = [(self.unit, "strict", self.epsilon, 0.0)]
+        levels += [(group, "strict", level, 0.0) for group, level in self.per_group.items()]
+        if self.nominal_epsilon is not None:
+            delta = math.nan if self.delta_at_nominal is None else self.delta_at_nominal
+            levels.append((self.unit, "nominal", self.nominal_epsilon, delta))
+        frame = pd.DataFrame(levels, columns=["about", "kind", "epsilon", "delta"])
+        with np.errstate(over="ignore"):
+            return frame.assign(times_as_likely=np.exp(frame["epsilon"]))
+
+    def summary(self) -> Summary:
+        """Return every level as a table, and what it means in plain words."""
+        rows = [[self.unit, *_row(self.epsilon)], *self._rows_of_groups()]
+        sentences = [self.guarantee()]
+        if self.nominal_epsilon is not None:
+            delta = self.delta_at_nominal
+            with_delta = "" if delta is None else f", delta = {rounded_up(delta)}"
+            holds = "" if delta is None else f", which holds with delta = {rounded_up(delta)}"
+            rows.append([self.unit, *_row(self.nominal_epsilon, f"nominal{with_delta}")])
+            sentences.append(f"Nominal is a paper's own accounting{holds}; what is guaranteed is the strict level.")
+        if self.provably_true is not None:
+            sentences.append(f"{self._true_for_sure()}: whoever sees one of these knows the answer.")
+        if self.substitutes:
+            sentences.append(f"{_MIXED[0].upper()}{_MIXED[1:]}.")
+        headers = ["about", "epsilon", "kind", "times as likely, at most"]
+        return summary_of_figures("What can become known of a respondent", headers, rows, sentences)
+
+    def _rows_of_groups(self) -> list[list[str]]:
+        """Return a row per group; where there are many, one for all with the same level."""
+        if len(self.per_group) <= _NAMED:
+            return [[f"a report about {group}", *_row(level)] for group, level in self.per_group.items()]
+        times = Counter(self.per_group.values())
+        return [
+            [f"a report about each of {number:,} {'other ' * (place > 0)}groups", *_row(level)]
+            for place, (level, number) in enumerate(times.items())
+        ]
+
+    def guarantee(self, of: str = "") -> str:
+        """Return what the strict level means, as a sentence.
+
+        Parameters
+        ----------
+        of : str
+            What it is a guarantee for, such as "everything one person sends".
+        """
+        covered, known = (f" for {of}", "becomes known of it") if of else ("", "becomes known")
+        value = "record" if "record" in self.unit else "answer"
+        if self.epsilon == math.inf:
+            return f"Nothing is strictly guaranteed{covered}: what becomes known may show the true {value}."
+        if self.epsilon == 0:
+            return f"Guaranteed{covered}: whatever {known} is equally likely under every {value}."
+        return (
+            f"Guaranteed{covered}: whatever {known}, no {value} makes that more than {times_as_likely(self.epsilon)} "
+            f"times as likely as another {value} does."
+        )
+
+    def picture(self) -> Picture:
+        """Return the most that can be learnt: a suspicion after the most telling report, against the one before."""
+        from ldpstats.pictures.posterior import Posterior
+
+        levels = {f"strict epsilon = {rounded_up(self.epsilon)}": self.epsilon}
+        least = max(self.per_group.values(), default=self.epsilon)
+        if least < self.epsilon:
+            about = f"about {next(iter(self.per_group))}" if len(self.per_group) == 1 else "about any one group"
+            levels[f"a report {about}: {rounded_up(least)}"] = least
+        nominal = {}
+        if self.nominal_epsilon is not None:
+            nominal[f"nominal epsilon = {rounded_up(self.nominal_epsilon)}, not what is guaranteed"] = (
+                self.nominal_epsilon
+            )
+        notes = [f"unit: {self.unit}"]
+        notes += ["no strict guarantee: what becomes known may settle it"] if self.epsilon == math.inf else []
+        notes += [self._true_for_sure()] if self.provably_true is not None else []
+        return Posterior("How far a suspicion can move, at most", tuple(notes), levels, nominal)
+
+    def _true_for_sure(self) -> str:
+        return f"{rounded_up(100 * (self.provably_true or 0.0))} % of the reports are provably true"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as plain values; an infinite level as a word, because JSON has no number for it."""
         plain = {one.name: _plain_level(getattr(self, one.name)) for one in fields(self)}
         return {**plain, "per_group": {group: _plain_level(level) for group, level in self.per_group.items()}}
+
+
+def _row(level: float, kind: str = "strict") -> list[str]:
+    return [rounded_up(level), kind, times_as_likely(level)]
 
 
 def _plain_level(value: Any) -> Any:

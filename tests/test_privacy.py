@@ -98,13 +98,13 @@ def test_levels_beyond_the_grid_stay_finite() -> None:
 
 
 def test_statements_say_their_unit_and_a_papers_own_accounting() -> None:
-    assert str(PrivacyStatement(math.log(3), "one attribute")) == "epsilon = 1.099 (strict; unit: one attribute)"
+    assert PrivacyStatement(math.log(3), "one attribute").headline == "epsilon = 1.099 (strict; unit: one attribute)"
     paper = PrivacyStatement(1.6094, "one group", nominal_epsilon=0.6931, delta_at_nominal=0.375)
-    assert str(paper) == (
+    assert paper.headline == (
         "epsilon = 1.61 (strict; unit: one group); nominal epsilon = 0.6931 (holds with delta = 0.375)"
     )
-    assert str(PrivacyStatement(1.0, "one group", nominal_epsilon=0.5)).endswith("nominal epsilon = 0.5")
-    assert str(PrivacyStatement(math.inf, "one group")) == "epsilon = inf (strict; unit: one group)"
+    assert PrivacyStatement(1.0, "one group", nominal_epsilon=0.5).headline.endswith("nominal epsilon = 0.5")
+    assert PrivacyStatement(math.inf, "one group").headline == "epsilon = inf (strict; unit: one group)"
 
 
 def test_joined_statements_promise_the_weaker_guarantee() -> None:

@@ -39,6 +39,7 @@ from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.noise import NoiseModel
 from ldpstats.parts import Parts
+from ldpstats.presentation import Summary
 from ldpstats.privacy import PrivacyStatement, strict_epsilon, worst_ratio
 from ldpstats.protocols import PROTOCOLS, LocalProtocol, Protocol
 from ldpstats.protocols.contract import missing
@@ -62,14 +63,17 @@ def contract_is_satisfied(make: Make) -> None:
     """Everything that the contract asks for is there, and says what a reader needs."""
     protocol = make(TINY, LEVEL)
     lacking = missing(protocol, LocalProtocol)
-    require(not lacking, f"{protocol}: has no {', '.join(lacking)}")
+    require(not lacking, f"{protocol!r}: has no {', '.join(lacking)}")
     promised, summary = protocol.privacy(), protocol.summary()
-    require(str(promised) in summary, f"{protocol}: its summary does not say {promised}")
+    require(isinstance(summary, Summary), f"{protocol!r}: its summary is a {type(summary).__name__}, not a Summary")
+    said = " ".join([summary.title, *chain(*(chain(*panel.rows) for panel in summary.panels)), *summary.sentences])
+    stated = all(line in said for line in promised.lines())
+    require(stated, f"{protocol!r}: its summary does not say {promised.headline}")
     for table in protocol.simulate(people(protocol, 2), rng=1):
         stated = label(table.attributes) in promised.per_group
-        require(stated, f"{protocol}: no level is stated of {table.attributes}")
-        require(label(table.attributes) in summary, f"{protocol}: its summary does not name {table.attributes}")
-    refuses(f"{protocol}: has a mechanism for an attribute that it does not know", protocol.mechanism_for, "nothing")
+        require(stated, f"{protocol!r}: no level is stated of {table.attributes}")
+        require(label(table.attributes) in said, f"{protocol!r}: its summary does not name {table.attributes}")
+    refuses(f"{protocol!r}: has a mechanism for an attribute that it does not know", protocol.mechanism_for, "nothing")
 
 
 def mechanisms_are_those_of_the_reports(make: Make) -> None:
@@ -87,7 +91,7 @@ def mechanisms_are_those_of_the_reports(make: Make) -> None:
             continue
         block = table.blocks[0]
         same = _channel(found.finest.noise, found.k) == _channel(block.noise, block.question.answers)
-        require(same, f"{protocol}: answers about {table.attributes} do not come through {found}")
+        require(same, f"{protocol!r}: answers about {table.attributes} do not come through {found}")
 
 
 def _channel(noise: NoiseModel, k: int) -> list[Any]:
@@ -130,23 +134,23 @@ def _require_levels(one: OneRespondent, exact: float, said: Callable[[PrivacySta
     """
     protocol = one.protocol
     promised, of_tables = said(protocol.privacy()), said(one.some.privacy)
-    require(of_tables == exact, f"{protocol}: the level of {what} is {exact}, and its tables say {of_tables}")
+    require(of_tables == exact, f"{protocol!r}: the level of {what} is {exact}, and its tables say {of_tables}")
     kept = promised == exact or (protocol.adaptive and promised > exact)
-    require(kept, f"{protocol}: the level of {what} is {exact}, and it promises {promised}")
+    require(kept, f"{protocol!r}: the level of {what} is {exact}, and it promises {promised}")
 
 
 def public_columns_do_not_depend_on_the_record(make: Make) -> None:
     """What rows say beside the answer has the same law for every record, also where several respondents send some."""
     one = one_respondent(make)
     first, *others = one.seen_through(_public)
-    require(all(law == first for law in others), f"{one.protocol}: what is asked depends on the record")
+    require(all(law == first for law in others), f"{one.protocol!r}: what is asked depends on the record")
     frame = people(one.protocol, 30)
     shown = [sent_rows(one.protocol.reports(own, rng=7), "report") for own in (frame, frame.iloc[::-1])]
-    require(shown[0] == shown[1], f"{one.protocol}: what is asked depends on the records")
+    require(shown[0] == shown[1], f"{one.protocol!r}: what is asked depends on the records")
     alone = [one.protocol.domain.decode(codes[None]) for codes in one.records] * 2
     with patch("secrets.token_hex", lambda size: "5a" * size):
         names = [frozenset(one.protocol.reports(own)["collection"]) for own in alone]
-    require(len(set(names)) in (1, len(names)), f"{one.protocol}: the name of the collection depends on the record")
+    require(len(set(names)) in (1, len(names)), f"{one.protocol!r}: the name of the collection depends on the record")
 
 
 def order_of_the_respondents_does_not_show(make: Make) -> None:
@@ -165,7 +169,7 @@ def order_of_the_respondents_does_not_show(make: Make) -> None:
             for one_half, other_half in zip(early, late, strict=True):
                 difference = np.abs(one_half.estimate - other_half.estimate)
                 off = float((difference / np.hypot(one_half.std_err, other_half.std_err)).max())
-                require(off < _STANDARD_ERRORS, f"{protocol}: the order of the rows shows that of the data frame")
+                require(off < _STANDARD_ERRORS, f"{protocol!r}: the order of the rows shows that of the data frame")
     frame = people(protocol, 2)
     try:
         one, other = (
@@ -173,7 +177,7 @@ def order_of_the_respondents_does_not_show(make: Make) -> None:
         )
     except TooManyCoursesError:
         return
-    require(one == other, f"{protocol}: rows show who stands first in the data frame")
+    require(one == other, f"{protocol!r}: rows show who stands first in the data frame")
 
 
 def _public(sent: Any) -> Any:
@@ -194,7 +198,7 @@ def tables_know_their_noise(make: Make) -> None:
                     mean = block.noise.mean(block.question.answer_frequencies(cell))
                     off[number] = off[number] + float(probability) * (block.tally.counts - block.n * mean)
             most = max(float(np.abs(own).max()) for own in off.values())
-            require(most <= _EXACT, f"{one.protocol}: what {table.attributes} counts is off by {most:.3g} on average")
+            require(most <= _EXACT, f"{one.protocol!r}: what {table.attributes} counts is off by {most:.3g} on average")
 
 
 def all_ways_to_collect_have_one_law(make: Make) -> None:
@@ -207,7 +211,7 @@ def all_ways_to_collect_have_one_law(make: Make) -> None:
         frame = frame.tail(1)
         law = law_of_run(lambda: tallies(protocol.collect(frame)))
     for name, way in ways_to_collect(protocol, frame, np.random.default_rng(2024)).items():
-        _require_law(law, way, _COLLECTED[name], f"{protocol}: {name}")
+        _require_law(law, way, _COLLECTED[name], f"{protocol!r}: {name}")
 
 
 def _require_law(law: CollectionLaw, way: Callable[[], TableSet], times: int, what: str) -> None:
@@ -233,7 +237,7 @@ def rows_make_the_tables_that_are_collected(make: Make) -> None:
     for codes, sent in zip(one.records, one.seen_through(lambda rows: tallies(one.tables[rows])), strict=True):
         frame = one.protocol.domain.decode(codes[None])
         law = law_of_run(partial(_collected, one.protocol, frame))
-        require(sent == law, f"{one.protocol}: what a respondent sends is not what is collected from her")
+        require(sent == law, f"{one.protocol!r}: what a respondent sends is not what is collected from her")
 
 
 def _collected(protocol: LocalProtocol, frame: pd.DataFrame) -> Any:
@@ -249,7 +253,7 @@ def estimates_are_near_the_truth(make: Make) -> None:
         for table in way():
             truth = np.einsum(joint, [*range(joint.ndim)], list(map(names.index, table.attributes))) / len(frame)
             off = float((np.abs(table.estimate - truth) / table.std_err).max())
-            require(off < _STANDARD_ERRORS, f"{protocol}: by {name} an estimate is {off:.1f} standard errors off")
+            require(off < _STANDARD_ERRORS, f"{protocol!r}: by {name} an estimate is {off:.1f} standard errors off")
 
 
 def rows_count_in_any_order_and_part(make: Make) -> None:
@@ -262,11 +266,11 @@ def rows_count_in_any_order_and_part(make: Make) -> None:
     rows = protocol.reports(frame, rng)
     whole = protocol.tables(rows)
     counted = Parts.different(table.parts for table in whole)
-    require(counted == len(frame), f"{protocol}: {counted} of {len(frame)} respondents are counted")
+    require(counted == len(frame), f"{protocol!r}: {counted} of {len(frame)} respondents are counted")
     shuffled = rows.iloc[rng.permutation(len(rows))]
     through_file = pd.read_csv(StringIO(rows.to_csv(index=False)))
     for name, same in (("in another order", shuffled), ("read from a file", through_file)):
-        require(_same(protocol.tables(same), whole), f"{protocol}: rows {name} make other tables")
+        require(_same(protocol.tables(same), whole), f"{protocol!r}: rows {name} make other tables")
     places = rng.integers(0, 3, len(rows))
     parts = [rows[places == part] for part in range(3)]
     if protocol.adaptive:
@@ -277,9 +281,9 @@ def rows_count_in_any_order_and_part(make: Make) -> None:
     sets = [protocol.tables(part) for part in parts]
     for ordered in (sets, sets[::-1]):
         require(
-            _reports(reduce(add, ordered)) == _reports(whole), f"{protocol}: rows counted in parts make other tables"
+            _reports(reduce(add, ordered)) == _reports(whole), f"{protocol!r}: rows counted in parts make other tables"
         )
-    refuses(f"{protocol}: respondents are counted twice", add, whole, sets[0])
+    refuses(f"{protocol!r}: respondents are counted twice", add, whole, sets[0])
 
 
 def foreign_rows_are_refused(make: Make) -> None:
@@ -316,15 +320,15 @@ def protocols_are_saved_and_read(make: Make) -> None:
     """
     protocol, other = make(TINY, LEVEL), make(TINY, LEVEL / 2)
     text, registered = protocol.to_json(), PROTOCOLS.get(protocol.kind)
-    require(registered in (None, type(protocol)), f"{protocol}: its kind is that of {registered}")
+    require(registered in (None, type(protocol)), f"{protocol!r}: its kind is that of {registered}")
     read = type(protocol).from_json if registered is None else Protocol.from_json
     for reader in (read, type(protocol).from_json):
         again = reader(text)
         same = type(again) is type(protocol) and again == protocol
-        require(same and again.to_json() == text, f"{protocol}: is read as {again}")
-        require(again.fingerprint() == protocol.fingerprint(), f"{protocol}: has another fingerprint when it is read")
+        require(same and again.to_json() == text, f"{protocol!r}: is read as {again!r}")
+        require(again.fingerprint() == protocol.fingerprint(), f"{protocol!r}: has another fingerprint when it is read")
     same = other == protocol or other.to_json() == text or other.fingerprint() == protocol.fingerprint()
-    require(not same or other.privacy() == protocol.privacy(), f"{protocol}: is saved like {other}")
+    require(not same or other.privacy() == protocol.privacy(), f"{protocol!r}: is saved like {other!r}")
     body = json.loads(text)["body"]
     bodies = [
         {**body, "more": 1},
@@ -332,9 +336,9 @@ def protocols_are_saved_and_read(make: Make) -> None:
     ]
     bodies += [{**body, name: "?"} for name in body]
     for changed in bodies:
-        refuses(f"{protocol}: reads {changed}", type(protocol).from_json, sealed("protocol", 1, changed))
+        refuses(f"{protocol!r}: reads {changed}", type(protocol).from_json, sealed("protocol", 1, changed))
     for cut in (text[:-1], text[: len(text) // 2], "", "[]", text.replace(TINY.names[0], "z", 1)):
-        refuses(f"{protocol}: reads {cut!r}", type(protocol).from_json, cut)
+        refuses(f"{protocol!r}: reads {cut!r}", type(protocol).from_json, cut)
 
 
 def simulations_say_so_and_are_reproducible(make: Make) -> None:
@@ -347,14 +351,14 @@ def simulations_say_so_and_are_reproducible(make: Make) -> None:
     )
     for use in uses:
         first, again, other, secure = (use(frame, rng=rng) for rng in (1, np.random.default_rng(1), 2, None))
-        require(_same(first, again), f"{protocol}: one seed gives different tables")
-        require(not _same(first, other), f"{protocol}: different seeds give the same tables")
+        require(_same(first, again), f"{protocol!r}: one seed gives different tables")
+        require(not _same(first, other), f"{protocol!r}: different seeds give the same tables")
         require(
-            bool(first.simulated) and not secure.simulated, f"{protocol}: does not tell seeds from secure randomness"
+            bool(first.simulated) and not secure.simulated, f"{protocol!r}: does not tell seeds from secure randomness"
         )
         with without_generators():
             another = use(frame)
-        require(not _same(secure, another), f"{protocol}: two secure collections are the same")
+        require(not _same(secure, another), f"{protocol!r}: two secure collections are the same")
         try:
             together = secure + another
         except LdpstatsError:  # the second passes for the first
@@ -362,9 +366,9 @@ def simulations_say_so_and_are_reproducible(make: Make) -> None:
         _require_count(protocol, "two collections", together, 2 * len(frame))
     for population in (frame, joint_counts(protocol.domain, frame)):
         first, again, other = (protocol.simulate(population, rng=rng) for rng in (1, 1, 2))
-        require(_same(first, again) and not _same(first, other), f"{protocol}: a simulation does not follow its seed")
-        require(bool(first.simulated), f"{protocol}: a simulation is not called one")
-        require(first.privacy == protocol.privacy() or protocol.adaptive, f"{protocol}: tables state another level")
+        require(_same(first, again) and not _same(first, other), f"{protocol!r}: a simulation does not follow its seed")
+        require(bool(first.simulated), f"{protocol!r}: a simulation is not called one")
+        require(first.privacy == protocol.privacy() or protocol.adaptive, f"{protocol!r}: tables state another level")
 
 
 def populations_of_all_forms_are_counted(make: Make) -> None:
@@ -374,7 +378,7 @@ def populations_of_all_forms_are_counted(make: Make) -> None:
         for name, way in ways_to_collect(protocol, people(protocol, n), np.random.default_rng(1)).items():
             tables = way()
             _require_count(protocol, name, tables, n)
-            require(_same(TableSet.from_json(tables.to_json()), tables), f"{protocol}: tables of {n} change in files")
+            require(_same(TableSet.from_json(tables.to_json()), tables), f"{protocol!r}: tables of {n} change in files")
     frame = people(protocol, 12)
     joint, frequencies = joint_counts(protocol.domain, frame), frame.value_counts().rename("n").reset_index()
     _require_count(protocol, "collect", protocol.collect(frequencies, rng=1, counts="n"), 12)
@@ -382,7 +386,7 @@ def populations_of_all_forms_are_counted(make: Make) -> None:
     _require_count(protocol, "reports", protocol.tables(protocol.reports(frequencies, rng=1, counts="n")), 12)
     first = protocol.simulate(joint, rng=1)
     for same in (joint.ravel(), joint.tolist(), joint.astype(float)):
-        require(_same(protocol.simulate(same, rng=1), first), f"{protocol}: joint counts of other shapes differ")
+        require(_same(protocol.simulate(same, rng=1), first), f"{protocol!r}: joint counts of other shapes differ")
 
 
 def other_populations_are_refused(make: Make) -> None:
@@ -396,9 +400,9 @@ def other_populations_are_refused(make: Make) -> None:
         changed += [frame.assign(**{name: "?"}), frame.assign(**{name: None})]
     for use in (protocol.collect, protocol.reports, protocol.simulate):
         for wrong in (frequencies, *changed, np.array([["x"]]), None):
-            refuses(f"{protocol}: takes {wrong}", use, wrong, 1)
+            refuses(f"{protocol!r}: takes {wrong}", use, wrong, 1)
     for counts in (joint[:-1], -joint, joint / 24, np.ones(5)):
-        refuses(f"{protocol}: takes the joint counts {counts}", protocol.simulate, counts, 1)
+        refuses(f"{protocol!r}: takes the joint counts {counts}", protocol.simulate, counts, 1)
 
 
 def substitutes_are_uniform(make: Make) -> None:
@@ -414,15 +418,15 @@ def substitutes_are_uniform(make: Make) -> None:
     for answer in ("?", None):
         frame = one.protocol.domain.decode(one.records[:1]).assign(**{name: answer})
         law = law_of_run(partial(_sent, one.protocol, frame))
-        require(law == mixed, f"{one.protocol}: what is sent for {answer!r} has another law")
+        require(law == mixed, f"{one.protocol!r}: what is sent for {answer!r} has another law")
         collected, rng = law_of_run(partial(_collected, one.protocol, frame)), np.random.default_rng(17)
-        what, simulate = f"{one.protocol}: a simulation of {answer!r}", one.protocol.simulate
+        what, simulate = f"{one.protocol!r}: a simulation of {answer!r}", one.protocol.simulate
         _require_law(collected, partial(simulate, frame, rng), _COLLECTED["simulate a frame"], what)
 
 
 def _require_count(protocol: LocalProtocol, name: str, tables: TableSet, n: int) -> None:
     counted = Parts.different(table.parts for table in tables)
-    require(counted == n, f"{protocol}: {name} counts {counted} of {n} respondents")
+    require(counted == n, f"{protocol!r}: {name} counts {counted} of {n} respondents")
 
 
 PROTOCOL_CHECKS: tuple[Callable[[Make], None], ...] = (
@@ -491,4 +495,4 @@ def _require_refusal(protocol: LocalProtocol, what: str, rows: Any) -> None:
         protocol.tables(rows)
     except ReportError:
         return
-    require(False, f"{protocol}: counts {what}")
+    require(False, f"{protocol!r}: counts {what}")

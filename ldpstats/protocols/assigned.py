@@ -20,13 +20,14 @@ from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.mechanisms import Mechanism, best_name, mechanism
 from ldpstats.noise import Tally
 from ldpstats.parts import Parts, new_identity
+from ldpstats.presentation import Summary
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.groups import Group, checked_domain, known_for, label, refuse_shared_labels
 from ldpstats.protocols.outside import checked_outside
 from ldpstats.protocols.population import People, Population, people_of, respondents
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD, scheduled, worst_level
-from ldpstats.protocols.summary import between, in_sentences, named
+from ldpstats.protocols.summary import between, named, summary_of
 from ldpstats.protocols.wire import (
     Sendable,
     from_wire,
@@ -284,8 +285,8 @@ class AssignedQuestions(SavedProtocol):
         whole = worst_level([one.mechanism for row in unit for one in row.asked] for unit in self._units)
         return PrivacyStatement(whole, RECORD, per_group, substitutes=self._substitutes)
 
-    def summary(self) -> str:
-        """Return the protocol in sentences."""
+    def summary(self) -> Summary:
+        """Return what is asked, how it is randomized, which tables follow, and the level."""
         names, units = named(label(one.names) for one in self._asked), len(self._units)
         sizes = [sum(len(row.asked) for row in unit) for unit in self._units]
         drawn = "Which is drawn at random: it is public and does not depend on her record."
@@ -298,7 +299,7 @@ class AssignedQuestions(SavedProtocol):
         randomized = (
             f"Before she sends it, each answer is randomized by itself: {', '.join(used)} at epsilon = {levels}."
         )
-        return in_sentences(self, [group for group, _ in self._formed], asked, randomized)
+        return summary_of(self, [group for group, _ in self._formed], asked, randomized)
 
     def reports(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
         """Return the rows that travel: what every respondent sends about the unit that she is asked.

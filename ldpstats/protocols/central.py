@@ -19,12 +19,13 @@ from ldpstats.grid import double_above
 from ldpstats.noise import DiscreteLaplace, NoisyCounts, Tally
 from ldpstats.noise.noisy_counts import NoiseLaw, RoundedGaussian
 from ldpstats.parts import Parts, new_identity
+from ldpstats.presentation import Summary
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of, label, refuse_shared_labels
 from ldpstats.protocols.population import People, Population, Records, people_of, respondents
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD
-from ldpstats.protocols.summary import in_sentences
+from ldpstats.protocols.summary import summary_of
 from ldpstats.questions import Question
 from ldpstats.randomness import Rng, generator
 from ldpstats.tables import Table, TableSet
@@ -59,10 +60,10 @@ class Curator(SavedProtocol):
         for group in chosen:
             self.law(group)
 
-    def summary(self) -> str:
-        """Return the protocol in sentences."""
+    def summary(self) -> Summary:
+        """Return what is asked, how it is randomized, which tables follow, and the level."""
         groups = list(dict.fromkeys(type(self.law(group)).__name__ for group in self.groups))
-        return in_sentences(
+        return summary_of(
             self,
             self.groups,
             "A trusted curator reads the true record of every respondent, and counts all tables from them.",
@@ -156,7 +157,7 @@ class CentralLaplace(Curator):
     Examples
     --------
     >>> domain = Domain({"sex": ["F", "M"], "age": ["young", "old"], "car": ["yes", "no"]})
-    >>> print(CentralLaplace(domain, epsilon=1.5).privacy())
+    >>> print(CentralLaplace(domain, epsilon=1.5).privacy().headline)
     epsilon = 1.5 (strict; unit: a respondent's whole record, with a trusted curator)
     >>> central = CentralLaplace(domain, epsilon=1.5, groups=[("sex", "age")])
     >>> central.simulate(np.full(8, 100), rng=1)["sex", "age"].blocks[0].tally.counts

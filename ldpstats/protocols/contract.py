@@ -10,6 +10,7 @@ import pandas as pd
 
 from ldpstats.domain import Domain
 from ldpstats.mechanisms import Mechanism
+from ldpstats.presentation import Summary
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.population import Population
 from ldpstats.randomness import Rng
@@ -47,8 +48,8 @@ class Protocol(typing.Protocol):
     def privacy(self) -> PrivacyStatement:
         """Return what every respondent is promised before anything is collected."""
 
-    def summary(self) -> str:
-        """Return the protocol in sentences: what is asked, how it is randomized, which tables follow, the level."""
+    def summary(self) -> Summary:
+        """Return a table and sentences: what is asked, how it is randomized, which tables follow, the level."""
 
     def collect(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Ask every respondent of a data frame, one by one, and count the reports.

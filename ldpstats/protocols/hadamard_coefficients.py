@@ -61,7 +61,7 @@ class HadamardCoefficients(AssignedQuestions):
     >>> tables = protocol.simulate(np.full(6, 7000), rng=1)
     >>> len(tables["sex", "travel"].blocks), tables["sex", "travel"].n
     (7, 42000)
-    >>> print(protocol.privacy())
+    >>> print(protocol.privacy().headline)
     epsilon = 1 (strict; unit: a respondent's whole record)
     """
 

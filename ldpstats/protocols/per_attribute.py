@@ -68,7 +68,7 @@ class PerAttribute(AssignedQuestions):
     >>> bits = PerAttribute(domain, epsilon=3.0, k=2, mechanism="sue").simulate(np.full(8, 100), rng=1)
     >>> bits["sex", "age"].blocks[0].noise.outputs
     16
-    >>> print(protocol.privacy())
+    >>> print(protocol.privacy().headline)
     epsilon = 3 (strict; unit: a respondent's whole record)
     """
 

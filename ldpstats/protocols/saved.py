@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 from ldpstats.domain import Domain
 from ldpstats.envelope import opened, sealed
 from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.presentation import Shown
 from ldpstats.protocols.outside import RANDOM, REFUSE
 from ldpstats.saving import Saveable
 
@@ -17,7 +18,7 @@ SAVED = ("protocol", 1)
 """Format and version of the files."""
 
 
-class SavedProtocol(Saveable, ABC):
+class SavedProtocol(Shown, Saveable, ABC):
     """A protocol over a domain that can be written down and read again."""
 
     kind: ClassVar[str]

@@ -1,12 +1,12 @@
-"""Summaries of protocols in sentences: what is asked of whom, how it is randomized, which tables follow, the level."""
+"""Summaries of protocols: what is asked of whom, how it is randomized, which tables follow, the level."""
 
 from __future__ import annotations
 
-import math
 import typing
 from collections.abc import Iterable, Sequence
 
 from ldpstats.domain import Domain
+from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.groups import Group, label
 
@@ -27,7 +27,7 @@ class Described(typing.Protocol):
         """Return what every respondent is promised."""
 
 
-def in_sentences(protocol: Described, groups: Sequence[Group], *said: str, covered: str = _SENT) -> str:
+def summary_of(protocol: Described, groups: Sequence[Group], *said: str, covered: str = _SENT) -> Summary:
     """Return the summary of a protocol.
 
     Parameters
@@ -40,28 +40,15 @@ def in_sentences(protocol: Described, groups: Sequence[Group], *said: str, cover
     covered : str
         What the level is a guarantee for.
     """
-    domain = protocol.domain
-    sizes, statement = between([domain.size(group) for group in groups], ","), protocol.privacy()
-    sentences = (
-        f"{type(protocol).__name__} over {counted(len(domain), 'attribute')} with {domain.size():,} possible records.",
-        *said,
-        f"{counted(len(groups), 'table')} of {sizes} cells: {named(map(label, groups))}.",
-        f"Privacy: {statement}.",
-        _guarantee(statement.epsilon, covered),
-        *([] if statement.substitutes else [_REFUSED]),
-    )
-    return "\n".join(sentences)
-
-
-def _guarantee(epsilon: float, covered: str) -> str:
-    """Say what a level means."""
-    if epsilon == math.inf:
-        return f"Nothing is strictly guaranteed for {covered}: what becomes known may show her record."
-    most = math.ceil(1000 * math.exp(min(epsilon, 700))) / 1000
-    return (
-        f"Guaranteed for {covered}: whatever becomes known of it, no record makes that more than "
-        f"{most:,.4g} times as likely as another record does."
-    )
+    domain, statement = protocol.domain, protocol.privacy()
+    records = f"{counted(len(domain), 'attribute')} with {domain.size():,} possible records"
+    sizes = between([domain.size(group) for group in groups], ",")
+    facts = {
+        "Tables": [f"{counted(len(groups), 'table')} of {sizes} cells", *_shortened(map(label, groups))],
+        "Privacy": statement.lines(),
+    }
+    sentences = [*said, statement.guarantee(covered), *([] if statement.substitutes else [_REFUSED])]
+    return summary_of_facts(f"{type(protocol).__name__} over {records}", facts, sentences)
 
 
 def counted(number: int, what: str) -> str:
@@ -76,6 +63,10 @@ def between(numbers: Sequence[float], form: str = ".4g") -> str:
 
 def named(names: Iterable[str]) -> str:
     """Return a list of names, of which only some are shown where there are many."""
+    return "; ".join(_shortened(names))
+
+
+def _shortened(names: Iterable[str]) -> list[str]:
     listed = list(dict.fromkeys(names))
-    more = f"; and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else ""
-    return "; ".join(listed[:_NAMED]) + more
+    more = [f"and {len(listed) - _NAMED:,} more"] if len(listed) > _NAMED else []
+    return [*listed[:_NAMED], *more]

@@ -17,6 +17,7 @@ from ldpstats import GRR, OUE, Domain, SampledGroups, TableSet
 from ldpstats.conformance import ConformanceError, protocol_checks as checks
 from ldpstats.conformance.collection_laws import joint_counts
 from ldpstats.conformance.laws import fit_pvalue
+from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import Asked, AssignedQuestions
 from ldpstats.protocols.population import respondents
@@ -243,8 +244,15 @@ class TakesAnythingForAnAnswer(OneByOne):
 class SaysNothing(OneByOne):
     """Its summary does not say what it costs."""
 
+    def summary(self) -> Summary:
+        return summary_of_facts("Everyone answers one attribute", {"Attributes": ", ".join(self.domain.names)}, [])
+
+
+class SaysItInOneString(OneByOne):
+    """Its summary can be printed, and nothing else."""
+
     def summary(self) -> str:
-        return "Everyone answers one attribute: " + ", ".join(self.domain.names)
+        return str(super().summary())
 
 
 class CannotCount(OneByOne):
@@ -392,6 +400,7 @@ FOUND_BY: dict[type[OneByOne], Callable[[Any], None]] = {
     FirstCategoryForWhatIsMissing: checks.substitutes_are_uniform,
     SimulatesTheFirstCategory: checks.substitutes_are_uniform,
     SaysNothing: checks.contract_is_satisfied,
+    SaysItInOneString: checks.contract_is_satisfied,
     CannotCount: checks.contract_is_satisfied,
 }
 

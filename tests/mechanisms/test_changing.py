@@ -118,7 +118,7 @@ def test_a_change_shows_in_bits_that_belong_to_neither_value() -> None:
 
 def test_statements_about_changing_values_say_what_they_cover() -> None:
     lgrr = LGRR(2, epsilon=1.0)
-    assert str(lgrr.privacy()) == "epsilon = 1 (strict; unit: all reports about one value, which never changes)"
+    assert lgrr.privacy().headline == "epsilon = 1 (strict; unit: all reports about one value, which never changes)"
     changing = lgrr.privacy(rounds=4, changes=1)
     assert changing.epsilon == lgrr.changing_epsilon(4, 1) > lgrr.epsilon
     assert changing.unit == "all reports in 4 rounds about a value that changes at most once"

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import chi2_contingency, norm
+from support.spoken import spoken
 
 from ldpstats import Domain, LdpstatsError, MonteCarlo, TableSet, association, independence_test
 from ldpstats.conformance.collection_laws import joint_counts
@@ -45,7 +46,7 @@ def test_the_papers_scale_is_too_large_for_one_table_and_its_level_is_nominal(do
     promised = central.privacy()
     assert promised.epsilon == pytest.approx(0.5 / 4 + 0.5 / 6 + 0.5 / 6, rel=1e-15)
     assert promised.nominal_epsilon == 0.5
-    assert str(promised).endswith(f"unit: {UNIT}); nominal epsilon = 0.5")
+    assert promised.headline.endswith(f"unit: {UNIT}); nominal epsilon = 0.5")
 
 
 def test_more_tables_than_cells_cost_more_than_the_paper_says() -> None:
@@ -258,6 +259,6 @@ def test_three_respondents_have_the_exact_law(path: str) -> None:
 
 @pytest.mark.parametrize("kind", [CentralLaplace, CentralGaussian])
 def test_nothing_is_guaranteed_for_what_the_curator_sees(kind: Any) -> None:
-    said = kind(Domain({name: ["x", "y"] for name in "abc"}), epsilon=1.0).summary()
+    said = spoken(kind(Domain({name: ["x", "y"] for name in "abc"}), epsilon=1.0))
     assert "guaranteed for what the curator releases (she sees the true records):" in said.lower()
     assert "one person sends" not in said

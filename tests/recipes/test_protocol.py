@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from support.spoken import spoken
 
 import ldpstats as ldp
 from ldpstats.extend import Asked, AssignedQuestions, certify_protocol, register_protocol
@@ -59,7 +60,7 @@ def test_it_can_be_read_from_its_file(registered: type[Chain]) -> None:
 def test_it_says_what_it_does_and_what_that_costs() -> None:
     made = Chain(DOMAIN, epsilon=1.0)
     assert 1 - 1e-9 < made.privacy().epsilon <= 1
-    assert "smokes × drinks; drinks × drives; drives × votes" in made.summary()
+    assert "smokes × drinks; drinks × drives; drives × votes" in spoken(made)
 
 
 @pytest.mark.parametrize("units", [[], [[]]])

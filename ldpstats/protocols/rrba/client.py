@@ -185,7 +185,7 @@ class Client(Owned, Saveable):
         if self._protocol is not None and not self._protocol.makes(query):
             raise LdpstatsError(
                 f"a query of strict epsilon = {query.strict_epsilon()!r} that her protocol does not make",
-                f"its groups, its truth and its floor: {self._protocol.fingerprint()}, {self._protocol.privacy()}",
+                f"its groups, its truth and its floor: {self._protocol.fingerprint()}, {self._protocol.privacy().headline}",
                 "Nothing was answered, and nothing spent.",
             )
         if self._protocol is None and query.strict_epsilon() == math.inf:

@@ -18,6 +18,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, ReportError, one_line
 from ldpstats.mechanisms import FakeResponse
 from ldpstats.parts import Parts, new_identity
+from ldpstats.presentation import Summary
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.groups import (
     Group,
@@ -39,7 +40,7 @@ from ldpstats.protocols.rrba.rules import Rules, advised_block_size, checked_rul
 from ldpstats.protocols.rrba.series import Randomizers, Series
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD, equal_shares, scheduled
-from ldpstats.protocols.summary import counted, in_sentences
+from ldpstats.protocols.summary import counted, summary_of
 from ldpstats.protocols.wire import (
     block_counts,
     numbered,
@@ -102,9 +103,9 @@ class RRBA(SavedProtocol):
     Examples
     --------
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-    >>> print(RRBA(domain, epsilon=1.0).privacy())
+    >>> print(RRBA(domain, epsilon=1.0).privacy().headline)
     epsilon = 1 (strict; unit: a respondent's whole record)
-    >>> print(RRBA(domain, p=0.5, block_size=250).privacy())  # doctest: +NORMALIZE_WHITESPACE
+    >>> print(RRBA(domain, p=0.5, block_size=250).privacy().headline)  # doctest: +NORMALIZE_WHITESPACE
     epsilon = inf (strict; unit: a respondent's whole record); nominal epsilon = 0.6932
     (holds with delta = 0.5)
     """
@@ -397,13 +398,13 @@ class RRBA(SavedProtocol):
                 tables.append(Table(attributes, tuple(one.tallies(place)), own, method=method, parts=respondents_of))
         return TableSet(self.domain, tables, replace(whole, provably_true=provably_true(series)))
 
-    def summary(self) -> str:
-        """Return the protocol in sentences."""
+    def summary(self) -> Summary:
+        """Return what is asked, how it is randomized, which tables follow, and the level."""
         asked = "one group" if self.answer == "group" else "all groups of one view"
         fakes = "the last full block" if self.update == "block" else "all reports before, after every respondent"
         chance = f"with probability {self.p:g}," if self.p is not None else "as often as the rarest fake allows,"
         floor = f", mixed with {100 * self.floor:g} % uniform ones" if self.floor else ""
-        return in_sentences(
+        return summary_of(
             self,
             self.groups,
             f"Respondents answer in blocks of {self.block_size:,}, each {asked}; {counted(len(self.views), 'view')}.",

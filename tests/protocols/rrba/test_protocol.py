@@ -293,7 +293,7 @@ def test_protocols_survive_json(protocol: RRBA) -> None:
     assert again == protocol
     assert again.fingerprint() == protocol.fingerprint()
     assert again.privacy() == protocol.privacy()
-    assert "RRBA over" in again.summary()
+    assert "RRBA over" in str(again)
     plain = json.loads(protocol.to_json())
     damages: list[dict[str, Any]] = [
         {"p": 0.5, "epsilon": 1.0},
