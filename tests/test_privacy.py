@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import GRR, REGISTRY, Mechanism
-from ldpstats.privacy import PrivacyStatement, strict_epsilon, worst_ratio
+from ldpstats.privacy import PrivacyStatement, strict_epsilon, times_as_likely, worst_ratio
 
 Channel = list[dict[Any, Fraction]]
 
@@ -152,3 +152,69 @@ def test_statements_survive_json(statement: PrivacyStatement) -> None:
 def test_statements_that_cannot_be_true_are_refused(fields: dict[str, Any], told: str) -> None:
     with pytest.raises(LdpstatsError, match=told):
         PrivacyStatement(**{"epsilon": 1.0, "unit": "a record", **fields})
+
+
+def text(statement: PrivacyStatement) -> str:
+    return " ".join(str(statement).split())
+
+
+class TestShown:
+    """What a statement shows: never less than it is, with its unit, and in words."""
+
+    def test_the_summary_has_every_level_with_its_unit_and_says_what_it_means(self) -> None:
+        statement = PrivacyStatement(2.0, "a respondent's whole record", {"a": 0.5, "b": 2.0})
+        rows = statement.summary().panels[0].rows
+        assert rows == (
+            ("a respondent's whole record", "2", "strict", "7.39"),
+            ("a report about a", "0.5", "strict", "1.649"),
+            ("a report about b", "2", "strict", "7.39"),
+        )
+        assert "whatever becomes known, no record makes that more than 7.39 times as likely" in text(statement)
+        assert "\n" not in statement.headline
+        assert repr(statement) == "<PrivacyStatement: epsilon = 2 (strict; unit: a respondent's whole record)>"
+
+    def test_a_papers_own_accounting_is_marked_wherever_it_is_shown(self) -> None:
+        paper = PrivacyStatement(1.5, "one group", nominal_epsilon=0.5, delta_at_nominal=0.375)
+        assert "what is guaranteed is the strict level" in text(paper)
+        assert paper.to_frame()["kind"].tolist() == ["strict", "nominal"]
+        assert paper.to_frame()["delta"].tolist() == [0.0, 0.375]
+        assert "not what is guaranteed" in paper.picture().described()
+        assert "nominal, delta = 0.375" in text(paper)
+
+    def test_where_nothing_is_guaranteed_that_is_said_and_drawn(self) -> None:
+        paper = PrivacyStatement(math.inf, "one group", provably_true=0.25, substitutes=True)
+        assert "Nothing is strictly guaranteed" in text(paper)
+        assert "25 % of the reports are provably true: whoever sees one of these knows the answer." in text(paper)
+        assert "estimates and tests are of that mixture" in text(paper)
+        picture = paper.picture()
+        assert "no strict guarantee: what becomes known may settle it" in picture.notes
+        inside = picture.to_frame().query("0 < before < 1")
+        assert set(inside["least"]) == {0.0}
+        assert set(inside["most"]) == {1.0}
+        paper.plot().figure.canvas.draw()
+
+    def test_a_level_of_zero_says_that_nothing_is_learnt(self) -> None:
+        nothing = PrivacyStatement(0.0, "one group")
+        assert "equally likely under every answer" in text(nothing)
+        frame = nothing.picture().to_frame()
+        assert (frame["least"] == frame["before"]).all()
+
+    def test_many_groups_with_few_levels_have_a_row_for_each_level(self) -> None:
+        statement = PrivacyStatement(3.0, "a record", {f"g{place}": 1.0 + place % 2 for place in range(40)})
+        about = [row[0] for row in statement.summary().panels[0].rows]
+        assert about == ["a record", "a report about each of 20 groups", "a report about each of 20 other groups"]
+        assert len(statement.to_frame()) == 41
+
+    @given(st.floats(0, 700))
+    def test_the_ratio_that_is_shown_is_not_below_what_it_is(self, epsilon: float) -> None:
+        # the doubles e^ε and what is printed of it may each be off in their last digits
+        assert float(times_as_likely(epsilon).replace(",", "")) >= math.exp(epsilon) * (1 - 2e-12)
+
+    def test_every_format_can_be_made(self) -> None:
+        awkward = PrivacyStatement(1.0, "<b> & 5 % of $_|", {"a|b_$": 0.5, "c\nd": 1.0}, nominal_epsilon=0.5)
+        shown = awkward.summary()
+        assert "&lt;b&gt;" in awkward._repr_html_()
+        assert awkward.as_latex() == shown.as_latex()
+        assert awkward.as_markdown() == shown.as_markdown()
+        awkward.plot().figure.canvas.draw()
+        assert PrivacyStatement.from_json(awkward.to_json()) == awkward

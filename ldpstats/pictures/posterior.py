@@ -70,10 +70,10 @@ class Posterior(Picture):
         return " ".join([f"{self.title}.", *told])
 
     def _said(self, level: float) -> list[str]:
-        before = np.array(_SAID)
+        subjects, before = ("a suspicion", "one"), np.array(_SAID)
         return [
-            f"{'a suspicion' if not place else 'one'} of {_percent(prior)} becomes {_percent(least)} to {_percent(most)}"
-            for place, (prior, least, most) in enumerate(zip(before, *_after(before, level), strict=True))
+            f"{subject} of {_percent(prior)} becomes {_percent(least)} to {_percent(most)}"
+            for subject, prior, least, most in zip(subjects, before, *_after(before, level), strict=True)
         ]
 
     def _draw_on(self, ax: Axes) -> None:

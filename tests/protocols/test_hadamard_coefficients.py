@@ -193,7 +193,7 @@ def test_few_or_no_respondents(domain: Domain, people: pd.DataFrame, n: int) -> 
     for tables in (protocol.collect(people.head(n), rng=1), protocol.tables(protocol.reports(people.head(n), rng=1))):
         assert len(tables) == 3
         assert max(table.n for table in tables) <= n
-        assert "privacy" in str(tables)
+        assert "(strict; unit: a respondent's whole record)" in str(tables)
         with pytest.raises(NotIdentifiedError):
             _ = tables["sex", "car"].estimate
 

@@ -183,9 +183,10 @@ class Client(Owned, Saveable):
     def _refuse_broken_rules(self, query: Query) -> None:
         """Refuse what the protocol does not ask, or, where none is known, what could show the truth for sure."""
         if self._protocol is not None and not self._protocol.makes(query):
+            known, promised = self._protocol.fingerprint(), self._protocol.privacy().headline
             raise LdpstatsError(
                 f"a query of strict epsilon = {query.strict_epsilon()!r} that her protocol does not make",
-                f"its groups, its truth and its floor: {self._protocol.fingerprint()}, {self._protocol.privacy().headline}",
+                f"its groups, its truth and its floor: {known}, {promised}",
                 "Nothing was answered, and nothing spent.",
             )
         if self._protocol is None and query.strict_epsilon() == math.inf:
