@@ -1,4 +1,4 @@
-"""The command line: `ldpstats demo | mechanisms | audit | plan`."""
+"""The command line: `ldpstats demo | mechanisms | audit | plan | report`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ldpstats.auditing import Audit
+    from ldpstats.domain import Domain
 
 Parameters = ParamSpec("Parameters")
 
@@ -211,6 +212,39 @@ def plan(
         conditional=conditional,
     )
     click.echo(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) if as_json else found.summary())
+
+
+@main.command()
+@click.argument("tables", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The HTML page to write.")
+@click.option("--title", default=None, help="What stands above it.")
+@click.option("--network", is_flag=True, help="Learn a Bayesian network, too.")
+@click.option(
+    "--truth",
+    default=None,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Of simulated reports: a CSV file of what the respondents would have answered.",
+)
+@_errors_as_messages
+def report(tables: Path, output: Path, title: str | None, network: bool, truth: Path | None) -> None:
+    """Write all that a saved table set tells as one HTML page to send or print."""
+    from ldpstats.loading import load
+    from ldpstats.tables import checked_table_set
+
+    found = checked_table_set(load(tables))
+    found.report(output, title, None if truth is None else _answers(truth, found.domain), network=network)
+    click.echo(f"Report: {output}")
+
+
+def _answers(path: Path, domain: Domain) -> pd.DataFrame:
+    """Read a file of answers, in which those to questions whose categories are texts are texts, too."""
+    import pandas as pd
+
+    texts = {name: str for name, values in domain.categories.items() if all(isinstance(one, str) for one in values)}
+    try:
+        return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={})
+    except (ValueError, UnicodeError, OSError) as error:
+        raise LdpstatsError(f"the file {str(path)!r}, which cannot be read ({error})", "answers as CSV") from error
 
 
 def _shape(text: str) -> tuple[int, ...]:

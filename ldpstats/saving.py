@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
 from collections.abc import Callable
@@ -19,6 +20,10 @@ from ldpstats.registered import class_named, is_named
 Read = TypeVar("Read")
 _VERSION = 1
 _HEAD = 4096
+_PAGE = re.compile(
+    r'<!DOCTYPE html>\s*<html lang="en">\s*<head>\s*<meta charset="utf-8">\s*'
+    r'<meta name="generator" content="ldpstats ([a-z ]+)">'
+)
 _SECRET = frozenset(["memo", "client", "RRBA aggregator"])
 """Kinds that hold private answers or keys: files that only their owner may read."""
 
@@ -116,13 +121,13 @@ def _text(path: Any, allowed: str, most: int) -> str:
 
 
 def write(path: str | Path, text: str) -> None:
-    """Write a saved object to a file: beside it first, so that an interruption leaves an older one whole.
+    """Write a saved object, or a page, to a file: beside it first, so that an interruption leaves an older one whole.
 
     Parameters
     ----------
     path : str or Path
     text : str
-        What `to_json` of the object returned.
+        What `to_json` of the object returned, or the page as HTML.
     """
     try:
         target = _target(path)
@@ -146,6 +151,12 @@ def write(path: str | Path, text: str) -> None:
         ) from error
 
 
+def _written_kind(text: str) -> str | None:
+    """Return what a text says that it is, in the envelope of a saved object or the head of a page of ours."""
+    page = _PAGE.match(text)
+    return page[1] if page else kind_of(text)
+
+
 def _target(path: Any) -> Path:
     if not isinstance(path, (str, Path)) or not str(path) or "\0" in str(path):
         raise LdpstatsError(f"the path {shortened(path)}", "the name of a file, as a text or a pathlib.Path")
@@ -163,14 +174,14 @@ def _refuse_others(target: Path, text: str) -> int | None:
     if stat.S_ISREG(found.st_mode):
         with target.open(encoding="utf-8", errors="replace") as file:
             head = file.read(_HEAD)
-            known = kind_of(text)
-            ours = kind_of(head) == known if known else head + file.read(len(text) + 1) == text
+            known = _written_kind(text)
+            ours = _written_kind(head) == known if known else head + file.read(len(text) + 1) == text
         if ours or not found.st_size:
             return stat.S_IMODE(found.st_mode)
         came = f"the file {str(target)!r}, which holds something else"
     raise LdpstatsError(
         came,
-        f"a new name, or a file that holds {f'a saved {kind_of(text)}' if kind_of(text) else 'the same'}",
+        f"a new name, or a file that holds {f'a saved {known}' if (known := _written_kind(text)) else 'the same'}",
         "Nothing in it was changed. Choose another name, or remove it first.",
     )
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from ldpstats import Domain
+from ldpstats import Domain, SampledGroups
 from ldpstats.cli import main
 from ldpstats.datasets import NETWORKS
 from ldpstats.inference.planning.plans import plan
@@ -223,3 +224,43 @@ def test_a_file_that_is_no_domain_for_pairs_is_refused(tmp_path: Path, content: 
     result = run("plan", "--domain", str(file), "--epsilon", "1")
     assert result.exit_code == 1
     assert result.output.startswith("Error: ")
+
+
+def test_a_report_is_written_from_saved_tables_and_answers(tmp_path: Path) -> None:
+    domain = Domain({"sex": ["F", "M"], "car": ["1", "0"]})
+    rows = ["sex,car,more"] + 300 * ["F,1,x"] + 300 * ["M,0,x"] + 200 * ["F,0,x"]
+    (tmp_path / "answers.csv").write_text("\n".join(rows))
+    tables = SampledGroups(domain, epsilon=3.0).simulate(np.array([300, 200, 0, 300]), rng=1)
+    tables.save(tmp_path / "tables.json")
+    asked = ("report", str(tmp_path / "tables.json"), "-o", str(tmp_path / "report.html"), "--title", "Cars & sex")
+    made = run(*asked, "--truth", str(tmp_path / "answers.csv"), "--network")
+    assert made.exit_code == 0, made.output
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "<h1>Cars &amp; sex</h1>" in page
+    assert "Raw against private" in page
+    assert ">Network</h2>" in page
+    plain = run(*asked)
+    assert plain.exit_code == 0
+    assert "Raw against private" not in (tmp_path / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("tables", "output", "message"),
+    [
+        ("tables.json", "tables.json", "holds something else"),
+        ("domain.json", "report.html", "a Domain. Allowed: a TableSet"),
+        ("rows.csv", "report.html", "rows.csv"),
+        ("missing.json", "report.html", "does not exist"),
+        ("tables.json", "nowhere/report.html", "could not be written"),
+    ],
+)
+def test_reports_that_cannot_be_made_are_refused(tmp_path: Path, tables: str, output: str, message: str) -> None:
+    domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    domain.save(tmp_path / "domain.json")
+    SampledGroups(domain, epsilon=3.0).simulate(np.array([300, 200, 0, 300]), rng=1).save(tmp_path / "tables.json")
+    (tmp_path / "rows.csv").write_text("sex,car\nF,yes\n")
+    found = run("report", str(tmp_path / tables), "-o", str(tmp_path / output))
+    assert found.exit_code != 0
+    assert message in found.output
+    assert "Traceback" not in found.output
+    assert not (tmp_path / "report.html").exists()

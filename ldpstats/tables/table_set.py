@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from importlib import import_module
 from itertools import product
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -185,6 +187,31 @@ class TableSet(Result):
             for table in self
         ]
         return pd.DataFrame(rows)
+
+    def report(self, path: str | Path, title: str | None = None, truth: Any = None, *, network: bool = False) -> None:
+        """Write everything that the tables tell as one HTML page, which needs nothing else to be read or printed.
+
+        Parameters
+        ----------
+        path : str or Path
+            A new file, or an older report, which is replaced; any other file is left as it is, and refused.
+        title : str, optional
+        truth : data frame, or array of joint counts in domain order; optional
+            Where all reports were simulated: what the respondents would have answered, to be shown beside them.
+        network : bool
+            Whether a Bayesian network is learned, too.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from ldpstats import Domain, SampledGroups
+        >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 100, 100, 400]), rng=1)
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     tables.report(f"{directory}/report.html", title="Cars")
+        """
+        # by name: a report is made of tests, effects and networks, which are all made of tables
+        import_module("ldpstats.report").write_report(self, path, title, truth, network=network)
 
     def channel_fit(self) -> ChannelFit:
         """Test whether the reports of all tables can have come through their channels; see `Table.channel_fit`."""

@@ -1,0 +1,22 @@
+"""The network in a report: a Bayesian network learned from the tables."""
+
+from __future__ import annotations
+
+from ldpstats.errors import LdpstatsError
+from ldpstats.networks import learn_network
+from ldpstats.report.content import Section, Warned, summarised
+from ldpstats.report.studied_tables import StudiedTables
+
+
+def network(studied: StudiedTables) -> Section:
+    """Return a Bayesian network that is learned from the tables, or why there is none.
+
+    Parameters
+    ----------
+    studied : StudiedTables
+    """
+    try:
+        learned = learn_network(studied.tables, alpha=studied.alpha)
+    except LdpstatsError as error:
+        return Section.of("network", "Network", Warned(f"No network can be learned: {error}"))
+    return Section.of("network", "Network", *summarised(learned.summary()))

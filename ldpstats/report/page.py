@@ -1,0 +1,63 @@
+"""The page: a report's sections set by jinja2 as one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ldpstats.presentation.text import visible
+from ldpstats.report.content import Drawn, Section
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def can_draw() -> bool:
+    """Say whether there is something to draw pictures with."""
+    return find_spec("matplotlib") is not None
+
+
+def set_page(title: str, lines: Sequence[str], sections: Sequence[Section], foot: str) -> str:
+    """Return a report as HTML.
+
+    Parameters
+    ----------
+    title : str
+    lines : sequence of str
+        What stands below it.
+    sections : sequence of Section
+    foot : str
+        What stands at the end.
+    """
+    page = _environment().get_template("page.html")
+    return page.render(title=title, lines=lines, sections=sections, foot=foot)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def svg(part: Drawn) -> str:
+        return Markup(part.picture.svg(part.name)) if can_draw() else ""  # noqa: S704  # its texts are escaped
+
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_spelt,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["svg"] = svg
+    return made
+
+
+def _spelt(value: Any) -> Any:
+    """Spell out what would steer the reader's eye, such as marks that turn the direction of writing around."""
+    return visible(value) if type(value) is str else value

@@ -1,0 +1,56 @@
+"""The report: all sections of one about a table set, as an HTML page in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ldpstats.protocols.population import Population
+from ldpstats.report.dependences import not_found, pairs
+from ldpstats.report.estimates import attributes, tables as all_tables
+from ldpstats.report.learned import network as learned
+from ldpstats.report.overview import asked, findings, privacy
+from ldpstats.report.page import set_page
+from ldpstats.report.raw_answers import raw_and_private
+from ldpstats.report.studied_tables import StudiedTables
+from ldpstats.saving import write
+from ldpstats.tables import TableSet, checked_table_set
+
+
+def write_report(
+    tables: TableSet, path: str | Path, title: str | None = None, truth: Population | None = None, network: bool = False
+) -> None:
+    """Write a report about tables; see `TableSet.report`.
+
+    Parameters
+    ----------
+    tables : TableSet
+    path, title, truth, network
+        As there.
+    """
+    write(path, report_page(tables, title, truth, network))
+
+
+def report_page(
+    tables: TableSet, title: str | None = None, truth: Population | None = None, network: bool = False
+) -> str:
+    """Return a report about tables as HTML.
+
+    Parameters
+    ----------
+    tables : TableSet
+    title, truth, network
+        As in `TableSet.report`.
+    """
+    studied = StudiedTables(checked_table_set(tables))
+    sections = [
+        findings(studied),
+        asked(studied),
+        privacy(studied),
+        attributes(studied),
+        pairs(studied),
+        all_tables(studied),
+        not_found(studied),
+        *([learned(studied)] if network else []),
+        *([raw_and_private(studied, truth)] if truth is not None else []),
+    ]
+    return set_page(title or "Report on privatized answers", lines=[], sections=sections, foot="Made by ldpstats.")

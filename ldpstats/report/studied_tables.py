@@ -1,0 +1,123 @@
+"""Studied tables: what several sections of a report need of a table set, worked out once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TypeAlias
+
+import pandas as pd
+
+from ldpstats.errors import LdpstatsError
+from ldpstats.estimation import ChannelFit
+from ldpstats.inference import Association, association, independence_tests
+from ldpstats.tables import Table, TableSet
+from ldpstats.tables.pooled import pooled_table
+
+Pair: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class StudiedTables:
+    """A table set, with the tests and effects of all pairs that it knows something about.
+
+    Parameters
+    ----------
+    tables : TableSet
+    alpha : float
+        The level of tests, and one minus that of intervals.
+    """
+
+    tables: TableSet
+    alpha: float = 0.05
+
+    @cached_property
+    def fit(self) -> ChannelFit:
+        """Whether the reports can have come through their channels."""
+        return self.tables.channel_fit()
+
+    @cached_property
+    def singles(self) -> dict[str, Table | str]:
+        """The table of every attribute by itself, of all reports that tell it, or why there is none."""
+        return {name: _found(self.tables, (name,)) for name in self.tables.domain.names}
+
+    @cached_property
+    def _pairs(self) -> dict[Pair, Table | str]:
+        pairs = combinations(self.tables.domain.names, 2)
+        asked = {pair for table in self.tables for pair in combinations(sorted(table.attributes), 2)}
+        return {pair: _found(self.tables, pair) for pair in pairs if tuple(sorted(pair)) in asked}
+
+    @property
+    def pairs(self) -> dict[Pair, Table]:
+        """The table of every pair that some table holds, in the order of the domain."""
+        return {pair: found for pair, found in self._pairs.items() if isinstance(found, Table)}
+
+    @property
+    def not_asked(self) -> list[Pair]:
+        """The pairs that nobody was asked about together."""
+        return [pair for pair in combinations(self.tables.domain.names, 2) if pair not in self._pairs]
+
+    @property
+    def open_pairs(self) -> dict[Pair, str]:
+        """The pairs whose reports leave cells open, and in what words."""
+        return {pair: found for pair, found in self._pairs.items() if isinstance(found, str)}
+
+    @cached_property
+    def tests(self) -> pd.DataFrame:
+        """A row per pair, as `independence_tests` gives it, with V and its interval: the strongest dependence first."""
+        if not self.pairs:
+            return pd.DataFrame()
+        asked = TableSet(self.tables.domain, self.pairs.values(), self.tables.privacy)
+        frame = independence_tests(asked, alpha=self.alpha)
+        frame["pair"] = list(zip(frame["first"], frame["second"], strict=True))
+        found = [self.effects[pair] for pair in frame["pair"]]
+        frame["lower"], frame["upper"] = zip(*(one.conf_int(self.alpha) for one in found), strict=True)
+        shown = frame["verdict"] == "dependent"
+        order = pd.DataFrame({"shown": ~shown, "v": -frame["cramers_v"].where(shown), "p": frame["pvalue"]})
+        return frame.loc[order.sort_values(["shown", "v", "p"], kind="stable").index].reset_index(drop=True)
+
+    @cached_property
+    def effects(self) -> dict[Pair, Association]:
+        """Cramér's V of every pair."""
+        return {pair: association(table, self.alpha) for pair, table in self.pairs.items()}
+
+    @property
+    def dependent(self) -> list[Pair]:
+        """The pairs whose dependence is shown, the strongest first."""
+        return [] if self.tests.empty else list(self.tests.loc[self.tests["verdict"] == "dependent", "pair"])
+
+    @property
+    def strongest(self) -> list[Pair]:
+        """All pairs, the strongest dependence first, then those with the smallest p-value."""
+        return [] if self.tests.empty else list(self.tests["pair"])
+
+    @property
+    def other_tables(self) -> list[Table]:
+        """The tables of three and more attributes."""
+        return [table for table in self.tables if len(table.attributes) > 2]
+
+    def name_of(self, pair: Pair) -> str:
+        """Return what the entry of a pair's table is referred to by.
+
+        Parameters
+        ----------
+        pair : (str, str)
+        """
+        names = self.tables.domain.names
+        return f"pair-{names.index(pair[0]) + 1}-{names.index(pair[1]) + 1}"
+
+
+def _found(tables: TableSet, attributes: tuple[str, ...]) -> Table | str:
+    """Return the table of some attributes: their own, else what all that hold them tell, or why there is none."""
+    if attributes in tables:
+        return tables[attributes]
+    wider = [table for table in tables if set(attributes) <= set(table.attributes)]
+    if not wider:
+        return "Nobody was asked about it."
+    try:
+        if any(table.provenance.kind != "collected" for table in wider):
+            return wider[0].marginal(attributes)
+        return pooled_table(wider, tables.domain.project(attributes), tables.privacy)
+    except LdpstatsError as error:
+        return str(error)
