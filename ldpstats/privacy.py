@@ -173,7 +173,7 @@ class PrivacyStatement(Result):
         reports : int
         """
         first, *more = self.lines()
-        return [f"{line}." for line in (f"{reports:,} reports; {first}", *more)]
+        return [f"{line}." for line in (f"{reports:,} {'report' if reports == 1 else 'reports'}; {first}", *more)]
 
     def for_group(self, group: str) -> PrivacyStatement:
         """Return the statement for the table of one group: the respondents' guarantee, and the group's own level.

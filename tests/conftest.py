@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -23,6 +24,14 @@ def numpy_global_generator_is_untouched() -> Iterator[None]:
     after = np.random.get_state()  # noqa: NPY002  # only read
     assert np.array_equal(before[1], after[1]), "something drew from numpy's global generator"
     assert before[2:] == after[2:], "something drew from numpy's global generator"
+
+
+@pytest.fixture(autouse=True)
+def figures_are_closed() -> Iterator[None]:
+    """More than twenty open figures are a warning."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ldpstats.blocks import Block
 from ldpstats.estimation.component_tests import AsymptoticTest, ComponentTest, shares, totals
@@ -14,9 +15,8 @@ from ldpstats.estimation.constrained_fit import ConstrainedFit
 from ldpstats.estimation.estimate import pvalue_in_words
 from ldpstats.hints import Count
 from ldpstats.noise import Tally
-from ldpstats.presentation import Summary, summary_of_figures
+from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.questions import Question
-from ldpstats.saving import Saveable
 
 LEVEL = 0.001
 """How often, at most, reports that did come through their channel are called implausible."""
@@ -27,8 +27,8 @@ _TINY = 1e-15
 _MOST_CELLS, _MOST_OUTPUTS = 300, 2000
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelFit(Saveable):
+@dataclass(frozen=True, slots=True, repr=False)
+class ChannelFit(Result):
     """The outcome of the test whether reports can have come through their channel.
 
     Parameters
@@ -94,6 +94,16 @@ class ChannelFit(Saveable):
             f"Possible causes: {CAUSES}.",
             "Estimates, intervals and tests made of these reports are not to be trusted.",
         ]
+
+    @property
+    def headline(self) -> str:
+        """How many reports there are, and whether they are such as their channel makes."""
+        return f"{self.n:,} {'report' if self.n == 1 else 'reports'}: {self.words}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per component test: what the channel limits, the statistic, the p-value and its origin."""
+        rows = [(one.name, one.statistic, one.pvalue, one.method) for one in self.components]
+        return pd.DataFrame(rows, columns=["component", "statistic", "pvalue", "method"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as plain values."""

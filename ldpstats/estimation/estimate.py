@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,17 @@ from ldpstats.arrays import (
 )
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.rare import OwnReports
+from ldpstats.estimation.shown_values import (
+    counted_values,
+    notes_of,
+    refuse_many_tables,
+    reports_in_sentences,
+    shown_values,
+    summary_of_values,
+)
 from ldpstats.noise import NoiseModel, Tally
+from ldpstats.presentation import Picture, Result, Summary, plain_list
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving import Saveable
 
 ASSUMED = "Assumes independent respondents, and one look at the data."
 """What every interval and p-value rests on beside the channel; stopping when a result pleases is many looks."""
@@ -127,8 +135,8 @@ class Limits(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimate(Saveable):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Estimate(Result):
     """Estimated frequencies of some cells.
 
     Parameters
@@ -316,14 +324,90 @@ class Estimate(Saveable):
         alpha : float
             One minus the confidence.
         """
-        if self.estimate.ndim != 1:
-            raise LdpstatsError(
-                f"estimates of shape {self.estimate.shape}", "one table", "Take one estimate at a time."
-            )
+        refuse_many_tables(self.estimate)
         limits = self.conf_int(alpha)
         return pd.DataFrame(
             {"estimate": self.estimate, "std_err": self.std_err, "lower": limits[:, 0], "upper": limits[:, 1]},
             index=index,
+        )
+
+    @property
+    def headline(self) -> str:
+        """Of how many values the frequencies are, from how many reports, and at what level."""
+        return "; ".join([counted_values(self.estimate, self.n, self.simulated), *self._promised()])
+
+    def _promised(self) -> list[str]:
+        return [] if self.privacy is None else [self.privacy.headline]
+
+    def summary(self, alpha: float = 0.05) -> Summary:
+        """Return a table to read aloud: frequencies with standard errors and intervals, and the privacy promised.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
+        limits, level = self.conf_int(alpha), f"{100 * (1 - float(alpha)):g} %"
+        columns = {"std err": self.std_err, f"{level} from": limits[..., 0], "to": limits[..., 1]}
+        sentences = [
+            *reports_in_sentences(self.n, self.privacy),
+            self.intervals_in_words(alpha),
+            ASSUMED,
+            "Whether the reports fit their channel is not looked at here; channel_fit does.",
+        ]
+        title = f"Estimated frequencies of {counted_values(self.estimate, self.n, self.simulated)}"
+        return summary_of_values(title, self.estimate, columns, sentences)
+
+    def intervals_in_words(self, alpha: float) -> str:
+        """Return what `conf_int` gives, as a sentence.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence.
+        """
+        kind = f"pointwise {100 * (1 - float(alpha)):g} % ({self.kind_of_intervals})"
+        return f"Intervals: {kind}, for the population, randomization and sampling included."
+
+    def to_dict(self, alpha: float = 0.05) -> dict[str, Any]:
+        """Return the estimate as plain values; None stands for what is infinite.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
+        return {
+            "estimate": plain_list(self.estimate),
+            "std_err": plain_list(self.std_err),
+            "level": 1 - float(alpha),
+            "intervals": plain_list(self.conf_int(alpha)),
+            "n": self.n,
+            "simulated": self.simulated,
+            "privacy": None if self.privacy is None else self.privacy.to_dict(),
+        }
+
+    def picture(self, alpha: float = 0.05) -> Picture:
+        """Return the frequencies with their intervals, as `plot` draws them.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
+        from ldpstats.pictures.intervals import Intervals
+
+        refuse_many_tables(self.estimate)
+        shown, limits = shown_values(self.estimate), self.conf_int(alpha)
+        said = f"pointwise {100 * (1 - float(alpha)):g} % intervals ({self.kind_of_intervals})"
+        return Intervals(
+            "Estimated frequencies",
+            notes_of(self.simulated, self.n, self.estimate, said),
+            tuple(map(str, shown.tolist())),
+            tuple(self.estimate[shown].tolist()),
+            tuple(limits[shown, 0].tolist()),
+            tuple(limits[shown, 1].tolist()),
+            "proportion",
         )
 
 

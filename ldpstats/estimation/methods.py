@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from ldpstats.arrays import FloatArray
@@ -17,14 +18,22 @@ from ldpstats.estimation.em import Fitted
 from ldpstats.estimation.estimate import Estimate
 from ldpstats.estimation.likelihood import expectation_maximization, iterative_bayesian_update, krr_mle
 from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance, PostProcessing
+from ldpstats.estimation.shown_values import (
+    counted_values,
+    notes_of,
+    refuse_many_tables,
+    reports_in_sentences,
+    shown_values,
+    summary_of_values,
+)
 from ldpstats.hints import Count
 from ldpstats.noise import Tally
+from ldpstats.presentation import Picture, Result, Summary, plain_list
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving import Saveable
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ProcessedEstimate(Saveable):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ProcessedEstimate(Result):
     """Frequencies that are better behaved than unbiased ones, at the price of a bias.
 
     Parameters
@@ -73,11 +82,62 @@ class ProcessedEstimate(Saveable):
         index : Index, optional
             Labels of the cells.
         """
-        if self.estimate.ndim != 1:
-            raise LdpstatsError(
-                f"estimates of shape {self.estimate.shape}", "one table", "Take one estimate at a time."
-            )
+        refuse_many_tables(self.estimate)
         return pd.DataFrame({"estimate": self.estimate}, index=index)
+
+    @property
+    def headline(self) -> str:
+        """Of how many values the frequencies are, from how many reports, and how they were found."""
+        promised = [] if self.privacy is None else [self.privacy.headline]
+        counted = counted_values(self.estimate, self.n, self.simulated)
+        return "; ".join([f"{counted}, by {self.method} (biased, no intervals)", *promised])
+
+    def summary(self) -> Summary:
+        """Return the frequencies as a table that can be read aloud, and how they were found."""
+        title = f"Frequencies, by {self.method}, of {counted_values(self.estimate, self.n, self.simulated)}"
+        sentences = [
+            *reports_in_sentences(self.n, self.privacy),
+            f"Found by {self.method}, which is biased, and so without standard errors and intervals.",
+            "Unbiased frequencies have them: call estimate without a method.",
+            *self._iterations(),
+        ]
+        return summary_of_values(title, self.estimate, {}, sentences)
+
+    def _iterations(self) -> list[str]:
+        if self.fitted is None:
+            return []
+        made, rise = f"{self.fitted.iterations:,} iterations", f"{self.n * self.fitted.gap:.2g}"
+        ended = f"{made}, which converged" if self.fitted.converged else f"NOT CONVERGED after {made}"
+        return [f"{ended}; the log-likelihood could still rise by at most {rise}."]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the estimate as plain values."""
+        return {
+            "estimate": plain_list(self.estimate),
+            "method": self.method,
+            "n": self.n,
+            "simulated": self.simulated,
+            "privacy": None if self.privacy is None else self.privacy.to_dict(),
+            "iterations": None if self.fitted is None else self.fitted.iterations,
+            "converged": None if self.fitted is None else self.fitted.converged,
+        }
+
+    def picture(self) -> Picture:
+        """Return the frequencies, as `plot` draws them; they have no intervals."""
+        from ldpstats.pictures.intervals import Intervals
+
+        refuse_many_tables(self.estimate)
+        shown = shown_values(self.estimate)
+        none = (np.nan,) * shown.size
+        return Intervals(
+            "Estimated frequencies",
+            notes_of(self.simulated, self.n, self.estimate, f"by {self.method}: biased, and so without intervals"),
+            tuple(map(str, shown.tolist())),
+            tuple(self.estimate[shown].tolist()),
+            none,
+            none,
+            scale="proportion",
+        )
 
     def _refuse(self, what: str) -> NoReturn:
         raise LdpstatsError(

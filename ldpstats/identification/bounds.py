@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from ldpstats.columns import listed
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, Measured, pvalue_in_words
+from ldpstats.estimation.shown_values import notes_of, reports_in_sentences, shown_values
 from ldpstats.hints import Count, Share
 from ldpstats.identification.cramers_v_limits import cramers_v_limits
 from ldpstats.identification.identified import Identified, radius
@@ -28,9 +29,8 @@ from ldpstats.identification.possible_tables import (
 )
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.noise import simulation
-from ldpstats.presentation import Summary, summary_of_figures
+from ldpstats.presentation import Picture, Result, Summary, plain_list, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving import Saveable
 
 LEVEL = 0.001
 """How often, at most, sums of one population that are measured several times are called contradictory."""
@@ -39,6 +39,10 @@ MOST_TARGET_CELLS = 512
 """The most cells of a table that bounds are found for: up to four programmes each."""
 
 _LIMITS = ("lower", "upper", "point_lower", "point_upper")
+_ASSUMED_OF_V = (
+    "Limits with confidence hold V wherever the contrasts that the reports identify lie in their joint confidence set, "
+    "as far as estimates from so many reports are normal. Nothing is assumed about what the reports do not identify."
+)
 # below this proportion, rounding of the solver, a lower limit is zero
 _ZERO = 1e-7
 
@@ -82,8 +86,8 @@ class TargetCells:
         return np.clip(np.concatenate(limits, axis=1), 0.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AssociationBounds(Saveable):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AssociationBounds(Result):
     """Limits of Cramér's V; they unpack to (low, high, words).
 
     Parameters
@@ -94,20 +98,85 @@ class AssociationBounds(Saveable):
         If what the reports identify were known exactly, to be as estimated.
     words : str
         How they were found, and what is exact about them.
+    of : Bounds, optional
+        Of the table whose V it is.
     """
+
+    later: ClassVar[tuple[str, ...]] = ("of",)
 
     low: Share
     high: Share
     point_low: Share
     point_high: Share
     words: str
+    of: Bounds | None = None
 
     def __iter__(self) -> Any:
         return iter((self.low, self.high, self.words))
 
+    @property
+    def headline(self) -> str:
+        """What is left possible, with confidence."""
+        whose = f" of {' and '.join(self.of.domain.names)}{self._kind}" if self.of else ""
+        if np.isnan(self.low):
+            return f"Cramér's V{whose}: no bounds, {self.words}"
+        return f"Cramér's V{whose} from {self.low:.4f} to {self.high:.4f} ({self._confidence})"
 
-@dataclass(frozen=True, eq=False)
-class Bounds(Saveable):
+    @property
+    def _kind(self) -> str:
+        return simulation(self.of.simulated, self.of.n) if self.of else ""
+
+    @property
+    def _confidence(self) -> str:
+        return f"with confidence of at least {_percent(self.of.alpha)}" if self.of else "with confidence"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row: limits with confidence, and of the estimated identified set."""
+        limits = (self.low, self.high, self.point_low, self.point_high)
+        return pd.DataFrame([limits], index=["cramers_v"], columns=list(_LIMITS))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the bounds as plain values; None stands for limits that there are not."""
+        names = ("low", "high", "point_low", "point_high")
+        limits = dict(zip(names, plain_list([getattr(self, name) for name in names]), strict=True))
+        about = {} if self.of is None else {"level": 1 - self.of.alpha, "n": self.of.n, "simulated": self.of.simulated}
+        attributes = None if self.of is None else list(self.of.domain.names)
+        return {"attributes": attributes, **limits, "how": self.words, "assumption": None, **about}
+
+    def summary(self) -> Summary:
+        """Return the limits as a table that can be read aloud, with how they were found."""
+        none = bool(np.isnan(self.low))
+        limits = {"the identified set as estimated": (self.point_low, self.point_high)}
+        limits[self._confidence] = (self.low, self.high)
+        rows = [[name, *("-" if none else f"{one:.4f}" for one in ends)] for name, ends in limits.items()]
+        words = f"No bounds: {self.words}." if none else f"{self.words[0].upper()}{self.words[1:]}."
+        promised = [] if self.of is None else self.of.promised()
+        whose = f" of {' and '.join(self.of.domain.names)}{self._kind}" if self.of else ""
+        title = f"Bounds without an assumption: Cramér's V{whose}"
+        return summary_of_figures(
+            title, ["what V can be", "from", "to"], rows, [*promised, words, _ASSUMED_OF_V, ASSUMED]
+        )
+
+    def picture(self) -> Picture:
+        """Return what `plot` draws: what reports leave open, within the limits with confidence."""
+        from ldpstats.pictures.intervals import Intervals
+
+        notes = [_thick(self._confidence), *([f"no bounds: {self.words}"] if np.isnan(self.low) else [])]
+        return Intervals(
+            "Bounds of Cramér's V",
+            tuple(filter(None, (self._kind.strip(" ()"), *notes))),
+            (" and ".join(self.of.domain.names) if self.of else "V",),
+            (np.nan,),
+            (self.low,),
+            (self.high,),
+            "Cramér's V",
+            inner_lower=(self.point_low,),
+            inner_upper=(self.point_high,),
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bounds(Result):
     """The proportions that reports leave possible, in every cell of a table that they need not identify.
 
     Parameters
@@ -240,7 +309,7 @@ class Bounds(Saveable):
                 f"bounds of a table of {one_line(self.domain.names)}", "two attributes", "Ask for the bounds of a pair."
             )
         if not self._possible:
-            return AssociationBounds(np.nan, np.nan, np.nan, np.nan, self.why_not)
+            return AssociationBounds(np.nan, np.nan, np.nan, np.nan, self.why_not, self)
         rows, columns = self.domain.shape
         within = [cramers_v_limits(one.tables, one.cells, (rows, columns)) for one in self._possible]
         upper = (
@@ -251,7 +320,7 @@ class Bounds(Saveable):
             f"from above {upper}; where margins are uncertain, as with confidence, both are outer bounds: over all "
             "tables in the joint confidence set, with denominators anywhere between the limits of the margins"
         )
-        return AssociationBounds(*within[0], *within[1], words)
+        return AssociationBounds(*within[0], *within[1], words, self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the bounds as plain values; None stands for limits that there are not."""
@@ -283,21 +352,50 @@ class Bounds(Saveable):
         headers = [*self.domain.names, "identified from", "to", f"{_percent(self.alpha)} from", "to"]
         kind = simulation(self.simulated, self.n)
         title = f"Bounds without an assumption: {' and '.join(self.domain.names)}{kind}"
-        privacy = self.privacy.lines() if self.privacy else []
         sentences = [
-            *(f"{line}." for line in ["; ".join([f"{self.n:,} reports", *privacy[:1]]), *privacy[1:]]),
+            *self.promised(),
             *([f"No bounds: {self.why_not}."] if self.why_not else []),
             *(f"{line[0].upper()}{line[1:]}." for line in (self.words, *self.covers.split("; "))),
             ASSUMED,
         ]
         return summary_of_figures(title, headers, rows, sentences)
 
-    def __str__(self) -> str:
-        return str(self.summary())
+    def promised(self) -> list[str]:
+        """Return how many reports there are and what was promised, as sentences."""
+        return reports_in_sentences(self.n, self.privacy)
 
-    def __repr__(self) -> str:
-        kind = simulation(self.simulated, self.n)
-        return f"<Bounds of {' × '.join(self.domain.names)}: {self.domain.shape}, n = {self.n}{kind}>"
+    @property
+    def headline(self) -> str:
+        """What the table is about, how large it is, and how many reports there are."""
+        cells = " × ".join(map(str, self.domain.shape))
+        none = f", no bounds: {self.why_not}" if self.why_not else ""
+        reports = f"n = {self.n:,}{simulation(self.simulated, self.n)}"
+        return f"{' × '.join(self.domain.names)}, {cells} cells, {reports}{none}"
+
+    def picture(self) -> Picture:
+        """Return what `plot` draws: for every cell what reports leave open, within the limits with confidence."""
+        from ldpstats.pictures.intervals import Intervals
+
+        shown, cells = shown_values(self.upper.ravel()), self.domain.index()
+        limits = {name: tuple(getattr(self, name).ravel()[shown].tolist()) for name in _LIMITS}
+        kind = "simultaneous" if self.simultaneous else "pointwise"
+        said = [_thick(f"with confidence of at least {_percent(self.alpha)}, {kind}")]
+        said += [f"no bounds: {self.why_not}"] if self.why_not else []
+        return Intervals(
+            f"Bounds without an assumption: {' × '.join(self.domain.names)}",
+            notes_of(self.simulated, self.n, self.upper, *said),
+            tuple(", ".join(map(str, cells[place])) for place in shown),
+            (np.nan,) * shown.size,
+            limits["lower"],
+            limits["upper"],
+            "proportion",
+            inner_lower=limits["point_lower"],
+            inner_upper=limits["point_upper"],
+        )
+
+
+def _thick(confidence: str) -> str:
+    return f"thick: what the reports leave open, as estimated; thin: {confidence}"
 
 
 def bounds_of(

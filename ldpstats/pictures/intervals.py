@@ -72,9 +72,13 @@ class Intervals(Picture):
     def described(self) -> str:
         """Return what is to be seen, in a sentence or two, for those who cannot see it."""
         rows = [*zip(self.labels, self.estimates, self.lower, self.upper, strict=True)]
+        said = [_spoken(*row) for row in rows[:_SPOKEN]]
+        if self.inner_lower:
+            inner = zip(self.inner_lower, self.inner_upper, strict=True)
+            said = [f"{one} (inside: {_between(*ends)})" for one, ends in zip(said, inner, strict=False)]
         number = f"{len(rows)} of them, among these " if len(rows) > _SPOKEN else ""
-        shown = "; ".join(_spoken(*row) for row in rows[:_SPOKEN])
-        return f"{self.title}: {self.scale} with intervals. {number}{shown}."
+        intervals = " with intervals" if not np.isnan(self.lower).all() else ""
+        return f"{self.title}: {self.scale}{intervals}. {number}{'; '.join(said)}."
 
     def _draw_on(self, ax: Axes) -> None:
         places, window = np.arange(len(self.labels))[::-1], self._window()
@@ -144,7 +148,11 @@ def _finite(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _spoken(label: str, estimate: float, low: float, high: float) -> str:
-    between = f"{low:.3g} to {high:.3g}"
-    if np.isnan(estimate):
-        return f"{label} not estimable" if np.isnan(low) and np.isnan(high) else f"{label} {between}"
-    return f"{label} {estimate:.3g}" + ("" if np.isnan(low) else f" ({between})")
+    if np.isnan(low) and np.isnan(high):
+        return f"{label} not estimable" if np.isnan(estimate) else f"{label} {estimate:.3g}"
+    between = _between(low, high)
+    return f"{label} {between}" if np.isnan(estimate) else f"{label} {estimate:.3g} ({between})"
+
+
+def _between(low: float, high: float) -> str:
+    return f"{low:.3g} to {high:.3g}"

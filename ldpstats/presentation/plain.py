@@ -1,10 +1,11 @@
-"""Plain rows: a data frame as values that JSON can hold."""
+"""Plain values: data frames and arrays as what JSON can hold."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,3 +27,21 @@ def plain_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """
     finite = frame.astype(object).where(frame.notna() & ~frame.isin([np.inf, -np.inf]), None)
     return [{str(name): value for name, value in row.items()} for row in finite.to_dict(orient="records")]
+
+
+def plain_list(values: ArrayLike) -> Any:
+    """Return an array of numbers as nested lists, with None for what JSON has no number for.
+
+    Parameters
+    ----------
+    values : array
+
+    Examples
+    --------
+    >>> plain_list(np.array([[0.5, np.inf], [np.nan, 1.0]]))
+    [[0.5, None], [None, 1.0]]
+    """
+    given = np.asarray(values, dtype=float)
+    plain = given.astype(object)
+    plain[~np.isfinite(given)] = None
+    return plain.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from math import inf
 from typing import Any
 
@@ -105,3 +106,43 @@ def test_intervals_of_negative_estimates_hold_the_truth_as_often() -> None:
     assert np.array_equal(among_proportions(inside, same), same)
     above = among_proportions(np.array([1.3]), np.array([[0.9, 1.7]]))
     assert above == pytest.approx(np.array([[0.8, 1.7]]))
+
+
+class TestShown:
+    """What an estimate shows: every figure, where intervals come from, and what was left out."""
+
+    def test_rows_are_those_of_the_frame_with_the_level_and_the_kind_of_intervals(self) -> None:
+        estimate = GRR(3, 1.0).estimate(Tally(GRR(3, 1.0).noise, [50, 30, 20], 100, simulated=True))
+        rows = [[float(one) for one in row] for row in estimate.summary(0.1).panels[0].rows]
+        np.testing.assert_allclose(np.array(rows)[:, 1:], estimate.to_frame(alpha=0.1), atol=5e-5)
+        assert "3 values from 100 reports (simulated)" in estimate.headline
+        assert "pointwise 90 % (Wilson)" in str(estimate.summary(0.1))
+        picture = estimate.picture(0.1)
+        np.testing.assert_allclose(picture.to_frame().iloc[:, 1:], estimate.to_frame(alpha=0.1).drop(columns="std_err"))
+        assert picture.notes == ("simulated", "pointwise 90 % intervals (Wilson)")
+
+    def test_of_many_values_the_most_frequent_are_shown_in_their_order(self) -> None:
+        counts = np.zeros(500, dtype=int)
+        counts[[499, 3, 250]] = 400
+        estimate = GRR(500, 6.0).estimate(Tally(GRR(500, 6.0).noise, counts, 1200))
+        shown = [int(row[0]) for row in estimate.summary().panels[0].rows]
+        assert len(shown) == 60
+        assert shown == sorted(shown)
+        assert {3, 250, 499} <= {*shown}
+        assert "60 most frequent of 500 values" in str(estimate)
+        assert "the 60 most frequent of 500 values" in estimate.picture().notes
+        assert len(estimate.to_frame()) == 500
+
+    def test_several_tables_at_once_have_a_headline_and_no_picture(self) -> None:
+        estimate = invert(Tally(GRR(3, 1.0).noise, [[5, 3, 2], [2, 2, 6]], 10))
+        assert repr(estimate) == "<Estimate: 2 tables of 3 values from 10 reports>"
+        assert "2 × 3" in str(estimate)
+        with pytest.raises(LdpstatsError, match="one table"):
+            estimate.plot()
+
+    def test_one_report_has_plain_values_without_infinity(self) -> None:
+        estimate = GRR(3, 1.0).estimate(GRR(3, 1.0).privatize([0], rng=1))
+        assert estimate.to_dict()["std_err"] == [None] * 3
+        json.dumps(estimate.to_dict(), allow_nan=False)
+        assert "1 report;" in str(estimate)
+        estimate.plot().figure.canvas.draw()

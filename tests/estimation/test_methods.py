@@ -8,6 +8,7 @@ import pytest
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import METHODS, POST_PROCESSING, NoiseVariance, ProcessedEstimate, mixture_em
 from ldpstats.mechanisms import GRR, OUE, SS, Mechanism
+from ldpstats.noise import Tally
 
 MECHANISMS = [GRR(6, 1.0), OUE(6, 1.0), SS(6, 0.5)]
 PROPER = ("mle", "ibu", "norm-mul", "norm-sub", "norm-cut", "mle-apx", "power-ns", "clip", "simplex")
@@ -78,3 +79,16 @@ def test_many_tables_are_post_processed_but_shown_one_at_a_time() -> None:
     assert estimate.estimate.shape == (3, 6)
     with pytest.raises(LdpstatsError, match="one table"):
         estimate.to_frame()
+
+
+def test_what_is_shown_says_that_it_is_biased_and_how_it_was_found() -> None:
+    tally = Tally(GRR(3, 1.0).noise, [60, 35, 5], 100, simulated=True)
+    for method in ("norm-sub", "ibu"):
+        found = GRR(3, 1.0).estimate(tally, method=method)
+        assert f"by {method} (biased, no intervals)" in found.headline
+        assert f"Found by {method}, which is biased" in str(found)
+        assert found.picture().notes == ("simulated", f"by {method}: biased, and so without intervals")
+        assert found.picture().to_frame()["lower"].isna().all()
+        found.plot().figure.canvas.draw()
+    assert "which converged" in str(found)
+    assert found.to_dict()["converged"] is True

@@ -166,5 +166,42 @@ def test_bounds_say_what_they_are() -> None:
     ):
         assert words in text
     assert found.to_frame().index.names == ["a", "c"]
-    assert repr(found) == "<Bounds of a × c: (2, 2), n = 6000 (simulated)>"
+    assert repr(found) == "<Bounds: a × c, 2 × 2 cells, n = 6,000 (simulated)>"
     np.testing.assert_array_equal(found.to_frame()["upper"], found.upper.ravel())
+
+
+def test_what_is_drawn_are_both_layers_of_every_cell_in_the_order_of_the_table() -> None:
+    found = some_bounds()
+    picture = found.picture()
+    frame = picture.to_frame()
+    assert frame["label"].tolist() == [", ".join(map(str, one)) for one in found.domain.index()]
+    np.testing.assert_array_equal(frame[["lower", "upper", "inner_lower", "inner_upper"]], found.to_frame())
+    assert picture.notes[0] == "simulated"
+    assert "with confidence of at least 90 %, pointwise" in picture.notes[1]
+    drawn = found.plot()
+    assert sum(line.get_linewidth() > 5 for line in drawn.lines) == 4
+    drawn.figure.canvas.draw()
+
+
+def test_bounds_of_v_say_of_which_table_and_how_many_reports() -> None:
+    found = some_bounds().cramers_v()
+    assert "of a and c (simulated)" in found.headline
+    assert found.to_dict()["level"] == 0.9
+    assert found.to_frame().loc["cramers_v"].tolist() == [found.low, found.high, found.point_low, found.point_high]
+    text = spoken(found)
+    for words in ("6,000 reports", "whole record", "joint confidence set", "Nothing is assumed"):
+        assert words in text
+    assert found.picture().to_frame().iloc[0, 2:].tolist() == [found.low, found.high, found.point_low, found.point_high]
+    older = replace(found, of=None)
+    assert "Cramér's V from" in older.headline
+    older.plot().figure.canvas.draw()
+
+
+def test_where_there_are_none_that_is_said_and_drawn() -> None:
+    found = bounds_of(BITS, contradictory(0.9), ["a", "b"])
+    for one in (found, found.cramers_v()):
+        assert "no bounds" in one.headline
+        assert any("no bounds" in note for note in one.picture().notes)
+        assert "No bounds: " in str(one)
+        json.dumps(one.to_dict(), allow_nan=False)
+        assert "not estimable" in {text.get_text() for text in one.plot().texts}

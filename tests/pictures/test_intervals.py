@@ -65,7 +65,7 @@ def test_intervals_inside_others_are_thick():
     assert [one[1:] for one in drawn] == [(0.1, 0.4), (0.2, 0.5), (0.15, 0.35), (0.25, 0.45)]
     assert drawn[0][0] < drawn[2][0]
     assert picture.to_frame().columns.tolist() == ["label", "estimate", "lower", "upper", "inner_lower", "inner_upper"]
-    assert "row 0 0.1 to 0.4" in picture.described()
+    assert "row 0 0.1 to 0.4 (inside: 0.15 to 0.35)" in picture.described()
 
 
 @pytest.mark.parametrize("rows", [[(1.0, 1.0, 1.0)], [(nan, nan, nan)] * 2, [(0.5, nan, nan)] * 60])

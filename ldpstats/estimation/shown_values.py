@@ -1,0 +1,108 @@
+"""Shown values: which of many frequencies a summary and a picture have, and how they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.errors import LdpstatsError
+from ldpstats.noise import simulation
+from ldpstats.presentation import Summary, summary_of_facts, summary_of_figures
+from ldpstats.privacy import PrivacyStatement
+
+MOST_SHOWN = 60
+"""So many values are shown at most; data frames have all."""
+
+
+def shown_values(estimate: FloatArray) -> IntArray:
+    """Return the values to show, in their order: all of them, or the most frequent of many.
+
+    Parameters
+    ----------
+    estimate : array, shape (cells,)
+
+    Examples
+    --------
+    >>> shown_values(np.array([0.2, 0.5, 0.3]))
+    array([0, 1, 2])
+    """
+    order = np.argsort(-estimate, kind="stable")
+    return np.sort(order[:MOST_SHOWN])
+
+
+def refuse_many_tables(estimate: FloatArray) -> None:
+    """Refuse to show frequencies of several tables at once.
+
+    Parameters
+    ----------
+    estimate : array
+    """
+    if estimate.ndim != 1:
+        raise LdpstatsError(f"estimates of shape {estimate.shape}", "one table", "Take one estimate at a time.")
+
+
+def counted_values(estimate: FloatArray, n: int, simulated: int) -> str:
+    """Say of how many values the frequencies are, and from how many reports.
+
+    Parameters
+    ----------
+    estimate : array
+    n, simulated : int
+    """
+    *tables, cells = estimate.shape
+    many = f"{int(np.prod(tables)):,} tables of " if tables else ""
+    reports = f"{n:,} {'report' if n == 1 else 'reports'}{simulation(simulated, n)}"
+    return f"{many}{cells:,} {'value' if cells == 1 else 'values'} from {reports}"
+
+
+def summary_of_values(
+    title: str, estimate: FloatArray, columns: dict[str, FloatArray], sentences: Sequence[str]
+) -> Summary:
+    """Return a row per value that is shown; of several tables, how many there are.
+
+    Parameters
+    ----------
+    title : str
+    estimate : array
+        The frequencies.
+    columns : dict
+        What stands beside them, by heading.
+    sentences : sequence of str
+    """
+    if estimate.ndim != 1:
+        return summary_of_facts(title, {"Shape": " × ".join(map(str, estimate.shape))}, sentences)
+    values = shown_values(estimate)
+    figures = {"proportion": estimate, **columns}
+    rows = [[f"{value}", *(f"{one[value]:.4f}" for one in figures.values())] for value in values]
+    left_out = f"Shown are the {values.size} most frequent of {estimate.size:,} values; to_frame() has all."
+    chosen = "Nothing allows for this choice: values that look most frequent tend to be less so."
+    more = [left_out, chosen] if values.size < estimate.size else []
+    return summary_of_figures(title, ["value", *figures], rows, [*more, *sentences])
+
+
+def notes_of(simulated: int, n: int, estimate: FloatArray, *said: str) -> tuple[str, ...]:
+    """Return what a picture of frequencies must say beside them.
+
+    Parameters
+    ----------
+    simulated, n : int
+    estimate : array
+    *said : str
+        What else there is to say.
+    """
+    kind = simulation(simulated, n).strip(" ()")
+    some = f"the {MOST_SHOWN} most frequent of {estimate.size:,} values" if estimate.size > MOST_SHOWN else ""
+    return tuple(filter(None, (kind, some, *said)))
+
+
+def reports_in_sentences(n: int, privacy: PrivacyStatement | None) -> list[str]:
+    """Return how many reports there are and what was promised, if that is known.
+
+    Parameters
+    ----------
+    n : int
+    privacy : PrivacyStatement, optional
+    """
+    return [f"{n:,} {'report' if n == 1 else 'reports'}."] if privacy is None else privacy.sentences(n)
