@@ -15,6 +15,7 @@ from .inference import (
     Effect as Effect,
     Hypothesis as Hypothesis,
     HypothesisResult as HypothesisResult,
+    IndependenceTests as IndependenceTests,
     LogLinearFit as LogLinearFit,
     MonteCarlo as MonteCarlo,
     Plan as Plan,

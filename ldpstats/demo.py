@@ -314,7 +314,7 @@ def demonstrate(
 
 def _compared(population: Population, people: pd.DataFrame, protocol: SampledGroups, tables: TableSet) -> pd.DataFrame:
     """Return the tests of all pairs beside what the true answers show, the strongest pair first."""
-    tests, domain = independence_tests(tables), population.domain
+    tests, domain = independence_tests(tables).to_frame(), population.domain
     codes, known = domain.encode(people), []
     for first, second in progress(zip(tests["first"], tests["second"], strict=True), "comparing", len(tests), "pair"):
         counts = np.bincount(domain.cells(codes, (first, second)), minlength=domain.size((first, second)))

@@ -102,6 +102,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "FittedParameters": lambda: fit_parameters(tables(), {"a": ["b", "c"]}),
     "Hypothesis": lambda: ldp.independence_test(table()).about,
     "HypothesisResult": lambda: ldp.independence_test(table()),
+    "IndependenceTests": lambda: ldp.independence_tests(tables()),
     "LearnedNetwork": lambda: ldp.learn_network(tables(), required=[("a", "b")], n_resamples=5),
     "LoPubModel": answered,
     "LogLinearFit": lambda: ldp.log_linear_model(table(), "a + b"),

@@ -22,6 +22,7 @@ from ldpstats.inference.hypothesis_tests.log_linear import (
 from ldpstats.inference.hypothesis_tests.reporting import null_model_test
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
 from ldpstats.inference.hypothesis_tests.symmetry import marginal_homogeneity_test, symmetry_test
+from ldpstats.inference.hypothesis_tests.tested_pairs import IndependenceTests
 from ldpstats.inference.hypothesis_tests.trend import trend_test
 from ldpstats.inference.planning.plans import Plan, plan
 from ldpstats.inference.planning.sizing import PowerCurve, power, power_curve, sample_size
@@ -33,6 +34,7 @@ __all__ = [
     "Effect",
     "Hypothesis",
     "HypothesisResult",
+    "IndependenceTests",
     "LinearSubspace",
     "LogLinear",
     "LogLinearFit",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from io import StringIO
+from itertools import chain
 from textwrap import wrap
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -41,6 +42,7 @@ _STYLE = {
 LONGEST_LINE = 40
 """Letters on a line of a label."""
 _DECADES = 2.5
+_LETTERS_AN_INCH, _SHORTEST = 13, 30
 _ALONE = {"axes.facecolor": "none", "figure.facecolor": "none"}
 
 
@@ -78,7 +80,8 @@ class Picture(Protocol):
         with styled():
             axes = axes_to_draw_on(ax, self.size)
             self._draw_on(axes)
-            axes.set_title("\n".join(map(literal, [self.title, *self.notes])), loc="left", wrap=True)
+            lines = [wrap(literal(one), _letters_above(axes)) for one in (self.title, *self.notes)]
+            axes.set_title("\n".join(chain.from_iterable(lines)), loc="left")
         return axes
 
     def svg(self, name: str) -> str:
@@ -139,6 +142,15 @@ def axes_to_draw_on(ax: Axes | None, size: tuple[float, float] | None = None) ->
     """
     axes: Axes = _matplotlib().subplots(figsize=size, layout="constrained")[1] if ax is None else ax
     return axes
+
+
+def _letters_above(axes: Axes) -> int:
+    """Return how many letters of a heading have room on a line above axes, to the right of what is at their left."""
+    figure, labels, place = axes.get_figure(), axes.yaxis.get_tightbbox(), axes.get_subplotspec()
+    assert figure is not None  # axes that are drawn on stand in one
+    alone = place is not None and place.get_gridspec().get_geometry() == (1, 1)
+    width = figure.bbox.width - (labels.width if labels is not None else 0.0) if alone else axes.bbox.width
+    return max(_SHORTEST, int(_LETTERS_AN_INCH * width / figure.dpi))
 
 
 def literal(words: str) -> str:

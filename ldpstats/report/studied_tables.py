@@ -69,7 +69,7 @@ class StudiedTables:
         if not self.pairs:
             return pd.DataFrame()
         asked = TableSet(self.tables.domain, self.pairs.values(), self.tables.privacy)
-        frame = independence_tests(asked, alpha=self.alpha)
+        frame = independence_tests(asked, alpha=self.alpha).to_frame()
         frame["pair"] = list(zip(frame["first"], frame["second"], strict=True))
         found = [self.effects[pair] for pair in frame["pair"]]
         frame["lower"], frame["upper"] = zip(*(one.conf_int(self.alpha) for one in found), strict=True)

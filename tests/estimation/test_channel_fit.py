@@ -54,7 +54,11 @@ class TestImpossible:
         assert "IMPLAUSIBLE" in str(effect.summary())
         assert not result.fit.plausible
         assert not result.to_dict()["channel_fit"]["plausible"]
-        assert ldp.independence_tests(TableSet(_DOMAIN, [table], table.privacy))["verdict"].tolist() == ["implausible"]
+        tests = ldp.independence_tests(TableSet(_DOMAIN, [table], table.privacy))
+        assert tests["sex", "car"].verdict == "implausible"
+        assert tests.significant(0.5).empty
+        assert "IMPLAUSIBLE" in str(tests)
+        assert any("IMPLAUSIBLE" in note for note in tests.picture().notes)
         assert "IMPLAUSIBLE" in str(TableSet(_DOMAIN, [table], table.privacy))
 
     def test_reports_of_ones_alone_are_found_by_their_total(self) -> None:

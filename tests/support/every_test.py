@@ -37,7 +37,7 @@ def nested(table: ldp.Table, **options: Any) -> ldp.HypothesisResult:
 def first_pair(table: ldp.Table, **options: Any) -> ldp.HypothesisResult:
     """Return the test of one pair, whose figures must be those of the row of many."""
     alone = ldp.independence_test(table, **options)
-    row = ldp.independence_tests(ldp.TableSet(table.domain, (table,), table.privacy), **options).iloc[0]
+    row = ldp.independence_tests(ldp.TableSet(table.domain, (table,), table.privacy), **options).to_frame().iloc[0]
     if options.get("pvalue", "auto") != "auto":
         assert (row["statistic"], row["pvalue"]) == tuple(alone)
     return alone

@@ -10,7 +10,8 @@ from typing import TypeAlias
 import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.hints import Count
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear
 from ldpstats.inference.engine.null_model import NullModel, irregular, on_simplex
@@ -92,13 +93,52 @@ class Detectability:
         return enough
 
 
-def power_of(information: FloatArray, df: int, cramers_v: float, smaller_side: int, alpha: float = 0.05) -> float:
-    """Return the approximate power against a dependence with this Cramér's V, averaged over its directions.
+@dataclass(frozen=True, slots=True, eq=False)
+class Sensitivity:
+    """What all reports of one test tell about deviations from its hypothesis: its power, whatever level and size.
 
-    `information` is that of all reports together; in directions that they tell nothing about the power is the level.
+    Parameters
+    ----------
+    df : int
+        The degrees of freedom.
+    principal : array
+        The noncentrality that a deviation of unit size (Cohen's w) has in each principal direction.
+    side : int
+        The categories on the smaller side where sizes are Cramér's V, which is w / √(side - 1); else 2.
     """
-    size = cramers_v * np.sqrt(smaller_side - 1)
-    return float(Detectability.average(information, df).power(1, size, alpha))
+
+    df: Count
+    principal: FloatArray
+    side: Count
+
+    def __post_init__(self) -> None:
+        if self.principal.ndim != 1 or not np.all(np.isfinite(self.principal) & (self.principal >= 0)):
+            raise LdpstatsError(f"noncentralities {shortened(self.principal)}", "a row of numbers from 0 on")
+
+    @classmethod
+    def of(cls, information: FloatArray, df: int, side: int) -> Sensitivity:
+        """Keep what matters of an information about deviations, that of all reports together."""
+        return cls(df, _principal(information), side)
+
+    def power(self, size: float, alpha: float) -> float:
+        """Return the approximate power against deviations of a size, averaged over their directions.
+
+        In directions that the reports tell nothing about it is the level.
+        """
+        return float(self._each(1).power(1, self._cohens_w(size), alpha))
+
+    def respondents(self, n: int, size: float, power: float, alpha: float) -> int | None:
+        """Return how many respondents find a size with this power, if n tell this; None if no number is enough."""
+        try:
+            return self._each(n).respondents(power, self._cohens_w(size), alpha)
+        except LdpstatsError:
+            return None
+
+    def _each(self, n: int) -> Detectability:
+        return Detectability.average(np.diag(self.principal / n), self.df)
+
+    def _cohens_w(self, size: float) -> float:
+        return size * math.sqrt(self.side - 1)
 
 
 def information_beyond(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:

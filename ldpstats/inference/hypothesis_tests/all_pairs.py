@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
-from ldpstats.arrays import FloatArray, significance
+from ldpstats.arrays import significance
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import LEVEL
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.engine.procedure import Method, PValue
+from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues, first_step
 from ldpstats.inference.hypothesis_tests.independence import independence_test
 from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES
+from ldpstats.inference.hypothesis_tests.tested_pairs import (
+    DEPENDENT,
+    IMPLAUSIBLE,
+    NOT_SHOWN,
+    UNTESTABLE,
+    IndependenceTests,
+    PairTest,
+)
+from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, checked_table_set
-
-_MANY = 100
-_COLUMNS = ("first", "second", "cramers_v", "statistic", "df", "pvalue", "adjusted", "verdict", "power", "n", "reason")
+from ldpstats.tables.unbiased_cells import assuming
 
 
 def independence_tests(
     tables: TableSet, method: Method = "auto", pvalue: PValue = "auto", adjust: str = "holm", alpha: float = 0.05
-) -> pd.DataFrame:
+) -> IndependenceTests:
     """Test every two-way table of a set and adjust the p-values for testing them all.
 
     Parameters
@@ -33,51 +41,53 @@ def independence_tests(
         As in `independence_test`. By "auto" p-values that are drawn are drawn on, where next to no table reaches the
         observed one, so that even a single dependence among all pairs could be shown (`inference.AmongMany`).
     adjust : str
-        A method of statsmodels' `multipletests`, such as "holm" (any error at all) or "fdr_bh" (their share).
+        A method of statsmodels' `multipletests`, such as "holm" (any error at all) or "fdr_bh" (their share); or
+        "none".
     alpha : float
         The level of the verdicts, after adjustment.
 
     Returns
     -------
-    DataFrame
-        A row per pair: cramers_v (corrected for noise), statistic, df, pvalue, adjusted, verdict, power (of this
-        pair's own test at level .05 against V = .1), n, and the reason where a pair is not testable, or where its
-        reports cannot have come through their channel (see `Table.channel_fit`; at level .001 for all pairs).
-    """
-    from tqdm.auto import tqdm
+    IndependenceTests
+        Of every pair, the smallest p-values first: V (corrected for noise), the test, its p-value as it is and
+        adjusted, the power that the adjustment leaves it against V = .1, and the reason where a pair is not testable,
+        or where its reports cannot have come through their channel (see `Table.channel_fit`; at level .001 for all
+        pairs).
 
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "dog": ["yes", "no"]})
+    >>> people = np.array([[[12, 8], [18, 12]], [[18, 12], [12, 8]]]) * 100
+    >>> tests = independence_tests(SampledGroups(domain, epsilon=2.0).simulate(people, rng=1))
+    >>> tests
+    <IndependenceTests: 1 of 3 pairs shown to be dependent at level 0.05 (Holm's method); 10,000 reports (simulated)>
+    >>> statistic, pvalue = tests["car", "sex"]
+    >>> tests.significant()[["first", "second"]].to_numpy().tolist()
+    [['sex', 'car']]
+    """
     alpha = significance(alpha)
     pairs = [table for table in checked_table_set(tables) if len(table.attributes) == 2]
     if not pairs:
         raise LdpstatsError(
             "a set without two-way tables", "a set with at least one", "Take table.marginal([...]) of wider ones."
         )
+    place = {name: number for number, name in enumerate(tables.domain.names)}
+    pairs.sort(key=lambda table: [place[name] for name in table.attributes])
     _refuse_too_few_draws(pvalue, len(pairs), alpha, adjust)
     resolved = AmongMany(len(pairs), alpha) if pvalue == "auto" else pvalue
-    progress = tqdm(pairs, desc="independence tests", leave=False, disable=True if len(pairs) < _MANY else None)
-    frame = pd.DataFrame([_row(table, method, resolved) for table in progress]).astype({"df": "Int64"})
-    tested = frame["pvalue"].notna()
-    adjusted = _adjusted(frame.loc[tested, "pvalue"].to_numpy(), alpha, adjust)
-    frame.loc[tested, "adjusted"] = adjusted
-    frame.loc[tested, "verdict"] = np.where(frame.loc[tested, "adjusted"] <= alpha, "dependent", "no dependence shown")
-    implausible = [min(1.0, len(pairs) * table.channel_fit().pvalue) < LEVEL for table in pairs]
-    frame.loc[implausible, ["verdict", "reason"]] = ["implausible", "the reports do not fit their channel"]
-    return frame
-
-
-def _adjusted(pvalues: FloatArray, alpha: float, adjust: str) -> FloatArray:
-    """Return p-values adjusted by statsmodels."""
-    from statsmodels.stats.multitest import multipletests
-
-    if not pvalues.size:
-        return pvalues
-    try:
-        adjusted: FloatArray = multipletests(pvalues, alpha, method=str(adjust))[1]
-    except ValueError as error:
-        raise LdpstatsError(
-            f"adjust = {adjust!r}", "a method of statsmodels' multipletests, such as 'holm' or 'fdr_bh'"
-        ) from error
-    return adjusted
+    tested = [_tested(table, method, resolved) for table in progress(pairs, "independence tests", unit="pair")]
+    decided = _decided(tested, [_is_implausible(table, len(pairs)) for table in pairs], alpha, adjust)
+    return IndependenceTests(
+        pairs=tuple(sorted(decided, key=lambda pair: (math.isnan(pair.pvalue), pair.pvalue, -pair.statistic))),
+        domain=tables.domain,
+        adjust=adjust,
+        alpha=alpha,
+        n=tables.n,
+        simulated=tables.simulated,
+        privacy=tables.privacy,
+        warning=tuple(tables.channel_fit().warning),
+    )
 
 
 def _refuse_too_few_draws(pvalue: PValue, tests: int, alpha: float, adjust: str) -> None:
@@ -85,7 +95,7 @@ def _refuse_too_few_draws(pvalue: PValue, tests: int, alpha: float, adjust: str)
     if not isinstance(pvalue, MonteCarlo):
         return
     smallest = 1 / (1 + pvalue.most)
-    if _adjusted(np.full(tests, smallest), alpha, adjust).min() > alpha:
+    if adjusted_pvalues(np.full(tests, smallest), alpha, adjust).min() > alpha:
         raise LdpstatsError(
             f"{pvalue.most:,} tables for each of {tests} tests, of which then none can be rejected by {adjust!r}",
             f"at least {math.ceil(tests / alpha) - 1:,}",
@@ -93,21 +103,51 @@ def _refuse_too_few_draws(pvalue: PValue, tests: int, alpha: float, adjust: str)
         )
 
 
-def _row(table: Table, method: Method, pvalue: PValue) -> dict[str, object]:
-    """Test one table; what cannot be tested says why in the place of a verdict."""
+def _is_implausible(table: Table, tests: int) -> bool:
+    return min(1.0, tests * table.channel_fit().pvalue) < LEVEL
+
+
+def _tested(table: Table, method: Method, pvalue: PValue) -> PairTest:
+    """Test one table; what cannot be tested says why."""
     first, second = table.attributes
-    row: dict[str, object] = dict.fromkeys(_COLUMNS, np.nan)
-    row |= {"first": first, "second": second, "n": table.n, "reason": ""}
     try:
         result = independence_test(table, method, pvalue)
     except NotIdentifiedError as error:
-        return {**row, "verdict": "not testable", "reason": error.came}
-    assert result.effect is not None  # of two attributes there always is one
-    figures = {"statistic": result.statistic, "df": result.df, "pvalue": result.pvalue}
-    return {
-        **row,
-        **figures,
-        "cramers_v": result.effect.cramers_v,
-        "power": result.power[REFERENCE_SIZES[0]],
-        "verdict": "",
-    }
+        return PairTest(first, second, UNTESTABLE, table.n, reason=error.came)
+    effect = result.effect
+    assert effect is not None  # of two attributes there always is one
+    return PairTest(
+        first,
+        second,
+        NOT_SHOWN,
+        table.n,
+        result.statistic,
+        result.df,
+        result.pvalue,
+        cramers_v=effect.cramers_v,
+        assumption=assuming(table).removeprefix(", "),
+        without=effect.without.strip(" ()"),
+        why_not=effect.why_not,
+        method=result.method,
+        pvalue_source=result.pvalue_source,
+        seed=result.seed,
+        sensitivity=result.sensitivity,
+    )
+
+
+def _decided(pairs: list[PairTest], implausible: list[bool], alpha: float, adjust: str) -> list[PairTest]:
+    """Return the tests with their p-values adjusted, with verdicts, and the power at the level left to each."""
+    pvalues = np.array([pair.pvalue for pair in pairs])
+    tested = ~np.isnan(pvalues)
+    adjusted = np.full(len(pairs), np.nan)
+    adjusted[tested] = adjusted_pvalues(pvalues[tested], alpha, adjust)
+    level = first_step(int(tested.sum()), alpha, adjust)
+    found = []
+    for pair, one, doubtful in zip(pairs, adjusted.tolist(), implausible, strict=True):
+        verdict, reason = DEPENDENT if one <= alpha else pair.verdict, pair.reason
+        if doubtful:
+            verdict, reason = IMPLAUSIBLE, "the reports do not fit their channel"
+        told = pair.sensitivity
+        power = math.nan if told is None else told.power(REFERENCE_SIZES[0], level)
+        found.append(replace(pair, adjusted=one, verdict=verdict, reason=reason, power=power))
+    return found

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
 from ldpstats.inference.effects.cramers_v import Association, association
-from ldpstats.inference.engine.detectability import information_beyond, power_of
+from ldpstats.inference.engine.detectability import Sensitivity, information_beyond
 from ldpstats.inference.engine.null_model import NullModel
 from ldpstats.inference.engine.procedure import Method, Outcome, PValue, null_model_outcome
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
 from ldpstats.tables import Table, checked_table
 
-REFERENCE_SIZES = (0.1, 0.3)
-"""The sizes of deviations that every result states the power against."""
+REFERENCE_SIZES, REFERENCE_LEVEL = (0.1, 0.3), 0.05
+"""The sizes of deviations that every result states the power against, and at which level."""
 
 
 def null_model_test(
@@ -64,7 +64,7 @@ def result_of(
     table: Table, about: Hypothesis, outcome: Outcome, information: FloatArray, effect: Association | None = None
 ) -> HypothesisResult:
     """Put an outcome into words, with the power that follows from what the reports tell about deviations."""
-    side = min(table.shape) if about.scale == "V" else 2
+    sensitivity = Sensitivity.of(information, outcome.df, min(table.shape) if about.scale == "V" else 2)
     return HypothesisResult(
         about=about,
         attributes=table.attributes,
@@ -76,10 +76,11 @@ def result_of(
         seed=outcome.seed,
         n=table.n,
         effect=effect,
-        power={size: power_of(information, outcome.df, size, side) for size in REFERENCE_SIZES},
+        power={size: sensitivity.power(size, REFERENCE_LEVEL) for size in REFERENCE_SIZES},
         expected=outcome.evidence.whole(outcome.null).reshape(table.shape),
         converged=outcome.converged,
         privacy=table.privacy,
         simulated=table.simulated,
         table=table,
+        sensitivity=sensitivity,
     )

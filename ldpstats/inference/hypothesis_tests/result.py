@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from ldpstats.arrays import FloatArray, at_least, probability, significance
+from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words
 from ldpstats.hints import Count, Share
 from ldpstats.inference.effects.cramers_v import Association
+from ldpstats.inference.engine.detectability import Sensitivity
 from ldpstats.inference.engine.scope import scope_in_words
+from ldpstats.inference.planning.departure_sizes import DepartureSize
+from ldpstats.inference.planning.design import target_power
 from ldpstats.noise import simulation
-from ldpstats.presentation import Summary, summary_of_facts
+from ldpstats.pictures.lines import Lines
+from ldpstats.presentation import Picture, Result, Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving import Saveable
 from ldpstats.tables import Table
 from ldpstats.tables.shared import source_of
 from ldpstats.tables.unbiased_cells import provenance_in_words
 
+_SIZES = np.linspace(0, 0.5, 51)
 
-@dataclass(frozen=True, slots=True)
-class Hypothesis(Saveable):
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Hypothesis(Result):
     """A hypothesis in words.
 
     Parameters
@@ -47,9 +54,28 @@ class Hypothesis(Saveable):
     verdicts: tuple[str, str] = ("rejected", "not rejected")
     scale: str = "w"
 
+    @property
+    def headline(self) -> str:
+        """What it says in one line."""
+        return self.statement
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HypothesisResult(Saveable):
+    def to_frame(self) -> pd.DataFrame:
+        """Return it as a row of a data frame."""
+        return pd.DataFrame([self.to_dict()])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {**asdict(self), "verdicts": list(self.verdicts)}
+
+    def summary(self) -> Summary:
+        """Return what it says, and what holds if it is rejected."""
+        facts = {"Hypothesis": self.statement, "Otherwise": self.otherwise, "Verdicts": " or ".join(self.verdicts)}
+        measure = "Cramér's V" if self.scale == "V" else "Cohen's w"
+        return summary_of_facts(f"Hypothesis: {self.name}", facts, [f"Deviations are measured by {measure}."])
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class HypothesisResult(Result):
     """The outcome of a test; it unpacks to (statistic, pvalue).
 
     Parameters
@@ -75,7 +101,11 @@ class HypothesisResult(Saveable):
         that, and the test is then conservative.
     table : Table
         What was tested.
+    sensitivity : Sensitivity, optional
+        What the reports tell about deviations from the hypothesis, from which power follows; not in files of old.
     """
+
+    later: ClassVar[tuple[str, ...]] = ("sensitivity",)
 
     about: Hypothesis
     attributes: tuple[str, ...]
@@ -92,7 +122,8 @@ class HypothesisResult(Saveable):
     converged: bool
     privacy: PrivacyStatement
     simulated: Count
-    table: Table = field(repr=False)
+    table: Table
+    sensitivity: Sensitivity | None = None
 
     def __post_init__(self) -> None:
         probability(self.pvalue, "a p-value")
@@ -111,6 +142,55 @@ class HypothesisResult(Saveable):
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.statistic, self.pvalue))
+
+    @property
+    def headline(self) -> str:
+        """The decision at level .05 in one line, with what it is made of."""
+        effect = "" if self.effect is None or self.effect.why_not else f", V = {self.effect.cramers_v:.3f}"
+        decision = self.verdict() if self.fit.plausible else "no decision, as the reports do not fit their channel"
+        found = f"{decision} (p = {pvalue_in_words(self.pvalue, 3)}{effect}"
+        return f"{self.hypothesis}: {found}; {self.n:,} reports{simulation(self.simulated, self.n)})"
+
+    def power_against(self, size: float, alpha: float = 0.05) -> float:
+        """Return the approximate power of this test against deviations of a size, averaged over their directions.
+
+        Parameters
+        ----------
+        size : float
+            On the hypothesis' own scale.
+        alpha : float
+            The level.
+        """
+        return self._told.power(float(DepartureSize.single(size, None).value), significance(alpha))
+
+    def respondents_needed(self, size: float | None = None, power: float = 0.8, alpha: float = 0.05) -> int | None:
+        """Return how many reports like these a test needs to find deviations of a size; None if no number is enough.
+
+        Parameters
+        ----------
+        size : float, optional
+            On the hypothesis' own scale; by default the estimated V, of two attributes.
+        power : float
+            How often it shall be found.
+        alpha : float
+            The level of the test.
+        """
+        target = target_power(power, significance(alpha))
+        wanted = self._estimated_size if size is None else float(DepartureSize.single(size, None).value)
+        return self._told.respondents(self.n, wanted, target, alpha)
+
+    @property
+    def _estimated_size(self) -> float:
+        if self.effect is None or self.effect.why_not:
+            why = "there is none of this test" if self.effect is None else self.effect.why_not
+            raise LdpstatsError(f"no estimated V ({why})", f"size = a number on the scale {self.about.scale}")
+        return self.effect.cramers_v
+
+    @property
+    def _told(self) -> Sensitivity:
+        if self.sensitivity is None:
+            raise LdpstatsError("a result saved by an older version", "a new one", "Test its table again.")
+        return self.sensitivity
 
     def verdict(self, alpha: float = 0.05) -> str:
         """Return the decision in a word or two.
@@ -152,6 +232,38 @@ class HypothesisResult(Saveable):
             "simulated": self.simulated,
             "channel_fit": self.fit.to_dict(),
         }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures as a row of a data frame."""
+        effect = self.effect
+        low, high = (np.nan, np.nan) if effect is None or effect.why_not else effect.conf_int()
+        row = {
+            "attributes": self.attributes,
+            "test": self.about.name,
+            "statistic": self.statistic,
+            "df": self.df,
+            "pvalue": self.pvalue,
+            "cramers_v": np.nan if effect is None else effect.cramers_v,
+            "lower": low,
+            "upper": high,
+            "n": self.n,
+        }
+        return pd.DataFrame([row])
+
+    def picture(self) -> Picture:
+        """Return the power against deviations of any size."""
+        power = tuple(self.power_against(float(size)) for size in _SIZES)
+        reports = f"{self.n:,} reports{simulation(self.simulated, self.n)}"
+        notes = [f"level 0.05, {reports}, averaged over directions of deviations"]
+        return Lines(
+            f"What the test of {self.about.name} could find",
+            (*notes, *provenance_in_words(self.table)[:1], *self.fit.warning[:1]),
+            tuple(map(float, _SIZES)),
+            {"power": power},
+            f"size of the deviation ({self.about.scale})",
+            "power",
+            levels={"level": 0.05, "80 %": 0.8},
+        )
 
     def summary(self, alpha: float = 0.05) -> Summary:
         """Return the result as a table and sentences that can be read aloud.

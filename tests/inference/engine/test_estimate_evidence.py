@@ -272,7 +272,11 @@ class TestReconstructedTables:
     def test_many_tests_list_what_cannot_be_tested(self) -> None:
         tables = asked((2, 2, 2), [("a", "b"), ("b", "c")], np.full((2, 2, 2), 1000), 1)
         wide = [ldp.reconstruct(tables, pair) for pair in PAIRS]
-        frame = ldp.independence_tests(TableSet(tables.domain, wide, tables.privacy)).set_index(["first", "second"])
+        frame = (
+            ldp.independence_tests(TableSet(tables.domain, wide, tables.privacy))
+            .to_frame()
+            .set_index(["first", "second"])
+        )
         assert frame.loc[("a", "c"), "verdict"] == "not testable"
         assert "nobody was asked about a and c together" in frame.loc[("a", "c"), "reason"]
         assert frame.loc[[("a", "b"), ("b", "c")], "pvalue"].notna().all()

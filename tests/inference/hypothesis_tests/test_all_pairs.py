@@ -17,14 +17,17 @@ def tables(domain: ldp.Domain, people: pd.DataFrame) -> ldp.TableSet:
 
 @pytest.mark.parametrize("adjust", ["holm", "fdr_bh", "bonferroni"])
 def test_every_pair_stands_once_with_its_own_test(tables: ldp.TableSet, adjust: str) -> None:
-    frame = ldp.independence_tests(tables, adjust=adjust)
+    frame = ldp.independence_tests(tables, adjust=adjust).to_frame()
     assert {frozenset(pair) for pair in zip(frame["first"], frame["second"], strict=True)} == {
         frozenset(table.attributes) for table in tables
     }
     for row in frame.itertuples():
         alone = ldp.independence_test(tables[row.first, row.second], pvalue=ldp.inference.AmongMany(3))
         assert (row.statistic, row.pvalue, row.df, row.n) == (alone.statistic, alone.pvalue, alone.df, alone.n)
+        level = 0.05 / 3
+        assert row.power == pytest.approx(alone.power_against(0.1, level), abs=1e-9), "at the level of the first step"
     assert np.allclose(frame["adjusted"], multipletests(frame["pvalue"], method=adjust)[1])
+    assert frame["pvalue"].is_monotonic_increasing
     assert list(frame.loc[frame["adjusted"] <= 0.05, "verdict"].unique()) == ["dependent"]
     assert set(frame.loc[frame["verdict"] == "dependent", "first"]) == {"sex"}
 
@@ -41,7 +44,7 @@ def test_what_cannot_be_adjusted_is_refused(tables: ldp.TableSet, domain: ldp.Do
 
 def test_pairs_that_cannot_be_tested_do_not_stop_the_others(domain: ldp.Domain, people: pd.DataFrame) -> None:
     """Two respondents for three pairs: one pair has nobody."""
-    frame = ldp.independence_tests(ldp.SampledGroups(domain, epsilon=4.0).collect(people.head(2), rng=2))
+    frame = ldp.independence_tests(ldp.SampledGroups(domain, epsilon=4.0).collect(people.head(2), rng=2)).to_frame()
     untested = frame[frame["verdict"] == "not testable"]
     assert len(untested) == 1
     assert untested["reason"].str.contains("no reports behind").all()
@@ -70,7 +73,7 @@ class TestDrawnPvalues:
     @pytest.mark.parametrize("adjust", ["holm", "fdr_bh", "bonferroni"])
     def test_one_dependence_is_shown_at_the_level_of_as_many_tests(self, rare: ldp.TableSet, adjust: str) -> None:
         """A level of 0.0002 for three tests is what .05 is for 750."""
-        frame = ldp.independence_tests(rare, alpha=2e-4, adjust=adjust)
+        frame = ldp.independence_tests(rare, alpha=2e-4, adjust=adjust).to_frame()
         shown = frame[frame["verdict"] == "dependent"]
         assert list(zip(shown["first"], shown["second"], strict=True)) == [("a", "b")]
         assert shown["pvalue"].item() == 1 / 60_001
@@ -80,9 +83,9 @@ class TestDrawnPvalues:
     def test_draws_that_can_never_reject_are_refused(self, rare: ldp.TableSet) -> None:
         with pytest.raises(ldp.LdpstatsError, match=r"at least 14,999"):
             ldp.independence_tests(rare, pvalue=ldp.MonteCarlo(9_999, rng=1), alpha=2e-4)
-        enough = ldp.independence_tests(rare, pvalue=ldp.MonteCarlo(59, rng=1), alpha=0.05)
+        enough = ldp.independence_tests(rare, pvalue=ldp.MonteCarlo(59, rng=1), alpha=0.05).to_frame()
         assert "dependent" in set(enough["verdict"])
-        shared = ldp.independence_tests(rare, pvalue=ldp.MonteCarlo(19, rng=1), alpha=0.05, adjust="fdr_bh")
+        shared = ldp.independence_tests(rare, pvalue=ldp.MonteCarlo(19, rng=1), alpha=0.05, adjust="fdr_bh").to_frame()
         assert shared["adjusted"].min() > 0.05, "here one alone is not enough, but three would be"
 
     @pytest.mark.parametrize("arguments", [(0,), (2.5,), (10, 1.5)])
@@ -92,4 +95,4 @@ class TestDrawnPvalues:
 
     def test_a_derived_table_is_one_of_many_like_any_other(self, rare: ldp.TableSet) -> None:
         derived = ldp.make_consistent(rare)
-        assert set(ldp.independence_tests(derived)["verdict"]) <= {"dependent", "no dependence shown"}
+        assert set(ldp.independence_tests(derived).to_frame()["verdict"]) <= {"dependent", "no dependence shown"}

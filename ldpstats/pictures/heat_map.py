@@ -1,0 +1,133 @@
+"""Heat maps: a number for every pair of attributes, as strength of colour; grey where reports do not decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ldpstats.pictures.colours import BLUE, SEQUENTIAL
+from ldpstats.pictures.drawing import Axes, Picture, label_lines, literal
+
+_GREY, _STRIPES, _DARK, _LIGHT = "#dcdcdc", "#c3c3c3", "#1b1b1d", "#ffffff"
+"""Of what is not decided, and of figures: cells have colours of their own, so figures do not follow the page."""
+_MOST_NUMBERED, _UPRIGHT = 12, 5
+_CELL, _SMALL_CELL = 0.5, 0.25
+_LETTER, _LEAST_WIDTH = 0.08, 5.0
+_SHORTEST, _LONGEST = 4, 40
+# below it a colour could be taken for none
+_FAINTEST = 0.15
+_HALF, _LUMINANCE = 0.55, np.array([0.2126, 0.7152, 0.0722])
+_SIDE, _SPOKEN = 0.94, 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeatMap(Picture):
+    """A number for every pair of attributes: the lower triangle of a square.
+
+    Parameters
+    ----------
+    title : str
+    notes : tuple of str
+        What must be said beside it, such as "simulated".
+    labels : tuple of str
+        The attributes.
+    values : array, shape (attributes, attributes)
+        The numbers, symmetric, from 0 on; nan where there is none.
+    decided : array of bool
+        For which pairs the reports show that there is anything.
+    asked : array of bool
+        Which pairs were asked for: the others are left blank.
+    scale : str
+        What the numbers are.
+    """
+
+    title: str
+    notes: tuple[str, ...]
+    labels: tuple[str, ...]
+    values: NDArray[np.float64]
+    decided: NDArray[np.bool_]
+    asked: NDArray[np.bool_]
+    scale: str
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """The width and height in inches that it looks right at."""
+        longest = _LETTER * min(max(map(len, self.labels)), _LONGEST)
+        side = (_CELL if self._numbered else _SMALL_CELL) * max(len(self.labels) - 1, _SHORTEST)
+        return max(side + longest + 1.6, _LEAST_WIDTH), side + longest + 1.1
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures that are drawn, a row per pair that was asked for."""
+        rows = [
+            (self.labels[second], self.labels[first], self.values[first, second], bool(self.decided[first, second]))
+            for first, second in self._places
+        ]
+        return pd.DataFrame(rows, columns=["first", "second", "value", "decided"])
+
+    def described(self) -> str:
+        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        frame = self.to_frame()
+        shown = frame[frame["decided"]].sort_values("value", ascending=False, kind="stable")
+        known = shown[shown["value"].notna()].head(_SPOKEN)
+        strongest = [f"{row.first} and {row.second} {row.value:.2f}" for row in known.itertuples()]
+        among = f" The strongest: {'; '.join(strongest)}." if strongest else ""
+        pairs = "pair" if len(frame) == 1 else "pairs"
+        return f"{self.title}: {self.scale} of {len(frame)} {pairs}, {len(shown)} of them shown to be dependent.{among}"
+
+    @property
+    def _numbered(self) -> bool:
+        return len(self.labels) <= _MOST_NUMBERED
+
+    @property
+    def _places(self) -> list[tuple[int, int]]:
+        """The pairs that were asked for, as places below the diagonal, a column after the other."""
+        side = len(self.labels)
+        return [(row, column) for column in range(side) for row in range(column + 1, side) if self.asked[row, column]]
+
+    def _draw_on(self, ax: Axes) -> None:
+        from matplotlib import colormaps
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import LinearSegmentedColormap, Normalize
+
+        strengths = colormaps[SEQUENTIAL](np.linspace(_FAINTEST, 1, 256))
+        known = [self.values[place] for place in self._places if np.isfinite(self.values[place])]
+        most = max(known, default=0.0) or 1.0
+        scale, strength = Normalize(0, most), LinearSegmentedColormap.from_list("strength", strengths)
+        for place in self._places:
+            shown = self.decided[place] and np.isfinite(self.values[place])
+            self._draw_cell(ax, place, strength(scale(float(self.values[place]))) if shown else None)
+        self._name_axes(ax)
+        figure = ax.get_figure()
+        assert figure is not None  # axes that are drawn on stand in one
+        bar = figure.colorbar(
+            ScalarMappable(scale, strength), ax=ax, label=literal(self.scale), shrink=0.7, aspect=25, pad=0.02
+        )
+        bar.ax.spines[:].set_visible(False)
+
+    def _draw_cell(self, ax: Axes, place: tuple[int, int], colour: tuple[float, ...] | None) -> None:
+        """Draw a square, striped where nothing is shown, and framed where something is, but not how much."""
+        from matplotlib.patches import Rectangle
+
+        row, column = place
+        at, value = (column - _SIDE / 2, row - _SIDE / 2), self.values[place]
+        if colour is None:
+            edge, hatch = (BLUE, "") if self.decided[place] else (_STRIPES, "////" if self._numbered else "")
+            ax.add_patch(Rectangle(at, _SIDE, _SIDE, facecolor=_GREY, edgecolor=edge, hatch=hatch, linewidth=0.8))
+        else:
+            ax.add_patch(Rectangle(at, _SIDE, _SIDE, facecolor=colour, linewidth=0))
+        if self._numbered:
+            dark = colour is not None and np.dot(colour[:3], _LUMINANCE) < _HALF
+            words = f"{value:.2f}" if np.isfinite(value) else "–"
+            ax.text(column, row, words, color=_LIGHT if dark else _DARK, ha="center", va="center", fontsize="small")
+
+    def _name_axes(self, ax: Axes) -> None:
+        side = len(self.labels)
+        names, size = [label_lines(one) for one in self.labels], "medium" if self._numbered else "x-small"
+        ax.set(xlim=(-0.5, side - 1.5), ylim=(side - 0.5, 0.5))
+        ax.set_xticks(range(side - 1), names[:-1], rotation=90 if max(map(len, names)) > _UPRIGHT else 0, fontsize=size)
+        ax.set_yticks(range(1, side), names[1:], fontsize=size)
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)

@@ -1,0 +1,138 @@
+"""Tests of all pairs as a result: what is rejected, what would be needed, and what is said and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+import ldpstats as ldp
+
+DOMAIN = ldp.Domain({"car": ["yes", "no"], "sex": ["F", "M"], "<b>$a_b$\n": [1, 2, 3]})
+PEOPLE = np.multiply.outer([[400, 100], [200, 300]], [2, 3, 5])
+
+
+@pytest.fixture(scope="module")
+def tables() -> ldp.TableSet:
+    return ldp.SampledGroups(DOMAIN, epsilon=3.0, mechanism="grr").simulate(PEOPLE, rng=1)
+
+
+@pytest.fixture(scope="module")
+def tests(tables: ldp.TableSet) -> ldp.IndependenceTests:
+    return ldp.independence_tests(tables)
+
+
+@pytest.fixture(autouse=True)
+def no_figure_is_left() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def test_one_pair_is_found_in_any_order(tests: ldp.IndependenceTests, tables: ldp.TableSet) -> None:
+    statistic, pvalue = tests["sex", "car"]
+    alone = ldp.independence_test(tables["car", "sex"])
+    assert (statistic, pvalue) == tuple(alone) == tuple(tests[["car", "sex"]])
+    assert next(pair.attributes for pair in tests) == ("car", "sex")
+    assert len(tests) == 3
+    for wrong in ("verdict", ("car",), ("car", "car"), ("car", "dog"), ("car", "sex", "dog"), 5, None):
+        with pytest.raises(ldp.LdpstatsError, match="to_frame"):
+            tests[wrong]  # type: ignore[index]  # this is what is refused
+
+
+def test_the_order_of_tables_plays_no_part(tests: ldp.IndependenceTests, tables: ldp.TableSet) -> None:
+    turned = ldp.TableSet(tables.domain, list(tables)[::-1], tables.privacy)
+    pd.testing.assert_frame_equal(ldp.independence_tests(turned).to_frame(), tests.to_frame())
+    assert str(ldp.independence_tests(turned)) == str(tests)
+
+
+def test_what_is_significant_depends_on_the_level(tests: ldp.IndependenceTests) -> None:
+    frame = tests.to_frame()
+    assert len(tests.significant()) == (frame["verdict"] == "dependent").sum() == 1
+    assert len(tests.significant(0.999)) == (frame["adjusted"] <= 0.999).sum()
+    assert tests.significant(1e-300).empty
+    with pytest.raises(ldp.LdpstatsError, match="alpha"):
+        tests.significant(2)
+
+
+def test_respondents_needed_give_the_power_asked_for(tables: ldp.TableSet) -> None:
+    """As many reports as are needed, instead of those that there are, have that power at the adjusted level."""
+    tests = ldp.independence_tests(tables)
+    needed = tests.respondents_needed(0.8, [0.1, 0.2, 0.0])
+    assert needed.isna().tolist() == [False, False, True]
+    for pair, number, size in zip(tests, needed[:2].tolist(), (0.1, 0.2), strict=False):
+        told = pair.sensitivity
+        assert told is not None
+        # noncentrality is proportional to the reports
+        assert told.power(size * np.sqrt(number / tests.n), tests.level) == pytest.approx(0.8, abs=1e-3)
+    estimated = tests["car", "sex"].cramers_v
+    assert tests.respondents_needed().iloc[0] == tests.respondents_needed(0.8, [estimated] * 3).iloc[0]
+    for wrong in ([0.1], [0.1] * 4):
+        with pytest.raises(ldp.LdpstatsError, match="to_frame"):
+            tests.respondents_needed(0.8, wrong)
+    with pytest.raises(ldp.LdpstatsError, match="power"):
+        tests.respondents_needed(0.01)
+
+
+def test_needed_respondents_are_those_of_a_plan() -> None:
+    """Where margins are even, a plan for all pairs asks for as many, up to the estimated margins."""
+    domain = ldp.Domain({name: [0, 1] for name in "abc"})
+    even = ldp.SampledGroups(domain, epsilon=2.0, mechanism="grr").simulate(np.full((2, 2, 2), 40_000), rng=1)
+    planned = ldp.plan("grr", domain, epsilon=2.0, effect=0.1).best["n"]
+    needed = ldp.independence_tests(even).respondents_needed(0.8, [0.1] * 3)
+    assert np.allclose(needed.astype(float), planned, rtol=0.02)
+
+
+def test_the_summary_shows_every_column(tests: ldp.IndependenceTests) -> None:
+    text = str(tests)
+    assert "..." not in text
+    for said in (
+        "car × sex",
+        "power*",
+        "Holm's method",
+        "epsilon = 3 (strict",
+        "(simulated)",
+        "does not show independence",
+    ):
+        assert said in text
+    assert f"{tests.level:.2g}" in text
+    assert repr(tests) == f"<IndependenceTests: {tests.headline}>"
+
+
+def test_many_pairs_are_shortened_but_not_forgotten() -> None:
+    domain = ldp.Domain({f"a{place}": [0, 1] for place in range(10)})
+    people = np.random.default_rng(1).integers(0, 2, (4000, 10))
+    tests = ldp.independence_tests(ldp.SampledGroups(domain, epsilon=4.0).collect(domain.decode(people), rng=1))
+    assert len(tests) == len(tests.to_frame()) == len(tests.to_dict()["pairs"]) == 45
+    assert len(tests.summary().panels[0].rows) == 40
+    assert "5 more with larger p-values are in to_frame()" in str(tests)
+
+
+def test_the_picture_has_the_order_of_the_domain(tests: ldp.IndependenceTests) -> None:
+    picture = tests.picture()
+    frame = picture.to_frame()
+    assert list(zip(frame["first"], frame["second"], strict=True)) == [
+        (one, other) for place, one in enumerate(DOMAIN.names) for other in DOMAIN.names[place + 1 :]
+    ]
+    assert frame["decided"].sum() == len(tests.significant())
+    assert frame["value"].tolist() == [
+        tests[pair].cramers_v for pair in zip(frame["first"], frame["second"], strict=True)
+    ]
+    assert "(simulated)" in picture.notes[0]
+    tests.plot().figure.canvas.draw()
+
+
+def test_what_v_assumes_or_leaves_out_is_said_where_it_is_shown() -> None:
+    names = {name: [0, 1] for name in "abc"}
+    domain = ldp.Domain(names | {"d": [0, 1, 2]})
+    people = np.zeros((2, 2, 2, 3), dtype=int)
+    people[..., :2] = np.arange(1, 17).reshape(2, 2, 2, 2) * 300
+    tables = ldp.SampledGroups(domain, epsilon=3.0, mechanism="grr").simulate(people, rng=3)
+    tests = ldp.independence_tests(tables)
+    left_out = [pair for pair in tests if pair.without]
+    assert left_out
+    assert f"V of {left_out[0].name}" in str(tests)
+    assert any("leaves out" in note for note in tests.picture().notes)
+    assert tests.to_frame()["caveat"].str.contains("without d").any()
