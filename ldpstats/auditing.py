@@ -12,6 +12,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.hints import Amount, Count, Share
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.registry import checked_mechanism
+from ldpstats.presentation import progress
 from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.randomness import Rng, generator
 from ldpstats.saving import Saveable
@@ -245,7 +246,7 @@ def audits(
     highest, surely = positive_epsilon(epsilon), significance(confidence, "confidence")
     source = None if rng is None else generator(rng)
     each = 1 - (1 - surely) / number
-    for size, level in _halton(number, 2, source):
+    for size, level in progress(_halton(number, 2, source), "auditing", unit="setting"):
         values = getattr(make, "only_k", None) or min(int(2 * (most / 2 + 0.5) ** size), most)
         yield audit(make(values, highest * (0.05 + 0.95 * level)), n, each, source)
 

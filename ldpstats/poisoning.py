@@ -12,7 +12,7 @@ import pandas as pd
 from ldpstats.arrays import at_least, integers_below, significance
 from ldpstats.mechanisms import Mechanism, mechanism
 from ldpstats.mechanisms.registry import checked_mechanism, registered_mechanisms
-from ldpstats.presentation import Summary, summary_of_facts
+from ldpstats.presentation import Summary, progress, summary_of_facts
 from ldpstats.saving import Saveable
 
 
@@ -169,7 +169,7 @@ def poisoning_table(k: int = 16, epsilon: float = 1.0, share: float = 0.05) -> p
     grr   0.49           9.73
     """
     kinds = [mechanism(kind.name, k=kind.only_k or k, epsilon=epsilon) for kind in registered_mechanisms()]
-    found = [poisoning(one, share) for one in kinds]
+    found = [poisoning(one, share) for one in progress(kinds, "mechanisms", unit="mechanism")]
     rows = [
         {
             "name": one.mechanism.name,

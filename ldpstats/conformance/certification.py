@@ -9,6 +9,7 @@ from typing import Any
 from ldpstats.conformance import checks, large, requirements, sending
 from ldpstats.conformance.memory import MEMO_CHECKS
 from ldpstats.conformance.requirements import Factory
+from ldpstats.presentation import progress
 
 CHECKS: tuple[Callable[[Factory], None], ...] = (
     checks.privacy_is_exact,
@@ -116,5 +117,5 @@ def certify(make: Factory) -> None:
     make : callable
         A mechanism, as a function of k and epsilon: a class, for example.
     """
-    for check in checks_of(make):
+    for check in progress(checks_of(make), "certifying", unit="check"):
         check(make)

@@ -39,7 +39,7 @@ from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.noise import NoiseModel
 from ldpstats.parts import Parts
-from ldpstats.presentation import Summary
+from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement, strict_epsilon, worst_ratio
 from ldpstats.protocols import PROTOCOLS, LocalProtocol, Protocol
 from ldpstats.protocols.contract import missing
@@ -468,7 +468,7 @@ def certify_protocol(make: Make) -> None:
     >>> from ldpstats import ProductDomain
     >>> certify_protocol(lambda domain, epsilon: ProductDomain(domain, epsilon=epsilon, mechanism="grr"))
     """
-    for check in PROTOCOL_CHECKS:
+    for check in progress(PROTOCOL_CHECKS, "certifying", unit="check"):
         try:
             check(make)
         except LdpstatsError as error:

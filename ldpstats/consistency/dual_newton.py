@@ -11,6 +11,7 @@ from ldpstats.consistency.estimated_means import EstimatedMeans
 from ldpstats.consistency.junction_tree import Beliefs
 from ldpstats.consistency.log_linear_terms import LogLinearTerms
 from ldpstats.noise import solve_or_shortest
+from ldpstats.presentation import progress
 
 _DECADES = 40
 _MOST_STEPS = 100
@@ -82,7 +83,7 @@ def _uniform(terms: LogLinearTerms, known: EstimatedMeans) -> LogLinearPoint:
 def minimum_in_the_limit(terms: LogLinearTerms, known: EstimatedMeans) -> tuple[LogLinearPoint, bool]:
     """Follow the minimum of the dual problem as τ goes to zero; say whether it converged."""
     last, found = _minimum(_uniform(terms, known), terms, known)
-    for _ in range(_DECADES):
+    for _ in progress(range(_DECADES), "maximizing the entropy", unit="step"):
         if not found:
             break
         point, found = _minimum(last._replace(tau=last.tau / 10), terms, known)

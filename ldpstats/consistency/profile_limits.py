@@ -12,6 +12,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.consistency.marginals import Attributes, Marginal
 from ldpstats.consistency.profile_likelihood import FAR, ProfileLikelihood, far_from_the_ends
+from ldpstats.presentation import progress
 
 _USUAL = 0.05
 
@@ -81,7 +82,7 @@ class ProfileLimits:
         z = _quantile(alpha)
         found, errors = self._found(), self._delta()
         limits = np.stack([found - z * errors, found + z * errors], axis=-1)
-        for cell in np.flatnonzero(~far_from_the_ends(found, errors)):
+        for cell in progress(np.flatnonzero(~far_from_the_ends(found, errors)), "profile limits", unit="cell"):
             low, high = self.profile.interval(self.of_cell == cell, z)
             limits[cell] = min(low, found[cell]), max(high, found[cell])
         return limits

@@ -31,6 +31,7 @@ from ldpstats.domain import Domain
 from ldpstats.estimation import Limits
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
 from ldpstats.noise import Tally
+from ldpstats.presentation import progress
 from ldpstats.tables import Table, pooled_blocks
 from ldpstats.tables.provenance import Groups
 
@@ -197,10 +198,8 @@ def most_likely_table(tables: Sequence[Table], target: Domain) -> Reconstruction
     sums = np.eye(target.size())[common.onto(target.names)]
 
     def covariance(size: int, rng: np.random.Generator) -> tuple[FloatArray, str]:
-        from tqdm.auto import tqdm
-
         drawn = [block.draw(cells, size, rng) for block in blocks]
-        fits = tqdm(zip(*drawn, strict=True), total=size, desc="fitting again", unit="set", leave=False, disable=None)
+        fits = progress(zip(*drawn, strict=True), "fitting again", size, "set")
         refits = [most_likely_even([_with_counts(*one) for one in zip(blocks, counts, strict=True)]) for counts in fits]
         return _covariance_of(np.array([one.frequencies for one in refits]) @ sums, "drawn from this one")
 

@@ -11,6 +11,7 @@ from ldpstats.arrays import FloatArray
 from ldpstats.consistency.least_violation import StandardizedResiduals
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.domain import Domain
+from ldpstats.presentation import progress
 
 # the penalties of the method of multipliers, in units of one over the standard error of the most precise marginal:
 # where absolute values alone count, and else; and how far its steps go
@@ -36,7 +37,8 @@ def shortest_refits(marginals: Sequence[Marginal], estimates: Sequence[FloatArra
     observed = data.scaled(estimates) @ rotation
     matrix = np.vstack([triangle, np.full(cells, _TOTAL), math.sqrt(_NORM) * np.eye(cells)])
     ends = np.concatenate([[_TOTAL], np.zeros(cells)])
-    found = np.array([nnls(matrix, np.concatenate([one, ends]))[0] for one in observed])
+    drawn = progress(observed, "fitting again", unit="set")
+    found = np.array([nnls(matrix, np.concatenate([one, ends]))[0] for one in drawn])
     shares: FloatArray = found / found.sum(axis=1, keepdims=True)
     return shares
 
@@ -60,7 +62,7 @@ def least_violating_refits(
     weight = inverse.sum(axis=0) / inverse.sum()
     z = np.tile(start, (len(observed), 1))
     r, u, v = z @ matrix.T - observed, np.zeros_like(observed), np.zeros_like(z)
-    for step in range(1, _MOST_STEPS + 1):
+    for step in progress(range(1, _MOST_STEPS + 1), "fitting again", unit="step"):
         x = ((observed + r - u) @ matrix + z - v) @ inverse
         x = x - (x.sum(axis=1, keepdims=True) - 1) * weight
         before, missed = z, x @ matrix.T - observed

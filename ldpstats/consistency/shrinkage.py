@@ -11,6 +11,7 @@ from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.consistency.marginals import Attributes, Marginal, overlapping
 from ldpstats.domain import Domain
 from ldpstats.estimation.simplex import nearest_proper
+from ldpstats.presentation import progress
 
 # a variance no estimate is taken to be below, in squared proportions
 _LEAST_VARIANCE = 1e-12
@@ -94,7 +95,7 @@ def shrunken_refits(marginals: Sequence[Marginal], estimates: Sequence[FloatArra
     rows, margins = np.arange(len(paths.observed)), _one_way(target)
     together = max(1, _MOST_NUMBERS // max(1, paths.whitened.size))
     found = []
-    for first in range(0, rows.size, together):
+    for first in progress(range(0, rows.size, together), "fitting again", unit="batch"):
         some = paths.only(rows[first : first + together])
         found.append(some.tables(_least_risk(some, margins)[0]))
     return np.concatenate(found)

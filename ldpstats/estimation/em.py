@@ -14,6 +14,7 @@ from ldpstats.arrays import FloatArray, at_least
 from ldpstats.blocks import Block
 from ldpstats.estimation.block_stack import TruthOrFakeStack, stacked
 from ldpstats.noise import NoiseModel
+from ldpstats.presentation import progress
 
 # what rounding alone can take from the log-likelihood of a report
 _ROUNDING = 1e-14
@@ -155,10 +156,12 @@ def accelerated_em(reports: ReportLikelihood, cells: int, iterations: int, toler
     frequencies = np.full(cells, 1 / cells)
     gradient = reports.gradient(reports.push(frequencies))
     made, most = 0, at_least(iterations, 1, "iterations")
-    while gradient.max() - 1 > tolerance and made < most:
-        frequencies, chances = _squarem_step(reports, frequencies, gradient)
-        gradient = reports.gradient(chances)
-        made += 1
+    with progress(None, "maximizing the likelihood", unit="step") as bar:
+        while gradient.max() - 1 > tolerance and made < most:
+            frequencies, chances = _squarem_step(reports, frequencies, gradient)
+            gradient = reports.gradient(chances)
+            made += 1
+            bar.update()
     return reports.fitted(frequencies, made, bool(gradient.max() - 1 <= tolerance))
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ldpstats.arrays import FloatArray
+from ldpstats.presentation import progress
 
 Cone = Literal["zero", "nonnegative", "second order"]
 
@@ -91,7 +92,7 @@ class Constraints:
             [kinds[kind](rows) for kind, rows in self.cones],
             _settings(),
         )
-        for cost in costs:
+        for cost in progress(costs, "bounds", unit="programme"):
             solver.update(q=cost)
             found = solver.solve()
             multipliers = np.asarray(found.z)

@@ -30,6 +30,7 @@ from ldpstats.estimation.component_tests import ComponentTest, repeated_function
 from ldpstats.estimation.methods import known_method, processed
 from ldpstats.limits import LARGEST_ALPHABET, refuse_too_many_cells
 from ldpstats.noise import NoiseModel, Tally
+from ldpstats.presentation import progress
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.randomness import Draws, Rng, client_draws, generator
 from ldpstats.saving import Saveable
@@ -196,7 +197,9 @@ class Mechanism(Saveable, Protocol):
         checked = integers_below(values, self.k, "values")
         draws = client_draws(rng)
         step = max(1, 8 * _CHUNK_BYTES // self.report_format.bits)
-        parts = [self.randomize(checked[start : start + step], draws) for start in range(0, max(checked.size, 1), step)]
+        starts = range(0, max(checked.size, 1), step)
+        shown = progress(starts, "randomizing", unit="part") if len(starts) > 1 else starts
+        parts = [self.randomize(checked[start : start + step], draws) for start in shown]
         data = np.concatenate(parts) if len(parts) > 1 else parts[0]
         return _own_reports(self, data.astype(self.report_format.dtype, copy=False), simulated=draws.simulated)
 

@@ -15,6 +15,7 @@ from ldpstats.estimation import Measured
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.networks.orientation import Orientation, Triple, Verdict, oriented, unshielded_triples
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
+from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, pooled_measured
 from ldpstats.tables.residuals import interaction_derivative
 
@@ -128,7 +129,8 @@ def oriented_by_tests(
     strength = {pair: information for pair, (information, _) in figures.items()}
     if structure.directed:
         return oriented(structure, constraints, strength, {})
-    found = {triple: chain(triple) for triple in unshielded_triples(structure.edges)}
+    triples = progress(unshielded_triples(structure.edges), "testing chains", unit="triple")
+    found = {triple: chain(triple) for triple in triples}
     tests = {triple: test for triple, test in found.items() if test}
     independent = {frozenset(pair): pvalue for pair, (_, pvalue) in figures.items()}
     verdicts = verdicts_of(structure.edges, tests, independent, alpha)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.networks.pgmpy_searches import names_only, structure_of
 from ldpstats.networks.structure import Edge, EdgeConstraints, Separation, Structure
 from ldpstats.networks.triples_to_ask import triples_to_ask
+from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet
 
 if TYPE_CHECKING:
@@ -57,14 +58,20 @@ def pc(tables: TableSet, constraints: EdgeConstraints, alpha: float) -> Structur
     if together.largest < 3 <= len(names):
         refuse_pairs_alone(evidence, alpha)
     tests = ConditionalTests.of(together, evidence, constraints, alpha)
-    search = PC(
-        variant="stable",
-        ci_test=tests,
-        significance_level=alpha,
-        max_cond_vars=max(together.largest - 2, 0),
-        show_progress=False,
-    )
-    skeleton: Graph[str] = search.fit(names_only(names)).skeleton_
+    with progress(None, "testing edges", unit="test") as bar:
+
+        def tested(*asked: Any, **level: Any) -> Any:
+            bar.update()
+            return tests(*asked, **level)
+
+        search = PC(
+            variant="stable",
+            ci_test=tested,
+            significance_level=alpha,
+            max_cond_vars=max(together.largest - 2, 0),
+            show_progress=False,
+        )
+        skeleton: Graph[str] = search.fit(names_only(names)).skeleton_
     left = map(tests.separation, combinations(tables.domain.names, 2))
     separations = [one for one in left if one is not None]
     arrows = _colliding(skeleton, tests, constraints)

@@ -16,7 +16,7 @@ from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.label_posterior import label_posterior
 from ldpstats.networks.parameters import FittedParameters, fit_parameters
 from ldpstats.noise import simulation
-from ldpstats.presentation import Summary, summary_of_figures
+from ldpstats.presentation import Summary, progress, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving import Saveable
 
@@ -139,8 +139,10 @@ def expected_accuracies(
     believed = own.accuracies(fitted.network, fitted.network.sampled_codes(_MANY_RECORDS, seed))
     possible = fit_parameters(fitted.reports, fitted.network.parents, smoothing=0).redrawn(size, rng)
     redrawn = ((truth, *replace(fitted, network=truth).redrawn(1, rng)) for truth in possible)
-    spread = np.array([_error(truth, network, label, seed) for truth, network in redrawn])
-    mean = np.mean([_error(fitted.network, one, label, seed) for one in fitted.redrawn(size, rng)], axis=0)
+    truths = progress(redrawn, "drawing again", size, "network")
+    spread = np.array([_error(truth, network, label, seed) for truth, network in truths])
+    others = progress(fitted.redrawn(size, rng), "drawing again", size, "network")
+    mean = np.mean([_error(fitted.network, one, label, seed) for one in others], axis=0)
     low, high = np.quantile(spread - spread.mean(axis=0), [1 - alpha / 2, alpha / 2], axis=0)
     found = (believed - mean)[:, None] - np.stack([np.zeros_like(low), low, high], axis=1)
     return ("most frequent label", f"best single feature: {own.feature}"), np.clip(found, 0, 1)

@@ -12,6 +12,7 @@ from ldpstats.networks.equivalence import cpdag_of
 from ldpstats.networks.family_score import FamilyScores
 from ldpstats.networks.pgmpy_searches import names_only, structure_of
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
+from ldpstats.presentation import progress
 from ldpstats.tables import TableSet
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _climbed(names: Sequence[str], scores: FamilyScores, constraints: EdgeConstr
         required_edges=set(constraints.required),
         forbidden_edges={edge for edge in permutations(names, 2) if not constraints.allows_direction(*edge)},
     )
-    for edges in _starts(names, scores, constraints):
+    for edges in progress(_starts(names, scores, constraints), "climbing", unit="start"):
         start = DAG()
         start.add_nodes_from(names)
         start.add_edges_from(edges)

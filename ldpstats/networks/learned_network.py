@@ -25,7 +25,7 @@ from ldpstats.networks.orientation import Orientation, unshielded_triples
 from ldpstats.networks.parameters import FittedParameters, fit_parameters
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
 from ldpstats.noise import simulation
-from ldpstats.presentation import Summary, summary_of_figures
+from ldpstats.presentation import Summary, progress, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng
 from ldpstats.saving import Saveable
@@ -196,7 +196,7 @@ class LearnedNetwork(Saveable):
                 **_with_interval(tables, edge, more["alpha"]),
                 "why": why[edge],
             }
-            for edge in structure.edges
+            for edge in progress(structure.edges, "intervals", unit="edge")
             if edge not in orientation.left_out
         ]
         frame = pd.DataFrame(edges, columns=list(_OF_EDGES)).astype(dict.fromkeys(_FIGURES, float))

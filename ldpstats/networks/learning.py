@@ -22,12 +22,11 @@ from ldpstats.networks.learned_network import LearnedNetwork
 from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.networks.skeletons import SKELETON_METHODS
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
+from ldpstats.presentation import progress
 from ldpstats.randomness import Rng, generator
 from ldpstats.tables import TableSet, checked_table_set
 
 _REDRAWS = 100
-# pairs that are measured anew before a bar shows how far it is
-_MANY = 10_000
 _NO_CONFIDENCE = "There is no confidence of edges, as counts cannot be drawn again: {}."
 _AGAIN = "Learned from the collected tables that consistent ones were made of."
 
@@ -209,8 +208,6 @@ class _Search:
         self, tables: TableSet, evidence: PairEvidence, size: int, rng: np.random.Generator
     ) -> EdgeConfidence:
         """Learn so many networks from redrawn counts; the tests of chains are drawn anew by their normal law."""
-        from tqdm.auto import tqdm
-
         chains = ChainTests(tables)
 
         def network(drawn: tuple[TableSet, PairEvidence]) -> tuple[Sequence[Edge], Iterable[Edge]]:
@@ -221,9 +218,7 @@ class _Search:
             return [edge for edge in structure.edges if edge not in found.left_out], found.directed
 
         sets = self._redrawn(tables, evidence, size, rng)
-        short = self.method.of_pairs and size * len(evidence.pairs) < _MANY
-        bar = tqdm(sets, total=size, desc="learning again", unit="set", leave=False, disable=short or None)
-        return EdgeConfidence.of(map(network, bar), evidence.pairs)
+        return EdgeConfidence.of(map(network, progress(sets, "learning again", size, "set")), evidence.pairs)
 
     def _redrawn(
         self, tables: TableSet, evidence: PairEvidence, size: int, rng: np.random.Generator

@@ -17,6 +17,7 @@ from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.networks.structure import Edge
+from ldpstats.presentation import progress
 from ldpstats.tables import Table
 from ldpstats.tables.shared import as_reported, overlapping
 from ldpstats.tables.stacked import Contribution, Stacked, linear_estimate
@@ -213,7 +214,8 @@ class PairSources:
         for pair in holding:  # their covariances are handled as a whole
             refuse_too_many_cells(domain.size(pair), f"{' and '.join(pair)} together: a table", LARGEST_JOINT)
         pools = {pair: parts.pool(_without_common(places, common), pair) for pair, places in holding.items()}
-        margins = {name: parts.pool(places, (name,)) for name, places in alone.items() if places}
+        shown = progress(alone.items(), "adding tables up", unit="attribute")
+        margins = {name: parts.pool(places, (name,)) for name, places in shown if places}
         single = {name: parts.pool(places[:1], (name,)) for name, places in about.items() if places}
         return cls(domain, tuple(known), holding, pools, margins, single | margins)
 

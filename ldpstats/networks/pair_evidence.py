@@ -18,6 +18,7 @@ from ldpstats.networks.pair_estimates import PairEstimates, PairSources
 from ldpstats.networks.pair_tests import asymptotic_pvalues, checked_pvalue
 from ldpstats.networks.shrunken_information import information_of, shrunken
 from ldpstats.networks.structure import Edge
+from ldpstats.presentation import progress
 from ldpstats.randomness import Rng, generator
 from ldpstats.tables import TableSet
 
@@ -72,9 +73,10 @@ class PairEvidence:
             )
         estimates = sources.estimated(sources.observed)
         (found,) = cls._all_of(sources, estimates)
+        pools = progress(sources.pools.items(), "testing pairs", unit="pair")
         checked = [
             checked_pvalue(pool, estimates.of(pair), pvalue, len(sources.pools), own=not sources.has_margins(pair))
-            for (pair, pool), pvalue in zip(sources.pools.items(), found.pvalue.tolist(), strict=True)
+            for (pair, pool), pvalue in zip(pools, found.pvalue.tolist(), strict=True)
         ]
         return replace(found, pvalue=np.array(checked))
 

@@ -20,7 +20,7 @@ from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.mechanisms import Mechanism, best_name, mechanism
 from ldpstats.noise import Tally
 from ldpstats.parts import Parts, new_identity
-from ldpstats.presentation import Summary
+from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.groups import Group, checked_domain, known_for, label, refuse_shared_labels
 from ldpstats.protocols.outside import checked_outside
@@ -321,7 +321,8 @@ class AssignedQuestions(SavedProtocol):
         """
         fingerprint, parts = self.fingerprint(), []
         sent = self._sent(frame, rng, counts)
-        for places, unit, answers in zip(sent.places, self._units, sent.answers, strict=True):
+        asked = zip(sent.places, self._units, sent.answers, strict=True)
+        for places, unit, answers in progress(asked, "writing rows", len(self._units), "group"):
             for row, data in zip(unit, answers, strict=True):
                 columns = {
                     "protocol": fingerprint,
@@ -345,7 +346,7 @@ class AssignedQuestions(SavedProtocol):
         """
         refuse_foreign_rows(reports, self.fingerprint(), [label(row.names) for row in self._rows])
         reported, parts, places = [], [], reports.groupby("group").indices
-        for number, unit in enumerate(self._units):
+        for number, unit in enumerate(progress(self._units, "reading rows", unit="group")):
             for row in unit:
                 rows = reports.iloc[places.get(label(row.names), [])]
                 sent = from_wire(rows["report"], row.wire)
@@ -368,7 +369,7 @@ class AssignedQuestions(SavedProtocol):
         sent = self._sent(frame, rng, counts)
         reported = [
             row.count(data, 0 if rng is None else len(data))
-            for unit, answers in zip(self._units, sent.answers, strict=True)
+            for unit, answers in zip(progress(self._units, "counting", unit="group"), sent.answers, strict=True)
             for row, data in zip(unit, answers, strict=True)
         ]
         return self._table_set(reported, self._whole(sent.identity, sent.places))
@@ -388,9 +389,10 @@ class AssignedQuestions(SavedProtocol):
         numbers = generator(rng)
         people = people_of(self.domain, population, numbers, counts, substitutes=self._substitutes)
         places = scheduled(people.n, len(self._units), int(numbers.integers(len(self._units))))
+        units = progress(self._units, "simulating", unit="group")
         reported = [
             row.simulate(part, numbers)
-            for unit, part in zip(self._units, people.divided([len(own) for own in places], numbers), strict=True)
+            for unit, part in zip(units, people.divided([len(own) for own in places], numbers), strict=True)
             for row in unit
         ]
         identity = new_identity(numbers, (array for one in reported for array in one.numbers))
@@ -406,9 +408,10 @@ class AssignedQuestions(SavedProtocol):
         codes = respondents(self.domain, frame, counts, draws if self._substitutes else None)
         order = permutation(draws, len(codes))
         places = scheduled(len(codes), len(self._units), int(draws.uniform(len(self._units), 1)[0]))
+        units = progress(self._units, "asking", unit="group")
         answers = [
             [row.send(self.domain, own, source) for row in unit]
-            for own, unit in zip((codes[order[asked]] for asked in places), self._units, strict=True)
+            for own, unit in zip((codes[order[asked]] for asked in places), units, strict=True)
         ]
         return _Sent(new_identity(source, (data for unit in answers for data in unit)), places, answers)
 

@@ -19,7 +19,7 @@ from ldpstats.grid import double_above
 from ldpstats.noise import DiscreteLaplace, NoisyCounts, Tally
 from ldpstats.noise.noisy_counts import NoiseLaw, RoundedGaussian
 from ldpstats.parts import Parts, new_identity
-from ldpstats.presentation import Summary
+from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of, label, refuse_shared_labels
 from ldpstats.protocols.population import People, Population, Records, people_of, respondents
@@ -107,7 +107,8 @@ class Curator(SavedProtocol):
         privacy = self.privacy()
         questions = [Question.of(self.domain, group) for group in self.groups]
         blocks = []
-        for question, counted in zip(questions, people.block_counts(questions, max(people.n, 1), numbers), strict=True):
+        all_counts = people.block_counts(questions, max(people.n, 1), numbers)
+        for question, counted in progress(zip(questions, all_counts, strict=True), "counting", len(questions), "group"):
             group = question.attributes
             noise = NoisyCounts(question.answers, people.n, self.law(group))
             counts = noise.simulate(counted.sum(axis=0), numbers)

@@ -15,6 +15,7 @@ from ldpstats.arrays import BoolArray
 from ldpstats.errors import ReportError, one_line, shortened
 from ldpstats.mechanisms import ReportFormat
 from ldpstats.parts import LARGEST_PLACE, Parts, are_identities
+from ldpstats.presentation import progress
 
 _LETTER = "c"
 """What a collection begins with in rows: it keeps a file reader from taking its digits for a number."""
@@ -22,7 +23,7 @@ _LETTER = "c"
 
 def to_wire(data: NDArray[Any]) -> list[str]:
     """Write every report as text: a number, or a JSON list of numbers."""
-    return [json.dumps(report) for report in data.tolist()]
+    return [json.dumps(report) for report in progress(data.tolist(), "writing rows", unit="row")]
 
 
 class Sendable(Protocol):
@@ -39,7 +40,8 @@ class Sendable(Protocol):
 def from_wire(column: pd.Series[str], mechanism: Sendable) -> NDArray[np.integer[Any]]:
     """Read reports written by `to_wire`, naming the row of one that cannot be read or sent."""
     expected = mechanism.report_format
-    parsed = [_parsed(row, text, expected) for row, text in column.items()]
+    rows = progress(column.items(), "reading rows", len(column), "row")
+    parsed = [_parsed(row, text, expected) for row, text in rows]
     data = np.array(parsed, dtype=expected.dtype).reshape(expected.shape(len(parsed)))
     impossible = np.flatnonzero(~mechanism.possible(data))
     if impossible.size:

@@ -13,13 +13,13 @@ import numpy as np
 from ldpstats.arrays import BoolArray, FloatArray, at_least, significance
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.statistics import Statistic
+from ldpstats.presentation import progress
 from ldpstats.randomness import Rng, generator
 from ldpstats.saving import Saveable
 
 _USUAL = 9999
 # a clear case of nothing is decided by the first batch
 _FIRST_BATCH, _TABLES_AT_ONCE = 250, 1000
-_LONG_WORK = 2_000_000
 # how often a rare statistic must be reached until its share is known to a third
 _FEW = 10
 # a p-value of a quarter of the level is still found below it in 98 of 100 draws
@@ -113,7 +113,7 @@ class MonteCarlo(Saveable):
         possible = np.maximum(null, 0) / np.maximum(null, 0).sum()
         observed = float(statistic(evidence, near=possible).statistic[0])
         reached = np.zeros(0, dtype=np.bool_)
-        for size in self._batches(null.size):
+        for size in self._batches():
             drawn = statistic(evidence.replicates(possible, size, numbers), near=possible).statistic
             reached = np.append(reached, reaches(drawn, observed))
             found = self._decided(reached)
@@ -121,12 +121,10 @@ class MonteCarlo(Saveable):
                 return found
         return float(1 + np.count_nonzero(reached)) / (1 + self.most)
 
-    def _batches(self, cells: int) -> Iterator[int]:
-        """Yield how many tables to draw next, with a bar if all of them would take long; one batch ends the first."""
-        from tqdm.auto import tqdm
-
-        short, drawn = self.n_resamples * cells < _LONG_WORK, 0
-        with tqdm(total=self.most, desc="Monte Carlo", unit="table", leave=False, disable=short or None) as bar:
+    def _batches(self) -> Iterator[int]:
+        """Yield how many tables to draw next, with a bar; one batch ends the first."""
+        drawn = 0
+        with progress(None, "Monte Carlo", self.most, "table") as bar:
             for end in (self.n_resamples, self.most):
                 while drawn < end:
                     size = min(_TABLES_AT_ONCE if drawn else _FIRST_BATCH, end - drawn)

@@ -18,7 +18,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, ReportError, one_line
 from ldpstats.mechanisms import FakeResponse
 from ldpstats.parts import Parts, new_identity
-from ldpstats.presentation import Summary
+from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.groups import (
     Group,
@@ -303,7 +303,8 @@ class RRBA(SavedProtocol):
         numbers, series = generator(rng), self.series()
         people = people_of(self.domain, population, numbers, counts, substitutes=self._substitutes)
         places = scheduled(people.n, len(series), int(numbers.integers(len(series))))
-        for one, part in zip(series, people.divided([len(own) for own in places], numbers), strict=True):
+        divided = people.divided([len(own) for own in places], numbers)
+        for one, part in zip(progress(series, "simulating", unit="group"), divided, strict=True):
             true_counts = part.block_counts(one.questions, self.block_size, numbers)
             for block in zip(*true_counts, strict=True):
                 asked = zip(one.blocks[-1].noises, block, strict=True)
@@ -364,7 +365,7 @@ class RRBA(SavedProtocol):
         refuse_impossible_cells(reports, cells)
         series, parts = self.series(), []
         self._refuse_imbalance(reports)
-        for unit, one in enumerate(series):
+        for unit, one in enumerate(progress(series, "reading rows", unit="group")):
             names = [label(question.attributes) for question in one.questions]
             rows = [reports[reports["group"] == name] for name in names]
             counted = [block_counts(own, cells[name]) for own, name in zip(rows, names, strict=True)]
@@ -445,7 +446,7 @@ class RRBA(SavedProtocol):
         codes = respondents(self.domain, frame, counts, draws if self._substitutes else None)
         order = permutation(draws, len(codes))
         all_places = scheduled(len(codes), len(series), int(draws.uniform(len(series), 1)[0]))
-        for one, places in zip(series, all_places, strict=True):
+        for one, places in zip(progress(series, "asking", unit="group"), all_places, strict=True):
             truths = [question.answer(self.domain, codes[order[places]]) for question in one.questions]
             for start in range(0, len(places), self.block_size):
                 stop, block = start + self.block_size, len(one.blocks) - 1
