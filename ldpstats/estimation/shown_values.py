@@ -16,12 +16,14 @@ MOST_SHOWN = 60
 """So many values are shown at most; data frames have all."""
 
 
-def shown_values(estimate: FloatArray) -> IntArray:
+def shown_values(estimate: FloatArray, most: int = MOST_SHOWN) -> IntArray:
     """Return the values to show, in their order: all of them, or the most frequent of many.
 
     Parameters
     ----------
     estimate : array, shape (cells,)
+    most : int
+        So many of them.
 
     Examples
     --------
@@ -29,7 +31,7 @@ def shown_values(estimate: FloatArray) -> IntArray:
     array([0, 1, 2])
     """
     order = np.argsort(-estimate, kind="stable")
-    return np.sort(order[:MOST_SHOWN])
+    return np.sort(order[:most])
 
 
 def refuse_many_tables(estimate: FloatArray) -> None:
@@ -82,7 +84,7 @@ def summary_of_values(
     return summary_of_figures(title, ["value", *figures], rows, [*more, *sentences])
 
 
-def notes_of(simulated: int, n: int, estimate: FloatArray, *said: str) -> tuple[str, ...]:
+def notes_of(simulated: int, n: int, estimate: FloatArray, *said: str, most: int = MOST_SHOWN) -> tuple[str, ...]:
     """Return what a picture of frequencies must say beside them.
 
     Parameters
@@ -91,9 +93,11 @@ def notes_of(simulated: int, n: int, estimate: FloatArray, *said: str) -> tuple[
     estimate : array
     *said : str
         What else there is to say.
+    most : int
+        So many values are drawn.
     """
     kind = simulation(simulated, n).strip(" ()")
-    some = f"the {MOST_SHOWN} most frequent of {estimate.size:,} values" if estimate.size > MOST_SHOWN else ""
+    some = f"the {most} most frequent of {estimate.size:,} values" if estimate.size > most else ""
     return tuple(filter(None, (kind, some, *said)))
 
 

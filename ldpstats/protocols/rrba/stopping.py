@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,11 +20,11 @@ from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import two_blocks
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
+from ldpstats.estimation.shown_values import notes_of, shown_values
 from ldpstats.estimation.unbiased_estimates import full_blocks
 from ldpstats.hints import Share
 from ldpstats.noise import simulation
-from ldpstats.presentation import Axes, Summary, axes_to_draw_on, summary_of_figures
-from ldpstats.saving import Saveable
+from ldpstats.presentation import Picture, Result, Summary, plain_list, summary_of_figures
 from ldpstats.tables import Table, checked_table
 
 _WIDTHS = {
@@ -33,10 +34,12 @@ _WIDTHS = {
 _FEW = 5
 """Up to so many reports the paper does not trust the normal approximation."""
 _HALVINGS = 52
+_MOST_DRAWN = 4
+"""So many cells have a line: more bands cannot be told apart."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Convergence(Saveable):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Convergence(Result):
     """How far the tables of consecutive blocks lie apart, cell by cell, against the width of an interval.
 
     Blocks are numbered from 1, cells are flattened, and the first comparison is made at block 2.
@@ -143,39 +146,66 @@ class Convergence(Saveable):
         title = f"Convergence of the table of {' and '.join(self.table.attributes)}{simulated}"
         return summary_of_figures(title, headers, rows, self._sentences())
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the estimates of the blocks, a line per cell with its intervals as a band; return the axes.
+    @property
+    def headline(self) -> str:
+        """Of which table, and at which block it stopped."""
+        stop, number = self.stopped_at, len(self.blocks)
+        found = f"stops at block {stop} of {number}" if stop else f"stops at none of {number} blocks"
+        return f"{' × '.join(self.table.attributes)}, {found}{simulation(self.table.simulated, self.table.n)}"
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
-        axes = axes_to_draw_on(ax)
-        from matplotlib.ticker import MaxNLocator
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as plain values, a row per block."""
+        return {
+            "attributes": list(self.table.attributes),
+            "categories": self.table.domain.to_dict(),
+            "reports": [block.n for block in self.blocks],
+            "estimates": plain_list(self.estimates),
+            "intervals": plain_list(self.limits),
+            "level": 1 - self.alpha,
+            "width": self.width,
+            "stopped_at": self.stopped_at,
+            "stays_from": self.stays_from,
+            "estimate": None if self.estimate is None else plain_list(self.estimate),
+            "n": self.table.n,
+            "simulated": self.table.simulated,
+            "privacy": self.table.privacy.to_dict(),
+        }
 
-        numbers = np.arange(1, len(self.blocks) + 1)
-        for cell, labels in enumerate(self.table.domain.index()):
-            (line,) = axes.plot(numbers, self.estimates[:, cell], marker=".", label=", ".join(map(str, labels)))
-            lower, upper = self.limits[:, cell].T
-            axes.fill_between(numbers, lower, upper, color=line.get_color(), alpha=0.12, linewidth=0)
-        if self.stopped_at is not None:
-            axes.axvline(self.stopped_at, color="black", linestyle=":", linewidth=1, label="stops here")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set(xlabel="block", ylabel="estimate of the block", title=" × ".join(self.table.attributes))
-        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
-        return axes
+    def picture(self) -> Picture:
+        """Return what `plot` draws: the estimates of the blocks, a line per cell with its intervals as a band."""
+        from ldpstats.pictures.lines import Lines
+
+        everything, cells = self.estimates.mean(axis=0), self.table.domain.index()
+        shown = shown_values(everything, _MOST_DRAWN)
+        names = [", ".join(map(str, cell)) for cell in cells]
+        if len(set(names)) < len(names):  # 1 and "1" are two categories
+            names = [", ".join(map(repr, cell)) for cell in cells]
+        bands = f"bands: {100 * (1 - self.alpha):g} % intervals of each block by itself ({self.width} width)"
+        return Lines(
+            f"Estimates of the blocks: {' × '.join(self.table.attributes)}",
+            notes_of(self.table.simulated, self.table.n, everything, bands, most=_MOST_DRAWN),
+            tuple(float(number) for number in range(1, len(self.blocks) + 1)),
+            {names[cell]: tuple(self.estimates[:, cell].tolist()) for cell in shown},
+            "block",
+            "proportion",
+            {names[cell]: tuple(self.limits[:, cell, 0].tolist()) for cell in shown},
+            {names[cell]: tuple(self.limits[:, cell, 1].tolist()) for cell in shown},
+            marks={} if self.stopped_at is None else {"stops here": float(self.stopped_at)},
+            whole=True,
+        )
 
     def _sentences(self) -> list[str]:
         truth = float(TruthOrFakeStack.of(self.blocks[-1:]).truth.item()) if self.width == "paper" else 1.0
         missed = 100 * chance_of_missing(self.alpha, truth)
         return [
+            *self.table.privacy.sentences(self.table.n),
             "Asked: do two blocks in a row differ, in every cell, by less than the width of an interval?",
             f"The interval: {100 * (1 - self.alpha):g} %, {_WIDTHS[self.width]}.",
             *self._findings(),
             f"By noise alone a cell misses the condition in about {missed:.2g} % of the blocks.",
             "That two blocks agree says that noise can explain their difference, not that either is near the truth.",
             f"All blocks: the most likely proportions under all {self.table.n:,} reports; their error does fall.",
+            *self.table.channel_fit().warning,
         ]
 
     def _findings(self) -> list[str]:

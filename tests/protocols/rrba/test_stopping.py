@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.optimize import brentq
@@ -283,12 +283,30 @@ def test_the_summary_says_where_it_stopped_and_what_that_means() -> None:
 def test_the_plot_has_a_line_and_a_band_per_cell() -> None:
     ax = Figure().subplots()
     assert convergence(of_hundred(50, 52, 75)).plot(ax) is ax
-    assert [line.get_label() for line in ax.get_lines()] == ["a", "b", "stops here"]
+    assert [line.get_label() for line in ax.get_lines()[:2]] == ["a", "b"]
     assert np.allclose(ax.get_lines()[0].get_ydata(), [0.5, 0.54, 1.0])
+    assert ax.get_lines()[2].get_xdata()[0] == 2.0
+    assert [one.get_text() for one in ax.texts] == ["stops here"]
     assert len(ax.collections) == 2
     own = convergence(of_hundred(50, 75)).plot()
     assert [line.get_label() for line in own.get_lines()] == ["a", "b"]
-    plt.close(own.figure)
+
+
+def test_what_is_drawn_and_told_are_the_estimates_of_the_blocks() -> None:
+    domain = Domain({"a": [1, "1", "x"], "b": ["u", "v, w", "z"]})
+    people = np.arange(1, 10) * 50
+    found = convergence(RRBA(domain, p=0.5, block_size=400).simulate(people, rng=2)["a", "b"])
+    picture = found.picture()
+    assert [*picture.series] == ["'1', 'z'", "'x', 'u'", "'x', 'v, w'", "'x', 'z'"]
+    assert picture.notes[:2] == ("simulated", "the 4 most frequent of 9 values")
+    assert picture.series["'1', 'z'"] == tuple(found.estimates[:, 5])
+    assert picture.upper["'1', 'z'"] == tuple(found.limits[:, 5, 1])
+    plain = found.to_dict()
+    assert plain["stopped_at"] == found.stopped_at
+    assert len(plain["estimates"]) == len(found.blocks)
+    json.dumps(plain, allow_nan=False)
+    assert "\n" not in repr(found)
+    assert "a × b, stops at" in found.headline
 
 
 def test_without_matplotlib_the_plot_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
