@@ -15,7 +15,7 @@ import pandas as pd
 from ldpstats.arrays import FloatArray
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, shortened
-from ldpstats.networks import BayesianNetwork
+from ldpstats.networks.bayesian_network import BayesianNetwork, in_numbers
 from ldpstats.networks.bif import read_bif
 
 _MORE_THAN_NONE = 1e-9
@@ -36,6 +36,15 @@ class Network(BayesianNetwork):
     """
 
     name: str
+
+    @property
+    def _title(self) -> str:
+        return f"Bayesian network {self.name}"
+
+    @property
+    def headline(self) -> str:
+        """Which one it is, and how large."""
+        return f"{self.name}, {in_numbers(len(self.domain), len(self.edges))}"
 
     @property
     def model(self) -> Any:

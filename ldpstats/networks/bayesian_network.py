@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Set as AbstractSet
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -21,10 +22,13 @@ from ldpstats.networks.bif import LARGEST_BIF, read_bif, written_bif
 from ldpstats.networks.conditional_draws import cell_numbers, drawn
 from ldpstats.networks.equivalence import refuse_directed_cycles
 from ldpstats.networks.pgmpy_models import parts_of_model, pgmpy_model
+from ldpstats.networks.shrunken_information import plug_in_information
+from ldpstats.networks.structure import Edge
 from ldpstats.networks.variable_elimination import summed_product
-from ldpstats.presentation import Summary, summary_of_facts
+from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
+from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.randomness import Rng, generator
-from ldpstats.saving import Saveable, read_file, write
+from ldpstats.saving import read_file, write
 
 if TYPE_CHECKING:
     from networkx import DiGraph
@@ -38,7 +42,7 @@ _COARSE_ROUNDING = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class BayesianNetwork(Saveable):
+class BayesianNetwork(Result):
     """A Bayesian network: the joint distribution of attributes as a product of tables, one for each given its parents.
 
     Two networks are equal if they have the same attributes and categories, the same edges, and the same tables, in
@@ -62,7 +66,7 @@ class BayesianNetwork(Saveable):
     ...     domain, {"rain": (), "grass": ("rain",)}, {"rain": [0.2, 0.8], "grass": [[0.9, 0.1], [0.1, 0.9]]}
     ... )
     >>> network
-    BayesianNetwork(2 attributes, 1 edge)
+    <BayesianNetwork: 2 attributes, 1 edge>
     >>> network.joint(["grass"]).round(2)
     array([0.26, 0.74])
     >>> network.sample(3, rng=1)
@@ -102,13 +106,6 @@ class BayesianNetwork(Saveable):
         # a mapping proxy cannot be pickled, and networks travel to worker processes
         kept = (getattr(self, one.name) for one in fields(self))
         return type(self), tuple(dict(one) if isinstance(one, Mapping) else one for one in kept)
-
-    def __repr__(self) -> str:
-        edges = len(self.edges)
-        return (
-            f"{type(self).__name__}({len(self.domain)} attribute{'s' * (len(self.domain) > 1)}, "
-            f"{edges} edge{'s' * (edges != 1)})"
-        )
 
     @classmethod
     def from_pgmpy(cls, model: Any) -> BayesianNetwork:
@@ -290,7 +287,30 @@ class BayesianNetwork(Saveable):
             "Probabilities of 0": f"{sum(int((table == 0).sum()) for table in self.tables.values()):,}",
             "Dependence": [f"{name} | {', '.join(own)}" if own else f"{name}" for name, own in self.parents.items()],
         }
-        return summary_of_facts("Bayesian network", facts, ["An attribute depends on those behind the bar."])
+        return summary_of_facts(self._title, facts, ["An attribute depends on those behind the bar."])
+
+    @property
+    def headline(self) -> str:
+        """How large it is."""
+        return in_numbers(len(self.domain), len(self.edges))
+
+    @property
+    def _title(self) -> str:
+        return "Bayesian network"
+
+    def picture(self) -> NetworkGraph:
+        """Return its graph, with edges as wide as the mutual information of their ends."""
+        edges = tuple(DrawnEdge(*edge, self._information(edge), arrow=True) for edge in sorted(self.edges))
+        return NetworkGraph(
+            self._title, (), self.domain.names, edges, "mutual information {} nats", "from parent to child"
+        )
+
+    def _information(self, edge: Edge) -> float:
+        """Return the mutual information of two attributes in nats; nan where that takes too large tables."""
+        try:
+            return float(plug_in_information(self.joint(edge)))
+        except LdpstatsError:
+            return math.nan
 
     def _in_words(self, name: str, cell: tuple[int, ...]) -> str:
         given = zip(self.parents[name], cell, strict=True)
@@ -298,6 +318,21 @@ class BayesianNetwork(Saveable):
 
     def _shape(self, name: str) -> tuple[int, ...]:
         return tuple(len(self.domain.categories[one]) for one in (name, *self.parents[name]))
+
+
+def in_numbers(attributes: int, edges: int) -> str:
+    """Return how large a network is, in words.
+
+    Parameters
+    ----------
+    attributes, edges : int
+
+    Examples
+    --------
+    >>> in_numbers(3, 1)
+    '3 attributes, 1 edge'
+    """
+    return f"{attributes} attribute{'s' * (attributes != 1)}, {edges} edge{'s' * (edges != 1)}"
 
 
 def _with_parents(network: BayesianNetwork, name: str, parents: tuple[str, ...]) -> FloatArray:

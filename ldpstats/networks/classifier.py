@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,13 @@ from ldpstats.networks.expected_accuracy import ExpectedAccuracy, expected_accur
 from ldpstats.networks.label_posterior import label_posterior
 from ldpstats.networks.parameters import MOST_DRAWN, FittedParameters
 from ldpstats.noise import simulation
-from ldpstats.presentation import Summary, summary_of_facts
+from ldpstats.pictures.graph import NetworkGraph
+from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.randomness import Rng, generator
-from ldpstats.saving import Saveable
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Classifier(Saveable):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Classifier(Result):
     """A classifier that was fitted to reports, never to records.
 
     Parameters
@@ -149,8 +149,35 @@ class Classifier(Saveable):
         ]
         return summary_of_facts(f"{self.name}, fitted to privatized answers", facts, sentences)
 
-    def __repr__(self) -> str:
-        return f"<Classifier: {self.name}, {self.label} from {len(self.features)} features>"
+    @property
+    def headline(self) -> str:
+        """What it predicts, from how many features and reports."""
+        reports = self.fitted.reports
+        features = f"{len(self.features)} feature{'s' * (len(self.features) != 1)}"
+        kind = simulation(reports.simulated, reports.n)
+        return f"{self.name}, {self.label} from {features}, n = {reports.n:,}{kind}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per conditional probability, with the interval that the reports tell of it."""
+        return self.fitted.to_frame()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "name": self.name,
+            "label": self.label,
+            "features": list(self.features),
+            "assumption": self.assumption,
+            "notes": list(self.notes),
+            "parameters": self.fitted.to_dict(),
+        }
+
+    def picture(self) -> NetworkGraph:
+        """Return the graph of label and features."""
+        shown = self.fitted.picture()
+        kind = simulation(self.fitted.simulated, self.fitted.n)
+        notes = (f"assumes that {self.assumption}", *shown.notes)
+        return replace(shown, title=f"{self.name}: {self.label} from features{kind}", notes=notes)
 
     def _posterior(self, frame: pd.DataFrame) -> FloatArray:
         domain = self.network.domain

@@ -16,9 +16,9 @@ from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.label_posterior import label_posterior
 from ldpstats.networks.parameters import FittedParameters, fit_parameters
 from ldpstats.noise import simulation
-from ldpstats.presentation import Summary, progress, summary_of_figures
+from ldpstats.pictures.intervals import Intervals
+from ldpstats.presentation import Result, Summary, progress, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving import Saveable
 
 _RECORDS = 2000
 """Records that stand for the population of a network in every redraw."""
@@ -29,8 +29,8 @@ Accuracies: TypeAlias = FloatArray
 """Of the most frequent label, of the best single feature, and of all features together."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ExpectedAccuracy(Saveable):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ExpectedAccuracy(Result):
     """The accuracy to be expected of a classifier, beside that of simpler rules.
 
     Parameters
@@ -101,12 +101,13 @@ class ExpectedAccuracy(Saveable):
         ]
         *simpler, assumption = self.table["assumption"]
         above = "The rows above assume less." if any(simpler) else "The rows above assume nothing."
+        reports = f"{self.n:,} reports{simulation(self.simulated, self.n)}"
         sentences = [
-            f"Accuracy to be expected of what was fitted to {self.n:,} reports{simulation(self.simulated, self.n)}, by",
-            f"{self.n_resamples} redraws of the counts. By how much a fit overrates itself is taken off.",
-            f"Assumed for the last row: {assumption}. The reports cannot tell whether that is so; where it is not, the",
-            f"accuracy may be lower. accuracy(frame) counts it on labelled records. {above}",
-            *(f"privacy: {line}" for line in self.privacy.lines()),
+            f"Accuracy to be expected of what was fitted to {reports}, by {self.n_resamples} redraws of the counts.",
+            "By how much a fit overrates itself is taken off.",
+            f"Assumed for the last row: {assumption}. The reports cannot tell whether that is so.",
+            f"Where it is not, the accuracy may be lower. accuracy(frame) counts it on labelled records. {above}",
+            *self.privacy.sentences(self.n),
         ]
         return summary_of_figures(
             f"Expected accuracy of predicting {self.label}",
@@ -115,11 +116,25 @@ class ExpectedAccuracy(Saveable):
             sentences,
         )
 
-    def __repr__(self) -> str:
+    @property
+    def headline(self) -> str:
+        """The accuracy with its interval, and what it assumes."""
         lower, upper = self.conf_int()
         figures = f"{self.estimate:.3f} ({lower:.3f} to {upper:.3f})"
         kind = simulation(self.simulated, self.n)
-        return f"<ExpectedAccuracy of {self.label}{kind}: {figures}, if {self.table['assumption'].iloc[-1]}>"
+        return f"{figures} of {self.label}{kind}, if {self.table['assumption'].iloc[-1]}"
+
+    def picture(self) -> Intervals:
+        """Return the accuracies of all rules with their intervals."""
+        return Intervals(
+            f"Expected accuracy of predicting {self.label}{simulation(self.simulated, self.n)}",
+            (f"{100 * (1 - self.alpha):g} % intervals", f"the last if {self.table['assumption'].iloc[-1]}"),
+            tuple(self.table["rule"]),
+            tuple(self.table["accuracy"]),
+            tuple(self.table["lower"]),
+            tuple(self.table["upper"]),
+            "accuracy",
+        )
 
 
 def expected_accuracies(

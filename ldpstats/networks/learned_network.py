@@ -18,17 +18,17 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, pvalue_in_words
 from ldpstats.hints import Count
 from ldpstats.inference import mutual_information
-from ldpstats.networks.bayesian_network import BayesianNetwork
+from ldpstats.networks.bayesian_network import BayesianNetwork, in_numbers
 from ldpstats.networks.chain_tests import ChainTests, oriented_by_tests
 from ldpstats.networks.edge_confidence import averaging_threshold
 from ldpstats.networks.orientation import Orientation, unshielded_triples
 from ldpstats.networks.parameters import FittedParameters, fit_parameters
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
 from ldpstats.noise import simulation
-from ldpstats.presentation import Summary, progress, summary_of_figures
+from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
+from ldpstats.presentation import Result, Summary, plain_rows, progress, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng
-from ldpstats.saving import Saveable
 from ldpstats.tables import TableSet
 from ldpstats.tables.pooled import pooled_table
 
@@ -89,7 +89,7 @@ _POWERLESS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearnedNetwork(Saveable):
+class LearnedNetwork(Result):
     """A Bayesian network whose edges were learned from tables of privatized answers.
 
     Parameters
@@ -147,14 +147,14 @@ class LearnedNetwork(Saveable):
 
     def _refuse_other_pairs(self) -> None:
         """Refuse attributes that there are not, and edges with other figures and directions than their pairs have."""
-        pairs = {(str(row["first"]), str(row["second"])): row for row in _plain(self.pairs)}
+        pairs = {(str(row["first"]), str(row["second"])): row for row in plain_rows(self.pairs)}
         tested = [(*one.pair, *one.given) for one in self.structure.separations]
         known = [*pairs, *tested, *self.constraints.required, *self.constraints.forbidden, self.constraints.order]
         if not {name for names in known for name in names} <= {*self.domain.names} or len(pairs) < len(self.pairs):
             raise LdpstatsError(
                 "figures of other attributes", f"those of {one_line(self.domain.names)}, each pair once"
             )
-        for row in _plain(self.edges):
+        for row in plain_rows(self.edges):
             edge = row["first"], row["second"]
             expected = {name: pairs.get(edge, {}).get(name) for name in _SHARES} | _direction(edge, self.orientation)
             if edge not in pairs or any(row[name] != value for name, value in expected.items()):
@@ -362,10 +362,10 @@ class LearnedNetwork(Saveable):
             "attributes": self.domain.to_dict(),
             "method": self.method,
             "alpha": self.alpha,
-            "edges": _plain(self.edges),
-            "pairs": _plain(self.pairs),
+            "edges": plain_rows(self.edges),
+            "pairs": plain_rows(self.pairs),
             "graph": [list(edge) for edge in self.orientation.chosen],
-            "separations": _plain(self.separations),
+            "separations": plain_rows(self.separations),
             "constraints": asdict(self.constraints),
             "n_resamples": self.n_resamples,
             "notes": list(self.notes),
@@ -395,13 +395,24 @@ class LearnedNetwork(Saveable):
         ]
         return summary_of_figures(title, _HEADERS, [_line(row) for row in self.edges.itertuples()], sentences)
 
-    def __str__(self) -> str:
-        return str(self.summary())
+    @property
+    def headline(self) -> str:
+        """How large it is, how it was found, and from how many reports."""
+        size, kind = in_numbers(len(self.domain), len(self.edges)), simulation(self.simulated, self.n)
+        return f"{size} by {self.method!r}, n = {self.n:,}{kind}"
 
-    def __repr__(self) -> str:
-        edges = f"{len(self.edges)} edge{'s' * (len(self.edges) != 1)}"
-        kind = simulation(self.simulated, self.n)
-        return f"<LearnedNetwork by {self.method!r}: {len(self.domain)} attributes, {edges}, n = {self.n}{kind}>"
+    def picture(self) -> NetworkGraph:
+        """Return its graph: edges as wide as they are strong, with arrows where a direction is known."""
+        ways = {frozenset(edge): edge for edge in self.orientation.chosen}
+        edges = [_drawn(row, ways) for row in self.edges.itertuples()]
+        return NetworkGraph(
+            f"Network of {len(self.domain)} attributes{simulation(self.simulated, self.n)}",
+            tuple(self.tables.channel_fit().warning),
+            self.domain.names,
+            tuple(edges),
+            "mutual information {} nats",
+            plain="no direction that the reports tell",
+        )
 
     def _without_edges(self) -> DiGraph[str]:
         from networkx import DiGraph
@@ -472,10 +483,11 @@ def _refuse_other_figures(frame: pd.DataFrame, columns: Sequence[str]) -> None:
         raise LdpstatsError(f"the column {wrong[0]!r} with other values", "numbers, and shares from 0 to 1")
 
 
-def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a frame as plain values, without what is nan."""
-    rows = frame.to_dict(orient="records")
-    return [{str(name): None if pd.isna(value) else value for name, value in row.items()} for row in rows]
+def _drawn(row: Any, ways: Mapping[frozenset[str], Edge]) -> DrawnEdge:
+    """Return a row as an edge of the picture; an edge without a known direction has the one that was chosen."""
+    first, second = ways[frozenset((row.first, row.second))]
+    undecided = row.why == "undecided"
+    return DrawnEdge(first, second, row.information, row.direction != "—", undecided, row.confidence)
 
 
 def _line(row: Any) -> list[str]:

@@ -4,31 +4,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, are_shares
+from ldpstats.arrays import FloatArray, are_shares, at_least
 from ldpstats.consistency.junction_tree import Beliefs, Factor, JunctionTree
 from ldpstats.consistency.marginals import Attributes, Marginal
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
-from ldpstats.estimation import mixture_em
+from ldpstats.estimation import ASSUMED, mixture_em
 from ldpstats.hints import Count
-from ldpstats.networks.bayesian_network import BayesianNetwork
+from ldpstats.networks.bayesian_network import BayesianNetwork, in_numbers
 from ldpstats.networks.dependency_graph import Rule, clique_tree, dependency_graph
+from ldpstats.networks.shrunken_information import plug_in_information
+from ldpstats.noise import simulation
+from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
+from ldpstats.pictures.layered import outward
+from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import PerAttribute
 from ldpstats.randomness import Rng
-from ldpstats.saving import Saveable
 from ldpstats.tables import Table
 
 if TYPE_CHECKING:
     from networkx import Graph
+
+_ASSUMES = (
+    "Assumed: attributes of different cliques depend on each other through what cliques share, and in no other way."
+)
+_NO_INTERVALS = "There are no standard errors: which cliques there are was itself decided by the noise."
 
 
 def lopub(
@@ -95,11 +104,13 @@ def lopub(
     tables = _clique_tables(protocol, reports, tree)
     cells = [ESTIMATORS[estimator](table).reshape(table.shape) for table in tables]
     beliefs = Beliefs(tree, _agreeing(tree, cells))
-    return LoPubModel(protocol.domain.project(names), graph, beliefs, estimator, pairs.privacy, tables[0].n)
+    return LoPubModel(
+        protocol.domain.project(names), graph, beliefs, estimator, pairs.privacy, tables[0].n, tables[0].simulated
+    )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LoPubModel(Saveable):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LoPubModel(Result):
     """A distribution of many attributes that was estimated clique by clique.
 
     Parameters
@@ -116,16 +127,22 @@ class LoPubModel(Saveable):
         What the respondents were promised.
     n : int
         The respondents.
+    simulated : int
+        How many of them came from a simulation.
     """
 
+    later: ClassVar[tuple[str, ...]] = ("simulated",)
+
     domain: Domain
-    graph: Graph[str] = field(repr=False)
-    beliefs: Beliefs = field(repr=False)
+    graph: Graph[str]
+    beliefs: Beliefs
     estimator: str
     privacy: PrivacyStatement
     n: Count
+    simulated: Count = 0
 
     def __post_init__(self) -> None:
+        at_least(self.simulated, 0, "simulated", most=at_least(self.n, 0, "the respondents"))
         tree, sizes = self.beliefs.tree, dict(zip(self.domain.names, self.domain.shape, strict=True))
         shapes = [tuple(sizes.get(name, 0) for name in clique) for clique in tree.cliques]
         found = [table.shape for table in self.beliefs.tables]
@@ -166,6 +183,63 @@ class LoPubModel(Saveable):
                 parents[name], tables[name] = known, given.T.reshape(tree.shape((name, *known)))
                 known = (*known, name)
         return BayesianNetwork(self.domain, parents, tables)
+
+    @property
+    def headline(self) -> str:
+        """How large it is, and how many respondents are behind it."""
+        size = in_numbers(len(self.domain), self.graph.number_of_edges())
+        return f"{size}, {len(self.cliques)} cliques, n = {self.n:,}{simulation(self.simulated, self.n)}"
+
+    def summary(self) -> Summary:
+        """Return what depends on what, and what the distribution rests on."""
+        facts = {
+            "Respondents": f"{self.n:,}",
+            "Attributes": str(len(self.domain)),
+            "Dependent pairs": str(self.graph.number_of_edges()),
+            "Cliques": [", ".join(clique) for clique in self.cliques],
+            "Estimated by": self.estimator,
+            "Privacy": self.privacy.lines(),
+        }
+        return summary_of_facts(f"LoPub{simulation(self.simulated, self.n)}", facts, [_ASSUMES, _NO_INTERVALS, ASSUMED])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for every cell of every clique: its categories in words, and its proportion."""
+        parts = [
+            pd.DataFrame(
+                {
+                    "clique": ", ".join(clique),
+                    "cell": [", ".join(map(str, labels)) for labels in self.domain.project(clique).index()],
+                    "proportion": table.ravel(),
+                }
+            )
+            for clique, table in zip(self.cliques, self.beliefs.tables, strict=True)
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "attributes": self.domain.to_dict(),
+            "edges": [list(edge) for edge in self.graph.edges],
+            "cliques": [list(clique) for clique in self.cliques],
+            "tables": [table.tolist() for table in self.beliefs.tables],
+            "estimator": self.estimator,
+            "n": self.n,
+            "privacy": self.privacy.to_dict(),
+            "simulated": self.simulated,
+        }
+
+    def picture(self) -> NetworkGraph:
+        """Return the dependency graph, with edges as wide as the mutual information of their ends."""
+        edges = outward(self.domain.names, self.graph.edges)
+        return NetworkGraph(
+            f"Dependent pairs by LoPub{simulation(self.simulated, self.n)}",
+            (),
+            self.domain.names,
+            tuple(DrawnEdge(*edge, float(plug_in_information(self.marginal(edge)))) for edge in edges),
+            "mutual information {} nats",
+            plain="dependence has no direction",
+        )
 
     def sample(self, n: int, rng: Rng = None) -> pd.DataFrame:
         """Draw n synthetic records; see `BayesianNetwork.sample`.

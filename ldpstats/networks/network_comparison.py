@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,8 +17,9 @@ from ldpstats.hints import Amount, Count
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.equivalence import cpdag_of, extension_of
 from ldpstats.networks.structure import Edge
-from ldpstats.presentation import Summary, summary_of_facts
-from ldpstats.saving import Saveable
+from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
+from ldpstats.pictures.layered import outward
+from ldpstats.presentation import Result, Summary, summary_of_facts
 
 if TYPE_CHECKING:
     from networkx import DiGraph, Graph
@@ -98,8 +99,8 @@ class RecordLikelihood:
         at_least(self.impossible, 0, "the impossible records", most=at_least(self.n, 1, "the records"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NetworkComparison(Saveable):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NetworkComparison(Result):
     """How far a network is from a reference.
 
     Parameters
@@ -118,13 +119,13 @@ class NetworkComparison(Saveable):
         How likely records are that neither was learned from.
     """
 
-    shared: tuple[Edge, ...] = field(repr=False)
+    shared: tuple[Edge, ...]
     missing: tuple[Edge, ...]
     extra: tuple[Edge, ...]
     shd: Count | None
     divergence: Amount | None
-    impossible: tuple[str, ...] = field(repr=False)
-    records: RecordLikelihood | None = field(repr=False)
+    impossible: tuple[str, ...]
+    records: RecordLikelihood | None
 
     @property
     def precision(self) -> float:
@@ -176,6 +177,31 @@ class NetworkComparison(Saveable):
         if self.records is not None:
             facts |= _lines(self.records)
         return summary_of_facts("Comparison of a network with a reference", facts, list(self._sentences()))
+
+    @property
+    def headline(self) -> str:
+        """How many edges are right, and how far the two are apart."""
+        shd = "" if self.shd is None else f", structural Hamming distance {self.shd}"
+        divergence = "" if self.divergence is None else f", divergence {self.divergence:.4g} nats"
+        return f"precision {self.precision:.3f}, recall {self.recall:.3f}{shd}{divergence}"
+
+    def picture(self) -> NetworkGraph:
+        """Return the edges of both networks, and those of one of them alone; directions are left out."""
+        kinds = {
+            **dict.fromkeys(self.shared, "in both"),
+            **dict.fromkeys(self.missing, "in the reference alone: missed"),
+            **dict.fromkeys(self.extra, "in the learned network alone: wrong"),
+        }
+        nodes = tuple(sorted({name for edge in kinds for name in edge}))
+        edges = [DrawnEdge(*edge, kind=kinds[_named(edge)]) for edge in outward(nodes, kinds)]
+        places = list(dict.fromkeys(kinds.values()))
+        return NetworkGraph(
+            "Comparison of a network with a reference",
+            (self.headline,),
+            nodes,
+            tuple(sorted(edges, key=lambda edge: places.index(edge.kind))),
+            plain="directions are not drawn",
+        )
 
     def _sentences(self) -> Iterable[str]:
         if self.shd is None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, at_least, real_number
+from ldpstats.arrays import FloatArray, at_least, real_number, significance
 from ldpstats.columns import Category, listed
 from ldpstats.consistency import reconstruct
 from ldpstats.errors import LdpstatsError, one_line, shortened
@@ -21,10 +21,10 @@ from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.family_estimates import MAXIMUM_ENTROPY, Family, FamilyEstimates
 from ldpstats.networks.smoothed_rows import SmoothedRows, spread_of
 from ldpstats.noise import simulation
-from ldpstats.presentation import Summary, summary_of_facts
+from ldpstats.pictures.graph import NetworkGraph
+from ldpstats.presentation import Result, Summary, plain_rows, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator
-from ldpstats.saving import Saveable
 from ldpstats.tables import TableSet, checked_table_set
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _LEAST = 1.0
 """The least weight that is estimated: one respondent, so that nothing is taken for impossible that was not seen."""
 _NAMED = 6
+_TOLD = "all parents were asked together with the child"
+_ASSUMED = "they were not: an assumption, which print() names"
 MOST_DRAWN = 10_000
 """The most networks that are drawn at once: more would not fit into memory."""
 
@@ -95,7 +97,7 @@ def fit_parameters(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedParameters(Saveable):
+class FittedParameters(Result):
     """A Bayesian network with the tables that its parameters were estimated from; see `fit_parameters`.
 
     Parameters
@@ -279,12 +281,43 @@ class FittedParameters(Saveable):
         title = f"Parameters of a Bayesian network{simulation(self.simulated, self.n)}"
         return summary_of_facts(title, facts, sentences)
 
-    def __str__(self) -> str:
-        return str(self.summary())
+    @property
+    def headline(self) -> str:
+        """How large the network is, how much of it rests on assumptions, and from how many reports it is."""
+        size, assuming = self.network.headline, len(self.assumptions)
+        told = f", {assuming} attribute{'s' * (assuming != 1)} under an assumption" if assuming else ""
+        return f"{size}{told}, n = {self.n:,}{simulation(self.simulated, self.n)}"
 
-    def __repr__(self) -> str:
-        size = f"{len(self.network.domain)} attributes, {len(self.network.edges)} edges"
-        return f"<FittedParameters: {size}, n = {self.n}{simulation(self.simulated, self.n)}>"
+    def to_dict(self, alpha: float = 0.05) -> dict[str, Any]:
+        """Return the network and its parameters as plain values.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence of the intervals.
+        """
+        return {
+            "network": self.network.to_dict(),
+            "parameters": plain_rows(self.to_frame(alpha)),
+            "level": 1 - significance(alpha),
+            "smoothing": self.smoothing,
+            "assumptions": self.assumptions,
+            "n": self.n,
+            "privacy": self.privacy.to_dict(),
+            "simulated": self.simulated,
+            "channel_fit": self.reports.channel_fit().to_dict(),
+        }
+
+    def picture(self) -> NetworkGraph:
+        """Return the graph of the fitted network; edges to attributes under an assumption have their own colour."""
+        shown, assumed = self.network.picture(), self.assumptions
+        edges = [
+            replace(edge, kind=_ASSUMED if edge.second in assumed else _TOLD) if assumed else edge
+            for edge in shown.edges
+        ]
+        title = f"Fitted network of {len(self.network.domain)} attributes{simulation(self.simulated, self.n)}"
+        notes = tuple(self.reports.channel_fit().warning)
+        return replace(shown, title=title, notes=notes, edges=tuple(sorted(edges, key=lambda one: one.kind != _TOLD)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

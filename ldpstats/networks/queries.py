@@ -23,10 +23,10 @@ from ldpstats.networks.linearized_network import LinearizedNetwork
 from ldpstats.networks.parameters import MOST_DRAWN, FittedParameters, in_words
 from ldpstats.networks.pgmpy_models import pgmpy_model
 from ldpstats.noise import simulation
-from ldpstats.presentation import Summary, summary_of_figures
+from ldpstats.pictures.intervals import Intervals
+from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator
-from ldpstats.saving import Saveable
 
 
 def query(
@@ -80,7 +80,7 @@ def query(
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class QueryResult(Saveable):
+class QueryResult(Result):
     """The probabilities of some attributes' categories, given those of others; see `query`.
 
     Parameters
@@ -196,17 +196,46 @@ class QueryResult(Saveable):
             [*map(str, labels), *map("{:.4f}".format, figures[: 1 + len(limits)])]
             for labels, figures in zip(self.domain.index(), frame.to_numpy(), strict=True)
         ]
-        kind = simulation(self.simulated, self.n) if self.n else ""
         return summary_of_figures(
-            f"P({', '.join(self.domain.names)}{self._condition}){kind}",
+            f"{self._asked}{self._kind}",
             [*self.domain.names, "probability", *limits],
             rows,
             self._sentences(level),
         )
 
     @property
-    def _condition(self) -> str:
-        return f" | {in_words(self.given)}" if self.given else ""
+    def headline(self) -> str:
+        """What was asked, the most probable answer, and how many reports are behind it."""
+        best = self.domain.index()[int(self.estimate.argmax())]
+        reports = f", n = {self.n:,}{self._kind}" if self.n else ""
+        return f"{self._asked}, most probable {', '.join(map(str, best))}: {self.estimate.max():.3f}{reports}"
+
+    def picture(self) -> Intervals:
+        """Return the probabilities with their intervals, where there are any."""
+        shown = self.quotients is not None and not self.warning
+        limits = self.conf_int() if shown else np.full((*self.estimate.shape, 2), np.nan)
+        lower, upper = limits.reshape(-1, 2).T.tolist()
+        return Intervals(
+            f"{self._asked}{self._kind}",
+            (
+                *(["pointwise 95 % intervals, if the edges are right"] if shown else []),
+                *(f"assumes: {one}" for one in self.assumptions),
+                *self.warning,
+            ),
+            tuple(", ".join(map(str, labels)) for labels in self.domain.index()),
+            tuple(self.estimate.ravel().tolist()),
+            tuple(lower),
+            tuple(upper),
+            "probability",
+        )
+
+    @property
+    def _asked(self) -> str:
+        return f"P({', '.join(self.domain.names)}{f' | {in_words(self.given)}' if self.given else ''})"
+
+    @property
+    def _kind(self) -> str:
+        return simulation(self.simulated, self.n) if self.n else ""
 
     def _sentences(self, level: str) -> list[str]:
         if self.privacy is None or self.redrawn is None:
@@ -245,13 +274,6 @@ class QueryResult(Saveable):
             "assumptions": list(self.assumptions),
             "bound": self.bound,
         }
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    def __repr__(self) -> str:
-        kind = f", n = {self.n}{simulation(self.simulated, self.n)}" if self.n else ""
-        return f"<Query P({', '.join(self.domain.names)}{self._condition}){kind}>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

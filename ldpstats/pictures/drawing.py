@@ -185,7 +185,7 @@ def label_lines(words: str) -> str:
     return "\n".join(wrap(literal(words), LONGEST_LINE, max_lines=2, placeholder=" …"))
 
 
-def legend_below(ax: Axes, shown: Sequence[Artist], columns: int) -> None:
+def legend_below(ax: Axes, shown: Sequence[Artist], columns: int, below: float = 38) -> None:
     """Say below the axes what is drawn, where it hides nothing.
 
     Parameters
@@ -194,19 +194,21 @@ def legend_below(ax: Axes, shown: Sequence[Artist], columns: int) -> None:
     shown : sequence of matplotlib Artist
         Each with its label.
     columns : int
+    below : float
+        How far below the axes, in points: numbers and the name of an axis need some room.
     """
     from matplotlib.transforms import ScaledTranslation
 
     figure = ax.get_figure()
     assert figure is not None  # axes that are drawn on stand in one
-    below = ax.transAxes + ScaledTranslation(0, -38 / 72, figure.dpi_scale_trans)
+    place = ax.transAxes + ScaledTranslation(0, -below / 72, figure.dpi_scale_trans)
     ax.legend(
         shown,
         # matplotlib skips names that begin with an underscore, unless something invisible stands before it
         [f"\N{ZERO WIDTH SPACE}{one.get_label()}" for one in shown],
         loc="upper left",
         bbox_to_anchor=(0, 0),
-        bbox_transform=below,
+        bbox_transform=place,
         ncols=columns,
         borderaxespad=0,
         borderpad=0,

@@ -14,13 +14,16 @@ import numpy as np
 import pandas as pd
 
 from ldpstats.pictures.colours import INK, SERIES
-from ldpstats.pictures.drawing import Axes, Picture, literal
+from ldpstats.pictures.drawing import Axes, Picture, legend_below, literal
 from ldpstats.pictures.layered import Layered, Point, layered
 
 _LETTERS = 16
 _LINES = 3
 _FONT = 9.0
 _LINE = 1.2 * _FONT / 72
+_LETTERS_PER_INCH = 12
+_SHORT = 38
+_BELOW = 6.0
 _WIDE = "MWmw@%&—…"
 _INSIDE = 0.07
 _LARGEST = 16.0
@@ -74,25 +77,27 @@ class NetworkGraph(Picture):
     edges : tuple of DrawnEdge
         Without cycles, from their first to their second ends.
     strength : str
-        What the width of edges shows, with its unit.
-    plain : str
-        What an edge without an arrow means.
+        What the width of edges shows; its number stands in braces.
+    arrows, plain : str
+        What an edge with an arrow means, and one without.
     """
 
     title: str
     notes: tuple[str, ...]
     nodes: tuple[str, ...]
     edges: tuple[DrawnEdge, ...]
-    strength: str = "strength"
+    strength: str = "strength {}"
+    arrows: str = "direction known"
     plain: str = "no direction known"
 
     @property
     def size(self) -> tuple[float, float]:
         """The width and height in inches that it looks right at."""
-        wide, high = self._places().size
+        (wide, high), handles = self._places().size, len(list(self._legend()))
         scale = min(1.0, _LARGEST / max(wide, high))
-        lines = math.ceil(len(list(self._legend())) / 2) + 1 + len(self.notes)
-        return scale * max(_NARROWEST, wide) + 3 * _MARGIN, scale * high + 0.4 + 0.19 * lines
+        across = scale * max(_NARROWEST, wide) + 3 * _MARGIN
+        said = sum(math.ceil(len(words) / (_LETTERS_PER_INCH * across)) for words in (self.title, *self.notes))
+        return across, scale * high + 0.4 + 0.19 * (math.ceil(handles / self._columns()) + said)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per edge."""
@@ -115,7 +120,7 @@ class NetworkGraph(Picture):
     def _in_words(self, edge: DrawnEdge) -> str:
         told = [
             *([] if edge.kind == _ALONE else [edge.kind]),
-            *([] if math.isnan(edge.strength) else [f"{self.strength} {edge.strength:.3g}"]),
+            *([] if math.isnan(edge.strength) else [self.strength.format(f"{edge.strength:.3g}")]),
             *(["undecided"] if edge.undecided else []),
             *([] if math.isnan(edge.confidence) else [f"confidence {edge.confidence:.2f}"]),
         ]
@@ -140,7 +145,11 @@ class NetworkGraph(Picture):
             _draw_node(ax, name, places.centres[name], scale)
         handles = list(self._legend())
         if handles:
-            ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, fontsize="small")
+            legend_below(ax, handles, self._columns(), below=_BELOW)
+
+    def _columns(self) -> int:
+        """Return how many columns the legend has: two where its words are short."""
+        return 2 if all(len(str(one.get_label())) <= _SHORT for one in self._legend()) else 1
 
     def _scale(self, ax: Axes) -> float:
         """Return by how much letters are smaller than usual, so that they stay within their boxes."""
@@ -213,12 +222,10 @@ class NetworkGraph(Picture):
         known = sorted(edge.strength for edge in self.edges if not math.isnan(edge.strength))
         for words, strength in {f"{one:.2g}": one for one in [*known[-1:], *known[:1]]}.items():
             width = self._width(DrawnEdge("", "", strength))
-            yield Line2D([], [], color=INK, linewidth=width, label=f"{literal(self.strength)} {words}")
+            yield Line2D([], [], color=INK, linewidth=width, label=literal(self.strength.format(words)))
         arrows = {edge.arrow for edge in self.edges}
         if True in arrows:
-            yield Line2D(
-                [], [], color=INK, linewidth=0, marker=r"$\rightarrow$", markersize=12, label="direction known"
-            )
+            yield Line2D([], [], color=INK, linewidth=0, marker=r"$\rightarrow$", markersize=12, label=self.arrows)
         if False in arrows:
             yield Line2D([], [], color=INK, label=f"no arrow: {self.plain}")
         if any(edge.undecided for edge in self.edges):

@@ -298,7 +298,7 @@ def _settled(order: _Order, joined: Sequence[tuple[_Stop, _Stop]], widths: Mappi
 def _gaps(own: Sequence[_Stop], widths: Mapping[_Stop, float]) -> NDArray[np.float64]:
     """Return the least places of stops beside each other, the first at 0."""
     steps = [
-        (widths[one] + widths[other]) / 2 + (_BESIDE if isinstance(one, str) or isinstance(other, str) else 0.0)
+        (widths[one] + widths[other]) / 2 + _BESIDE * sum(isinstance(stop, str) for stop in (one, other)) / 2
         for one, other in pairwise(own)
     ]
     return np.cumsum([0.0, *steps])

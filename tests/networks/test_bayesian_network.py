@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import chisquare
+from scipy.stats import chi2_contingency, chisquare
 from support.comparisons import assert_tells
 from support.random_networks import full_joint, random_network
 
@@ -179,9 +179,9 @@ def test_the_summary_says_what_depends_on_what() -> None:
         "Dependence": "d | c"
     }
     assert "c | b, a" in str(made().summary())
-    assert repr(made()) == "BayesianNetwork(4 attributes, 4 edges)"
+    assert repr(made()) == "<BayesianNetwork: 4 attributes, 4 edges>"
     alone = BayesianNetwork(Domain({"a": [0, 1]}), {"a": ()}, {"a": [0.5, 0.5]})
-    assert repr(alone) == "BayesianNetwork(1 attribute, 0 edges)"
+    assert repr(alone) == "<BayesianNetwork: 1 attribute, 0 edges>"
     assert alone.joint("a").tolist() == [0.5, 0.5]
 
 
@@ -262,3 +262,14 @@ def test_probabilities_whose_sum_overflows_are_refused():
         BayesianNetwork(Domain({"a": [0, 1]}), {"a": ()}, {"a": [1e308, 1e308]})
     with pytest.raises(LdpstatsError, match="add up to inf"):
         rescaled("a", np.array([1e308, 1e308]))
+
+
+def test_the_picture_is_as_wide_as_the_information_of_the_ends_and_leads_from_parents() -> None:
+    known = made()
+    picture = known.picture()
+    assert {(edge.first, edge.second) for edge in picture.edges} == {*known.edges}
+    joint = known.joint(known.edges[0])
+    expected = chi2_contingency(joint, correction=False, lambda_="log-likelihood").statistic / 2
+    (drawn,) = [edge for edge in picture.edges if (edge.first, edge.second) == known.edges[0]]
+    assert drawn.strength == pytest.approx(expected)
+    assert "no arrow" not in " ".join(str(one.get_label()) for one in picture._legend())

@@ -85,7 +85,7 @@ def test_the_summary_says_what_is_assumed_and_promised() -> None:
     assert "Assumed: features are independent of each other among people with the same ill." in shown
     assert "epsilon = 5 (strict; unit: a respondent's whole record)" in shown
     assert "(simulated)" in shown
-    assert repr(fitted()) == "<Classifier: Naive Bayes, ill from 3 features>"
+    assert repr(fitted()).startswith("<Classifier: Naive Bayes, ill from 3 features, n = ")
 
 
 def test_the_order_of_columns_and_categories_changes_nothing() -> None:
@@ -104,3 +104,11 @@ def test_the_order_of_columns_and_categories_changes_nothing() -> None:
 def test_a_classifier_of_another_label_is_refused() -> None:
     with pytest.raises(ldp.LdpstatsError, match="shoes"):
         Classifier("Naive Bayes", "shoes", fitted().fitted, "nothing")
+
+
+def test_it_shows_its_graph_and_its_parameters() -> None:
+    found = fitted()
+    assert {(edge.first, edge.second) for edge in found.picture().edges} == {*found.network.edges}
+    assert found.picture().notes[0] == f"assumes that {found.assumption}"
+    assert found.to_dict()["parameters"]["n"] == found.fitted.n
+    pd.testing.assert_frame_equal(found.to_frame(), found.fitted.to_frame())

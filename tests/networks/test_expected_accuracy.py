@@ -102,8 +102,10 @@ def test_it_says_what_it_assumes_and_what_not() -> None:
     assert "Assumed for the last row: features are independent of each other among people with the same label." in shown
     assert "(simulated)" in shown
     assert "epsilon = 3 (strict" in shown
-    assert repr(found).startswith("<ExpectedAccuracy of label (simulated): 0.")
-    assert repr(found).endswith("), if features are independent of each other among people with the same label>")
+    assert repr(found).startswith("<ExpectedAccuracy: 0.")
+    assert repr(found).endswith(
+        ") of label (simulated), if features are independent of each other among people with the same label>"
+    )
     assert found.to_dict()["rules"][-1]["rule"] == "Naive Bayes"
 
 
@@ -119,3 +121,10 @@ def test_a_seed_makes_it_again_and_by_default_it_is_always_the_same() -> None:
 def test_levels_that_are_none_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(ldp.LdpstatsError, match=message):
         some_accuracy(**options)
+
+
+def test_the_picture_shows_every_rule_with_its_limits() -> None:
+    found = some_accuracy()
+    shown = found.picture().to_frame()
+    assert shown["label"].tolist() == found.table["rule"].tolist()
+    np.testing.assert_array_equal(shown[["estimate", "lower", "upper"]], found.table[["accuracy", "lower", "upper"]])

@@ -72,7 +72,7 @@ def test_summary_says_what_must_be_known():
     assert "that is a choice" in spoken(tree.summary())
     assert "cause in common" not in " ".join(str(tree.summary()).split())
     assert "drawn again" not in str(tree.summary())
-    assert repr(found) == "<LearnedNetwork by 'auto': 4 attributes, 2 edges, n = 300000 (simulated)>"
+    assert repr(found) == "<LearnedNetwork: 4 attributes, 2 edges by 'auto', n = 300,000 (simulated)>"
     assert found.summary().as_html()
     assert found.summary().as_latex()
 
@@ -243,3 +243,27 @@ def test_figures_that_contradict_each_other_are_refused(frame: str, column: str,
     for wrong in ({"n_resamples": 0}, {"constraints": EdgeConstraints(required=(("a", "elsewhere"),))}):
         with pytest.raises(ldp.LdpstatsError):
             dataclasses.replace(found, **wrong)
+
+
+def test_the_picture_has_arrows_where_directions_are_known_and_dashes_where_power_decided():
+    found = learned()
+    frame = found.picture().to_frame().set_index(["first", "second"])
+    assert frame.loc[("rain", "lawn"), "strength"] == found.edges.query("first == 'rain'")["information"].item()
+    assert frame["arrow"].all()
+    assert not frame["undecided"].any()
+    assert found.picture().title == "Network of 4 attributes (simulated)"
+    (first, *others) = found.edges.itertuples(index=False)
+    doubted = pd.DataFrame([first._replace(why="undecided"), *others])
+    assert dataclasses.replace(found, edges=doubted).picture().to_frame()["undecided"].tolist() == [True, False]
+    chain = ldp.learn_network(found.tables, forbidden=[("hose", "lawn"), ("lawn", "hose")], n_resamples=0)
+    (only,) = chain.picture().edges
+    assert (only.arrow, np.isnan(only.confidence)) == (False, True)
+
+
+def test_the_picture_does_not_depend_on_the_order_of_columns():
+    turned = ldp.Domain({name: DOMAIN.categories[name] for name in ("pipe", "hose", "rain", "lawn")})
+    people = np.round(JOINT * 300_000).astype(int)
+    one = ldp.learn_network(ldp.WholeView(DOMAIN, epsilon=60.0).simulate(people, rng=3))
+    other = ldp.learn_network(ldp.WholeView(turned, epsilon=60.0).simulate(people.transpose(3, 2, 0, 1), rng=3))
+    drawn = [{(edge.first, edge.second, edge.arrow) for edge in found.picture().edges} for found in (one, other)]
+    assert drawn[0] == drawn[1]

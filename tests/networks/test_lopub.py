@@ -291,3 +291,18 @@ def test_models_that_cannot_be_are_refused(altered: str):
     }
     with pytest.raises(LdpstatsError):
         replace(model, **wrong[altered])
+
+
+def test_the_model_shows_its_cliques_and_its_graph(chain_reports: pd.DataFrame) -> None:
+    model = lopub(crossed(CHAIN), chain_reports)
+    frame = model.to_frame()
+    assert frame.groupby("clique")["proportion"].sum().tolist() == pytest.approx([1.0] * len(model.cliques))
+    assert {frozenset(edge) for edge in model.graph.edges} == {
+        frozenset((edge.first, edge.second)) for edge in model.picture().edges
+    }
+    assert model.to_dict()["simulated"] == model.simulated == model.n
+    assert "LoPub (simulated)" in str(model)
+    assert "(simulated)" in repr(model)
+    assert "no standard errors" in str(model)
+    with pytest.raises(LdpstatsError, match="simulated"):
+        replace(model, simulated=model.n + 1)

@@ -198,7 +198,7 @@ def test_results_are_shown_and_make_tables() -> None:
     frame = pd.concat([found.to_frame(), compare_networks(truth, truth).to_frame()])
     assert frame.f1.tolist() == [0.4, 1.0]
     assert frame.shd.tolist() == [3, 0]
-    assert repr(found).startswith("NetworkComparison(missing=(('a', 'c'), ")
+    assert repr(found).startswith("<NetworkComparison: precision 1.000, recall 0.250, structural Hamming distance 3, ")
 
 
 def test_neither_names_nor_orders_matter() -> None:
@@ -275,3 +275,14 @@ def test_figures_that_cannot_be_are_refused():
 def test_divergence_of_a_network_with_rounded_tables_from_itself_is_nothing():
     known = network("alarm")
     assert compare_networks(known, known).divergence == 0
+
+
+def test_the_picture_tells_missed_and_wrong_edges_apart() -> None:
+    learned, truth = nx.Graph([("a", "b"), ("c", "d"), ("a", "d")]), nx.Graph([("a", "b"), ("b", "c"), ("d", "c")])
+    found = compare_networks(learned, truth)
+    kinds = {frozenset((edge.first, edge.second)): edge.kind for edge in found.picture().edges}
+    assert kinds == {
+        **{frozenset(edge): "in both" for edge in found.shared},
+        **{frozenset(edge): "in the reference alone: missed" for edge in found.missing},
+        **{frozenset(edge): "in the learned network alone: wrong" for edge in found.extra},
+    }

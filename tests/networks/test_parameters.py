@@ -316,3 +316,20 @@ def test_parents_may_stand_in_any_order_in_the_network() -> None:
     again = replace(found, network=ldp.BayesianNetwork(known.domain, turned, tables))
     assert again.network == known
     pd.testing.assert_frame_equal(again.to_frame(), found.to_frame())
+
+
+def test_the_picture_sets_apart_what_rests_on_an_assumption() -> None:
+    apart = fitted(2)
+    kinds = {(edge.first, edge.second): edge.kind for edge in apart.picture().edges}
+    assert set(kinds) == set(apart.network.edges)
+    assert {child for (_, child), kind in kinds.items() if "assumption" in kind} == {*apart.assumptions} - {
+        name for name, own in apart.network.parents.items() if not own
+    }
+    assert {edge.kind for edge in fitted(3).picture().edges} == {"all edges"}
+
+
+def test_plain_values_are_those_of_the_frame() -> None:
+    plain, frame = fitted().to_dict(), fitted().to_frame()
+    assert [row["probability"] for row in plain["parameters"]] == frame["probability"].tolist()
+    assert plain["network"]["parents"]["tub"] == ["asia"]
+    assert (plain["n"], plain["simulated"]) == (fitted().n, fitted().n)

@@ -248,3 +248,14 @@ def test_quotients_that_cannot_be_are_refused():
     ):
         with pytest.raises(LdpstatsError):
             replace(found, quotients=replace(found.quotients, **wrong))
+
+
+def test_the_picture_shows_what_the_frame_says() -> None:
+    found = fitted().query(["a", "b"] if {"a", "b"} <= {*DOMAIN.names} else list(DOMAIN.names[:2]))
+    picture = found.picture()
+    np.testing.assert_array_equal(picture.to_frame()[["estimate", "lower", "upper"]], found.to_frame())
+    assert picture.title.endswith("(simulated)")
+    assert picture.notes[0] == "pointwise 95 % intervals, if the edges are right"
+    exact = fitted().network.query(DOMAIN.names[0])
+    assert np.isnan(exact.picture().lower).all()
+    assert exact.picture().notes == ()

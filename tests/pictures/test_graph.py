@@ -21,7 +21,7 @@ def drawn() -> NetworkGraph:
         DrawnEdge("b", "c", -0.01, confidence=0.0),
         DrawnEdge("c", LONG),
     )
-    return NetworkGraph("Network", ("simulated",), ("$x_1$", "a", "b", "c", LONG), edges, "information")
+    return NetworkGraph("Network", ("simulated",), ("$x_1$", "a", "b", "c", LONG), edges, "information {}")
 
 
 def test_edges_are_as_wide_as_the_root_of_their_strength():
@@ -44,11 +44,11 @@ def test_only_known_directions_have_an_arrow():
 
 def test_the_legend_says_what_is_to_be_seen_and_nothing_else():
     words = [text.get_text() for text in drawn().draw().get_legend().get_texts()]
-    assert words[:2] == ["information 0.4", "information -0.01"]
+    assert words[:2] == ["\u200binformation 0.4", "\u200binformation -0.01"]
     assert [one for one in words if "undecided" in one]
     assert [one for one in words if "no direction known" in one]
     plain = NetworkGraph("Network", (), ("a", "b"), (DrawnEdge("a", "b", arrow=True),)).draw()
-    assert [text.get_text() for text in plain.get_legend().get_texts()] == ["direction known"]
+    assert [text.get_text() for text in plain.get_legend().get_texts()] == ["\u200bdirection known"]
     assert NetworkGraph("Network", (), ("a", "b"), ()).draw().get_legend() is None
 
 
