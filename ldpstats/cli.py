@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ldpstats.auditing import Audit
+    from ldpstats.demo import Demonstration
     from ldpstats.domain import Domain
 
 Parameters = ParamSpec("Parameters")
 
+_DEMO_PAGE = "ldpstats-demo.html"
 _NETWORKS = "survey, asia, sachs, child or alarm"
 
 
@@ -43,7 +46,7 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--network", default=None, help=f"Ask respondents of a network instead: {_NETWORKS}.")
+@click.option("--network", "name", default=None, help=f"Ask respondents of a network instead: {_NETWORKS}.")
 @click.option("--n", default=100_000, show_default=True, type=click.IntRange(min=1), help="How many respondents.")
 @click.option("--epsilon", default=2.0, show_default=True, help="Strict privacy level of every respondent.")
 @click.option("--mechanism", default="auto", show_default=True, help="A name from `ldpstats mechanisms`, or auto.")
@@ -54,14 +57,38 @@ def main() -> None:
     type=click.IntRange(min=0),
     help="The demonstration is a simulation: same seed, same result.",
 )
+@click.option(
+    "--report",
+    default=None,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help=f"Where to write all of it as a page.  [default: {_DEMO_PAGE} here, with text and where matplotlib is]",
+)
+@click.option("--no-report", is_flag=True, help="Write no page.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 @_errors_as_messages
-def demo(network: str | None, n: int, epsilon: float, mechanism: str, seed: int, as_json: bool) -> None:
+def demo(report: Path | None, no_report: bool, as_json: bool, **asked: Any) -> None:
     """A sensitive question, from what leaves a phone to the tests of all pairs, beside the true answers."""
     from ldpstats.demo import demonstrate
 
-    shown = demonstrate(network, n, epsilon, mechanism, seed)
+    if report and no_report:
+        raise LdpstatsError("--report and --no-report", "one of the two")
+    shown = demonstrate(**asked)
     click.echo(json.dumps(shown.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) if as_json else str(shown))
+    if report:
+        shown.report(report)
+    if not (no_report or as_json):
+        click.echo(f"This demonstration on such a page: {report or _usual_page(shown)}")
+
+
+def _usual_page(shown: Demonstration) -> str:
+    """Write the demonstration's page where nobody said where to; say where it is, or why there is none."""
+    if find_spec("matplotlib") is None:
+        return "needs its pictures: pip install 'ldpstats[plots]'"
+    try:
+        shown.report(Path(_DEMO_PAGE))
+    except LdpstatsError as error:
+        return f"not written. {error}"
+    return _DEMO_PAGE
 
 
 @main.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from ldpstats.estimation import pvalue_in_words
 from ldpstats.grid import GRID
 from ldpstats.inference import independence_tests, naive_test, sample_size
 from ldpstats.inference.engine.procedure import chi_square_pvalue
+from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
+from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT, NOT_SHOWN
 from ldpstats.mechanisms import GRR
 from ldpstats.presentation import Summary, plain_rows, progress, summary_of_figures
 from ldpstats.protocols import SampledGroups
@@ -29,7 +32,7 @@ _POWER = 0.8
 _ALPHA = 0.05
 _ROUNDING = 1e-9
 _NEGLIGIBLE = 0.02
-_DEPENDENT, _NOT_SHOWN = "dependent", "no dependence shown"
+_HOLM = "holm"
 _STARS = {0.001: "***", 0.01: "**", 0.05: "*"}
 _MOST_ROWS = 15
 _CANDIDATES = 1000
@@ -46,7 +49,8 @@ Your own data, as a file with a row per respondent and a column per question:
   people = pd.read_csv("answers.csv")
   protocol = ldp.SampledGroups(ldp.Domain.from_frame(people), epsilon=2.0)
   tables = protocol.collect(people, rng=1)  # on respondents' own devices: protocol.reports(answers)
-  print(ldp.independence_tests(tables))"""
+  print(ldp.independence_tests(tables)); tables.save("tables.json")
+All of it on a page to send: ldpstats report tables.json -o report.html"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +154,7 @@ class Demonstration:
     @property
     def misleading(self) -> pd.Series[Any] | None:
         """The pair that the naive test is surest of, while it is next to independent in the true answers."""
-        nothing = (self.pairs["raw_v"] < _NEGLIGIBLE) & (self.pairs["verdict"] == _NOT_SHOWN)
+        nothing = (self.pairs["raw_v"] < _NEGLIGIBLE) & (self.pairs["verdict"] == NOT_SHOWN)
         wrong = self.pairs[nothing & (self.pairs["naive_pvalue"] < _ALPHA)]
         return wrong.sort_values("naive_pvalue").iloc[0] if len(wrong) else None
 
@@ -165,7 +169,7 @@ class Demonstration:
         drawn = f"Which two questions are hers is drawn at random from {len(self.protocol.groups)} pairs, and public."
         sentences = [
             f"{drawn} {self._randomized(pair)}",
-            f"Privacy: {self.protocol.privacy().lines()[0]}. {self._belief()}",
+            f"Privacy: {self.protocol.privacy().headline}. {self._belief()}",
         ]
         headers = ["question", "possible answers", "her answers, which stay", "her report, which leaves"]
         return summary_of_figures("What leaves the phone of one respondent", headers, rows, sentences)
@@ -211,6 +215,16 @@ class Demonstration:
             rows,
             [*([f"and {more:,} weaker pairs; --json has them all."] if more else []), *self._legend(), self._balance()],
         )
+
+    def report(self, path: Path) -> None:
+        """Write everything that the tables tell as a page, beside the true answers.
+
+        Parameters
+        ----------
+        path : Path
+            As in `TableSet.report`.
+        """
+        self.tables.report(path, title=f"Demonstration: {self.population.name}", truth=self.people)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -281,7 +295,7 @@ class Demonstration:
 
     def _balance(self) -> str:
         """Compare the verdicts on reports with those on the true answers."""
-        found, raw = (self.pairs[name] == _DEPENDENT for name in ("verdict", "raw_verdict"))
+        found, raw = (self.pairs[name] == DEPENDENT for name in ("verdict", "raw_verdict"))
         both, others = int((found & raw).sum()), int((found & ~raw).sum())
         return (
             f"Of {raw.sum()} dependences in the raw data the reports show {both}, and {others or 'no'} others. "
@@ -314,7 +328,7 @@ def demonstrate(
 
 def _compared(population: Population, people: pd.DataFrame, protocol: SampledGroups, tables: TableSet) -> pd.DataFrame:
     """Return the tests of all pairs beside what the true answers show, the strongest pair first."""
-    tests, domain = independence_tests(tables).to_frame(), population.domain
+    tests, domain = independence_tests(tables, adjust=_HOLM).to_frame(), population.domain
     codes, known = domain.encode(people), []
     for first, second in progress(zip(tests["first"], tests["second"], strict=True), "comparing", len(tests), "pair"):
         counts = np.bincount(domain.cells(codes, (first, second)), minlength=domain.size((first, second)))
@@ -324,9 +338,11 @@ def _compared(population: Population, people: pd.DataFrame, protocol: SampledGro
         raw = {"raw_v": raw_v, "raw_pvalue": raw_pvalue}
         known.append({**raw, **naive_association(tables[first, second]), **truth})
     compared = pd.concat([tests, pd.DataFrame(known)], axis=1)
-    compared["raw_adjusted"] = _holm(compared["raw_pvalue"])
-    compared["raw_verdict"] = np.where(compared["raw_adjusted"] <= _ALPHA, _DEPENDENT, _NOT_SHOWN)
-    compared["truth"] = np.where(compared["true_v"] > _ROUNDING, _DEPENDENT, "independent")
+    asked = compared["raw_pvalue"].notna()
+    pvalues = compared.loc[asked, "raw_pvalue"].to_numpy()
+    compared.loc[asked, "raw_adjusted"] = adjusted_pvalues(pvalues, _ALPHA, _HOLM)
+    compared["raw_verdict"] = np.where(compared["raw_adjusted"] <= _ALPHA, DEPENDENT, NOT_SHOWN)
+    compared["truth"] = np.where(compared["true_v"] > _ROUNDING, DEPENDENT, "independent")
     return compared.sort_values("true_v", ascending=False, kind="stable", ignore_index=True)
 
 
@@ -383,13 +399,6 @@ def _needed(joint: FloatArray, protocol: SampledGroups, pair: tuple[str, str]) -
     return float(reports * tests)
 
 
-def _holm(pvalues: pd.Series[float]) -> pd.Series[float]:
-    from statsmodels.stats.multitest import multipletests
-
-    tested = pvalues.dropna()
-    return pd.Series(multipletests(tested, method="holm")[1] if len(tested) else [], index=tested.index, dtype=float)
-
-
 def _texts(row: pd.Series[Any]) -> dict[str, str]:
     return {str(name): str(answer) for name, answer in row.items()}
 
@@ -412,7 +421,7 @@ def _figures(v: float, pvalue: float) -> str:
 
 def _said(v: float, adjusted: float, verdict: str) -> str:
     """Say how strong a dependence is and whether it was shown; a verdict of another kind stands for itself."""
-    if verdict not in (_DEPENDENT, _NOT_SHOWN):
+    if verdict not in (DEPENDENT, NOT_SHOWN):
         return verdict
     stars = next((stars for level, stars in _STARS.items() if adjusted <= level), "not shown")
     return f"{_v(v)} {stars}"

@@ -21,13 +21,38 @@ def run(*arguments: str) -> Result:
 
 
 def test_demo_shows_what_is_sent_what_goes_wrong_and_all_pairs() -> None:
-    result = run("demo", "--n", "30000")
+    result = run("demo", "--n", "30000", "--no-report")
     assert result.exit_code == 0
     assert "no, yes" in result.output
     assert "epsilon = 2 (strict; unit: a respondent's whole record)" in result.output
     assert "30,000 respondents, simulated from" in result.output
     assert len([line for line in result.output.splitlines() if line.startswith(("affair, ", "marriage, "))]) >= 6
     assert "respondents needed" in result.output
+
+
+def test_demo_writes_its_page_but_over_no_other_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, again = (run("demo", "--n", "500") for _ in range(2))
+    assert first.exit_code == again.exit_code == 0
+    assert first.output.endswith("This demonstration on such a page: ldpstats-demo.html\n")
+    page = tmp_path / "ldpstats-demo.html"
+    assert "Demonstration: affairs" in page.read_text("utf-8")
+    page.write_text("mine")
+    refused = run("demo", "--n", "500")
+    assert refused.exit_code == 0
+    assert "not written. " in refused.output
+    assert page.read_text() == "mine"
+    assert run("demo", "--n", "500", "--report", str(page)).exit_code == 1
+    elsewhere = run("demo", "--n", "500", "--json", "--report", "here.html")
+    assert json.loads(elsewhere.output)["n"] == 500
+    assert (tmp_path / "here.html").exists()
+
+
+def test_demo_without_matplotlib_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("ldpstats.cli.find_spec", {}.get)
+    assert "pip install 'ldpstats[plots]'" in run("demo", "--n", "500").output
+    assert not list(tmp_path.iterdir())
 
 
 def test_demo_in_json_says_the_same_and_is_reproducible() -> None:
@@ -64,6 +89,7 @@ def test_demo_takes_other_networks_and_mechanisms(network: str, mechanism: str) 
         (("--epsilon", "0"), "epsilon = 0.0"),
         (("--epsilon", "nan"), "epsilon = nan"),
         (("--mechanism", "laplace"), "'rr', 'grr', 'sue'"),
+        (("--report", "a.html", "--no-report"), "--report and --no-report"),
         (("--n", "0"), "0 is not in the range x>=1"),
         (("--network", "moon"), "survey, asia, sachs, child, alarm"),
         (("--seed", "-1"), "-1 is not in the range x>=0"),

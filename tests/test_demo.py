@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from scipy.stats import chi2_contingency
 from scipy.stats.contingency import association
 from statsmodels.stats.multitest import multipletests
 
+from ldpstats.cli import main
 from ldpstats.datasets import affairs
 from ldpstats.demo import _YOUR_OWN, Demonstration, classical_association, demonstrate
 from ldpstats.inference import sample_size
@@ -29,7 +31,7 @@ def row(shown: Demonstration, first: str, second: str) -> pd.Series[Any]:
 
 def test_the_story_fits_on_a_screen_and_says_where_its_people_come_from(shown: Demonstration) -> None:
     lines = str(shown).splitlines()
-    assert len(lines) <= 60
+    assert len(lines) < 60  # and one that says where the page is
     assert max(map(len, lines)) <= 100
     assert "100,000 respondents, simulated from 6,366 women's real answers" in lines[1]
     assert "epsilon = 2 (strict; unit: a respondent's whole record)" in str(shown)
@@ -99,6 +101,10 @@ def test_the_lines_for_own_data_run(tmp_path: Any, monkeypatch: pytest.MonkeyPat
     code = "\n".join(line.removeprefix("  ") for line in _YOUR_OWN.splitlines() if line.startswith("  "))
     exec(compile(code, "your own data", "exec"), {})  # noqa: S102  # our own lines
     assert "marriage" in capsys.readouterr().out
+    asked = re.search(r"ldpstats (report .*)", _YOUR_OWN)
+    assert asked is not None
+    assert CliRunner().invoke(main, asked[1].split()).exit_code == 0
+    assert (tmp_path / "report.html").exists()
 
 
 @pytest.mark.parametrize("mechanism", ["hr", "oue", "ss", "blh", "olh"])

@@ -41,7 +41,7 @@ ldp.poisoning_table(k=4)
 list(audits(GRR, settings=2, k=4, n=1000, rng=1))
 """
 SHOWN = (
-    *("asking", "writing rows", "reading rows", "counting", "simulating", "Monte Carlo"),
+    *("asking", "writing rows", "reading rows", "counting", "simulating", "independence tests", "Monte Carlo"),
     *("maximizing the entropy", "maximizing the likelihood", "fitting again", "testing pairs", "learning again"),
     *("adding tables up", "intervals", "mechanisms", "auditing", "bounds"),
 )

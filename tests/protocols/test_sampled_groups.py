@@ -24,7 +24,7 @@ def test_the_promise_is_strict_and_names_its_unit(domain: Domain, mechanism: str
         " × ".join(group): protocol.mechanism_for(group).strict_epsilon() for group in protocol.groups
     }
     assert promised.epsilon == max(promised.per_group.values())
-    assert "strict; unit: a respondent's whole record" in str(promised)
+    assert "strict; unit: a respondent's whole record" in promised.headline
 
 
 def test_mechanisms_fit_their_groups(domain: Domain) -> None:
