@@ -1,0 +1,215 @@
+"""Mosaics of two attributes: areas are shares, shades residuals; hatched is what may be independent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ldpstats.pictures.colours import INK
+from ldpstats.pictures.drawing import LONGEST_LINE, Axes, Picture, legend_below, literal
+from ldpstats.pictures.shading import DASHES, Shading, ink_on
+
+_GAP, _GAPS = 0.012, 0.12
+"""Between two tiles and between all of them at most, of the width or height of the whole."""
+_LETTER, _LINE = 0.075, 0.17
+"""Inches that a letter takes across, and a line of them up."""
+_SIDE = 4.2
+_LEADER = 0.012
+_MOST_SPOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Mosaic(Picture):
+    """Tiles whose widths are shares of one attribute, and heights those of another within it (Hartigan & Kleiner 1981).
+
+    Parameters
+    ----------
+    title : str
+    notes : tuple of str
+        What must be said beside it, such as "simulated".
+    names : pair of str
+        The attribute across, and the one that goes down.
+    across, down : tuple of str
+        Their categories.
+    widths : tuple of float
+        The shares of those across; negative ones have no width.
+    shares : tuple of tuples of float
+        For each of these, the shares of those down within it; negative ones have no height.
+    residuals : tuple of tuples of float
+        How far each is from independence; nan if that is not known.
+    possibly_none : tuple of tuples of bool
+        Whose own interval holds zero.
+    quantile : float
+        How far a residual that says nothing may be from zero.
+    """
+
+    title: str
+    notes: tuple[str, ...]
+    names: tuple[str, str]
+    across: tuple[str, ...]
+    down: tuple[str, ...]
+    widths: tuple[float, ...]
+    shares: tuple[tuple[float, ...], ...]
+    residuals: tuple[tuple[float, ...], ...]
+    possibly_none: tuple[tuple[bool, ...], ...]
+    quantile: float = 1.96
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """The width and height in inches that it looks right at."""
+        below = _LETTER * self._longest_across if self._is_turned else 0.0
+        return 6.4, max(_SIDE, _LINE * 1.3 * len(self.down)) + below + 0.2 * self._lines_of_legend
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures that are drawn, a row for each tile."""
+        rows = [
+            (column, row, *figures)
+            for column, width, *rest in zip(
+                self.across, self.widths, self.shares, self.residuals, self.possibly_none, strict=True
+            )
+            for row, *figures in zip(self.down, [width] * len(self.down), *rest, strict=True)
+        ]
+        names = ["across", "down", "width", "share", "residual", "may be none"]
+        return pd.DataFrame(rows, columns=names).assign(
+            hatched=[Shading(self.quantile).level(row[4]) == 2 for row in rows]
+        )
+
+    def described(self) -> str:
+        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        frame = self.to_frame()
+        said = [f"{self.title}: a mosaic of {self.names[1]} within {self.names[0]}, {len(frame)} tiles"]
+        for word, sign in (("more", 1), ("fewer", -1)):
+            shown = frame[sign * frame["residual"] > self.quantile].sort_values("residual", ascending=sign < 0)
+            tiles = [f"{one.down} of {one.across} ({one.residual:+.1f})" for one in shown.itertuples()]
+            further = f" and {len(tiles) - _MOST_SPOKEN} further" if len(tiles) > _MOST_SPOKEN else ""
+            said += [f"{word} than independence expects: {', '.join(tiles[:_MOST_SPOKEN])}{further}"] if tiles else []
+        return ". ".join([*said, f"{frame['hatched'].sum()} of them may be as independence expects"]) + "."
+
+    @property
+    def _longest_across(self) -> int:
+        return min(max(map(len, self.across)), LONGEST_LINE)
+
+    @property
+    def _is_turned(self) -> bool:
+        """Whether labels across have too little room beside each other."""
+        return sum(min(len(one), LONGEST_LINE) + 2 for one in self.across) * _LETTER > _SIDE
+
+    @property
+    def _lines_of_legend(self) -> int:
+        shading = Shading(self.quantile)
+        levels = {shading.level(one) for column in self.residuals for one in column}
+        return len(levels) + any(map(any, self.possibly_none))
+
+    def _draw_on(self, ax: Axes) -> None:
+        extent, figure = ax.get_window_extent(), ax.get_figure()
+        assert figure is not None  # axes that are drawn on stand in one
+        inches = extent.width / figure.dpi, extent.height / figure.dpi
+        widths = _of_one(np.array(self.widths, dtype=float))
+        heights = [_of_one(np.array(column, dtype=float)) for column in self.shares]
+        lefts, wide = _placed(widths)
+        for place in np.flatnonzero(wide > 0):
+            tops, high = _placed(heights[place])
+            for tile in np.flatnonzero(high > 0):
+                box = (lefts[place], tops[tile], wide[place], high[tile])
+                self._draw_tile(ax, (int(place), int(tile)), box, inches)
+        ax.set(xlim=(0, 1), ylim=(1, 0))
+        ax.spines[:].set_visible(False)
+        ax.tick_params(length=0)
+        first = int(np.argmax(wide > 0))
+        self._name_across(ax, lefts + wide / 2, inches[0])
+        self._name_down(ax, *_placed(heights[first]), inches[1])
+        self._explain(ax)
+
+    def _draw_tile(
+        self, ax: Axes, place: tuple[int, int], box: tuple[float, float, float, float], inches: tuple[float, float]
+    ) -> None:
+        from matplotlib.patches import Rectangle
+
+        (column, row), (left, top, width, height) = place, box
+        shading, residual = Shading(self.quantile), self.residuals[column][row]
+        ink = ink_on(shading.colour(residual))
+        ax.add_patch(Rectangle((left, top), width, height, **shading.area(residual)))
+        if self.possibly_none[column][row]:
+            ax.add_patch(Rectangle((left, top), width, height, **_dashed(ink)))
+        words = f"{self.shares[column][row]:.0%}"
+        if width * inches[0] > len(words) * _LETTER and height * inches[1] > _LINE:
+            middle = left + width / 2, top + height / 2
+            ax.text(*middle, words, color=ink, ha="center", va="center", fontsize="small")
+
+    def _name_across(self, ax: Axes, centres: NDArray[np.float64], inches: float) -> None:
+        labels = list(map(_label, self.across))
+        lengths = [_LINE if self._is_turned else (len(one) + 2) * _LETTER for one in labels]
+        places = spread(centres, np.array(lengths) / inches)
+        ax.set_xticks(places, labels, rotation=90 if self._is_turned else 0)
+        ax.set_xlabel(literal(self.names[0]))
+
+    def _name_down(self, ax: Axes, tops: NDArray[np.float64], high: NDArray[np.float64], inches: float) -> None:
+        centres = tops + high / 2
+        places = spread(centres, np.full(centres.size, _LINE / inches))
+        ax.set_yticks(places, list(map(_label, self.down)))
+        for place, centre in zip(places, centres, strict=True):
+            if abs(place - centre) * inches > _LINE / 4:
+                ax.plot([-_LEADER, 0], [place, centre], color=INK, linewidth=0.6, clip_on=False)
+        ax.tick_params(axis="y", pad=8)
+        ax.set_ylabel(literal(self.names[1]))
+
+    def _explain(self, ax: Axes) -> None:
+        """Say below the tiles what their shades and borders are."""
+        from matplotlib.patches import Patch
+
+        residuals = [one for column in self.residuals for one in column]
+        shown = Shading(self.quantile).legend(residuals)
+        if any(map(any, self.possibly_none)):
+            shown.append(Patch(label="dashed: the interval of the share itself holds zero", **_dashed(INK)))
+        legend_below(ax, shown, 1, 38 + (72 * _LETTER * self._longest_across if self._is_turned else 0))
+
+
+def spread(centres: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return where labels stand so that none covers the next: near the centres, between 0 and 1 as far as they fit.
+
+    Parameters
+    ----------
+    centres : array
+        Where they would stand, in ascending order.
+    lengths : array
+        How long they are.
+
+    Examples
+    --------
+    >>> spread(np.array([0.1, 0.5, 0.55, 1.0]), np.full(4, 0.2))
+    array([0.1, 0.5, 0.7, 0.9])
+    """
+    places, apart = centres.astype(float), (lengths[:-1] + lengths[1:]) / 2
+    places[0] = max(places[0], lengths[0] / 2)
+    for place, least in enumerate(apart):
+        places[place + 1] = max(places[place + 1], places[place] + least)
+    places[-1] = min(places[-1], 1 - lengths[-1] / 2)
+    for place, least in reversed([*enumerate(apart)]):
+        places[place] = min(places[place], places[place + 1] - least)
+    return places
+
+
+def _of_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what is drawn of shares: those above zero, together one."""
+    drawn = np.nan_to_num(np.maximum(values, 0))
+    total = drawn.sum()
+    return drawn / total if total > 0 else drawn
+
+
+def _placed(sizes: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return where tiles of these sizes begin, and how large they are, with gaps between them."""
+    gap = min(_GAP, _GAPS / sizes.size)
+    drawn = sizes * (1 - gap * (sizes.size - 1))
+    return np.concatenate([[0.0], np.cumsum(drawn + gap)[:-1]]), drawn
+
+
+def _dashed(ink: str) -> dict[str, Any]:
+    return {"fill": False, "edgecolor": ink, "linestyle": DASHES, "linewidth": 1.2}
+
+
+def _label(words: str) -> str:
+    return literal(words if len(words) <= LONGEST_LINE else f"{words[: LONGEST_LINE - 1]}…")

@@ -1,0 +1,125 @@
+"""Shading of residuals: five shades from far below to far above what is expected, their words, and ink upon them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ldpstats.pictures.colours import DIVERGING
+
+if TYPE_CHECKING:
+    from matplotlib.patches import Patch
+
+NOT_KNOWN = "#c9c9c9"
+"""For what has no residual."""
+HATCH, DASHES = "////", (0, (3, 2))
+_STRIPES = "#a8a8a8"
+# ink upon shades, which are the same on light and on dark pages
+_DARK, _LIGHT = "#1b1b1d", "#ffffff"
+_HALF = 0.45
+# where the shades stand on the map, from far below to far above
+_PLACES = (0.04, 0.26, 0.5, 0.74, 0.96)
+_PALE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Shading:
+    """Shades by residuals: pale and hatched up to a quantile, stronger beyond it, and strongest beyond twice of it.
+
+    Parameters
+    ----------
+    quantile : float
+        How far a residual that says nothing may be from zero.
+
+    Examples
+    --------
+    >>> shading = Shading(1.96)
+    >>> [shading.level(one) for one in (-5.0, -2.0, 1.0, 3.0, 4.0)]
+    [0, 1, 2, 3, 4]
+    """
+
+    quantile: float
+
+    def level(self, residual: float) -> int | None:
+        """Return which of the five shades a residual has; None, if there is none.
+
+        Parameters
+        ----------
+        residual : float
+        """
+        if math.isnan(residual):
+            return None
+        beyond = (abs(residual) > self.quantile) + (abs(residual) > 2 * self.quantile)
+        return _PALE + (beyond if residual > 0 else -beyond)
+
+    def colour(self, residual: float) -> str:
+        """Return the colour of a residual.
+
+        Parameters
+        ----------
+        residual : float
+        """
+        return _colour(self.level(residual))
+
+    def area(self, residual: float) -> dict[str, Any]:
+        """Return what an area of this residual is drawn with.
+
+        Parameters
+        ----------
+        residual : float
+        """
+        return _area(self.level(residual))
+
+    def legend(self, residuals: list[float]) -> list[Patch]:
+        """Return a patch, with its words, for every shade that these residuals have.
+
+        Parameters
+        ----------
+        residuals : list of float
+        """
+        from matplotlib.patches import Patch
+
+        levels = {self.level(one) for one in residuals}
+        known = [one for one in (4, 3, 2, 1, 0, None) if one in levels]
+        return [Patch(label=self._words(level), **_area(level)) for level in known]
+
+    def _words(self, level: int | None) -> str:
+        near, far = (f"{times * self.quantile:.3g}" for times in (1, 2))
+        if level is None:
+            return "no residual"
+        return (
+            f"far fewer than independent (below −{far})",
+            f"fewer than independent (−{far} to −{near})",
+            f"interval of the deviation holds zero (±{near})",
+            f"more than independent ({near} to {far})",
+            f"far more than independent (above {far})",
+        )[level]
+
+
+def ink_on(colour: str) -> str:
+    """Return the colour of words that are read on a colour.
+
+    Parameters
+    ----------
+    colour : str
+
+    Examples
+    --------
+    >>> ink_on("#f7f7f7"), ink_on("#2d004b")
+    ('#1b1b1d', '#ffffff')
+    """
+    red, green, blue = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    return _LIGHT if 0.2126 * red + 0.7152 * green + 0.0722 * blue < _HALF else _DARK
+
+
+def _colour(level: int | None) -> str:
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    return NOT_KNOWN if level is None else to_hex(colormaps[DIVERGING](_PLACES[level]))
+
+
+def _area(level: int | None) -> dict[str, Any]:
+    hatch = {"hatch": HATCH, "edgecolor": _STRIPES} if level == _PALE else {}
+    return {"facecolor": _colour(level), "linewidth": 0, **hatch}
