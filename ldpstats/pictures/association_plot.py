@@ -12,9 +12,12 @@ from ldpstats.pictures.colours import INK
 from ldpstats.pictures.drawing import LONGEST_LINE, Axes, Picture, label_lines, legend_below, literal
 from ldpstats.pictures.shading import Shading
 
-_LETTER, _LINE = 0.075, 0.2
-_ROW, _LEAST, _MOST = 0.62, 2.6, 12.0
-_WIDTH = 6.4
+_LETTER = 0.07
+_ROW, _LEAST, _MOST, _CROWDED = 0.62, 2.4, 12.0, 0.3
+_WIDE, _COLUMN = 5.0, 0.25
+_AROUND = 0.6, 1.3
+"""Inches that names, titles and gaps take across and up, beside labels, notes and legend."""
+_NOTE = 0.2
 _FILLED = 0.86
 """Of the room of a column and of a row that the largest bar takes."""
 _MOST_SPOKEN = 4
@@ -56,8 +59,11 @@ class AssociationPlot(Picture):
     def size(self) -> tuple[float, float]:
         """The width and height in inches that it looks right at."""
         below = _LETTER * self._longest if self._is_turned else 0.0
-        high = min(max(_ROW * len(self.rows), _LEAST), max(_MOST, 0.3 * len(self.rows)))
-        return _WIDTH, high + below + 1.0 + 0.2 * len(self._levels)
+        beside = _LETTER * min(max(map(len, self.rows)), LONGEST_LINE)
+        high = max(min(max(_ROW * len(self.rows), _LEAST), _MOST), _CROWDED * len(self.rows))
+        return self._wide + _AROUND[0] + beside, high + _AROUND[1] + below + _NOTE * (
+            len(self.notes) + len(self._levels)
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures that are drawn, a row for each bar."""
@@ -81,13 +87,18 @@ class AssociationPlot(Picture):
         )
 
     @property
+    def _wide(self) -> float:
+        """How many inches all columns together take."""
+        return max(_WIDE, _COLUMN * len(self.columns))
+
+    @property
     def _longest(self) -> int:
         return min(max(map(len, self.columns)), LONGEST_LINE)
 
     @property
     def _is_turned(self) -> bool:
         """Whether labels of columns have too little room beside each other."""
-        return (self._longest + 2) * _LETTER * len(self.columns) > 0.7 * _WIDTH
+        return (self._longest + 2) * _LETTER * len(self.columns) > self._wide
 
     @property
     def _levels(self) -> set[int | None]:

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from ldpstats.pictures.colours import BLUE, INK, UNDECIDED
 from ldpstats.pictures.drawing import LONGEST_LINE, Axes, Picture, label_lines, literal, number_ratios
 
-_LINE, _TWO_LINES = 0.28, 0.4
+_LINE, _TWO_LINES, _CROWDED = 0.28, 0.4, 0.2
+_MANY = 40
+"""So many lines stand closer to each other."""
 _THICK, _MIDDLE, _THIN = 6.0, 2.2, 1.4
 _MARGIN = 0.04
 _WIDTHS = 3
@@ -43,6 +45,8 @@ class Intervals(Picture):
         Whether the scale is one of ratios.
     inner_lower, inner_upper : tuple of float
         Intervals inside these, if there are any; they are drawn thick, and the others thin.
+    groups : tuple of str
+        What each line belongs to, if to anything: a heading stands above the first one of each.
     """
 
     title: str
@@ -56,22 +60,28 @@ class Intervals(Picture):
     logarithmic: bool = False
     inner_lower: tuple[float, ...] = ()
     inner_upper: tuple[float, ...] = ()
+    groups: tuple[str, ...] = ()
 
     @property
     def size(self) -> tuple[float, float]:
         """The width and height in inches that it looks right at."""
-        line = _TWO_LINES if any(len(one) > LONGEST_LINE for one in self.labels) else _LINE
-        return 6.4, 1.3 + line * max(len(self.labels), 2)
+        lines = len(self.labels) + len(self._headings)
+        line = _CROWDED if lines > _MANY else _LINE
+        if any(len(one) > LONGEST_LINE for one in self.labels):
+            line = _TWO_LINES
+        return 6.4, 1.3 + line * max(lines, 2)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures that are drawn."""
         columns = {"estimate": self.estimates, "lower": self.lower, "upper": self.upper}
         inner = {"inner_lower": self.inner_lower, "inner_upper": self.inner_upper} if self.inner_lower else {}
-        return pd.DataFrame({"label": self.labels, **columns, **inner})
+        groups = {"group": self.groups} if self.groups else {}
+        return pd.DataFrame({**groups, "label": self.labels, **columns, **inner})
 
     def described(self) -> str:
         """Return what is to be seen, in a sentence or two, for those who cannot see it."""
-        rows = [*zip(self.labels, self.estimates, self.lower, self.upper, strict=True)]
+        labels = [f"{group}: {one}" for group, one in zip(self.groups, self.labels, strict=True)] if self.groups else []
+        rows = [*zip(labels or self.labels, self.estimates, self.lower, self.upper, strict=True)]
         said = [_spoken(*row) for row in rows[:_SPOKEN]]
         if self.inner_lower:
             inner = zip(self.inner_lower, self.inner_upper, strict=True)
@@ -81,7 +91,7 @@ class Intervals(Picture):
         return f"{self.title}: {self.scale}{intervals}. {number}{'; '.join(said)}."
 
     def _draw_on(self, ax: Axes) -> None:
-        places, window = np.arange(len(self.labels))[::-1], self._window()
+        places, window = self._places, self._window()
         if self.logarithmic:
             ax.set_xscale("log")
             number_ratios(ax.xaxis, *window)
@@ -94,15 +104,31 @@ class Intervals(Picture):
         ax.scatter(self.estimates, places, color=self._colours(), s=28, zorder=3)
         for place in places[np.isnan([self.estimates, self.lower, self.upper]).all(axis=0)]:
             ax.annotate("not estimable", (0.02, place), xycoords=("axes fraction", "data"), va="center", size=8)
-        ax.set_yticks(places, list(map(label_lines, self.labels)))
-        ax.set_ylim(-0.6, len(self.labels) - 0.4)
+        headings = self._headings
+        above = [float(places[first]) + 1 for first in headings]
+        ax.set_yticks([*places, *above], list(map(label_lines, [*self.labels, *headings.values()])))
+        for tick in ax.yaxis.get_major_ticks()[len(places) :]:
+            tick.label1.set_fontweight("bold")
+            tick.tick1line.set_visible(False)
+        ax.set_ylim(-0.6, len(self.labels) + len(headings) - 0.4)
         ax.set_xlabel(literal(self.scale))
+
+    @property
+    def _headings(self) -> dict[int, str]:
+        """The groups, by the first line of each."""
+        return {place: group for place, group in enumerate(self.groups) if not place or group != self.groups[place - 1]}
+
+    @property
+    def _places(self) -> NDArray[np.float64]:
+        """Where every line stands, from the top, with room for headings."""
+        order, headings = np.arange(len(self.labels)), self._headings
+        above = np.isin(order, list(headings)).cumsum()
+        return np.asarray(order.size + len(headings) - 1 - order - above, dtype=float)
 
     def _draw_ends(self, ax: Axes, lower: tuple[float, ...], upper: tuple[float, ...], width: float) -> None:
         """Draw lines between two ends, with arrows at those that lie beyond the scale."""
         low, high = ax.get_xlim()
-        places = range(len(lower))[::-1]
-        for place, first, last, colour in zip(places, lower, upper, self._colours(), strict=True):
+        for place, first, last, colour in zip(self._places, lower, upper, self._colours(), strict=True):
             ends = np.clip([first, last], low, high)
             ax.plot(ends, [place, place], color=colour, linewidth=width, solid_capstyle="butt")
             for beyond, end, arrow in ((first < low, low, "<"), (last > high, high, ">")):

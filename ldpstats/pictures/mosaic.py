@@ -10,15 +10,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ldpstats.pictures.colours import INK
-from ldpstats.pictures.drawing import LONGEST_LINE, Axes, Picture, legend_below, literal
+from ldpstats.pictures.drawing import LONGEST_LINE, Axes, Axis, Picture, legend_below, literal
 from ldpstats.pictures.shading import DASHES, Shading, ink_on
 
 _GAP, _GAPS = 0.012, 0.12
 """Between two tiles and between all of them at most, of the width or height of the whole."""
-_LETTER, _LINE = 0.075, 0.17
+_LETTER, _LINE = 0.07, 0.17
 """Inches that a letter takes across, and a line of them up."""
-_SIDE = 4.2
-_LEADER = 0.012
+_LONGEST = 26
+"""Letters of a label across."""
+_WIDE, _HIGH, _ROOM = 5.0, 3.4, 0.2
+"""Inches of all tiles together at least, and of a category that is to be read."""
+_AROUND = 0.6, 1.3
+"""Inches that names, titles and gaps take across and up, beside labels, notes and legend."""
+_LEADER = 0.14
+"""Inches of a line that leads from a label to what it names."""
 _MOST_SPOKEN = 4
 
 
@@ -61,8 +67,10 @@ class Mosaic(Picture):
     @property
     def size(self) -> tuple[float, float]:
         """The width and height in inches that it looks right at."""
+        (wide, high), (more, above) = self._area, _AROUND
+        beside = _LETTER * min(max(map(len, self.down)), LONGEST_LINE)
         below = _LETTER * self._longest_across if self._is_turned else 0.0
-        return 6.4, max(_SIDE, _LINE * 1.3 * len(self.down)) + below + 0.2 * self._lines_of_legend
+        return wide + more + beside, high + above + below + _ROOM * (len(self.notes) + self._lines_of_legend)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures that are drawn, a row for each tile."""
@@ -81,8 +89,8 @@ class Mosaic(Picture):
     def described(self) -> str:
         """Return what is to be seen, in a sentence or two, for those who cannot see it."""
         frame = self.to_frame()
-        said = [f"{self.title}: a mosaic of {self.names[1]} within {self.names[0]}, {len(frame)} tiles"]
-        for word, sign in (("more", 1), ("fewer", -1)):
+        said = [f"{self.title}: a mosaic of {len(frame)} tiles"]
+        for word, sign in (("More", 1), ("Fewer", -1)):
             shown = frame[sign * frame["residual"] > self.quantile].sort_values("residual", ascending=sign < 0)
             tiles = [f"{one.down} of {one.across} ({one.residual:+.1f})" for one in shown.itertuples()]
             further = f" and {len(tiles) - _MOST_SPOKEN} further" if len(tiles) > _MOST_SPOKEN else ""
@@ -90,13 +98,18 @@ class Mosaic(Picture):
         return ". ".join([*said, f"{frame['hatched'].sum()} of them may be as independence expects"]) + "."
 
     @property
+    def _area(self) -> tuple[float, float]:
+        """How many inches wide and high all tiles together are."""
+        return max(_WIDE, _ROOM * len(self.across)), max(_HIGH, _ROOM * len(self.down))
+
+    @property
     def _longest_across(self) -> int:
-        return min(max(map(len, self.across)), LONGEST_LINE)
+        return min(max(map(len, self.across)), _LONGEST)
 
     @property
     def _is_turned(self) -> bool:
         """Whether labels across have too little room beside each other."""
-        return sum(min(len(one), LONGEST_LINE) + 2 for one in self.across) * _LETTER > _SIDE
+        return sum(min(len(one), _LONGEST) + 2 for one in self.across) * _LETTER > self._area[0]
 
     @property
     def _lines_of_legend(self) -> int:
@@ -107,7 +120,8 @@ class Mosaic(Picture):
     def _draw_on(self, ax: Axes) -> None:
         extent, figure = ax.get_window_extent(), ax.get_figure()
         assert figure is not None  # axes that are drawn on stand in one
-        inches = extent.width / figure.dpi, extent.height / figure.dpi
+        # the layout is not known before it is drawn; what is given may be smaller
+        inches = min(extent.width / figure.dpi, self._area[0]), min(extent.height / figure.dpi, self._area[1])
         widths = _of_one(np.array(self.widths, dtype=float))
         heights = [_of_one(np.array(column, dtype=float)) for column in self.shares]
         lefts, wide = _placed(widths)
@@ -120,8 +134,8 @@ class Mosaic(Picture):
         ax.spines[:].set_visible(False)
         ax.tick_params(length=0)
         first = int(np.argmax(wide > 0))
-        self._name_across(ax, lefts + wide / 2, inches[0])
-        self._name_down(ax, *_placed(heights[first]), inches[1])
+        self._name_across(ax, lefts + wide / 2, inches)
+        self._name_down(ax, *_placed(heights[first]), inches)
         self._explain(ax)
 
     def _draw_tile(
@@ -140,22 +154,24 @@ class Mosaic(Picture):
             middle = left + width / 2, top + height / 2
             ax.text(*middle, words, color=ink, ha="center", va="center", fontsize="small")
 
-    def _name_across(self, ax: Axes, centres: NDArray[np.float64], inches: float) -> None:
-        labels = list(map(_label, self.across))
+    def _name_across(self, ax: Axes, centres: NDArray[np.float64], inches: tuple[float, float]) -> None:
+        labels = [_label(one, _LONGEST) for one in self.across]
         lengths = [_LINE if self._is_turned else (len(one) + 2) * _LETTER for one in labels]
-        places = spread(centres, np.array(lengths) / inches)
+        places = spread(centres, np.array(lengths) / inches[0])
         ax.set_xticks(places, labels, rotation=90 if self._is_turned else 0)
         ax.set_xlabel(literal(self.names[0]))
+        if _is_moved(places, centres, inches[0]):
+            _lead(ax.xaxis, np.column_stack([places, centres]), (1 + _LEADER / inches[1], 1))
 
-    def _name_down(self, ax: Axes, tops: NDArray[np.float64], high: NDArray[np.float64], inches: float) -> None:
+    def _name_down(
+        self, ax: Axes, tops: NDArray[np.float64], high: NDArray[np.float64], inches: tuple[float, float]
+    ) -> None:
         centres = tops + high / 2
-        places = spread(centres, np.full(centres.size, _LINE / inches))
-        ax.set_yticks(places, list(map(_label, self.down)))
-        for place, centre in zip(places, centres, strict=True):
-            if abs(place - centre) * inches > _LINE / 4:
-                ax.plot([-_LEADER, 0], [place, centre], color=INK, linewidth=0.6, clip_on=False)
-        ax.tick_params(axis="y", pad=8)
+        places = spread(centres, np.full(centres.size, _LINE / inches[1]))
+        ax.set_yticks(places, [_label(one, LONGEST_LINE) for one in self.down])
         ax.set_ylabel(literal(self.names[1]))
+        if _is_moved(places, centres, inches[1]):
+            _lead(ax.yaxis, np.column_stack([places, centres]), (-_LEADER / inches[0], 0))
 
     def _explain(self, ax: Axes) -> None:
         """Say below the tiles what their shades and borders are."""
@@ -181,16 +197,28 @@ def spread(centres: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArra
     Examples
     --------
     >>> spread(np.array([0.1, 0.5, 0.55, 1.0]), np.full(4, 0.2))
-    array([0.1, 0.5, 0.7, 0.9])
+    array([0.1  , 0.425, 0.625, 0.9  ])
     """
-    places, apart = centres.astype(float), (lengths[:-1] + lengths[1:]) / 2
-    places[0] = max(places[0], lengths[0] / 2)
-    for place, least in enumerate(apart):
-        places[place + 1] = max(places[place + 1], places[place] + least)
-    places[-1] = min(places[-1], 1 - lengths[-1] / 2)
-    for place, least in reversed([*enumerate(apart)]):
-        places[place] = min(places[place], places[place + 1] - least)
-    return places
+    from scipy.optimize import isotonic_regression
+
+    # without the lengths before each of them, places that keep apart are places in ascending order
+    before = np.concatenate([[0.0], np.cumsum((lengths[:-1] + lengths[1:]) / 2)])
+    ascending = isotonic_regression(centres - before).x
+    least, most = lengths[0] / 2, 1 - before[-1] - lengths[-1] / 2
+    return np.asarray(np.clip(ascending, min(least, most), max(least, most)) + before)
+
+
+def _is_moved(places: NDArray[np.float64], centres: NDArray[np.float64], inches: float) -> bool:
+    """Say whether some label stands so far from what it names that a line must lead there."""
+    return bool((np.abs(places - centres) * inches).max() > _LINE / 2)
+
+
+def _lead(axis: Axis, ends: NDArray[np.float64], across: tuple[float, float]) -> None:
+    """Draw a line from every label to what it names."""
+    for one in ends:
+        pair = (one, across) if axis is axis.axes.xaxis else (across, one)
+        axis.axes.plot(*pair, color=INK, linewidth=0.5, clip_on=False)
+    axis.set_tick_params(pad=_LEADER * 72 + 2)
 
 
 def _of_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -208,8 +236,8 @@ def _placed(sizes: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def _dashed(ink: str) -> dict[str, Any]:
-    return {"fill": False, "edgecolor": ink, "linestyle": DASHES, "linewidth": 1.2}
+    return {"fill": False, "edgecolor": ink, "linestyle": DASHES, "linewidth": 0.8}
 
 
-def _label(words: str) -> str:
-    return literal(words if len(words) <= LONGEST_LINE else f"{words[: LONGEST_LINE - 1]}…")
+def _label(words: str, most: int) -> str:
+    return literal(words if len(words) <= most else f"{words[: most - 1]}…")

@@ -11,16 +11,16 @@ from ldpstats.pictures.colours import DIVERGING
 if TYPE_CHECKING:
     from matplotlib.patches import Patch
 
-NOT_KNOWN = "#c9c9c9"
+NOT_KNOWN = "#b9c4cc"
 """For what has no residual."""
 HATCH, DASHES = "////", (0, (3, 2))
-_STRIPES = "#a8a8a8"
+_PALE, _STRIPES = "#e9e9e9", "#a6a6a6"
 # ink upon shades, which are the same on light and on dark pages
 _DARK, _LIGHT = "#1b1b1d", "#ffffff"
 _HALF = 0.45
 # where the shades stand on the map, from far below to far above
-_PLACES = (0.04, 0.26, 0.5, 0.74, 0.96)
-_PALE = 2
+_PLACES = {0: 0.1, 1: 0.28, 3: 0.72, 4: 0.9}
+_MIDDLE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Shading:
         if math.isnan(residual):
             return None
         beyond = (abs(residual) > self.quantile) + (abs(residual) > 2 * self.quantile)
-        return _PALE + (beyond if residual > 0 else -beyond)
+        return _MIDDLE + (beyond if residual > 0 else -beyond)
 
     def colour(self, residual: float) -> str:
         """Return the colour of a residual.
@@ -89,11 +89,11 @@ class Shading:
         if level is None:
             return "no residual"
         return (
-            f"far fewer than independent (below −{far})",
-            f"fewer than independent (−{far} to −{near})",
-            f"interval of the deviation holds zero (±{near})",
-            f"more than independent ({near} to {far})",
-            f"far more than independent (above {far})",
+            f"far fewer than independence expects (residual below −{far})",
+            f"fewer than independence expects (−{far} to −{near})",
+            f"hatched: the interval of the deviation holds zero (−{near} to {near})",
+            f"more than independence expects ({near} to {far})",
+            f"far more than independence expects (residual above {far})",
         )[level]
 
 
@@ -117,9 +117,11 @@ def _colour(level: int | None) -> str:
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
-    return NOT_KNOWN if level is None else to_hex(colormaps[DIVERGING](_PLACES[level]))
+    if level is None:
+        return NOT_KNOWN
+    return _PALE if level == _MIDDLE else to_hex(colormaps[DIVERGING](_PLACES[level]))
 
 
 def _area(level: int | None) -> dict[str, Any]:
-    hatch = {"hatch": HATCH, "edgecolor": _STRIPES} if level == _PALE else {}
+    hatch = {"hatch": HATCH, "edgecolor": _STRIPES} if level == _MIDDLE else {}
     return {"facecolor": _colour(level), "linewidth": 0, **hatch}

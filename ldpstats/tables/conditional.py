@@ -18,7 +18,7 @@ from ldpstats.confidence.inversion import PooledReports, ScoreInversion, counted
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED
 from ldpstats.noise import simulation
-from ldpstats.presentation import Result, Summary, summary_of_figures
+from ldpstats.presentation import Picture, Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.provenance import Consistent
 from ldpstats.tables.table import Table
@@ -279,6 +279,12 @@ class Conditional(Result):
             "simulated": self.simulated,
             "channel_fit": self.table.channel_fit().to_dict(),
         }
+
+    def picture(self) -> Picture:
+        """Return what `plot` draws, as data: proportions with intervals, grouped by what is given."""
+        from ldpstats.tables.drawn import conditional_intervals
+
+        return conditional_intervals(self)
 
     @property
     def headline(self) -> str:

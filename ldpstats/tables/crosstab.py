@@ -17,7 +17,7 @@ from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, TABLE_METHODS, Estimate
 from ldpstats.noise import simulation
-from ldpstats.presentation import Result, Summary
+from ldpstats.presentation import Axes, Picture, Result, Summary
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.conditional import Conditional, plain_figures
 from ldpstats.tables.residuals import AdjustedResiduals, adjusted_residuals
@@ -27,6 +27,8 @@ from ldpstats.tables.wide_panels import wide_panels, with_errors
 
 Normalization: TypeAlias = Literal["all", "rows", "columns"]
 """What the cells of a crosstab are shares of."""
+CrosstabKind: TypeAlias = Literal["mosaic", "residuals"]
+"""Pictures of a crosstab."""
 
 # what the last row and the last column are called
 _ENDS = {"all": ("total", "total"), "rows": ("all", "share of all"), "columns": ("share of all", "all")}
@@ -191,10 +193,15 @@ class Crosstab(Result):
     @property
     def expected(self) -> FloatArray:
         """What the shares would be if rows and columns were independent, by the unbiased estimate of the totals."""
-        joint = self._adjusted.expected
+        joint = self.expected_of_all
         if self.normalize != "all":
             joint = joint / np.nansum(joint, axis=1 if self.normalize == "rows" else 0, keepdims=True)
         return joint
+
+    @property
+    def expected_of_all(self) -> FloatArray:
+        """The same as shares of all respondents, whatever the cells are shares of."""
+        return self._adjusted.expected
 
     @property
     def residuals(self) -> FloatArray:
@@ -266,6 +273,37 @@ class Crosstab(Result):
             "channel_fit": self.table.channel_fit().to_dict(),
         }
 
+    def picture(self, kind: CrosstabKind = "mosaic") -> Picture:
+        """Return what `plot` draws, as data.
+
+        Parameters
+        ----------
+        kind : {"mosaic", "residuals"}
+            Shares as areas, shaded by residuals and hatched where the interval of a cell's deviation from
+            independence holds zero; or the residuals as bars (an association plot).
+        """
+        from ldpstats.tables.drawn import association_plot, mosaic
+
+        if kind not in get_args(CrosstabKind):
+            raise LdpstatsError(f"kind = {kind!r}", one_line(get_args(CrosstabKind)))
+        if not self.columns:
+            raise LdpstatsError(
+                f"a {kind} of the single attribute {self._about}", "two attributes", "kind = 'intervals' of the table."
+            )
+        return mosaic(self) if kind == "mosaic" else association_plot(self)
+
+    def plot(self, ax: Axes | None = None, kind: CrosstabKind = "mosaic") -> Axes:
+        """Draw it; return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        kind : {"mosaic", "residuals"}
+            As in `picture`.
+        """
+        return self.picture(kind).draw(ax)
+
     @property
     def headline(self) -> str:
         """What it is of, what its cells are shares of, and how many reports are behind it."""
@@ -302,7 +340,7 @@ class Crosstab(Result):
 
     def _marked(self) -> list[list[str]]:
         """Return the residuals as they shall be shown; nothing, where there are none."""
-        found, z = self.residuals, self._quantile
+        found, z = self.residuals, self.quantile
         if not np.isfinite(found).any():
             return []
         return [
@@ -317,7 +355,8 @@ class Crosstab(Result):
         return self.table.provenance.refused
 
     @property
-    def _quantile(self) -> float:
+    def quantile(self) -> float:
+        """How far from zero a residual may be that says nothing, by the crosstab's level."""
         return -NormalDist().inv_cdf(self.alpha / 2)
 
     @property
@@ -348,7 +387,7 @@ class Crosstab(Result):
             return missing
         words = (
             "Adjusted residuals: deviations from independence in standard errors under it, randomization and sampling "
-            f"included; about standard normal if it holds, * beyond ±{self._quantile:.3g}, each cell by itself."
+            f"included; about standard normal if it holds, * beyond ±{self.quantile:.3g}, each cell by itself."
         )
         return [words, *([f"Of these, {found.approximate}."] if found.approximate else []), *missing]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,7 @@ from ldpstats.estimation.measured import measured_by, steadied
 from ldpstats.identification import Bounds, bounds_of
 from ldpstats.noise import simulation
 from ldpstats.parts import Parts, new_identity
-from ldpstats.presentation import Result, Summary, summary_of_figures
+from ldpstats.presentation import Axes, Picture, Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.figures import Figures, LimitsOfReports
 from ldpstats.tables.provenance import COLLECTED, Provenance, Reconstructed
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 _RESOLVED = 12.0
 _ROUNDING = 1e-6
 _OWN = Parts.none()
+TableKind: TypeAlias = Literal["intervals", "mosaic", "residuals"]
+"""Pictures of a table."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -601,6 +603,35 @@ class Table(Result):
             "simulated": self.simulated,
             "channel_fit": self.channel_fit().to_dict(),
         }
+
+    def picture(self, kind: TableKind | None = None) -> Picture:
+        """Return what `plot` draws, as data.
+
+        Parameters
+        ----------
+        kind : {"intervals", "mosaic", "residuals"}, optional
+            Proportions with their intervals, or what `Crosstab.picture` makes. By default a mosaic of two attributes,
+            intervals of one and of three or more.
+        """
+        from ldpstats.tables.drawn import intervals
+
+        if kind is not None and kind not in get_args(TableKind):
+            raise LdpstatsError(f"kind = {kind!r}", one_line(get_args(TableKind)))
+        if kind == "intervals" or (kind is None and len(self.shape) != 2):
+            return intervals(self)
+        return self.crosstab().picture("residuals" if kind == "residuals" else "mosaic")
+
+    def plot(self, ax: Axes | None = None, kind: TableKind | None = None) -> Axes:
+        """Draw it; return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        kind : {"intervals", "mosaic", "residuals"}, optional
+            As in `picture`.
+        """
+        return self.picture(kind).draw(ax)
 
     @property
     def headline(self) -> str:

@@ -23,7 +23,7 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED, ChannelFit
 from ldpstats.noise import Tally, simulation
 from ldpstats.parts import Parts
-from ldpstats.presentation import Result, Summary, summary_of_figures
+from ldpstats.presentation import Picture, Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement, rounded_up
 from ldpstats.tables.pooled import pooled_table
 from ldpstats.tables.provenance import merged, saved
@@ -226,6 +226,12 @@ class TableSet(Result):
             "channel_fit": self.channel_fit().to_dict(),
             "tables": list(map(_plain, self)),
         }
+
+    def picture(self) -> Picture:
+        """Return what `plot` draws, as data: the proportions of every attribute, pooled, with their intervals."""
+        from ldpstats.tables.drawn import one_way_intervals
+
+        return one_way_intervals(self)
 
     @property
     def headline(self) -> str:

@@ -1,0 +1,214 @@
+"""Drawn tables: pictures of tables, conditional proportions, crosstabs and sets, made of what these show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import FloatArray
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.estimation import ChannelFit
+from ldpstats.noise import simulation
+from ldpstats.pictures.association_plot import AssociationPlot
+from ldpstats.pictures.intervals import Intervals
+from ldpstats.pictures.mosaic import Mosaic
+from ldpstats.tables.unbiased_cells import assuming
+
+if TYPE_CHECKING:
+    from ldpstats.tables.conditional import Conditional
+    from ldpstats.tables.crosstab import Crosstab
+    from ldpstats.tables.table import Table
+    from ldpstats.tables.table_set import TableSet
+
+_MOST_LINES = 600
+"""Of a picture of intervals: more would be taller than anything that can be drawn."""
+_ALPHA, _LEVEL = 0.05, "95 % intervals"
+_NAMED = 6
+Floats: TypeAlias = tuple[float, ...]
+
+
+def intervals(table: Table) -> Intervals:
+    """Return the proportions of all cells with their intervals.
+
+    Parameters
+    ----------
+    table : Table
+    """
+    _refuse_too_many(table)
+    limits, why = _limits(table)
+    return Intervals(
+        f"Proportions of {' · '.join(table.attributes)}",
+        (*_notes(table), *([f"no intervals: {why}"] if why else [])),
+        _labels(table, table.attributes),
+        _floats(table.cells.estimate),
+        _floats(limits[0]),
+        _floats(limits[1]),
+        "proportion" if why else f"proportion, {_LEVEL}",
+    )
+
+
+def conditional_intervals(found: Conditional) -> Intervals:
+    """Return proportions with their intervals, grouped by what is given.
+
+    Parameters
+    ----------
+    found : Conditional
+    """
+    table, given = found.table, " · ".join(found.given)
+    _refuse_too_many(table)
+    within, of = _labels(table, found.given), _labels(table, found.of)
+    plausible = table.channel_fit().plausible
+    limits = found.conf_int(_ALPHA) if plausible else np.full((*found.shape, 2), math.nan)
+    return Intervals(
+        f"Proportions of {' · '.join(found.of)} given {given}",
+        (*_notes(table), *([f"no estimate: {found.why_not}"] if found.why_not else [])),
+        of * len(within),
+        _floats(found.estimate),
+        _floats(limits[..., 0]),
+        _floats(limits[..., 1]),
+        f"proportion, {_LEVEL}" if plausible else "proportion",
+        groups=tuple(f"{given} {one}" for one in within for _ in of),
+    )
+
+
+def one_way_intervals(tables: TableSet) -> Intervals:
+    """Return the proportions of every attribute of a set, from all reports about it, with their intervals.
+
+    Parameters
+    ----------
+    tables : TableSet
+    """
+    found, fit = _one_way(tables), tables.channel_fit()
+    missing = [str(name) for name in tables.domain.names if name not in found]
+    limits = [_limits(table)[0] if fit.plausible else _no_limits(table) for table in found.values()]
+    named = ", ".join(missing[:_NAMED]) + (f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else "")
+    return Intervals(
+        f"Proportions of {len(found)} attributes" if len(found) > 1 else "Proportions",
+        (*_said(tables.simulated, tables.n, fit), *([f"not shown: {named}"] if missing else [])),
+        tuple(one for name, table in found.items() for one in _labels(table, [name])),
+        tuple(one for table in found.values() for one in _floats(table.cells.estimate)),
+        tuple(one for low, _ in limits for one in _floats(low)),
+        tuple(one for _, high in limits for one in _floats(high)),
+        f"proportion, {_LEVEL}" if fit.plausible else "proportion",
+        groups=tuple(str(name) for name, table in found.items() for _ in range(table.domain.size())),
+    )
+
+
+def _one_way(tables: TableSet) -> dict[str, Table]:
+    """Return the pooled table of every attribute that has one, as many as can be drawn."""
+    found: dict[str, Table] = {}
+    for name in tables.domain.names:
+        taken = sum(1 + table.domain.size() for table in found.values())
+        if taken + tables.domain.size([name]) >= _MOST_LINES:
+            break
+        try:
+            found[name] = tables.pooled(name)
+        except NotIdentifiedError:
+            continue
+    return found
+
+
+def mosaic(crosstab: Crosstab) -> Mosaic:
+    """Return the shares of a crosstab as areas: its rows stand beside each other, unless columns are normalized.
+
+    Parameters
+    ----------
+    crosstab : Crosstab
+    """
+    table, shape = crosstab.table, crosstab.shape
+    cells, residuals = table.cells.estimate.reshape(shape), crosstab.residuals
+    limits, why = _limits(table, crosstab.alpha)
+    none = (limits[0].reshape(shape) <= 0) & np.isfinite(residuals)
+    sides = (crosstab.rows, crosstab.columns)
+    if crosstab.normalize == "columns":
+        cells, residuals, none, sides = cells.T, residuals.T, none.T, sides[::-1]
+    below = int((cells <= 0).sum())
+    widths = cells.sum(axis=1)
+    shares = cells / np.where(widths > 0, widths, math.nan)[:, None]
+    return Mosaic(
+        " within ".join(" · ".join(side) for side in sides[::-1]),
+        (*_notes(table), *_undrawn(below), *_why_no_residuals(crosstab, why)),
+        (" · ".join(sides[0]), " · ".join(sides[1])),
+        _labels(table, sides[0]),
+        _labels(table, sides[1]),
+        _floats(widths),
+        tuple(map(_floats, shares)),
+        tuple(map(_floats, residuals)),
+        tuple(tuple(map(bool, row)) for row in none),
+        crosstab.quantile,
+    )
+
+
+def association_plot(crosstab: Crosstab) -> AssociationPlot:
+    """Return the adjusted residuals of a crosstab as bars.
+
+    Parameters
+    ----------
+    crosstab : Crosstab
+    """
+    table = crosstab.table
+    return AssociationPlot(
+        f"Residuals of {' · '.join(crosstab.rows)} by {' · '.join(crosstab.columns)}",
+        (*_notes(table), *_why_no_residuals(crosstab, "")),
+        (" · ".join(crosstab.rows), " · ".join(crosstab.columns)),
+        _labels(table, crosstab.rows),
+        _labels(table, crosstab.columns),
+        tuple(map(_floats, crosstab.residuals)),
+        tuple(map(_floats, crosstab.expected_of_all)),
+        crosstab.quantile,
+    )
+
+
+def _notes(table: Table) -> tuple[str, ...]:
+    """Say what must be known to look at a table: simulated, assumed, implausible."""
+    assumed = assuming(table).removeprefix(", ")
+    return (*_said(table.simulated, table.n, table.channel_fit()), *([assumed] if assumed else []))
+
+
+def _said(simulated: int, n: int, fit: ChannelFit) -> tuple[str, ...]:
+    kind = simulation(simulated, n).strip(" ()")
+    return (*([kind] if kind else []), *fit.warning[:1])
+
+
+def _undrawn(below: int) -> list[str]:
+    words = "1 cell is" if below == 1 else f"{below} cells are"
+    return [f"{words} estimated at or below zero, and not drawn"] if below else []
+
+
+def _why_no_residuals(crosstab: Crosstab, why_no_limits: str) -> list[str]:
+    missing = [f"no residuals: {crosstab.why_no_residuals}"] if crosstab.why_no_residuals else []
+    return [*missing, *([f"no intervals: {why_no_limits}"] if why_no_limits else [])]
+
+
+def _limits(table: Table, alpha: float = _ALPHA) -> tuple[FloatArray, str]:
+    """Return the lower and the upper ends of all intervals, or why there are none."""
+    if not table.channel_fit().plausible:
+        return _no_limits(table), "the reports do not fit their channel"
+    if table.provenance.refused:
+        return _no_limits(table), table.provenance.refused
+    return np.moveaxis(table.conf_int(alpha).reshape(-1, 2), -1, 0), ""
+
+
+def _no_limits(table: Table) -> FloatArray:
+    return np.full((2, table.domain.size()), math.nan)
+
+
+def _labels(table: Table, attributes: Iterable[str]) -> tuple[str, ...]:
+    return tuple(" · ".join(map(str, cell)) for cell in table.domain.index(attributes))
+
+
+def _floats(values: NDArray[np.floating]) -> Floats:
+    return tuple(map(float, values.ravel()))
+
+
+def _refuse_too_many(table: Table) -> None:
+    if table.domain.size() > _MOST_LINES:
+        raise LdpstatsError(
+            f"intervals of {table.domain.size():,} cells in one picture",
+            f"up to {_MOST_LINES}",
+            "marginal() or collapse() has fewer cells; to_frame() has the intervals of all.",
+        )

@@ -1,0 +1,116 @@
+"""Mosaics: tiles have the sizes of shares and the shades of residuals, and labels do not cover each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.patches import Rectangle
+
+from ldpstats.pictures.mosaic import Mosaic, spread
+from ldpstats.pictures.shading import NOT_KNOWN, Shading
+
+WIDTHS, SHARES = (0.6, 0.3, 0.1), ((0.5, 0.25, 0.25), (0.2, 0.2, 0.6), (0.1, 0.9, 0.0))
+RESIDUALS = ((5.0, 0.5, -2.5), (-5.0, 1.0, 3.0), (0.1, np.nan, -1.0))
+
+
+def mosaic(**more: object) -> Mosaic:
+    none = tuple(tuple(share < 0.05 for share in column) for column in SHARES)
+    made = Mosaic(
+        "b within a", ("simulated",), ("a", "b"), ("x", "y", "z"), ("p", "q", "r"), WIDTHS, SHARES, RESIDUALS, none
+    )
+    return replace(made, **more)
+
+
+def tiles(axes: Axes) -> list[Rectangle]:
+    """Return the filled tiles, a column after the other."""
+    return [one for one in axes.patches if isinstance(one, Rectangle) and one.get_fill()]
+
+
+def test_areas_are_proportional_to_shares_of_all() -> None:
+    areas = np.array([one.get_width() * one.get_height() for one in tiles(mosaic().draw())])
+    shares = (np.array(WIDTHS)[:, None] * np.array(SHARES)).ravel()
+    assert areas / areas.sum() == pytest.approx(shares[shares > 0], rel=1e-9)
+
+
+def test_columns_stand_beside_each_other_and_the_first_row_on_top() -> None:
+    axes = mosaic().draw()
+    drawn = tiles(axes)
+    assert [one.get_x() for one in drawn] == sorted(one.get_x() for one in drawn)
+    assert drawn[0].get_y() < drawn[1].get_y() < drawn[2].get_y()
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the axis goes down
+    assert [one.get_text() for one in axes.get_xticklabels()] == ["x", "y", "z"]
+    assert [one.get_text() for one in axes.get_yticklabels()] == ["p", "q", "r"]
+    assert max(one.get_x() + one.get_width() for one in drawn) == pytest.approx(1)
+
+
+def test_shades_and_hatches_follow_residuals() -> None:
+    drawn, frame = tiles(mosaic().draw()), mosaic().to_frame()
+    frame = frame[frame["share"] > 0]
+    assert [bool(one.get_hatch()) for one in drawn] == frame["hatched"].tolist()
+    assert frame["hatched"].tolist() == (frame["residual"].abs() <= 1.96).tolist()
+    expected = [Shading(1.96).colour(one) for one in frame["residual"]]
+    assert [to_hex(one.get_facecolor()) for one in drawn] == expected
+    assert expected[7] == NOT_KNOWN
+    assert len(set(expected)) == 6
+
+
+def test_a_dashed_border_says_that_a_share_may_be_none() -> None:
+    shown = mosaic(possibly_none=((False, True, False), (False,) * 3, (False,) * 3)).draw()
+    dashed = [one for one in shown.patches if isinstance(one, Rectangle) and not one.get_fill()]
+    assert len(dashed) == 1
+    legend = shown.get_legend()
+    assert legend is not None
+    assert any("dashed" in one.get_text() for one in legend.get_texts())
+
+
+def test_negative_shares_are_not_drawn() -> None:
+    axes = mosaic(widths=(0.7, 0.4, -0.1), shares=((0.6, -0.2, 0.6), *SHARES[1:])).draw()
+    areas = [one.get_width() * one.get_height() for one in tiles(axes)]
+    assert len(areas) == 5
+    assert areas[0] == pytest.approx(areas[1])
+
+
+def test_nothing_above_zero_is_an_empty_picture() -> None:
+    axes = mosaic(widths=(np.nan, -0.1, 0.0), shares=((np.nan,) * 3,) * 3).draw()
+    axes.figure.canvas.draw()
+    assert not tiles(axes)
+
+
+@pytest.mark.parametrize("sides", [(2, 2), (2, 60), (60, 2), (20, 20), (1, 1)])
+def test_any_number_of_categories_is_drawn_with_labels_apart(sides: tuple[int, int]) -> None:
+    rng = np.random.default_rng(1)
+    across, down = (tuple(f"$a_{place}$ & <b> number {place}" for place in range(size)) for size in sides)
+    shares = tuple(map(tuple, rng.dirichlet(np.ones(sides[1]), sides[0]).tolist()))
+    residuals = tuple(map(tuple, rng.normal(0, 2, sides).tolist()))
+    none = ((False,) * sides[1],) * sides[0]
+    made = Mosaic("t", (), ("a", "b"), across, down, tuple(rng.dirichlet(np.ones(sides[0]))), shares, residuals, none)
+    axes = made.draw()
+    axes.figure.canvas.draw()
+    for labels, way in ((axes.get_xticklabels(), 0), (axes.get_yticklabels(), 1)):
+        boxes = sorted([one.get_window_extent().get_points()[:, way] for one in labels], key=lambda box: box[0])
+        assert all(one[1] <= other[0] + 2 for one, other in pairwise(boxes))
+    assert made.svg("mosaic").startswith("<svg")
+    assert len(made.described()) < 800
+
+
+def test_labels_stay_where_they_can_and_keep_apart() -> None:
+    rng = np.random.default_rng(1)
+    for size in (1, 2, 5, 40):
+        centres, lengths = np.sort(rng.uniform(0, 1, size)), np.full(size, 0.9 / size)
+        places = spread(centres, lengths)
+        assert (np.diff(places) >= 0.9 / size - 1e-9).all()
+        assert places[0] >= lengths[0] / 2 - 1e-9
+        assert places[-1] <= 1 - lengths[-1] / 2 + 1e-9
+    assert spread(np.array([0.2, 0.8]), np.full(2, 0.3)) == pytest.approx([0.2, 0.8])
+
+
+def test_the_description_names_what_stands_out() -> None:
+    assert mosaic().described() == (
+        "b within a: a mosaic of 9 tiles. More than independence expects: p of x (+5.0), r of y (+3.0). "
+        "Fewer than independence expects: p of y (-5.0), r of x (-2.5). 4 of them may be as independence expects."
+    )

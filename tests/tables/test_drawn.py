@@ -1,0 +1,156 @@
+"""Drawn tables: pictures show the figures of tables, and say what must be known to look at them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+import ldpstats as ldp
+from ldpstats import LdpstatsError
+from ldpstats.blocks import Block
+from ldpstats.noise import Tally
+from ldpstats.pictures.association_plot import AssociationPlot
+from ldpstats.pictures.intervals import Intervals
+from ldpstats.pictures.mosaic import Mosaic
+
+DOMAIN = ldp.Domain({"sex": ["male", "female"], "car": ["yes", "no"], "size": ["small", "medium", "large"]})
+PEOPLE = np.array([400, 100, 300, 50, 200, 90, 250, 350, 300, 160, 120, 480]) * 4
+
+
+def tables(**options: Any) -> ldp.TableSet:
+    protocol = ldp.SampledGroups(DOMAIN, **{"k": 2, "epsilon": 2.0, "mechanism": "grr", **options})
+    return protocol.simulate(PEOPLE, rng=1)
+
+
+def pair() -> ldp.Table:
+    return tables()["sex", "size"]
+
+
+def test_a_mosaic_shows_shares_within_rows_or_within_columns() -> None:
+    for normalize in ("all", "rows", "columns"):
+        crosstab = pair().crosstab(normalize=normalize)  # type: ignore[arg-type]  # one of the names
+        frame = crosstab.picture().to_frame()
+        joint = pair().estimate.T if normalize == "columns" else pair().estimate
+        widths = joint.sum(axis=1)
+        assert frame["width"].to_numpy() == pytest.approx(np.repeat(widths, joint.shape[1]))
+        assert frame["share"].to_numpy() == pytest.approx((joint / widths[:, None]).ravel())
+        residuals = crosstab.residuals.T if normalize == "columns" else crosstab.residuals
+        assert frame["residual"].to_numpy() == pytest.approx(residuals.ravel())
+        assert frame["hatched"].tolist() == (np.abs(residuals) <= 1.96).ravel().tolist()
+    assert frame["across"].unique().tolist() == ["small", "medium", "large"]
+
+
+def test_a_dashed_tile_has_an_interval_that_holds_zero() -> None:
+    table = tables(epsilon=0.5)["sex", "size"]
+    frame = table.picture().to_frame()
+    assert frame["may be none"].tolist() == (table.conf_int()[..., 0] <= 0).ravel().tolist()
+    assert 0 < frame["may be none"].sum() < 6
+
+
+def test_kinds_of_pictures_of_a_table() -> None:
+    three = tables(k=3)["sex", "car", "size"]
+    kinds = {None: Mosaic, "intervals": Intervals, "mosaic": Mosaic, "residuals": AssociationPlot}
+    for kind, cls in kinds.items():
+        assert isinstance(pair().picture(kind), cls)  # type: ignore[arg-type]  # one of the names
+    assert isinstance(three.picture(), Intervals)
+    assert three.picture("mosaic").to_frame()["across"].unique().tolist() == [
+        "male · yes",
+        "male · no",
+        "female · yes",
+        "female · no",
+    ]
+    assert isinstance(pair().marginal("sex").picture(), Intervals)
+    for asked in ({"kind": "pie"}, {"kind": 3}):
+        with pytest.raises(LdpstatsError):
+            pair().picture(**asked)
+        with pytest.raises(LdpstatsError):
+            pair().crosstab().picture(**asked)
+    with pytest.raises(LdpstatsError, match="two attributes"):
+        pair().marginal("sex").picture("mosaic")
+
+
+def test_intervals_are_those_of_the_table() -> None:
+    table = pair()
+    frame = table.picture("intervals").to_frame()
+    assert frame["estimate"].tolist() == table.cells.estimate.tolist()
+    assert frame[["lower", "upper"]].to_numpy().tolist() == table.conf_int().reshape(-1, 2).tolist()
+    assert frame["label"].tolist()[:2] == ["male · small", "male · medium"]
+    found = table.conditional("size", "sex")
+    frame = found.picture().to_frame()
+    assert frame["group"].tolist() == ["sex male"] * 3 + ["sex female"] * 3
+    assert frame["estimate"].tolist() == found.estimate.ravel().tolist()
+    assert frame[["lower", "upper"]].to_numpy().tolist() == found.conf_int().reshape(-1, 2).tolist()
+
+
+def test_a_set_shows_every_attribute_pooled() -> None:
+    found = tables()
+    frame = found.picture().to_frame()
+    assert frame["group"].unique().tolist() == list(DOMAIN.names)
+    for name in DOMAIN.names:
+        own, pooled = frame[frame["group"] == name], found.pooled(name)
+        assert own["estimate"].tolist() == pooled.cells.estimate.tolist()
+        assert own["label"].tolist() == list(map(str, DOMAIN.categories[name]))
+    assert "simulated" in found.picture().notes
+
+
+def test_attributes_that_cannot_be_had_are_named() -> None:
+    domain = ldp.Domain({name: [0, 1] for name in "abcd"})
+    protocol = ldp.SampledGroups(domain, k=2, epsilon=1.0, groups=[("a", "b"), ("c", "d")])
+    both = protocol.simulate(np.full(16, 100), rng=1)
+    half = ldp.TableSet(domain, [both["a", "b"]], both.privacy)
+    assert half.picture().notes == ("simulated", "not shown: c, d")
+    assert half.picture().to_frame()["group"].unique().tolist() == ["a", "b"]
+
+
+def test_what_is_assumed_refused_or_implausible_is_said() -> None:
+    asked = tables(groups=[("sex", "car"), ("car", "size")], epsilon=4.0)
+    assumed = ldp.reconstruct(asked, ["sex", "size"])
+    for kind in ("mosaic", "intervals", "residuals"):
+        notes = " ".join(assumed.picture(kind).notes)  # type: ignore[arg-type]  # one of the names
+        assert "simulated assuming no interaction beyond the groups" in notes
+    assert assumed.picture().to_frame()["residual"].isna().all()
+    refused = ldp.reconstruct(asked, ["sex", "size"], "l2", n_resamples=3)
+    assert refused.picture("intervals").to_frame()[["lower", "upper"]].isna().all(axis=None)
+    assert any("no intervals: the smallest norm" in note for note in refused.picture().notes)
+    block = pair().blocks[0]
+    odd = Block(block.question, Tally(block.noise, np.array([3000, 0, 0, 0, 0, 0]), 3000))
+    broken = ldp.Table(pair().domain, (odd,), pair().privacy)
+    for picture in (broken.picture(), broken.picture("intervals"), broken.conditional("sex", "size").picture()):
+        assert any("IMPLAUSIBLE" in note for note in picture.notes)
+    assert broken.picture("intervals").to_frame()["lower"].isna().all()
+
+
+def test_cells_below_zero_are_counted_in_a_note() -> None:
+    table = ldp.SampledGroups(DOMAIN, k=3, epsilon=0.3, mechanism="grr").simulate(PEOPLE // 20, rng=1)[DOMAIN.names]
+    below = int((table.estimate <= 0).sum())
+    assert below > 1
+    assert f"{below} cells are estimated at or below zero, and not drawn" in table.picture("mosaic").notes
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue", "hr"])
+@pytest.mark.parametrize("n", [2, 20, 200])
+def test_few_respondents_are_drawn_without_a_warning(mechanism: str, n: int) -> None:
+    people = np.random.default_rng(n).multinomial(n, np.full(12, 1 / 12))
+    protocol = ldp.SampledGroups(DOMAIN, k=2, epsilon=1.0, mechanism=mechanism, groups=[("sex", "size")])
+    table = protocol.simulate(people, rng=1)["sex", "size"]
+    for kind in ("mosaic", "intervals", "residuals"):
+        table.plot(kind=kind).figure.canvas.draw()  # type: ignore[arg-type]  # one of the names
+    table.conditional("sex", "size").plot().figure.canvas.draw()
+    plt.close("all")
+
+
+def test_what_is_too_large_for_a_picture_is_refused() -> None:
+    domain = ldp.Domain({name: range(10) for name in "abc"})
+    table = ldp.SampledGroups(domain, k=3, epsilon=4.0).simulate(np.full(1000, 10), rng=1)[domain.names]
+    with pytest.raises(LdpstatsError, match="1,000 cells in one picture"):
+        table.picture()
+    given = ldp.Domain({f"attribute {place}": range(20) for place in range(40)})
+    pairs = [(f"attribute {place}", f"attribute {place + 1}") for place in range(0, 40, 2)]
+    frame = given.decode(np.random.default_rng(1).integers(0, 20, (4000, 40)))
+    many = ldp.SampledGroups(given, epsilon=4.0, groups=pairs).collect(frame, rng=1)
+    shown = many.picture()
+    assert len(shown.to_frame()) <= 600
+    assert shown.notes[-1].startswith("not shown: attribute 28, attribute 29, ")
