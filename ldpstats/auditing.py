@@ -12,12 +12,13 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.hints import Amount, Count, Share
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.registry import checked_mechanism
-from ldpstats.presentation import progress
-from ldpstats.privacy import strict_epsilon, worst_ratio
+from ldpstats.presentation import Picture, Result, Summary, progress, summary_of_figures
+from ldpstats.privacy import plain_level, strict_epsilon, worst_ratio
 from ldpstats.randomness import Rng, generator
-from ldpstats.saving import Saveable
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ldpstats.conformance.events import EventFrequencies
 
 _MOST_ENUMERATED = 9
@@ -29,8 +30,8 @@ _VIOLATIONS = (1.05, 1.1, 1.2)
 """By which factors a level is exceeded for which an audit says how likely it would have shown that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Audit(Saveable):
+@dataclass(frozen=True, slots=True, repr=False)
+class Audit(Result):
     """Result of an audit, each number with how it was obtained.
 
     Parameters
@@ -93,34 +94,70 @@ class Audit(Saveable):
             "HOLDS: enumeration of the sampler gives no more than is claimed, and that is no more than was asked for."
         )
 
-    def summary(self) -> str:
-        """Return the audit in sentences."""
-        levels = f"{_said(self.claimed)} for one report, {_said(self.lifetime)} for all that a respondent ever sends"
-        exact = (
-            f"not known (a sampler is enumerated for up to {_MOST_ENUMERATED} values, if its courses are not too many)"
-            if self.exact is None
-            else f"{_said(self.exact)} for one report, by enumerating every possible course of the sampler"
-        )
-        drawn = "simulated" if self.simulated else "securely drawn"
-        shown = (
-            f"at least {_rounded_down(self.lower_bound)} for one report, with {100 * self.confidence:g} % confidence"
-        )
-        sentences = (
-            f"Audit of {self.mechanism}, which was asked for epsilon = {self.asked:g}.",
-            f"Claimed, from the implemented probabilities: {levels}.",
-            f"Exact: {exact}.",
-            f"Shown by {self.n:,} {drawn} reports: {shown}. {self.event}",
-            self._power_in_words(),
-            f"Verdict: {self.verdict}",
-        )
-        return "\n".join(sentences)
-
-    def line(self) -> str:
-        """Return the audit in one line: the mechanism, what is known of its level, the largest power, the verdict."""
+    @property
+    def headline(self) -> str:
+        """The mechanism, what is known of its level, the largest power, and the verdict."""
         exact = "" if self.exact is None else f", exactly {_said(self.exact)}"
         power = f", power {self.power[-1][1]:.2g} against {self.power[-1][0]:g} times that" if self.power else ""
         shown = f"claimed {_said(self.claimed)}{exact}, shown {_rounded_down(self.lower_bound)}{power}"
         return f"{self.mechanism}: {shown}: {self.verdict}"
+
+    def _levels(self) -> list[tuple[str, float | None, str]]:
+        """Return every level: what it is of, how large, and how that is known."""
+        implemented = "from the implemented probabilities"
+        drawn = "simulated" if self.simulated else "securely drawn"
+        return [
+            ("asked for", self.asked, "by whoever made the mechanism"),
+            ("claimed, one report", self.claimed, implemented),
+            ("claimed, a lifetime of reports", self.lifetime, implemented),
+            ("exact, one report", self.exact, "by enumerating every possible course of the sampler"),
+            (
+                "shown, one report, at least",
+                self.lower_bound,
+                f"by {self.n:,} {drawn} reports, with {100 * self.confidence:g} % confidence",
+            ),
+        ]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per level: what it is of, how large, and how that is known; nan where it is not."""
+        import pandas as pd
+
+        frame = pd.DataFrame(self._levels(), columns=["level", "epsilon", "known"])
+        return frame.assign(epsilon=frame["epsilon"].astype(float))
+
+    def summary(self) -> Summary:
+        """Return the levels as a table that can be read aloud, what was seen, and what follows."""
+        *known, (shown, bound, how) = self._levels()
+        rows = [[name, "—", "no"] if level is None else [name, _figure(level), by] for name, level, by in known]
+        rows.append([shown, _rounded_down(bound or 0.0), how])
+        many = f"a sampler is enumerated for up to {_MOST_ENUMERATED} values, if its courses are not too many"
+        sentences = [
+            *([f"Exact: not known ({many})."] if self.exact is None else []),
+            f"Seen: {self.event}",
+            self._power_in_words(),
+            f"Verdict: {self.verdict}",
+        ]
+        return summary_of_figures(f"Audit of {self.mechanism}", ["level", "epsilon", "known"], rows, sentences)
+
+    def picture(self) -> Picture:
+        """Return what `plot` draws: the levels on one axis; what reports show is only a lower bound."""
+        from ldpstats.pictures.intervals import Intervals
+
+        *known, (shown, _, _) = [one for one in self._levels() if one[1] is not None]
+        finite = [level if level is not None and math.isfinite(level) else math.nan for _, level, _ in known]
+        # an arrow at the border stands for an infinite level
+        ends = [math.inf if level == math.inf else math.nan for _, level, _ in known]
+        drawn = "simulated" if self.simulated else "securely drawn"
+        return Intervals(
+            f"Audit of {self.mechanism}: {self.verdict.partition(':')[0]}",
+            (f"{self.n:,} {drawn} reports; shown with {100 * self.confidence:g} % confidence",),
+            (*(name for name, *_ in known), shown),
+            (*finite, math.nan),
+            (*ends, self.lower_bound),
+            (*ends, math.inf),
+            "epsilon",
+            reference=self.claimed if math.isfinite(self.claimed) else None,
+        )
 
     def _power_in_words(self) -> str:
         if not self.power:
@@ -134,7 +171,7 @@ class Audit(Saveable):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
         names = ("n", "confidence", "simulated", "asked", "claimed", "lifetime", "exact", "lower_bound", "event")
-        plain = {name: getattr(self, name) for name in names}
+        plain = {name: plain_level(getattr(self, name)) for name in names}
         return {"mechanism": self.mechanism.to_dict(), **plain, "power": dict(self.power), "verdict": self.verdict}
 
 
@@ -170,12 +207,20 @@ def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng:
     Examples
     --------
     >>> from ldpstats.mechanisms import SS
-    >>> print(audit(SS(20, epsilon=1.0), rng=1).summary())  # doctest: +ELLIPSIS
-    Audit of SS(k=20, epsilon=1.0, omega=5), which was asked for epsilon = 1.
-    Claimed, from the implemented probabilities: 1 for one report, 1 for all that a respondent ever sends.
+    >>> print(audit(SS(20, epsilon=1.0), rng=1))  # doctest: +ELLIPSIS
+                      Audit of SS(k=20, epsilon=1.0, omega=5)
+    ===...
+    level                           epsilon  known
+    ---...
+    asked for                             1  by whoever made the mechanism
+    claimed, one report                   1  from the implemented probabilities
+    claimed, a lifetime of reports        1  from the implemented probabilities
+    exact, one report                     —  no
+    shown, one report, at least       0.9... by 100,000 simulated reports, with 99 % confidence
+    ===...
     Exact: not known (a sampler is enumerated for up to 9 values, if its courses are not too many).
-    Shown by 100,000 simulated reports: at least 0.9... for one report, with 99 % confidence. ...
-    Power: had this event shown the claimed level times 1.05, 1.1, 1.2, so many reports would have proved that in ...
+    Seen: ...
+    Power: had this event shown the claimed level times 1.05, 1.1, 1.2, so many reports would have proved...
     Verdict: NOT REFUTED: the claim rests on the implemented probabilities; the reports do not contradict it.
     """
     mechanism = checked_mechanism(mechanism)
@@ -322,6 +367,10 @@ def _shown(mechanism: Mechanism, n: int, confidence: float, rng: Rng) -> _Shown:
         f"{outcome.rival_n:,} of the value {event.rival}, {event}."
     )
     return _Shown(bound, story, outcome, second.simulated)
+
+
+def _figure(level: float) -> str:
+    return "∞" if level == math.inf else _said(level)
 
 
 def _said(level: float) -> str:

@@ -145,7 +145,7 @@ def audit(name: str | None, every: bool, as_json: bool, settings: int | None, **
     if as_json:
         click.echo(json.dumps(plain if walked else plain[0], indent=1, ensure_ascii=False))
     else:
-        click.echo("\n".join(one.line() for one in found) if walked else found[0].summary())
+        click.echo("\n".join(one.headline for one in found) if walked else found[0].summary())
     if any(one.failures for one in found):
         raise SystemExit(1)
 

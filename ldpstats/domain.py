@@ -31,11 +31,14 @@ from ldpstats.columns import (
 from ldpstats.envelope import read_json
 from ldpstats.errors import DomainError, one_line
 from ldpstats.limits import refuse_too_many_cells
+from ldpstats.presentation import Shown, Summary, summary_of_figures
 from ldpstats.saving import Saveable
+
+_MOST_SHOWN = 12
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Domain(Saveable):
+class Domain(Shown, Saveable):
     """Named attributes, each with its ordered categories.
 
     Parameters
@@ -120,6 +123,13 @@ class Domain(Saveable):
 
     def __repr__(self) -> str:
         return f"Domain({ {name: list(values) for name, values in self.categories.items()}!r})"
+
+    def summary(self) -> Summary:
+        """Return the attributes with their categories, and how many records are possible."""
+        rows = [[name, f"{len(values):,}", _some(values)] for name, values in self.categories.items()]
+        sentences = [f"{self.size():,} possible {'record' if self.size() == 1 else 'records'}."]
+        number = f"{len(self):,} {'attribute' if len(self) == 1 else 'attributes'}"
+        return summary_of_figures(f"A domain of {number}", ["attribute", "size", "categories"], rows, sentences)
 
     def project(self, attributes: Iterable[str]) -> Domain:
         """Return the domain of some attributes, in the order asked for.
@@ -310,6 +320,12 @@ class Domain(Saveable):
             integers_below(array[:, self.names.index(name)], len(self.categories[name]), f"column {name!r}")
             for name in names
         ]
+
+
+def _some(values: tuple[Category, ...]) -> str:
+    """Return categories in one line, of many only the first and the last."""
+    shown = [str(value) for value in values]
+    return ", ".join(shown if len(shown) <= _MOST_SHOWN else [*shown[: _MOST_SHOWN - 2], "…", shown[-1]])
 
 
 Classes: TypeAlias = Mapping[str, Mapping[Category, Sequence[Category]]]

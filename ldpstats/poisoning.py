@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ import pandas as pd
 from ldpstats.arrays import at_least, integers_below, significance
 from ldpstats.mechanisms import Mechanism, mechanism
 from ldpstats.mechanisms.registry import checked_mechanism, registered_mechanisms
-from ldpstats.presentation import Summary, progress, summary_of_facts
-from ldpstats.saving import Saveable
+from ldpstats.presentation import Picture, Result, Summary, progress, summary_of_facts
+
+_TWO_SIDED = NormalDist().inv_cdf(0.975)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Poisoning(Saveable):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Poisoning(Result):
     """The worst that a share of forged reports can do to the unbiased estimate of one frequency.
 
     Parameters
@@ -76,6 +78,37 @@ class Poisoning(Saveable):
         others = np.full(self.mechanism.k, 1 / (self.mechanism.k - 1))
         others[self.target] = 0.0
         return float(np.sqrt(np.asarray(self.mechanism.variance(others, self.n))[self.target]))
+
+    @property
+    def headline(self) -> str:
+        """The mechanism, the share that is forged, how far it moves a frequency, and what a forger outweighs."""
+        moved = f"{100 * self.share:g} % forged reports move a frequency by up to {self.shift:.4g} on average"
+        return f"{self.mechanism}: {moved}; a forger outweighs {self.amplification:.3g} truthful respondents"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per direction: how far the estimate moves on average, and how many truthful ones a forger is."""
+        rows = [("rise", self.rise, self.rise / self.share), ("fall", self.fall, self.fall / self.share)]
+        return pd.DataFrame(rows, columns=["direction", "shift", "amplification"])
+
+    def picture(self) -> Picture:
+        """Return what `plot` draws: how far an estimate can be moved, beside how far it moves by chance."""
+        from ldpstats.pictures.intervals import Intervals
+
+        ends = {f"{100 * self.share:g} % forged reports, at worst": (self.fall, self.rise)}
+        if self.n is not None:
+            ends[f"chance alone, {self.n:,} honest reports"] = (_TWO_SIDED * self.std_err,) * 2
+        return Intervals(
+            f"Shift of an estimated frequency: {self.mechanism}",
+            (
+                "by forgers on average: it falls if everybody holds the value, and rises if nobody does",
+                *(["by chance in 95 % of all collections"] if self.n is not None else []),
+            ),
+            tuple(ends),
+            (0.0,) * len(ends),
+            tuple(-fall for fall, _ in ends.values()),
+            tuple(rise for _, rise in ends.values()),
+            "shift of the estimated proportion",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values."""

@@ -303,15 +303,21 @@ class PrivacyStatement(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as plain values; an infinite level as a word, because JSON has no number for it."""
-        plain = {one.name: _plain_level(getattr(self, one.name)) for one in fields(self)}
-        return {**plain, "per_group": {group: _plain_level(level) for group, level in self.per_group.items()}}
+        plain = {one.name: plain_level(getattr(self, one.name)) for one in fields(self)}
+        return {**plain, "per_group": {group: plain_level(level) for group, level in self.per_group.items()}}
 
 
 def _row(level: float, kind: str = "strict") -> list[str]:
     return [rounded_up(level), kind, times_as_likely(level)]
 
 
-def _plain_level(value: Any) -> Any:
+def plain_level(value: Any) -> Any:
+    """Return a level as a plain value: an infinite one as a word, because JSON has no number for it.
+
+    Parameters
+    ----------
+    value : float, or anything else, which is returned as it is
+    """
     return _INFINITE if value == math.inf else value
 
 

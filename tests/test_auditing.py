@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 from unittest.mock import patch
@@ -176,18 +176,39 @@ def test_the_two_halves_of_an_audit_are_different_draws() -> None:
 
 
 def test_the_summary_says_how_each_number_is_known() -> None:
-    lines = audit(OUE(4, 1.0), n=20_000, confidence=0.95, rng=11).summary().splitlines()
-    assert lines[0] == "Audit of OUE(k=4, epsilon=1.0), which was asked for epsilon = 1."
-    assert lines[1].startswith("Claimed, from the implemented probabilities: 1 for one report, 1 for all")
-    assert lines[2] == "Exact: 1 for one report, by enumerating every possible course of the sampler."
-    assert lines[3].startswith("Shown by 20,000 simulated reports: at least 0.8")
-    assert "with 95 % confidence" in lines[3]
-    assert "of 5,000 reports of the value" in lines[3]
-    assert lines[4].startswith("Power: had this event shown the claimed level times 1.05, 1.1, 1.2, so many reports")
-    assert lines[5].startswith("Verdict: HOLDS")
-    many = audit(OUE(17, 1.0), n=1000).summary()
-    assert "Exact: not known" in many
-    assert "Shown by 1,000 securely drawn reports" in many
+    found = audit(OUE(4, 1.0), n=20_000, confidence=0.95, rng=11)
+    summary = found.summary()
+    asked, claimed, lifetime, exact, shown = summary.panels[0].rows
+    assert summary.title == "Audit of OUE(k=4, epsilon=1.0)"
+    assert asked[:2] == ("asked for", "1")
+    assert claimed[1:] == lifetime[1:] == ("1", "from the implemented probabilities")
+    assert exact == ("exact, one report", "1", "by enumerating every possible course of the sampler")
+    assert shown[1].startswith("0.8")
+    assert shown[2] == "by 20,000 simulated reports, with 95 % confidence"
+    seen, power, verdict = summary.sentences
+    assert "of 5,000 reports of the value" in seen
+    assert power.startswith("Power: had this event shown the claimed level times 1.05, 1.1, 1.2, so many reports")
+    assert verdict.startswith("Verdict: HOLDS")
+    assert found.to_frame()["epsilon"].tolist() == [1.0, found.claimed, found.lifetime, found.exact, found.lower_bound]
+    many = audit(OUE(17, 1.0), n=1000)
+    assert "Exact: not known" in str(many)
+    assert "by 1,000 securely drawn reports" in str(many)
+    assert math.isnan(many.to_frame()["epsilon"][3])
+
+
+def test_what_is_drawn_are_the_levels_and_how_far_reports_reach() -> None:
+    found = audit(SS(12, 1.0), n=1000, rng=13)
+    frame = found.picture().to_frame().set_index("label")
+    assert frame.loc["claimed, one report", "estimate"] == found.claimed
+    assert frame.loc["shown, one report, at least", ["lower", "upper"]].tolist() == [found.lower_bound, math.inf]
+    assert "exact, one report" not in frame.index
+    assert "simulated" in found.picture().notes[0]
+    # an infinite level is an arrow at the border, and has a word where JSON has no number
+    endless = replace(found, claimed=math.inf, lifetime=math.inf, power=())
+    ax = endless.plot()
+    assert sum(line.get_marker() == ">" for line in ax.lines) == 3
+    assert json.loads(json.dumps(endless.to_dict(), allow_nan=False))["claimed"] == "infinite"
+    assert [row[1] for row in endless.summary().panels[0].rows[1:3]] == ["∞", "∞"]
 
 
 @pytest.mark.parametrize(("hits", "n", "rival_hits", "rival_n"), [(9, 20, 4, 25), (25, 25, 0, 12), (30, 40, 1, 40)])
@@ -261,7 +282,7 @@ def test_a_walk_shares_its_confidence_among_its_settings() -> None:
 
 def test_a_lower_bound_is_never_rounded_up() -> None:
     found = audit(SUE(12, 1.0), n=20_000, rng=12)
-    said = found.summary().split("at least ")[1].split(" for one report")[0]
+    said = found.summary().panels[0].rows[-1][1]
     assert found.lower_bound - 0.001 <= float(said) <= found.lower_bound
 
 

@@ -362,3 +362,15 @@ def test_names_of_numpy_become_plain_ones():
     projected = domain.project(np.array(["b", "a"]))
     assert projected == Domain({"b": [0, 1], "a": [0, 1]})
     assert {type(name) for name in projected.names} == {str}
+
+
+def test_a_domain_shows_its_attributes_and_categories_in_every_format() -> None:
+    domain = Domain({"sex": ["F", "M"], "<b>": range(40), "$": ["x\ny", "中文"]})
+    rows = domain.summary().panels[0].rows
+    assert rows[0] == ("sex", "2", "F, M")
+    assert rows[1] == ("<b>", "40", "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …, 39")
+    assert "160 possible records" in str(domain)
+    assert "&lt;b&gt;" in domain._repr_html_()
+    assert domain.as_latex()
+    assert domain.as_markdown()
+    assert repr(Domain({"a": [1, 2]})) == "Domain({'a': [1, 2]})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import ldpstats as ldp
 from ldpstats.conformance.enumeration import TooManyCoursesError, decoded, exact_channel
@@ -72,6 +73,21 @@ def test_what_is_printed_names_the_figures() -> None:
     assert "outweighs 9.73 truthful respondents" in text
     assert "0.01683" in text
     assert found.to_dict()["shift"] == found.shift
+    assert "a forger outweighs 9.73 truthful respondents" in found.headline
+    assert found.to_frame()["shift"].tolist() == [found.rise, found.fall]
+
+
+def test_what_is_drawn_are_both_directions_beside_chance() -> None:
+    found = ldp.poisoning(ldp.GRR(16, 1.0), 0.05, n=20_000)
+    frame = found.picture().to_frame()
+    assert frame.loc[0, ["lower", "upper"]].tolist() == [-found.fall, found.rise]
+    assert frame.loc[1, "upper"] == pytest.approx(norm.isf(0.025) * found.std_err, rel=1e-12)
+    alone = ldp.poisoning(ldp.GRR(16, 1.0), 0.05)
+    assert len(alone.picture().to_frame()) == 1
+    alone.plot().figure.canvas.draw()
+
+
+def test_without_a_number_of_reports_there_is_no_standard_error() -> None:
     assert ldp.poisoning(ldp.GRR(16, 1.0), 0.05).to_dict()["std_err"] is None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,10 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.hints import Amount, Share
 from ldpstats.mechanisms import best_name, mechanism
+from ldpstats.presentation import Result, Summary, plain_rows, summary_of_figures
 from ldpstats.protocols import SampledGroups
-from ldpstats.protocols.groups import Group, checked_domain, groups_of
-from ldpstats.saving import Saveable
+from ldpstats.protocols.groups import Group, checked_domain, groups_of, label
+from ldpstats.protocols.summary import named
 from ldpstats.views import views
 
 Cover: TypeAlias = Literal["pairs", "triples"]
@@ -71,8 +72,8 @@ def covering_groups(domain: Domain, size: int, cover: Cover = "pairs") -> tuple[
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CalmDesign(Saveable):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CalmDesign(Result):
     """Views, and how far tables of k attributes that are put together from their reports will be off.
 
     All figures are means over all sets of k attributes.
@@ -130,6 +131,10 @@ class CalmDesign(Saveable):
         asked = self.release
         return SampledGroups(asked.domain, epsilon=asked.epsilon, mechanism=asked.mechanism, groups=self.views)
 
+    @property
+    def _shown(self) -> tuple[CalmDesign, ...]:
+        return self.considered or (self,)
+
     def to_frame(self) -> pd.DataFrame:
         """Return a row per design that was considered, and which one was chosen."""
         rows = [
@@ -143,19 +148,71 @@ class CalmDesign(Saveable):
                 "covered": one.covered,
                 "chosen": one.views == self.views,
             }
-            for one in self.considered
+            for one in self._shown
         ]
         return pd.DataFrame(rows)
 
-    def __str__(self) -> str:
-        within = self.error <= self.threshold
-        reason = "of those within it they leave least open" if within else "none is within it, and theirs is the least"
+    @property
+    def headline(self) -> str:
+        """How many views there are, and what is to be expected of them."""
         return (
             f"{self.number} views of up to {self.size} attributes ({self.made}): expected squared error of a table of "
             f"{self.release.k} attributes {self.error:.2g} ({self.noise_error:.2g} noise, {self.sampling_error:.2g} "
-            f"sampling), threshold {self.threshold:.2g}: {reason}; {self.left_open:.1%} of its degrees of freedom are "
-            f"left to reconstruction"
+            f"sampling); {self.left_open:.1%} of its degrees of freedom are left to reconstruction"
         )
+
+    def summary(self) -> Summary:
+        """Return the designs that were considered as a table that can be read aloud, and why these were chosen."""
+        asked, number = self.release, f"{self.number:,} {'view' if self.number == 1 else 'views'}"
+        figures = [
+            [f"{one.noise_error:.3g}", f"{one.sampling_error:.3g}", _percent(one.left_open), _percent(one.covered)]
+            for one in self._shown
+        ]
+        rows = [
+            [one.made, f"{one.size}", f"{one.number:,}", *own, "yes" if one.views == self.views else ""]
+            for one, own in zip(self._shown, figures, strict=True)
+        ]
+        headers = ["views", "size", "number", "noise error", "sampling error", "left open", "covered", "chosen"]
+        title = f"Views for tables of {asked.k} out of {len(asked.domain)} attributes: {number} of up to {self.size}"
+        what = (
+            "Errors are expected sums of squares over the cells of a table, if all cells are equally frequent; left "
+            "open is what no view tells, and reconstruction must assume; covered are the tables that stand in a view."
+        )
+        sentences = [
+            f"Each of {asked.n:,} respondents reports one view at epsilon = {asked.epsilon:g} for her whole record.",
+            what,
+            *self._reason(),
+            f"The views: {named(map(label, self.views))}.",
+        ]
+        return summary_of_figures(title, headers, rows, sentences)
+
+    def _reason(self) -> list[str]:
+        if math.isnan(self.threshold):
+            return []
+        within = self.error <= self.threshold
+        reason = "of those within it they leave least open" if within else "none is within it, and theirs is the least"
+        return [f"Why these: the noise and sampling error was to be {self.threshold:.2g} at most; {reason}."]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the design as plain values."""
+        asked = self.release
+        return {
+            "views": [list(view) for view in self.views],
+            "k": asked.k,
+            "n": asked.n,
+            "epsilon": asked.epsilon,
+            "mechanism": asked.mechanism,
+            "noise_error": self.noise_error,
+            "sampling_error": self.sampling_error,
+            "left_open": self.left_open,
+            "covered": self.covered,
+            "threshold": None if math.isnan(self.threshold) else self.threshold,
+            "considered": plain_rows(self.to_frame()),
+        }
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def calm_views(

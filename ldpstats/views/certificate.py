@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations
 from math import comb
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.hints import Count
-from ldpstats.saving import Saveable
+from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.views.arguments import (
     Attribute,
     Cover,
@@ -23,9 +23,12 @@ from ldpstats.views.arguments import (
     named_groups,
 )
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-@dataclass(frozen=True, slots=True)
-class ViewsCertificate(Saveable):
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ViewsCertificate(Result):
     """What was counted in views: what they cover how often, whether groups are disjoint, how many views there are.
 
     Parameters
@@ -55,8 +58,14 @@ class ViewsCertificate(Saveable):
     >>> certificate.holds, certificate.missing
     (False, (('R', 'E'),))
     >>> print(certificate.summary())
-    DOES NOT HOLD: 2 views of 3 attributes. They cover 2 of 3 groups, and no attribute stands twice in a view. At least
-    3 views are necessary. Not covered: 1 group, the first ('R', 'E').
+    Certificate of views: DOES NOT HOLD
+    ====================================
+    Views      2 views of 3 attributes
+    Covered    2 of 3 groups
+    In a view  no attribute stands twice
+    Necessary  3 views
+    ====================================
+    Not covered: 1 group, the first ('R', 'E').
     """
 
     found: tuple[tuple[Group, ...], ...] = field(repr=False)
@@ -94,20 +103,60 @@ class ViewsCertificate(Saveable):
         """Return a certificate computed anew from the views in this one."""
         return certify_views(self.found, self.attributes, self.k, cover=self.cover, groups=self.groups)
 
-    def summary(self) -> str:
-        """Return the certificate in a few sentences, to be read aloud."""
-        verdict = "HOLDS" if self.holds else "DOES NOT HOLD"
-        asked = len(self.covered) + len(self.missing)
-        necessary = f"{_many(self.lower_bound, 'view')} {'is' if self.lower_bound == 1 else 'are'} necessary"
-        return " ".join(
-            [
-                f"{verdict}: {_many(self.views, 'view')} of {_many(len(self.attributes), 'attribute')}.",
-                f"They cover {len(self.covered):,} of {_many(asked, _thing(self.cover))},",
-                f"and {'no' if self.disjoint else 'some'} attribute stands twice in a view.",
-                f"At least {necessary}{', so there are no fewer' if self.least else ''}.",
-                *self.failures,
-            ]
-        )
+    @property
+    def headline(self) -> str:
+        """Whether the views are what was asked for, what they cover, and how many are necessary."""
+        least = f"at least {_many(self.lower_bound, 'view')} {'is' if self.lower_bound == 1 else 'are'} necessary"
+        return f"{self._verdict}: {self._counted} cover {self._covered}, and {least}"
+
+    @property
+    def _verdict(self) -> str:
+        return "HOLDS" if self.holds else "DOES NOT HOLD"
+
+    @property
+    def _counted(self) -> str:
+        return f"{_many(self.views, 'view')} of {_many(len(self.attributes), 'attribute')}"
+
+    @property
+    def _covered(self) -> str:
+        return f"{len(self.covered):,} of {_many(len(self.covered) + len(self.missing), _thing(self.cover))}"
+
+    def summary(self) -> Summary:
+        """Return what was counted, as a table that can be read aloud, and what is wrong."""
+        facts = {
+            "Views": self._counted,
+            "Covered": self._covered,
+            "In a view": f"{'no' if self.disjoint else 'some'} attribute stands twice",
+            "Necessary": f"{_many(self.lower_bound, 'view')}{', so there are no fewer' if self.least else ''}",
+        }
+        return summary_of_facts(f"Certificate of views: {self._verdict}", facts, self.failures)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per view and group; views are numbered from 1."""
+        import pandas as pd
+
+        rows = [
+            (number, place, " × ".join(map(str, group)), len(group))
+            for number, view in enumerate(self.found, 1)
+            for place, group in enumerate(view, 1)
+        ]
+        return pd.DataFrame(rows, columns=["view", "place", "group", "size"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain values."""
+        return {
+            "holds": self.holds,
+            "least": self.least,
+            "attributes": list(self.attributes),
+            "k": self.k,
+            "cover": self.cover,
+            "views": [[list(group) for group in view] for view in self.found],
+            "covered": len(self.covered),
+            "missing": [list(group) for group in self.missing],
+            "disjoint": self.disjoint,
+            "lower_bound": self.lower_bound,
+            "failures": list(self.failures),
+        }
 
 
 def certify_views(
@@ -133,9 +182,8 @@ def certify_views(
 
     Examples
     --------
-    >>> print(certify_views([[(0, 1)], [(0, 2)], [(1, 2)]], 3).summary())
-    HOLDS: 3 views of 3 attributes. They cover 3 of 3 groups, and no attribute stands twice in a view. At least 3 views
-    are necessary, so there are no fewer.
+    >>> print(certify_views([[(0, 1)], [(0, 2)], [(1, 2)]], 3).headline)
+    HOLDS: 3 views of 3 attributes cover 3 of 3 groups, and at least 3 views are necessary
     """
     names, wanted = attribute_names(attributes), covering(cover, groups)
     named = None if groups is None else tuple(named_groups(groups, names))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import reduce
 from itertools import combinations
 from math import comb, prod
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.spoken import spoken
 
 from ldpstats import Domain, LdpstatsError
 from ldpstats.consistency.calm import DesignProblem, calm_views, covering_groups
@@ -147,8 +149,24 @@ def test_the_choice_leaves_as_little_open_as_the_threshold_allows() -> None:
 def test_where_no_views_keep_the_threshold_those_with_the_least_error_are_taken() -> None:
     design = calm_views(binary(8), 1000, 1.0)
     assert design.error == min(one.error for one in design.considered) > design.threshold
-    assert "none is within it" in str(design)
-    assert "of those within it" in str(calm_views(binary(8), 1000, 1.0, threshold=1.0))
+    assert "none is within it" in spoken(design)
+    assert "of those within it" in spoken(calm_views(binary(8), 1000, 1.0, threshold=1.0))
+
+
+def test_what_is_shown_are_all_that_were_considered_and_which_was_chosen() -> None:
+    design = calm_views(binary(5), 100_000, 4.0)
+    rows = design.summary().panels[0].rows
+    assert len(rows) == len(design.considered)
+    assert [row[-1] for row in rows] == ["yes" if one.views == design.views else "" for one in design.considered]
+    assert f"{design.number} views" in design.headline
+    assert repr(design).startswith("<CalmDesign: ")
+    plain = design.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert plain["views"] == [list(view) for view in design.views]
+    alone = design.considered[0]
+    assert len(alone.to_frame()) == 1
+    assert alone.to_dict()["threshold"] is None
+    assert "Why these" not in spoken(alone)
 
 
 def test_twice_the_respondents_halve_the_error_and_leave_no_more_open() -> None:
