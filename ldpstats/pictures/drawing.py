@@ -92,17 +92,16 @@ class Picture(Protocol):
         name : str
             What no other picture of the page is called: letters, digits and hyphens.
         """
-        with styled({**_ALONE, "svg.hashsalt": name}):
+        with styled({**_ALONE, "svg.hashsalt": name}), catch_warnings():
             from matplotlib.figure import Figure
 
+            # letters stay letters, and whoever shows the page has the fonts for them
+            filterwarnings("ignore", "Glyph .* missing from font")
             # not pyplot's: it keeps figures until they are closed, and may open windows
             figure = Figure(figsize=self.size, layout="constrained")
             self.draw(figure.subplots())
             file = StringIO()
-            with catch_warnings():
-                # letters that matplotlib has no font for are texts in the element, and the page has one
-                filterwarnings("ignore", "Glyph", UserWarning)
-                figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+            figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
         return _inline(file.getvalue(), name)
 
 

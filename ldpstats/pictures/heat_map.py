@@ -21,6 +21,7 @@ _SHORTEST, _LONGEST = 4, 40
 _FAINTEST = 0.15
 _HALF, _LUMINANCE = 0.55, np.array([0.2126, 0.7152, 0.0722])
 _SIDE, _SPOKEN = 0.94, 5
+_STEPS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +96,7 @@ class HeatMap(Picture):
         strengths = colormaps[SEQUENTIAL](np.linspace(_FAINTEST, 1, 256))
         known = [self.values[place] for place in self._places if np.isfinite(self.values[place])]
         most = max(known, default=0.0) or 1.0
-        scale, strength = Normalize(0, most), LinearSegmentedColormap.from_list("strength", strengths)
+        scale, strength = Normalize(0, most), LinearSegmentedColormap.from_list("strength", strengths, _STEPS)
         for place in self._places:
             shown = self.decided[place] and np.isfinite(self.values[place])
             self._draw_cell(ax, place, strength(scale(float(self.values[place]))) if shown else None)
@@ -106,6 +107,9 @@ class HeatMap(Picture):
             ScalarMappable(scale, strength), ax=ax, label=literal(self.scale), shrink=0.7, aspect=25, pad=0.02
         )
         bar.ax.spines[:].set_visible(False)
+        # as areas: pages of a report hold no bitmaps, and an area each has seams without edges
+        assert bar.solids is not None  # there are some wherever there are colours
+        bar.solids.set(rasterized=False, edgecolor="face")
 
     def _draw_cell(self, ax: Axes, place: tuple[int, int], colour: tuple[float, ...] | None) -> None:
         """Draw a square, striped where nothing is shown, and framed where something is, but not how much."""
