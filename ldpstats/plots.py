@@ -1,15 +1,18 @@
-"""Plots of more than one object: private estimates against the raw data of a simulation."""
+"""Plots of more than one object: forests of effects, private estimates against the raw data of a simulation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
+from pandas.api.types import is_list_like
 
 from ldpstats.arrays import significance
 from ldpstats.domain import Domain
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.inference import Effect
+from ldpstats.inference.effects.effect_size import forest_picture
 from ldpstats.pictures.drawing import Axes
 from ldpstats.pictures.raw_and_private import RawAndPrivate
 from ldpstats.protocols.population import People, Population, people_of
@@ -103,3 +106,31 @@ def _cells(table: Table, domain: Domain, people: People, alpha: float, named: bo
         table.domain.index(), raw.tolist(), table.estimate.ravel().tolist(), limits.tolist(), strict=True
     ):
         yield about + ", ".join(map(str, labels)), true, private, lower, upper
+
+
+def forest(effects: Sequence[Effect], ax: Axes | None = None) -> Axes:
+    """Draw several effects below each other with their intervals, beside the value of no effect: a forest plot.
+
+    Ratios are drawn on a logarithmic scale, with 1 as the value of no effect. Intervals without an end are arrows,
+    and of sets in two pieces a note says so.
+
+    Parameters
+    ----------
+    effects : sequence of Effect
+        Of one kind: ratios, or differences, or all of them Cramér's V.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups, association
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "dog": ["yes", "no"]})
+    >>> tables = SampledGroups(domain, epsilon=2.0).simulate(np.array([4, 1, 1, 4, 2, 3, 3, 2]) * 900, rng=1)
+    >>> axes = forest([association(table) for table in tables])
+    >>> print(axes.get_title(loc="left"))
+    Cramér's V: 3 effects
+    95 % intervals, each by itself; 6,000 reports (simulated)
+    """
+    if not is_list_like(effects) or not all(isinstance(one, Effect) for one in effects):
+        raise LdpstatsError(f"{shortened(effects)} in the place of effects", "a list, such as [association(table)]")
+    return forest_picture(effects).draw(ax)

@@ -121,6 +121,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "PublishedResult": lambda: ldp.two_step_test(table(), rng=1),
     "QueryResult": lambda: fit_parameters(tables(), {"a": ["b", "c"]}).query("a", {"c": 1}),
     "Reports": lambda: ldp.OLH(4, epsilon=1.0).privatize(np.arange(4), rng=1),
+    "SampleSizeCurve": lambda: ldp.sample_size_curve(["grr", "oue"], (2, 2), epsilon=[1.0, 2.0]),
     "Table": table,
     "TableSet": tables,
     "Tally": lambda: counted("oue"),

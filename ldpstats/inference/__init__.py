@@ -24,8 +24,9 @@ from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisRes
 from ldpstats.inference.hypothesis_tests.symmetry import marginal_homogeneity_test, symmetry_test
 from ldpstats.inference.hypothesis_tests.tested_pairs import IndependenceTests
 from ldpstats.inference.hypothesis_tests.trend import trend_test
+from ldpstats.inference.planning.curves import PowerCurve, SampleSizeCurve, power_curve, sample_size_curve
 from ldpstats.inference.planning.plans import Plan, plan
-from ldpstats.inference.planning.sizing import PowerCurve, power, power_curve, sample_size
+from ldpstats.inference.planning.sizing import power, sample_size
 from ldpstats.inference.published import PublishedResult, naive_test, two_step_test
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "PowerCurve",
     "ProductOfConditionals",
     "PublishedResult",
+    "SampleSizeCurve",
     "association",
     "conditional_independence_test",
     "goodness_of_fit_test",
@@ -65,6 +67,7 @@ __all__ = [
     "risk_difference",
     "risk_ratio",
     "sample_size",
+    "sample_size_curve",
     "symmetry_test",
     "trend_test",
     "two_step_test",

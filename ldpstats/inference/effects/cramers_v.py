@@ -22,7 +22,7 @@ _TINY = 1e-12
 _CLEARLY, _HARDLY = 2.0, 0.1
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class Association(Effect):
     """Cramér's V: how strongly two attributes are associated, from 0 for independence to 1.
 
@@ -51,9 +51,6 @@ class Association(Effect):
             f"Cramér's V{self.without}{assuming(self.table)} = {self.cramers_v:.3f} (corrected for noise)",
             f"with no association the uncorrected V would average {self.noise:.3f}",
         ]
-
-    def __str__(self) -> str:
-        return "; ".join(self.lines)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,7 +203,7 @@ def association(table: Table, alpha: float = 0.05) -> Association:
     estimate = math.nan if pair.why_not else math.sqrt(min(max(plug_in**2 - noise**2, 0.0), 1.0))
     sets = tuple(one.cramers_v for one in pair.sets)
     name = f"Cramér's V of {' and '.join(table.attributes)}{pair.without}"
-    more = {"plug_in": plug_in, "noise": noise, "without": pair.without}
+    more = {"plug_in": plug_in, "noise": noise, "without": pair.without, "quantity": "Cramér's V"}
     inversion = IntervalHull(sets) if sets else PossibleRange(0.0, 1.0)
     return Association.of(table, name, estimate, inversion, pair.why_not, alpha, **more)
 
@@ -231,8 +228,8 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
     >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 100, 100, 400]) * 100, rng=1)
-    >>> print(mutual_information(tables["sex", "car"]))
-    mutual information of sex and car in nats = 0.1936; 95 % interval from 0.1898 to 0.1975
+    >>> mutual_information(tables["sex", "car"]).headline
+    'mutual information of sex and car in nats = 0.1936; 95 % interval from 0.1898 to 0.1975 (simulated)'
     """
     pair, estimate = _measured_pair(table), math.nan
     highest = math.log(pair.sets[0].side if pair.sets else min(table.shape))
@@ -241,7 +238,8 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
     sets = tuple(one.mutual_information for one in pair.sets)
     name = f"mutual information of {' and '.join(table.attributes)}{pair.without} in nats"
     inversion = IntervalHull(sets) if sets else PossibleRange(0.0, highest)
-    return Effect.of(table, name, estimate, inversion, pair.why_not, alpha, without=pair.without)
+    more = {"without": pair.without, "quantity": "mutual information in nats"}
+    return Effect.of(table, name, estimate, inversion, pair.why_not, alpha, **more)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import pandas as pd
 
 from ldpstats.arrays import significance
 from ldpstats.confidence.confidence_sets import Inversion
+from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, ChannelFit
 from ldpstats.hints import Count
 from ldpstats.noise import simulation
-from ldpstats.presentation import Summary, summary_of_facts
+from ldpstats.pictures.intervals import Intervals
+from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving import Saveable
 from ldpstats.tables import Table
 from ldpstats.tables.unbiased_cells import assuming, bound_of, provenance_in_words
 
 Interval = tuple[float, float]
+_SCALES = {
+    "odds ratio": "ratio",
+    "risk ratio": "ratio",
+    "risk difference": "difference",
+    "difference of proportions": "difference",
+}
 _NO_INTERVAL = "none, as the reports do not fit their channel"
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Effect(Saveable):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class Effect(Result):
     """An effect size of a privatized table.
 
     Parameters
@@ -48,6 +58,8 @@ class Effect(Saveable):
         What was measured.
     without : str
         The categories that were left out, in words.
+    quantity : str
+        What it is an odds ratio, say; in files of old that is only in the name.
 
     Examples
     --------
@@ -62,6 +74,8 @@ class Effect(Saveable):
     True
     """
 
+    later: ClassVar[tuple[str, ...]] = ("quantity",)
+
     name: str
     estimate: float
     why_not: str = ""
@@ -69,9 +83,10 @@ class Effect(Saveable):
     privacy: PrivacyStatement
     simulated: Count
     alpha: float = 0.05
-    inversion: Inversion = field(repr=False)
-    table: Table = field(repr=False)
+    inversion: Inversion
+    table: Table
     without: str = ""
+    quantity: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", significance(self.alpha))
@@ -149,10 +164,31 @@ class Effect(Saveable):
             f"{f'; with an upper bound of their covariance ({bound}): more often' if bound else ''}"
         )
 
-    def __str__(self) -> str:
+    @property
+    def headline(self) -> str:
+        """The estimate and its interval in one line."""
         found = f" is not estimable: {self.why_not}" if self.why_not else f" = {self.estimate:.4g}"
         interval = self._interval_in_words(self.alpha) if self.fit.plausible else _NO_INTERVAL
-        return f"{self.name}{found}; {_level(self.alpha)} interval {interval}"
+        simulated = simulation(self.simulated, self.n)
+        return f"{self.name}{found}; {_level(self.alpha)} interval {interval}{simulated}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures as a row of a data frame; an interval is the shortest that holds the confidence set."""
+        low, high = self.conf_int() if self.fit.plausible else (math.nan, math.nan)
+        row = {
+            "effect": self.name,
+            "estimate": self.estimate,
+            "lower": low,
+            "upper": high,
+            "level": 1 - self.alpha,
+            "n": self.n,
+            "why_not": self.why_not,
+        }
+        return pd.DataFrame([row])
+
+    def picture(self) -> Intervals:
+        """Return the estimate and its interval, as in a forest plot of one effect."""
+        return forest_picture([self])
 
     def to_dict(self, alpha: float | None = None) -> dict[str, Any]:
         """Return the effect as plain values; None stands for an estimate or an end that is not there.
@@ -202,6 +238,54 @@ class Effect(Saveable):
     def _interval_in_words(self, alpha: float) -> str:
         pieces = [_in_words(low, high) for low, high in self.conf_set(alpha)]
         return ", or ".join(pieces) or "holds no possible value: the estimated table is too far from any possible one"
+
+
+def forest_picture(effects: Sequence[Effect]) -> Intervals:
+    """Return several effects below each other, with their intervals, beside the value of no effect.
+
+    Parameters
+    ----------
+    effects : sequence of Effect
+        Of one kind: ratios, or differences, or all of them Cramér's V.
+    """
+    scales = dict.fromkeys(_SCALES.get(one.quantity, one.quantity) for one in effects)
+    if len(scales) != 1:
+        raise LdpstatsError(
+            f"effects on the scales {one_line(list(scales))}" if scales else "no effects",
+            "effects on one scale: ratios, differences, or one quantity",
+            "Draw each kind by itself.",
+        )
+    quantities = dict.fromkeys(one.quantity for one in effects)
+    scale = next(iter(quantities if len(quantities) == 1 else scales)) or "effect"
+    ratios = "ratio" in scales
+    ends = [one.conf_int() if one.fit.plausible else (math.nan, math.nan) for one in effects]
+    lower, upper = zip(*ends, strict=True)
+    alone = len(effects) == 1
+    return Intervals(
+        effects[0].name if alone else f"{scale[0].upper()}{scale[1:]}: {len(effects)} effects",
+        _notes(effects),
+        tuple(scale if alone else one.name.removeprefix(f"{scale} of ") for one in effects),
+        tuple(one.estimate for one in effects),
+        lower,
+        upper,
+        scale,
+        1.0 if ratios else 0.0,
+        ratios,
+    )
+
+
+def _notes(effects: Sequence[Effect]) -> tuple[str, ...]:
+    """Say what must be said beside a picture of effects."""
+    levels = " or ".join(dict.fromkeys(_level(one.alpha) for one in effects))
+    numbers = sorted({one.n for one in effects})
+    reports = f"{numbers[0]:,}" if len(numbers) == 1 else f"{numbers[0]:,} to {numbers[-1]:,}"
+    simulated = simulation(sum(one.simulated for one in effects), sum(one.n for one in effects))
+    apart = [f"not in one piece: {one.headline}" for one in effects if one.fit.plausible and len(one.conf_set()) > 1]
+    missing = [f"{one.name}: not estimable, {one.why_not}" for one in effects if one.why_not]
+    assumed = dict.fromkeys(f"assumes {one.table.assumption}" for one in effects if one.table.assumption)
+    warned = dict.fromkeys(line for one in effects for line in one.fit.warning[:1])
+    intervals = f"{levels} interval" if len(effects) == 1 else f"{levels} intervals, each by itself"
+    return f"{intervals}; {reports} reports{simulated}", *apart, *missing, *assumed, *warned
 
 
 def _in_words(low: float, high: float) -> str:

@@ -24,6 +24,7 @@ from ldpstats.inference.effects.effect_size import Effect
 from ldpstats.tables import Table, checked_table
 from ldpstats.tables.unbiased_cells import is_sparse, never_certain, own_reports, unbiased_cells
 
+_DIFFERENCE = "difference of proportions"
 Pair = Sequence[Any] | None
 Forms = tuple[FloatArray, FloatArray]
 Shape = tuple[int, int]
@@ -54,8 +55,8 @@ def odds_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, columns: Pa
     >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 200, 200]) * 100, rng=1)
-    >>> print(odds_ratio(tables["sex", "car"], rows=("F", "M"), columns=("yes", "no")))
-    odds ratio of car (yes : no) between sex F and M = 2.006; 95 % interval from 1.951 to 2.063
+    >>> print(odds_ratio(tables["sex", "car"], rows=("F", "M"), columns=("yes", "no")).headline)
+    odds ratio of car (yes : no) between sex F and M = 2.006; 95 % interval from 1.951 to 2.063 (simulated)
     """
     shape = two_way_shape(table)
     (first, second), (yes, no) = groups, cases = _pair(table, 0, rows), _pair(table, 1, columns)
@@ -87,8 +88,8 @@ def risk_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any
     >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 200, 200]) * 100, rng=1)
-    >>> print(risk_ratio(tables["sex", "car"], rows=("F", "M"), column="yes"))
-    risk ratio of car yes between sex F and M = 1.335; 95 % interval from 1.319 to 1.351
+    >>> print(risk_ratio(tables["sex", "car"], rows=("F", "M"), column="yes").headline)
+    risk ratio of car yes between sex F and M = 1.335; 95 % interval from 1.319 to 1.351 (simulated)
     """
     groups, case, words = _risks(table, rows, column)
     needed = [(row, part) for row in groups for part in (case, None)]
@@ -115,8 +116,8 @@ def risk_difference(table: Table, alpha: float = 0.05, rows: Pair = None, column
     >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 200, 200]) * 100, rng=1)
-    >>> print(risk_difference(tables["sex", "car"], rows=("F", "M"), column="yes"))
-    risk difference of car yes between sex F and M = 0.1673; 95 % interval from 0.1607 to 0.174
+    >>> print(risk_difference(tables["sex", "car"], rows=("F", "M"), column="yes").headline)
+    risk difference of car yes between sex F and M = 0.1673; 95 % interval from 0.1607 to 0.174 (simulated)
     """
     groups, case, words = _risks(table, rows, column)
     shape = two_way_shape(table)
@@ -142,8 +143,8 @@ def proportion_difference(table: Table, first: Any, second: Any, alpha: float = 
     >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 200, 200]) * 100, rng=1)
-    >>> print(proportion_difference(tables["sex", "car"], ("F", "yes"), ("M", "no")))
-    proportion of F, yes minus that of M, no = 0.2008; 95 % interval from 0.1958 to 0.2058
+    >>> print(proportion_difference(tables["sex", "car"], ("F", "yes"), ("M", "no")).headline)
+    proportion of F, yes minus that of M, no = 0.2008; 95 % interval from 0.1958 to 0.2058 (simulated)
     """
     checked_table(table)
     found = unbiased_cells(table)
@@ -151,14 +152,14 @@ def proportion_difference(table: Table, first: Any, second: Any, alpha: float = 
     labels = [", ".join(map(str, table.domain.index()[place])) for place in places]
     name = f"proportion of {labels[0]} minus that of {labels[1]}"
     if isinstance(found, str):
-        return Effect.of(table, name, math.nan, PossibleRange(-1.0, 1.0), found, alpha)
+        return Effect.of(table, name, math.nan, PossibleRange(-1.0, 1.0), found, alpha, quantity=_DIFFERENCE)
     contrast = np.zeros(table.domain.size())
     np.add.at(contrast, places, [1, -1])
     difference = FiellerQuotient.of_contrast(found.estimate, never_certain(table, found), contrast)
     parts = np.full(contrast.size, 2)
     parts[places] = [0, 1]
     inversion = _inversion(table, difference, Comparison(parts, "difference")) if places[0] != places[1] else difference
-    return Effect.of(table, name, float(difference.pair[0]), inversion, "", alpha)
+    return Effect.of(table, name, float(difference.pair[0]), inversion, "", alpha, quantity=_DIFFERENCE)
 
 
 def odds_forms(shape: Shape, rows: Positions, columns: Positions) -> Forms:
@@ -214,16 +215,16 @@ def _quotient(
 ) -> Effect:
     """Return the quotient of two forms; its estimate, only if every share that is needed is above zero."""
     possible = comparison.quantity.lowest, comparison.quantity.highest
-    found = unbiased_cells(table)
+    found, what = unbiased_cells(table), {"quantity": comparison.name}
     if isinstance(found, str):
-        return Effect.of(table, name, math.nan, PossibleRange(*possible), found, alpha)
+        return Effect.of(table, name, math.nan, PossibleRange(*possible), found, alpha, **what)
     quotient = FiellerQuotient.of_forms(found.estimate, never_certain(table, found), forms, *possible)
     inversion = _inversion(table, quotient, comparison)
     shape = two_way_shape(table)
     if min(float(_indicator(shape, part) @ found.estimate) for part in needed) <= 0:
         why = "a share that it depends on is not estimated above zero"
-        return Effect.of(table, name, math.nan, inversion, why, alpha)
-    return Effect.of(table, name, float(quotient.pair[0] / quotient.pair[1]), inversion, "", alpha)
+        return Effect.of(table, name, math.nan, inversion, why, alpha, **what)
+    return Effect.of(table, name, float(quotient.pair[0] / quotient.pair[1]), inversion, "", alpha, **what)
 
 
 def _inversion(table: Table, quotient: FiellerQuotient, comparison: Comparison) -> Inversion:

@@ -26,7 +26,7 @@ from ldpstats.tables import Table
 from ldpstats.tables.shared import source_of
 from ldpstats.tables.unbiased_cells import provenance_in_words
 
-_SIZES = np.linspace(0, 0.5, 51)
+_LARGEST_SIZES, _SURE, _POINTS = (0.05, 0.1, 0.2, 0.5, 1.0), 0.95, 51
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -252,14 +252,15 @@ class HypothesisResult(Result):
 
     def picture(self) -> Picture:
         """Return the power against deviations of any size."""
-        power = tuple(self.power_against(float(size)) for size in _SIZES)
+        largest = next((size for size in _LARGEST_SIZES if self.power_against(size) > _SURE), _LARGEST_SIZES[-1])
+        sizes = tuple(np.linspace(0, largest, _POINTS).tolist())
         reports = f"{self.n:,} reports{simulation(self.simulated, self.n)}"
         notes = [f"level 0.05, {reports}, averaged over directions of deviations"]
         return Lines(
             f"What the test of {self.about.name} could find",
             (*notes, *provenance_in_words(self.table)[:1], *self.fit.warning[:1]),
-            tuple(map(float, _SIZES)),
-            {"power": power},
+            sizes,
+            {"power": tuple(map(self.power_against, sizes))},
             f"size of the deviation ({self.about.scale})",
             "power",
             levels={"level": 0.05, "80 %": 0.8},

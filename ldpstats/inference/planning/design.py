@@ -252,6 +252,14 @@ def target_power(power: object, alpha: float) -> float:
     return level
 
 
+def power_in_words(even: bool, direction: Direction, conditional: bool) -> str:
+    """Say what power rests on, in sentences."""
+    margins = "equally frequent categories" if even else "the margins given"
+    beside = ", and no dependence beside the one in question" if conditional else ""
+    directions = "averaged over directions" if direction == "average" else "in the direction seen least"
+    return f"Assumed: {margins}{beside}. The power is an approximation, {directions}."
+
+
 def departure_in_words(size: DepartureSize, shape: Shape, tested: TestedAxes) -> str:
     """Say what is to be found."""
     how_large = size.in_words(shape, tested)

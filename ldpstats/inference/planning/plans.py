@@ -30,26 +30,34 @@ from ldpstats.inference.planning.design import (
     margins_of,
     mechanisms_named,
     noise_of,
+    power_in_words,
     shape_of,
     target_power,
     uniform_margins,
 )
 from ldpstats.mechanisms import GRID_LEVEL, mechanism as named_mechanism, recommend
+from ldpstats.pictures.ranking import Ranking
+from ldpstats.presentation import Result, Summary, plain_rows, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of, named_groups
-from ldpstats.saving import Saveable
 
 _LEAST_LEVEL = 1e-3
 _HALVINGS = 30
 _RIVALS = 3
+_FORMATS: dict[str, Callable[[Any], str]] = {
+    "n": "{:,}".format,
+    "epsilon": "{:.4g}".format,
+    "power": "{:.3f}".format,
+    "bits per report": "{:,}".format,
+}
 
 Names: TypeAlias = str | Sequence[str]
 Tables: TypeAlias = Domain | int | Sequence[int]
 PlannedMargins: TypeAlias = Sequence[ArrayLike] | Mapping[str, ArrayLike] | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan(Saveable):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Plan(Result):
     """Who must be asked, how, and at which level, to find an effect.
 
     Parameters
@@ -132,8 +140,13 @@ class Plan(Saveable):
         level, name = float(self.best["epsilon"]), str(self.best["mechanism"])
         return SampledGroups(self.domain, epsilon=level, mechanism=name, groups=self.asked)
 
-    def summary(self) -> str:
-        """Return the plan in sentences that can be read aloud, and the table.
+    @property
+    def headline(self) -> str:
+        """What to do, in a sentence."""
+        return self._sentence()
+
+    def summary(self) -> Summary:
+        """Return the plan as a table of all mechanisms, and sentences that can be read aloud.
 
         In the sentences, respondents and levels are rounded up to three digits; in the table nothing is.
         """
@@ -142,23 +155,28 @@ class Plan(Saveable):
             kind = "group"
         asked = f"Every respondent answers one of {self.groups} {kind}s, each {kind} equally often."
         shared = f"Each of the {self.tests} tests gets level {self.alpha / self.tests:.2g}: the first step of Holm."
-        margins = "equally frequent categories" if self.even else "the margins given"
-        beside = ", and no dependence beside the one in question" if self.conditional else ""
-        directions = "averaged over directions" if self.direction == "average" else "in the direction seen least"
-        formats = {"n": "{:,}".format, "epsilon": "{:.4g}".format, "power": "{:.3f}".format}
-        lines = [
+        rows = [
+            [str(row["mechanism"]), *(shown(row[column]) for column, shown in _FORMATS.items())]
+            for row in self.table.to_dict(orient="records")
+        ]
+        sentences = [
             self._sentence(),
             *([asked] if self.groups > 1 else []),
             *([shared] if self.tests > 1 else []),
-            f"Assumed: {margins}{beside}. The power is an approximation, {directions}.",
-            "",
-            self.table.to_string(index=False, formatters=formats),
+            self._assumed,
         ]
-        return "\n".join(lines)
+        return summary_of_figures(f"Plan to find {self.wanted}", ["mechanism", *_FORMATS], rows, sentences)
+
+    @property
+    def _assumed(self) -> str:
+        return power_in_words(self.even, self.direction, self.conditional)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per mechanism, the best first."""
+        return self.table.copy()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain values; a level where none is enough is None."""
-        rows = [{str(name): value for name, value in row.items()} for row in self.table.to_dict(orient="records")]
         return {
             "wanted": self.wanted,
             "found": self.found,
@@ -168,10 +186,23 @@ class Plan(Saveable):
             "groups": self.groups,
             "conditional": self.conditional,
             "asked": [list(group) for group in self.asked],
-            "mechanisms": [
-                {**row, "epsilon": row["epsilon"] if math.isfinite(row["epsilon"]) else None} for row in rows
-            ],
+            "mechanisms": plain_rows(self.table),
         }
+
+    def picture(self) -> Ranking:
+        """Return what every mechanism needs, or finds, beside the others."""
+        words = {"n": "respondents needed", "epsilon": "strict epsilon needed, of every respondent", "power": "power"}
+        known = {"n": "{:,} respondents", "epsilon": "strict epsilon = {:.4g} per respondent"}
+        fixed = [words.format(self.best[what]) for what, words in known.items() if what != self.found]
+        aimed = [] if self.found == "power" else [f"power {self.power:g}"]
+        return Ranking(
+            f"Plan to find {self.wanted}",
+            (", ".join([*aimed, f"level {self.alpha:g}", *fixed]), self._assumed),
+            tuple(str(name) for name in self.table["mechanism"]),
+            tuple(map(float, self.table[self.found])),
+            words[self.found],
+            logarithmic=self.found != "power",
+        )
 
     def _sentence(self) -> str:
         best, n, level = self.best, f"{self.best['n']:,}", f"at level {self.alpha:g}"

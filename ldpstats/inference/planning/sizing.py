@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.arrays import FloatArray, IntArray, significance
-from ldpstats.columns import refuse_other_columns
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.inference.planning.design import (
@@ -22,18 +18,12 @@ from ldpstats.inference.planning.design import (
     PlannedTest,
     Randomizer,
     Shape,
-    departure_in_words,
-    first_two_given_others,
     levels_of,
     noise_of,
-    randomizers_of,
     respondents_of,
     shape_for,
     target_power,
 )
-from ldpstats.mechanisms import best_name
-from ldpstats.presentation import Axes, axes_to_draw_on
-from ldpstats.saving import Saveable
 
 
 def power(
@@ -155,107 +145,6 @@ def sample_size(
     return seen.respondents(target, float(size), alpha)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PowerCurve(Saveable):
-    """Power over the number of reports and the level.
-
-    Parameters
-    ----------
-    table : DataFrame
-        A row per mechanism, epsilon and n, with the power.
-    title : str
-        What is tested.
-    """
-
-    table: pd.DataFrame
-    title: str
-
-    def __post_init__(self) -> None:
-        refuse_other_columns(self.table, ["mechanism"], ["n", "epsilon", "power"])
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw a line per mechanism and level over n, or per mechanism over ε if there is a single n.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
-        axes = axes_to_draw_on(ax)
-        along, fixed = ("n", "epsilon") if len(set(self.table["n"])) > 1 else ("epsilon", "n")
-        symbols = {"n": "n", "epsilon": "ε"}
-        for (name, value), line in self.table.sort_values(along).groupby(["mechanism", fixed], sort=False):
-            label = f"{str(name).upper()}, {symbols[fixed]} = {value:,g}"
-            axes.plot(line[along].to_numpy(), line["power"].to_numpy(), marker=".", label=label)
-        axes.set(xscale="log", ylim=(0, 1.02), xlabel=symbols[along], ylabel="power", title=self.title)
-        axes.legend(frameon=False)
-        return axes
-
-
-def power_curve(
-    mechanism: Randomizer | Sequence[str],
-    shape: int | Sequence[int] | None = None,
-    *,
-    epsilon: ArrayLike | None = None,
-    n: ArrayLike,
-    effect: float | None = None,
-    mutual_information: float | None = None,
-    alpha: float = 0.05,
-    margins: Sequence[ArrayLike] | None = None,
-    direction: Direction = "average",
-    conditional: bool = False,
-) -> PowerCurve:
-    """Return the power at every level and number of reports.
-
-    Parameters
-    ----------
-    mechanism : str or sequence of str, Mechanism or NoiseModel
-        What is compared; "auto" stands in the table under the name of the mechanism that it takes at that level.
-    shape, effect, mutual_information, alpha, margins, direction, conditional
-        As in `power`, but for a single effect.
-    epsilon : float or array, optional
-        The privacy levels, for mechanisms that are named.
-    n : int or array
-        The numbers of reports.
-
-    Returns
-    -------
-    PowerCurve
-
-    Examples
-    --------
-    >>> power_curve(["grr", "oue"], (2, 2), epsilon=1.0, n=[5_000, 10_000]).table.round(2)
-      mechanism  epsilon      n  power
-    0       grr      1.0   5000   0.57
-    1       grr      1.0  10000   0.85
-    2       oue      1.0   5000   0.42
-    3       oue      1.0  10000   0.70
-    """
-    kinds, size = randomizers_of(mechanism), DepartureSize.single(effect, mutual_information)
-    sides, reports = shape_for(kinds[0], shape), np.ravel(respondents_of(n))
-    parts = []
-    for kind, level in product(kinds, np.ravel(levels_of(kinds[0], epsilon)).tolist()):
-        taken = best_name(math.prod(sides), level) if kind == "auto" else kind
-        own = level if isinstance(kind, str) else None
-        found = power(
-            taken,
-            sides,
-            epsilon=own,
-            n=reports,
-            effect=effect,
-            mutual_information=mutual_information,
-            alpha=alpha,
-            margins=margins,
-            direction=direction,
-            conditional=conditional,
-        )
-        columns = {"mechanism": _named(taken), "epsilon": getattr(taken, "epsilon", level)}
-        parts.append(pd.DataFrame({**columns, "n": reports, "power": found}))
-    table = pd.concat(parts).drop_duplicates(["mechanism", "epsilon", "n"]).reset_index(drop=True)
-    tested = first_two_given_others(sides) if conditional else None
-    return PowerCurve(table, f"{departure_in_words(size, sides, tested)}, level {alpha:g}")
-
-
 def _hypothesis(
     shape: Shape,
     effect: ArrayLike | None,
@@ -271,10 +160,6 @@ def _hypothesis(
             raise LdpstatsError("mutual information beside a whole table", "one of them", "The table has its own.")
         return planned, np.ones(())
     return planned, DepartureSize.of(effect, mutual_information).cohens_w(planned.shape, planned.tested)
-
-
-def _named(mechanism: Randomizer) -> str:
-    return mechanism if isinstance(mechanism, str) else getattr(mechanism, "name", type(mechanism).__name__)
 
 
 def _broadcast(n: IntArray, sizes: FloatArray, levels: FloatArray) -> list[NDArray[Any]]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from interval_coverage import Setting, effects, estimates, frequencies, truths
+from matplotlib import pyplot as plt
 from numpy.typing import NDArray
 from scipy.stats import norm
 from statsmodels.stats.contingency_tables import Table2x2
@@ -19,7 +20,7 @@ from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
 from ldpstats.confidence.confidence_sets import FiellerQuotient, PossibleRange
 from ldpstats.inference.effects.cramers_v import AssociationMeasures, association, mutual_information
-from ldpstats.inference.effects.effect_size import Effect
+from ldpstats.inference.effects.effect_size import Effect, forest_picture
 from ldpstats.inference.effects.ratios import (
     odds_forms,
     odds_ratio,
@@ -371,3 +372,38 @@ class TestResult:
 
 def effect_of(inversion: FiellerQuotient | PossibleRange) -> Effect:
     return Effect.of(noisy(2), "an effect", 1.0, inversion, "", 0.05)
+
+
+class TestPictures:
+    """Forest plots show what the effects say."""
+
+    def test_ratios_stand_on_a_logarithmic_scale_around_one(self) -> None:
+        effects = [odds(noisy(seed, (2, 2), 4000)) for seed in (1, 2)]
+        axes = ldp.plots.forest(effects)
+        assert axes.get_xscale() == "log"
+        assert axes.get_xlabel() == "odds ratio"
+        frame = forest_picture(effects).to_frame()
+        assert frame["estimate"].tolist() == [one.estimate for one in effects]
+        assert list(zip(frame["lower"], frame["upper"], strict=True)) == [one.conf_int() for one in effects]
+        plt.close(axes.figure)
+
+    def test_differences_and_strengths_stand_around_zero(self) -> None:
+        table = noisy(1, (2, 2), 4000)
+        for effect in (difference(table), association(table), mutual_information(table)):
+            picture = effect.picture()
+            assert (picture.reference, picture.logarithmic) == (0.0, False)
+            assert picture.notes[0].startswith("95 % interval; 4,000 reports")
+
+    def test_what_is_special_is_said_beside_it(self) -> None:
+        two = effect_of(FiellerQuotient(np.array([0.5, 0.1]), np.diag([0.01, 0.01]), -9.0, 9.0))
+        assert any(", or from" in note for note in two.picture().notes)
+        none = association(noisy(3, (4, 4), 200))
+        assert any("not estimable" in note for note in none.picture().notes)
+
+    def test_other_scales_are_not_mixed(self) -> None:
+        table = noisy(1, (2, 2), 4000)
+        with pytest.raises(ldp.LdpstatsError, match="on one scale"):
+            ldp.plots.forest([odds(table), association(table)])
+        for wrong in ([], table, [table], None):
+            with pytest.raises(ldp.LdpstatsError, match=r"effects"):
+                ldp.plots.forest(wrong)  # type: ignore[arg-type]  # this is what is refused

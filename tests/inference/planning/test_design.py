@@ -24,8 +24,9 @@ from ldpstats.inference.engine.detectability import (
 )
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.statistics import ScoreStatistic
+from ldpstats.inference.planning.curves import power_curve
 from ldpstats.inference.planning.design import PlannedTest
-from ldpstats.inference.planning.sizing import power, power_curve, sample_size
+from ldpstats.inference.planning.sizing import power, sample_size
 from ldpstats.mechanisms import REGISTRY
 from ldpstats.noise import MultinomialNoise, NoiseModel, Tally, TruthOrFake
 from ldpstats.questions import Question

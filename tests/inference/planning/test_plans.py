@@ -9,12 +9,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from support.spoken import spoken
 from support.two_way_tables import MARGINS
 
 import ldpstats as ldp
 from ldpstats.envelope import sealed
+from ldpstats.inference.planning.curves import power_curve, sample_size_curve
 from ldpstats.inference.planning.plans import plan
-from ldpstats.inference.planning.sizing import power, power_curve, sample_size
+from ldpstats.inference.planning.sizing import power, sample_size
 from ldpstats.mechanisms import REGISTRY
 
 
@@ -49,9 +51,9 @@ class TestPlan:
         found = plan(["ss", "blh"], (4, 4), n=600)
         assert found.table["mechanism"].tolist() == ["ss", "blh"]
         assert np.isinf(found.table["epsilon"]).tolist() == [False, True]
-        assert "BLH" not in found.summary().splitlines()[0], "what it needs cannot be said"
+        assert "BLH" not in found.headline, "what it needs cannot be said"
         assert found.to_dict()["mechanisms"][1]["epsilon"] is None
-        hopeless = plan((4, 4), n=60).summary()
+        hopeless = plan((4, 4), n=60).headline
         assert hopeless.startswith("From 60 respondents no mechanism here finds a dependence of V = 0.1")
 
     def test_finds_the_power_of_respondents_at_a_level(self) -> None:
@@ -60,18 +62,18 @@ class TestPlan:
         assert found.table["power"].tolist() == [
             power(name, (2, 2), epsilon=1.0, n=6000, effect=0.12) for name in ("grr", "oue")
         ]
-        assert "GRR finds a dependence of V = 0.12 in a 2x2 table with power 0.80; OUE has 0.63" in found.summary()
+        assert "GRR finds a dependence of V = 0.12 in a 2x2 table with power 0.80; OUE has 0.63" in spoken(found)
 
     def test_the_summary_reads_as_a_sentence(self) -> None:
-        first, *_ = plan(["grr", "ss"], (4, 4), epsilon=1.0).summary().splitlines()
+        first = plan(["grr", "ss"], (4, 4), epsilon=1.0).headline
         assert first == (
             "To find a dependence of V = 0.1 in a 4x4 table with 80 % power at level 0.05 and strict epsilon = 1 "
             "per respondent, ask 28,900 respondents with SS; GRR needs 55,500."
         )
-        first, *_ = plan("ss", 5, n=9000).summary().splitlines()
+        first = plan("ss", 5, n=9000).headline
         assert "a deviation of w = 0.1 from given frequencies of 5 values" in first
         assert "take strict epsilon = " in first
-        assert "a dependence of w = 0.1 in a 2x2x3 table" in plan("ss", (2, 2, 3), epsilon=2.0).summary()
+        assert "a dependence of w = 0.1 in a 2x2x3 table" in plan("ss", (2, 2, 3), epsilon=2.0).headline
 
     def test_every_pair_of_a_domain_has_the_power_at_holms_first_level(self) -> None:
         domain = ldp.Domain({"a": [0, 1], "b": [0, 1, 2], "c": range(4), "d": [0, 1]})
@@ -82,17 +84,17 @@ class TestPlan:
         assert found.best["power"] == pytest.approx(
             min(power("ss", shape, epsilon=1.0, alpha=0.05 / 6, n=max(sizes)) for shape in shapes)
         )
-        assert "one of 6 pairs" in found.summary()
-        assert "Each of the 6 tests gets level 0.0083" in found.summary()
+        assert "one of 6 pairs" in spoken(found)
+        assert "Each of the 6 tests gets level 0.0083" in spoken(found)
         alone = plan(["ss"], domain, epsilon=1.0, adjust="none")
         assert alone.best["n"] == 6 * max(sample_size("ss", shape, epsilon=1.0) for shape in shapes)
-        assert "Holm" not in alone.summary()
+        assert "Holm" not in spoken(alone)
 
     def test_named_pairs_are_planned_and_a_single_one_is_a_table(self) -> None:
         domain = ldp.Domain({"a": [0, 1], "b": [0, 1, 2], "c": range(4)})
         one = plan(["ss"], domain, epsilon=1.0, groups=[("a", "c")])
         assert one.best["n"] == plan(["ss"], (2, 4), epsilon=1.0).best["n"]
-        assert "a dependence of V = 0.1 in a and c" in one.summary().splitlines()[0]
+        assert "a dependence of V = 0.1 in a and c" in one.headline
         more = plan(["ss"], domain, epsilon=1.0, n=9001, groups=[("a", "b"), ("a", "c")])
         assert more.best["power"] == min(power("ss", (2, s), epsilon=1.0, n=4500, alpha=0.025) for s in (3, 4))
 
@@ -109,7 +111,7 @@ class TestNetworks:
             for pair in found.asked
         ]
         assert found.best["n"] == 6 * max(sizes)
-        assert found.summary().startswith("To find a dependence of mutual information 0.005 nats in each of 6 pairs of")
+        assert found.headline.startswith("To find a dependence of mutual information 0.005 nats in each of 6 pairs of")
         by_effect = sample_size("ss", (2, 3), epsilon=1.0, effect=0.1)
         assert sample_size("ss", (2, 3), epsilon=1.0, mutual_information=0.005) == by_effect, "V² / 2, with two rows"
 
@@ -130,29 +132,30 @@ class TestNetworks:
                 options = {"epsilon": 2.0, "alpha": 0.05 / 12, "margins": own}
                 sizes.append(sample_size("ss", shape, effect=0.2, conditional=True, **options))
         assert found.best["n"] == 4 * max(sizes)
-        first, second, *_ = found.summary().splitlines()
+        first, second, *_ = found.summary().sentences
         assert "a dependence of w = 0.2 in each pair out of 4 triples of attributes, given the third with 80 %" in first
         assert second == "Every respondent answers one of 4 triples, each triple equally often."
-        assert "the margins given, and no dependence beside the one in question." in found.summary()
+        assert "the margins given, and no dependence beside the one in question." in spoken(found)
 
     def test_triples_that_are_left_open_and_larger_groups_may_be_named(self) -> None:
         one = plan(["grr"], self.DOMAIN, epsilon=2.0, groups=[("a", "b", "d")], conditional=True, adjust="none")
         orders = [(2, 3, 2), (2, 2, 3)]
         assert one.best["n"] == max(sample_size("grr", shape, epsilon=2.0, conditional=True) for shape in orders)
-        assert "in each pair out of a, b, d, given the third" in one.summary()
+        assert "in each pair out of a, b, d, given the third" in spoken(one)
         wider = plan(
             ["grr"], self.DOMAIN, epsilon=2.0, groups=[("a", "b", "c", "d"), ("a", "b", "c")], conditional=True
         )
         assert wider.tests == 6 + 3
-        assert "each pair out of 2 groups of attributes, given the others" in wider.summary()
-        assert "Every respondent answers one of 2 groups, each group equally often." in wider.summary()
+        assert "each pair out of 2 groups of attributes, given the others" in spoken(wider)
+        assert "Every respondent answers one of 2 groups, each group equally often." in spoken(wider)
 
     def test_a_table_is_tested_for_its_first_two_attributes_given_the_others(self) -> None:
         found = plan(["grr"], (2, 3, 4), epsilon=2.0, mutual_information=0.01, conditional=True)
         options = {"epsilon": 2.0, "mutual_information": 0.01, "conditional": True}
         assert found.best["n"] == sample_size("grr", (2, 3, 4), **options)
-        assert "a dependence of conditional mutual information 0.01 nats between two attributes given the others" in (
-            found.summary()
+        assert (
+            "a dependence of conditional mutual information 0.01 nats between two attributes given the others"
+            in spoken(found)
         )
 
     @pytest.mark.parametrize("conditional", [False, True])
@@ -207,7 +210,7 @@ class TestCallingStyle:
     def test_all_have_the_same_parameters_in_the_same_order(self) -> None:
         order = ("epsilon", "n", "effect", "mutual_information", "power", "alpha", "margins", "direction")
         order += ("conditional", "groups", "adjust")
-        for function in (power, sample_size, power_curve, plan):
+        for function in (power, sample_size, power_curve, sample_size_curve, plan):
             first, second, *others = inspect.signature(function).parameters.values()
             assert (first.name, second.name) == ("mechanism", "shape")
             assert all(one.kind is one.KEYWORD_ONLY for one in others)
@@ -218,14 +221,14 @@ class TestCallingStyle:
         needed = sample_size("ss", (3, 3), power=0.7, **same)
         found = plan("ss", (3, 3), power=0.7, **same)
         assert found.best["n"] == needed
-        assert "in the direction seen least" in found.summary()
+        assert "in the direction seen least" in spoken(found)
         reached = power("ss", (3, 3), n=needed, **same)
         assert 0.7 <= reached == power_curve("ss", (3, 3), n=needed, **same).table["power"].item()
         assert reached == plan("ss", (3, 3), n=needed, **same).best["power"]
 
     def test_without_a_mechanism_a_plan_compares_all(self) -> None:
         everything = [plan((2, 2), epsilon=1.0), plan(shape=(2, 2), epsilon=1.0), plan(None, (2, 2), epsilon=1.0)]
-        assert len({one.summary() for one in everything}) == 1
+        assert len({str(one) for one in everything}) == 1
         assert len(everything[0].table) > 10
 
     def test_a_curve_may_be_of_a_mechanism_itself(self) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import sys
 from itertools import product
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
-from matplotlib.figure import Figure
 from scipy.special import chdtrc
 from scipy.stats import chi2, chi2_contingency, ncx2
 from statsmodels.stats.power import GofChisquarePower
@@ -21,7 +18,7 @@ from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import Detectability, departures, deviations, product_of
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.statistics import ScoreStatistic
-from ldpstats.inference.planning.sizing import power, power_curve, sample_size
+from ldpstats.inference.planning.sizing import power, sample_size
 from ldpstats.mechanisms import REGISTRY
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SupportNoise, Tally, TruthOrFake
 from ldpstats.questions import Question
@@ -262,46 +259,6 @@ class TestBehaviour:
     def test_averaging_is_over_directions_and_not_over_noncentralities(self) -> None:
         found = Detectability(2, np.array([0.0, 2.0])).power(10, 0.5, 0.05)
         assert found == pytest.approx((0.05 + ncx2.sf(chi2.isf(0.05, 2), 2, 5.0)) / 2, abs=1e-9)
-
-
-class TestPowerCurve:
-    """Curves over n and ε."""
-
-    def test_has_a_row_for_every_combination(self) -> None:
-        curve = power_curve(["auto", "grr", "ss"], (3, 3), epsilon=[0.5, 1.0], n=[1000, 10_000])
-        assert curve.table.columns.tolist() == ["mechanism", "epsilon", "n", "power"]
-        assert len(curve.table) == 8, "auto is SS here, which stands there once"
-        for row in curve.table.itertuples():
-            assert row.power == power(row.mechanism, (3, 3), epsilon=row.epsilon, n=row.n)
-
-    def test_draws_a_line_per_mechanism_and_level(self) -> None:
-        axes = Figure().subplots()
-        curve = power_curve("grr", (2, 2), epsilon=[0.5, 1.0], n=[1000, 100, 10_000])
-        assert curve.plot(axes) is axes
-        assert [line.get_label() for line in axes.get_lines()] == ["GRR, ε = 0.5", "GRR, ε = 1"]
-        assert axes.get_lines()[0].get_xdata().tolist() == [100, 1000, 10_000]
-        along_level = power_curve(("grr", "oue"), (2, 2), epsilon=[2.0, 0.5, 1.0], n=1000).plot()
-        assert [line.get_label() for line in along_level.get_lines()] == ["GRR, n = 1,000", "OUE, n = 1,000"]
-        assert along_level.get_lines()[1].get_xdata().tolist() == [0.5, 1.0, 2.0]
-        plt.close(along_level.figure)
-
-    def test_without_matplotlib_it_says_how_to_get_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "matplotlib", None)
-        with pytest.raises(ldp.LdpstatsError, match=r"pip install 'ldpstats\[plots\]'"):
-            power_curve("grr", (2, 2), epsilon=1.0, n=100).plot()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"epsilon": []}, "no levels"),
-        ({"mechanism": ()}, "no mechanisms"),
-        ({"effect": np.full((2, 2), 0.25)}, "a single number"),
-    ],
-)
-def test_curves_of_nothing_are_refused(arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(ldp.LdpstatsError, match=message):
-        power_curve(**{"mechanism": "auto", "shape": (2, 2), "epsilon": 1.0, "n": 100, **arguments})
 
 
 def test_support_noise_of_ones_own_can_be_planned_with() -> None:
