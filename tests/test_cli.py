@@ -174,8 +174,8 @@ def test_a_plan_for_a_table_can_be_read_and_parsed() -> None:
     asked = ("plan", "--shape", "4x4", "--effect", "0.1", "--power", "0.8", "--epsilon", "1")
     text, plain = run(*asked), run(*asked, "--json")
     assert text.exit_code == plain.exit_code == 0
-    assert text.output.startswith("To find a dependence of V = 0.1 in a 4x4 table with 80 % power at level 0.05")
-    assert "ask 28,900 respondents with SS; OUE needs 31,800" in text.output
+    assert "To find a dependence of V = 0.1 in a 4x4 table with 80 % power at level 0.05" in spoken(text.output)
+    assert "ask 28,900 respondents with SS; OUE needs 31,800" in spoken(text.output)
     assert json.loads(plain.output) == plan((4, 4), epsilon=1.0).to_dict()
 
 
