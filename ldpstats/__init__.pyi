@@ -2,7 +2,12 @@
 
 from . import plots as plots
 from .auditing import Audit as Audit, audit as audit
-from .consistency import make_consistent as make_consistent, reconstruct as reconstruct
+from .consistency import (
+    ConsistencyReport as ConsistencyReport,
+    consistency_report as consistency_report,
+    make_consistent as make_consistent,
+    reconstruct as reconstruct,
+)
 from .domain import Domain as Domain
 from .errors import (
     DomainError as DomainError,

@@ -16,6 +16,7 @@ _HOMES = {
     "confidence.confidence_sets": ["FiellerQuotient", "IntervalHull", "NoncentralSquare", "PossibleRange"],
     "confidence.inversion": ["PooledReports", "ScoreInversion"],
     "consistency.calm": ["CalmDesign", "DesignProblem"],
+    "consistency.consistency_report": ["ConsistencyReport"],
     "consistency.consistent": ["LimitsOfTheFit"],
     "consistency.junction_tree": ["Beliefs", "JunctionTree"],
     "consistency.marginals": ["Marginal"],

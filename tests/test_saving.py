@@ -92,6 +92,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "Classifier": lambda: ldp.naive_bayes(tables(), "a"),
     "Client": lambda: ldp.rrba.Client(DOMAIN, {"a": "x", "b": "q", "c": 1}, 2.0),
     "Conditional": lambda: table().conditional("b", given="a"),
+    "ConsistencyReport": lambda: ldp.consistency_report(ldp.make_consistent(overlapping())),
     "Convergence": lambda: convergence(blocks()),
     "Crosstab": lambda: table().crosstab(normalize="rows"),
     "Domain": lambda: DOMAIN,

@@ -1,0 +1,384 @@
+"""Consistency reports: how far tables disagreed and were improper before they were made consistent, and are after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.arrays import FloatArray, at_least, real_array
+from ldpstats.columns import refuse_other_columns
+from ldpstats.consistency.agreement import shared_quantities
+from ldpstats.consistency.agreement_test import agreement_of, independent
+from ldpstats.consistency.marginals import Attributes, Marginal, marginals_of, stacked
+from ldpstats.domain import Domain
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.estimation import ASSUMED, pvalue_in_words
+from ldpstats.hints import Amount, Count, Share
+from ldpstats.identification.bounds import LEVEL
+from ldpstats.noise import simulation
+from ldpstats.pictures.before_after import BeforeAfter
+from ldpstats.presentation import Result, Summary, panel_of_facts, panel_of_figures, plain_rows
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.tables import Consistent, Table, TableSet, checked_table_set
+from ldpstats.tables.shared import as_reported
+
+_OF_TABLES = (
+    "table",
+    "n",
+    "cells",
+    "apart",
+    "apart_after",
+    "negative",
+    "negative_mass",
+    "negative_after",
+    "negative_mass_after",
+    "moved",
+    "moved_std_err",
+)
+_OF_MARGINS = ("attribute", "category", "table", "before", "std_err", "after")
+_SHOWN = 20
+_DRAWN = 30
+_ROUNDED = 1e-9
+_HEADERS = ("table", "reports", "apart", "negative", "moved", "in std errors")
+_SAME_REPORTS = "none: what tables share is told by the same reports, so that they cannot disagree"
+_NOISE = "The test of agreement does not reject that noise explains by how much tables disagreed."
+_CONTRADICTION = (
+    "Tables disagreed by more than noise explains: they are not of one population, or reports do not fit their "
+    "channel. Tables that were made to agree hide that, and are not to be trusted."
+)
+_UNITS = (
+    "Apart: the largest difference to another table about what both share, in standard errors of the difference; the "
+    "largest of many is large by chance. Moved: half the sum of all changes of proportions (the total variation), and "
+    "the largest change of a cell in its standard errors."
+)
+
+
+def consistency_report(tables: TableSet, before: TableSet | None = None) -> ConsistencyReport:
+    """Say how far tables disagreed before they were made consistent, what was negative, and how far they were moved.
+
+    Parameters
+    ----------
+    tables : TableSet
+        What `make_consistent` returned; or other tables, such as reconstructed ones, with those `before`.
+    before : TableSet, optional
+        Collected tables about the same attributes, each of at least two reports. By default those that `tables` were
+        made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, make_consistent
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "old"]})
+    >>> tables = SampledGroups(domain, epsilon=1.0).simulate(np.full((2, 2, 2), 1000), rng=1)
+    >>> report = consistency_report(make_consistent(tables))
+    >>> report  # doctest: +ELLIPSIS
+    <ConsistencyReport: 3 tables, up to 1.5 standard errors apart before, 0 after; 0 of 12 cells negative before, ...>
+    >>> report.to_frame()[["table", "apart", "moved"]].round(3)
+           table  apart  moved
+    0  sex × car  0.780  0.018
+    1  sex × age  1.534  0.035
+    2  car × age  1.534  0.035
+    """
+    after = [table for table in checked_table_set(tables) if table.n]
+    marginals = marginals_of(_before(after, before))
+    agreement, joint = agreement_of(marginals, shared_quantities(marginals)), stacked(marginals)
+    told, names = list(_told(marginals, after, tables.domain)), [_name(one.attributes) for one in marginals]
+    apart = _Apart.of(told, names, alone=independent(joint))
+    return ConsistencyReport(
+        pd.DataFrame(_rows(marginals, after, apart), columns=list(_OF_TABLES)),
+        pd.DataFrame(_margins(names, told), columns=list(_OF_MARGINS)),
+        furthest=apart.furthest,
+        statistic=agreement and agreement.statistic,
+        df=agreement.df if agreement else 0,
+        pvalue=agreement and agreement.pvalue,
+        bound=joint.bound,
+        n=tables.n,
+        simulated=tables.simulated,
+        privacy=tables.privacy,
+        warning=tuple((before or tables).channel_fit().warning),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ConsistencyReport(Result):
+    """How far tables disagreed before they were made consistent, what was negative, and how far they were moved.
+
+    Parameters
+    ----------
+    tables : DataFrame
+        A row per table: its name, reports `n` and `cells`; how far it is `apart` from another one about what both
+        share, in standard errors of the difference, and `apart_after`, as a proportion; how many cells are `negative`,
+        and their sum `negative_mass`, before and after; how far it is `moved` (half the sum of all changes, the total
+        variation), and by how many standard errors at most (`moved_std_err`).
+    margins : DataFrame
+        A row per category and table: its proportion `before`, with its standard error, and `after`.
+    furthest : str
+        Which two tables are the furthest apart, and about what; empty where nothing is shared.
+    statistic, pvalue : float, optional
+        Of the test that all tables tell the same of what they share; None where it takes too large a matrix.
+    df : int
+        Its degrees of freedom; 0 where nothing is shared.
+    bound : str
+        Why covariances of tables are upper bounds, if they are.
+    n, simulated : int
+        The reports, and how many of them came from a simulation.
+    privacy : PrivacyStatement
+    warning : tuple of str
+        That reports do not fit their channel, if they do not.
+    """
+
+    tables: pd.DataFrame
+    margins: pd.DataFrame
+    furthest: str
+    statistic: Amount | None
+    df: Count
+    pvalue: Share | None
+    bound: str
+    n: Count
+    simulated: Count
+    privacy: PrivacyStatement
+    warning: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        refuse_other_columns(self.tables, ["table"], ["n", "cells"])
+        refuse_other_columns(self.margins, ["attribute", "category", "table"], [])
+        numbers = self.tables.reindex(columns=_OF_TABLES[1:]), self.margins.reindex(columns=_OF_MARGINS[3:])
+        if not all(np.isfinite(real_array(frame.to_numpy(), "figures")).all() for frame in numbers):
+            raise LdpstatsError("figures of a consistency report that are missing", "a number in every column")
+        at_least(self.simulated, 0, "simulated", most=at_least(self.n, 0, "the reports"))
+
+    @property
+    def apart(self) -> float:
+        """How far two tables were apart at most, in standard errors of their difference."""
+        return float(self.tables["apart"].max())
+
+    @property
+    def apart_after(self) -> float:
+        """How far they are apart afterwards, as a proportion: nothing but rounding, if all is well."""
+        return float(self.tables["apart_after"].max())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per table."""
+        return self.tables.copy()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "tables": plain_rows(self.tables),
+            "margins": plain_rows(self.margins),
+            "furthest": self.furthest,
+            "statistic": self.statistic,
+            "df": self.df,
+            "pvalue": self.pvalue,
+            "bound": self.bound,
+            "n": self.n,
+            "simulated": self.simulated,
+            "privacy": self.privacy.to_dict(),
+        }
+
+    @property
+    def headline(self) -> str:
+        """How far tables are apart, and how many cells are negative, before and after."""
+        total = self.tables.sum(numeric_only=True)
+        return (
+            f"{len(self.tables)} tables, up to {self.apart:.2g} standard errors apart before, "
+            f"{_rounded(self.apart_after)} after; {total['negative']:g} of {total['cells']:g} cells negative before, "
+            f"{total['negative_after']:g} after{simulation(self.simulated, self.n)}"
+        )
+
+    def summary(self) -> Summary:
+        """Return what disagreed and what was moved, the tables that were moved the most, and what it rests on."""
+        moved = self.tables.sort_values("moved", ascending=False, kind="stable").head(_SHOWN)
+        rows = [_line(row) for row in moved.itertuples()]
+        return Summary(
+            f"Consistency of {len(self.tables)} tables{simulation(self.simulated, self.n)}",
+            (panel_of_facts(self._facts()), panel_of_figures(_HEADERS, rows, self._most_moved())),
+            tuple(self._sentences()),
+        )
+
+    def _facts(self) -> dict[str, str | list[str]]:
+        total, moved = self.tables.sum(numeric_only=True), self.tables["moved"]
+        before, after = (
+            f"{total[name]:g} of {total['cells']:g}" + (f", together {total[mass]:.3g}" if total[name] else "")
+            for name, mass in (("negative", "negative_mass"), ("negative_after", "negative_mass_after"))
+        )
+        largest = self.tables["table"].iloc[int(moved.to_numpy().argmax())]
+        return {
+            "Furthest apart before": f"{self.apart:.3g} standard errors ({self.furthest})" if self.furthest else "---",
+            "Furthest apart after": f"{_rounded(self.apart_after)}, as a proportion",
+            "Test of agreement": self._test_in_words(),
+            "Negative cells before": before,
+            "Negative cells after": after,
+            "Moved": f"{moved.mean():.4f} in the mean, at most {moved.max():.4f} ({largest})",
+        }
+
+    def _test_in_words(self) -> str:
+        if self.pvalue is None or self.statistic is None:
+            return "none: tables with common respondents share more than can be tested at once"
+        if not self.df:
+            return _SAME_REPORTS if self.furthest else "none: no two tables share an attribute"
+        return f"χ² = {self.statistic:.4g}, df = {self.df}, p = {pvalue_in_words(self.pvalue)}"
+
+    def _most_moved(self) -> str:
+        more = len(self.tables) - _SHOWN
+        return f"Moved the most; to_frame() has {more} more" if more > 0 else "Tables, those moved the most first"
+
+    def _sentences(self) -> Iterator[str]:
+        if self.pvalue is not None and self.df:
+            yield _CONTRADICTION if self.pvalue < LEVEL else _NOISE
+        if self.bound:
+            yield f"Differences are at least so many standard errors, and the test is conservative: {self.bound}."
+        yield _UNITS
+        yield from self.privacy.sentences(self.n)
+        yield ASSUMED
+        yield from self.warning
+
+    def picture(self) -> BeforeAfter:
+        """Return what tables said of the proportion of each category before, and what all say after.
+
+        Of more than 30 categories those are drawn about which tables were the furthest apart.
+        """
+        lines = self.margins.groupby(["attribute", "category"], sort=False)
+        spread = lines["before"].agg(np.ptp) / lines["std_err"].mean().clip(lower=np.finfo(float).tiny)
+        drawn = sorted(np.argsort(-spread.to_numpy(), kind="stable")[:_DRAWN].tolist())
+        names = [spread.index[place] for place in drawn]
+        groups = [lines.get_group(name) for name in names]
+        some = f"the {_DRAWN} of {len(spread)} categories about which tables were the furthest apart"
+        return BeforeAfter(
+            f"Consistency of {len(self.tables)} tables{simulation(self.simulated, self.n)}",
+            (*([some] if len(spread) > _DRAWN else []), *self.warning),
+            tuple(f"{attribute}: {category}" for attribute, category in names),
+            tuple(tuple(group["before"]) for group in groups),
+            tuple(float(group["after"].mean()) for group in groups),
+            "proportion, by each table that tells it",
+        )
+
+
+class _Told(NamedTuple):
+    """What tables tell of some attributes: where they stand, and a row for each of them."""
+
+    attributes: Attributes
+    places: list[int]
+    before: FloatArray
+    std_err: FloatArray
+    after: FloatArray
+    categories: list[str]
+
+
+def _told(marginals: Sequence[Marginal], after: Sequence[Table], domain: Domain) -> Iterator[_Told]:
+    """Yield what tables tell of every attribute, and of all attributes that several tables share."""
+    holders: dict[Attributes, list[int]] = {(name,): [] for name in domain.names}
+    for place, one in enumerate(marginals):
+        ordered = [name for name in domain.names if name in one.attributes]
+        for size in range(1, len(ordered) + 1):
+            for names in combinations(ordered, size):
+                holders.setdefault(names, []).append(place)
+    for names, places in holders.items():
+        if len(places) > 1 or (places and len(names) == 1):
+            own = [marginals[place].added_up(names) for place in places]
+            shown = [replace(marginals[place], estimate=after[place].cells.estimate).summed(names) for place in places]
+            spread = [np.sqrt(np.maximum(np.diagonal(one.covariance), 0)) for one in own]
+            categories = [", ".join(map(str, labels)) for labels in domain.project(names).index()]
+            yield _Told(
+                names, places, np.stack([one.estimate for one in own]), np.stack(spread), np.stack(shown), categories
+            )
+
+
+class _Apart(NamedTuple):
+    """How far every table is apart from another one, and which two are the furthest."""
+
+    before: FloatArray
+    after: FloatArray
+    furthest: str
+
+    @classmethod
+    def of(cls, told: Sequence[_Told], names: Sequence[str], *, alone: bool) -> _Apart:
+        """Compare all tables that tell of the same attributes; tables that stand alone have independent errors."""
+        before, after, furthest, most = np.zeros(len(names)), np.zeros(len(names)), "", -1.0
+        for one in (one for one in told if len(one.places) > 1):
+            errors = one.std_err[:, None], one.std_err
+            # the standard error of a difference is at most the sum of both
+            both = np.hypot(*errors) if alone else np.add(*errors)
+            differences = np.abs(one.before[:, None] - one.before)
+            gaps = np.divide(differences, both, out=np.zeros_like(both), where=both > 0).max(axis=2)
+            np.maximum.at(before, one.places, gaps.max(axis=1))
+            np.maximum.at(after, one.places, np.abs(one.after[:, None] - one.after).max(axis=(1, 2)))
+            if gaps.max() > most:
+                most = float(gaps.max())
+                first, second = np.unravel_index(gaps.argmax(), gaps.shape)
+                furthest = (
+                    f"{names[one.places[first]]} and {names[one.places[second]]} about {' and '.join(one.attributes)}"
+                )
+        return cls(before, after, furthest)
+
+
+def _before(after: Sequence[Table], before: TableSet | None) -> list[Table]:
+    """Return the tables that others were made of, in the same order of attributes."""
+    if before is None:
+        others = [table.attributes for table in after if not isinstance(table.provenance, Consistent)]
+        if others or not after:
+            raise LdpstatsError(
+                f"tables that were not made consistent: {one_line(others)}",
+                "what make_consistent returned, or other tables and those before",
+                "consistency_report(make_consistent(tables)) is the report of collected ones.",
+            )
+        return list(map(as_reported, after))
+    known = {frozenset(table.attributes): table for table in checked_table_set(before) if table.n}
+    missing = [table.attributes for table in after if frozenset(table.attributes) not in known]
+    if missing or not after:
+        raise LdpstatsError(f"no table of {one_line(missing)} among those before", "tables of the same attributes")
+    found = [known[frozenset(table.attributes)].reordered(table.attributes) for table in after]
+    for one, table in zip(found, after, strict=True):
+        if one.domain != table.domain:
+            raise LdpstatsError(f"other categories of {one_line(table.attributes)} before", "the same categories")
+    return list(map(as_reported, found))
+
+
+def _rows(marginals: Sequence[Marginal], after: Sequence[Table], apart: _Apart) -> Iterator[tuple[Any, ...]]:
+    """Yield the figures of every table."""
+    for place, (one, table) in enumerate(zip(marginals, after, strict=True)):
+        old, new = one.estimate, table.cells.estimate
+        spread = np.sqrt(np.maximum(np.diagonal(one.covariance), 0))
+        steps = np.divide(np.abs(new - old), spread, out=np.zeros_like(spread), where=spread > 0)
+        below, still = old[old < -_ROUNDED], new[new < -_ROUNDED]
+        yield (
+            _name(table.attributes),
+            one.n,
+            old.size,
+            float(apart.before[place]),
+            float(apart.after[place]),
+            below.size,
+            float(below.sum()),
+            still.size,
+            float(still.sum()),
+            float(np.abs(new - old).sum() / 2),
+            float(steps.max()),
+        )
+
+
+def _margins(names: Sequence[str], told: Sequence[_Told]) -> Iterator[tuple[Any, ...]]:
+    """Yield what every table tells of the categories of its attributes."""
+    for one in (one for one in told if len(one.attributes) == 1):
+        for cell, category in enumerate(one.categories):
+            for row, place in enumerate(one.places):
+                figures = (float(values[row, cell]) for values in (one.before, one.std_err, one.after))
+                yield (*one.attributes, category, names[place], *figures)
+
+
+def _line(row: Any) -> list[str]:
+    """Return a row of the summary."""
+    far = [f"{row.apart:.2f}", str(row.negative), f"{row.moved:.4f}", f"{row.moved_std_err:.2f}"]
+    return [row.table, f"{row.n:,}", *far]
+
+
+def _name(attributes: Attributes) -> str:
+    return " × ".join(attributes)
+
+
+def _rounded(value: float) -> str:
+    return f"{value:.3g}" if abs(value) > _ROUNDED else "0"
