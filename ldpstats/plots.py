@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-import numpy as np
 from pandas.api.types import is_list_like
 
-from ldpstats.arrays import significance
-from ldpstats.domain import Domain
+from ldpstats.arrays import FloatArray, significance
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.inference import Effect
 from ldpstats.inference.effects.effect_size import forest_picture
 from ldpstats.pictures.drawing import Axes
 from ldpstats.pictures.raw_and_private import RawAndPrivate
-from ldpstats.protocols.population import People, Population, people_of
-from ldpstats.randomness import generator
+from ldpstats.protocols.population import Population
+from ldpstats.protocols.raw_proportions import raw_proportions
 from ldpstats.tables import Table, TableSet
 
 _Cell: TypeAlias = tuple[str, float, float, float, float]
@@ -41,6 +39,7 @@ def raw_against_private(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> people = np.array([400, 100, 200, 300])
@@ -61,13 +60,9 @@ def raw_against_private_picture(tables: Table | TableSet, truth: Population, alp
     tables, truth, alpha
         As there.
     """
-    level = f"{100 * (1 - significance(alpha)):g} %"
-    _refuse_respondents(tables)
-    people = people_of(tables.domain, truth, generator(0))
-    if not people.n:
-        raise LdpstatsError("a truth without respondents", "those whose answers were simulated")
+    raw_of, level = raw_proportions(tables, truth), f"{100 * (1 - significance(alpha)):g} %"
     drawn = [table for table in tables if table.n] if isinstance(tables, TableSet) else [tables]
-    cells = [cell for table in drawn for cell in _cells(table, tables.domain, people, alpha, len(drawn) > 1)]
+    cells = [cell for table in drawn for cell in _cells(table, raw_of(table.attributes), alpha, len(drawn) > 1)]
     labels, raw, private, lower, upper = zip(*cells, strict=True)
     what = " and ".join(drawn[0].attributes) if len(drawn) == 1 else f"{len(drawn)} tables"
     notes = (
@@ -79,31 +74,12 @@ def raw_against_private_picture(tables: Table | TableSet, truth: Population, alp
     return RawAndPrivate(title, notes, labels, raw, private, lower, upper, "proportion")
 
 
-def _refuse_respondents(tables: object) -> None:
-    """Refuse tables of people whose answers nobody knows."""
-    if not isinstance(tables, Table | TableSet):
-        raise LdpstatsError(f"tables of type {type(tables).__name__}", "a Table or a TableSet of simulated reports")
-    if not tables.n:
-        raise LdpstatsError("tables without a single report", "tables of simulated reports")
-    if tables.simulated < tables.n:
-        raise LdpstatsError(
-            f"{tables.n - tables.simulated:,} of {tables.n:,} reports that respondents sent",
-            "tables whose reports are all simulated",
-            "What respondents would have said without noise is not known; simulate() makes reports of known answers.",
-        )
-
-
-def _cells(table: Table, domain: Domain, people: People, alpha: float, named: bool) -> Iterator[_Cell]:
+def _cells(table: Table, shown: FloatArray, alpha: float, named: bool) -> Iterator[_Cell]:
     """Yield every cell of a table: its label, what the raw data have, the estimate and its interval."""
-    ordered = [name for name in domain.names if name in table.attributes]
-    found, copies = people.distinct(ordered)
-    counts = np.zeros(domain.project(ordered).shape)
-    np.add.at(counts, tuple(found.T), copies)
-    raw = counts.transpose([ordered.index(name) for name in table.attributes]).ravel() / people.n
     limits = table.conf_int(alpha).reshape(-1, 2)
     about = f"{', '.join(table.attributes)}: " if named else ""
     for labels, true, private, (lower, upper) in zip(
-        table.domain.index(), raw.tolist(), table.estimate.ravel().tolist(), limits.tolist(), strict=True
+        table.domain.index(), shown.ravel().tolist(), table.estimate.ravel().tolist(), limits.tolist(), strict=True
     ):
         yield about + ", ".join(map(str, labels)), true, private, lower, upper
 
@@ -123,6 +99,7 @@ def forest(effects: Sequence[Effect], ax: Axes | None = None) -> Axes:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from ldpstats import Domain, SampledGroups, association
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "dog": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=2.0).simulate(np.array([4, 1, 1, 4, 2, 3, 3, 2]) * 900, rng=1)

@@ -72,7 +72,7 @@ class BeforeAfter(Picture):
         across = [value for values in self.before for value in values]
         up = [int(place) for place, values in zip(places, self.before, strict=True) for _ in values]
         ax.hlines(places, list(map(min, self.before)), list(map(max, self.before)), color=BLUE, linewidth=1, alpha=0.5)
-        before = ax.scatter(across, up, s=18, color=BLUE, alpha=0.5, linewidth=0, label="before")
+        before = ax.scatter(across, up, s=18, color=BLUE, alpha=0.65, linewidth=0, label="before")
         (after,) = ax.plot(
             self.after,
             places,

@@ -231,7 +231,7 @@ class NetworkGraph(Picture):
         if any(edge.undecided for edge in self.edges):
             yield Line2D([], [], color=INK, linestyle=_DASHED, label="dashed: undecided, kept for want of power")
         if any(edge.confidence < 1 for edge in self.edges):
-            label = "lighter: in fewer networks learned from redrawn counts"
+            label = "paler: in fewer networks learned from redrawn counts"
             yield Line2D([], [], color=INK, alpha=_LIGHTEST, linewidth=2.5, label=label)
 
 
