@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -23,8 +23,10 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.rare import OwnReports
 from ldpstats.estimation.shown_values import (
     counted_values,
+    names_of,
     notes_of,
     refuse_many_tables,
+    refuse_other_names,
     reports_in_sentences,
     shown_values,
     summary_of_values,
@@ -155,7 +157,11 @@ class Estimate(Result):
         The reports of every cell by block, where the estimate of a cell depends on those of several blocks.
     limits : Limits, optional
         Where the intervals come from, if not from these.
+    names : tuple of str
+        What the cells are called, where that is known.
     """
+
+    later: ClassVar[tuple[str, ...]] = ("names",)
 
     estimate: FloatArray
     spread: FloatArray | TallySpread
@@ -165,6 +171,7 @@ class Estimate(Result):
     bounds: FloatArray | None = None
     own: OwnReports | None = None
     limits: Limits | None = None
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         at_least(self.simulated, 0, "simulated", most=at_least(self.n, 0, "the reports behind an estimate"))
@@ -179,6 +186,7 @@ class Estimate(Result):
             raise LdpstatsError(
                 f"an estimate of shape {self.estimate.shape} with figures of another shape", "figures of every cell"
             )
+        refuse_other_names(self.names, cells)
 
     @property
     def covariance(self) -> FloatArray:
@@ -214,7 +222,9 @@ class Estimate(Result):
         bounds = None if self.bounds is None else self.bounds[:, order]
         own = None if self.own is None else self.own.of(order)
         limits = None if self.limits is None else self.limits.summed(np.argsort(order), order.size)
-        return replace(self, estimate=self.estimate[..., order], spread=spread, bounds=bounds, own=own, limits=limits)
+        names = tuple(self.names[place] for place in order.tolist()) if self.names else ()
+        moved = self.estimate[..., order]
+        return replace(self, estimate=moved, spread=spread, bounds=bounds, own=own, limits=limits, names=names)
 
     def summed(self, of_cell: IntArray, size: int) -> Estimate:
         """Add one table's cells up, `of_cell` being the new place of every cell; infinite variances stay infinite.
@@ -230,7 +240,7 @@ class Estimate(Result):
             return self.in_order(np.argsort(of_cell))
         values, products = summed(self.estimate, self.covariance, of_cell, size)
         limits = None if self.limits is None else self.limits.summed(of_cell, size)
-        return replace(self, estimate=values, spread=products, bounds=None, own=None, limits=limits)
+        return replace(self, estimate=values, spread=products, bounds=None, own=None, limits=limits, names=())
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
         """Return pointwise intervals for the population frequencies, shape (..., cells, 2).
@@ -320,7 +330,7 @@ class Estimate(Result):
         Parameters
         ----------
         index : Index, optional
-            Labels of the cells.
+            Labels of the cells; by default what they are called, if that is known.
         alpha : float
             One minus the confidence.
         """
@@ -328,7 +338,7 @@ class Estimate(Result):
         limits = self.conf_int(alpha)
         return pd.DataFrame(
             {"estimate": self.estimate, "std_err": self.std_err, "lower": limits[:, 0], "upper": limits[:, 1]},
-            index=index,
+            index=index if index is not None or not self.names else pd.Index(self.names, name="value"),
         )
 
     @property
@@ -356,7 +366,7 @@ class Estimate(Result):
             "Whether the reports fit their channel is not looked at here; channel_fit does.",
         ]
         title = f"Estimated frequencies of {counted_values(self.estimate, self.n, self.simulated)}"
-        return summary_of_values(title, self.estimate, columns, sentences)
+        return summary_of_values(title, self.estimate, self.names, columns, sentences)
 
     def intervals_in_words(self, alpha: float) -> str:
         """Return what `conf_int` gives, as a sentence.
@@ -403,7 +413,7 @@ class Estimate(Result):
         return Intervals(
             "Estimated frequencies",
             notes_of(self.simulated, self.n, self.estimate, said),
-            tuple(map(str, shown.tolist())),
+            names_of(self.names, shown),
             tuple(self.estimate[shown].tolist()),
             tuple(limits[shown, 0].tolist()),
             tuple(limits[shown, 1].tolist()),

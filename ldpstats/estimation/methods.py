@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, ClassVar, NoReturn, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -20,8 +20,10 @@ from ldpstats.estimation.likelihood import expectation_maximization, iterative_b
 from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance, PostProcessing
 from ldpstats.estimation.shown_values import (
     counted_values,
+    names_of,
     notes_of,
     refuse_many_tables,
+    refuse_other_names,
     reports_in_sentences,
     shown_values,
     summary_of_values,
@@ -45,7 +47,11 @@ class ProcessedEstimate(Result):
         The reports behind them.
     fitted : Fitted, optional
         Of an iterative method: likelihood, iterations, and whether it converged.
+    names : tuple of str
+        What the cells are called, where that is known.
     """
+
+    later: ClassVar[tuple[str, ...]] = ("names",)
 
     estimate: FloatArray
     method: str
@@ -53,6 +59,10 @@ class ProcessedEstimate(Result):
     privacy: PrivacyStatement | None = None
     simulated: Count = 0
     fitted: Fitted | None = None
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        refuse_other_names(self.names, self.estimate.shape[-1] if self.estimate.ndim else 0)
 
     @property
     def covariance(self) -> NoReturn:
@@ -80,10 +90,11 @@ class ProcessedEstimate(Result):
         Parameters
         ----------
         index : Index, optional
-            Labels of the cells.
+            Labels of the cells; by default what they are called, if that is known.
         """
         refuse_many_tables(self.estimate)
-        return pd.DataFrame({"estimate": self.estimate}, index=index)
+        known = pd.Index(self.names, name="value") if self.names else None
+        return pd.DataFrame({"estimate": self.estimate}, index=known if index is None else index)
 
     @property
     def headline(self) -> str:
@@ -101,7 +112,7 @@ class ProcessedEstimate(Result):
             "Unbiased frequencies have them: call estimate without a method.",
             *self._iterations(),
         ]
-        return summary_of_values(title, self.estimate, {}, sentences)
+        return summary_of_values(title, self.estimate, self.names, {}, sentences)
 
     def _iterations(self) -> list[str]:
         if self.fitted is None:
@@ -132,7 +143,7 @@ class ProcessedEstimate(Result):
         return Intervals(
             "Estimated frequencies",
             notes_of(self.simulated, self.n, self.estimate, f"by {self.method}: biased, and so without intervals"),
-            tuple(map(str, shown.tolist())),
+            names_of(self.names, shown),
             tuple(self.estimate[shown].tolist()),
             none,
             none,

@@ -60,7 +60,7 @@ def counted_values(estimate: FloatArray, n: int, simulated: int) -> str:
 
 
 def summary_of_values(
-    title: str, estimate: FloatArray, columns: dict[str, FloatArray], sentences: Sequence[str]
+    title: str, estimate: FloatArray, names: tuple[str, ...], columns: dict[str, FloatArray], sentences: Sequence[str]
 ) -> Summary:
     """Return a row per value that is shown; of several tables, how many there are.
 
@@ -69,6 +69,8 @@ def summary_of_values(
     title : str
     estimate : array
         The frequencies.
+    names : tuple of str
+        What the values are called, if that is known.
     columns : dict
         What stands beside them, by heading.
     sentences : sequence of str
@@ -77,11 +79,38 @@ def summary_of_values(
         return summary_of_facts(title, {"Shape": " × ".join(map(str, estimate.shape))}, sentences)
     values = shown_values(estimate)
     figures = {"proportion": estimate, **columns}
-    rows = [[f"{value}", *(f"{one[value]:.4f}" for one in figures.values())] for value in values]
+    rows = [
+        [name, *(f"{one[value]:.4f}" for one in figures.values())]
+        for name, value in zip(names_of(names, values), values, strict=True)
+    ]
     left_out = f"Shown are the {values.size} most frequent of {estimate.size:,} values; to_frame() has all."
     chosen = "Nothing allows for this choice: values that look most frequent tend to be less so."
     more = [left_out, chosen] if values.size < estimate.size else []
     return summary_of_figures(title, ["value", *figures], rows, [*more, *sentences])
+
+
+def names_of(names: tuple[str, ...], values: IntArray) -> tuple[str, ...]:
+    """Return what values are called: their names, or their numbers.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Those of all values, if they are known.
+    values : array of int
+    """
+    return tuple(names[value] if names else str(value) for value in values.tolist())
+
+
+def refuse_other_names(names: tuple[str, ...], cells: int) -> None:
+    """Refuse names that are not those of every value.
+
+    Parameters
+    ----------
+    names : tuple of str
+    cells : int
+    """
+    if names and len(names) != cells:
+        raise LdpstatsError(f"{len(names)} names of {cells} values", "a name for every value, or none")
 
 
 def notes_of(simulated: int, n: int, estimate: FloatArray, *said: str, most: int = MOST_SHOWN) -> tuple[str, ...]:

@@ -144,10 +144,13 @@ class OpenAlphabet(Saveable, Protocol):
         collected = self._checked(reports, mechanism)
         if method == "sparse":
             found = _sparse(mechanism, collected)
-            return ProcessedEstimate(found, method, len(collected), self.privacy(), collected.simulated)
+            simulated = len(collected) if collected.simulated else 0
+            return ProcessedEstimate(
+                found, method, len(collected), self.privacy(), simulated, names=mechanism.candidates
+            )
         refuse_too_many(mechanism.k, self._cohorts, self._functions, self._width)
         estimate = mechanism.estimate(collected, "unbiased" if method == "least-squares" else method)
-        return replace(estimate, privacy=self.privacy())
+        return replace(estimate, privacy=self.privacy(), names=mechanism.candidates)
 
     def _checked(self, reports: OpenReports | ArrayLike, mechanism: Mechanism) -> Reports:
         if not isinstance(reports, OpenReports):

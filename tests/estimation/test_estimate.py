@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -146,3 +147,11 @@ class TestShown:
         json.dumps(estimate.to_dict(), allow_nan=False)
         assert "1 report;" in str(estimate)
         estimate.plot().figure.canvas.draw()
+
+    def test_names_follow_the_cells_and_are_those_of_all(self) -> None:
+        named = replace(GRR(3, 1.0).estimate(Tally(GRR(3, 1.0).noise, [5, 3, 2], 10)), names=("a", "b", "c"))
+        assert named.in_order(np.array([2, 0, 1])).names == ("c", "a", "b")
+        assert named.summed(np.array([0, 0, 1]), 2).names == ()
+        assert named.to_frame().index.tolist() == ["a", "b", "c"]
+        with pytest.raises(LdpstatsError, match="2 names of 3 values"):
+            replace(named, names=("a", "b"))

@@ -302,3 +302,15 @@ def test_a_client_that_hashes_otherwise_is_seen_by_enumeration() -> None:
     broken = OtherSymbols(1.0, symbols=3, cohorts=5)
     channel = exact_channel(broken.over(["ada", "bob", "eve"]))
     assert [sent_law(broken, [string]) for string in ("ada", "bob", "eve")] != channel
+
+
+@pytest.mark.parametrize("method", ["least-squares", "simplex", "sparse"])
+def test_what_is_shown_names_the_candidates(method: str) -> None:
+    alphabet = OpenRR(epsilon=4.0)
+    found = alphabet.estimate(alphabet.privatize(["a $", "b"] * 200, rng=1), ["b", "a $"], method=method)
+    assert found.to_frame().index.tolist() == ["b", "a $"]
+    assert [row[0] for row in found.summary().panels[0].rows] == ["b", "a $"]
+    assert found.picture().labels == ("b", "a $")
+    assert found.simulated == 400
+    again = type(found).from_json(found.to_json())
+    assert again.names == found.names
