@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test exhaustive lint types bench studies clean
+.PHONY: demo test exhaustive lint types gallery bench studies clean
 
 demo: .venv/.installed  ## install and run the main job
 	$(BIN)/ldpstats demo
@@ -21,6 +21,9 @@ lint: .venv/.developed  ## style, and the layers of the architecture
 
 types: .venv/.developed  ## static types
 	$(BIN)/mypy
+
+gallery: .venv/.tested  ## the images of vignettes/gallery.md, made anew
+	$(BIN)/python tests/journeys/test_gallery.py
 
 bench: .venv/.tested .venv/.peers  ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/monte_carlo.py

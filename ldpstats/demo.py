@@ -141,7 +141,8 @@ class Demonstration:
     seed: int
 
     def __str__(self) -> str:
-        opening = f"{self.population.question}\n{len(self.people):,} respondents, {self.population.source}."
+        people = "respondent" if len(self.people) == 1 else "respondents"
+        opening = f"{self.population.question}\n{len(self.people):,} {people}, {self.population.source}."
         chapters = [self.what_is_sent(), *self.what_goes_wrong(), self.all_pairs()]
         return "\n\n".join([opening, *map(str, chapters), _YOUR_OWN])
 

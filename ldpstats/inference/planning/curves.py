@@ -34,7 +34,7 @@ from ldpstats.inference.planning.design import (
 from ldpstats.inference.planning.sizing import power, sample_size
 from ldpstats.mechanisms import best_name
 from ldpstats.pictures.lines import Lines
-from ldpstats.presentation import Result, Summary, plain_rows, summary_of_figures
+from ldpstats.presentation import Result, Summary, plain_rows, progress, summary_of_figures
 
 _STRICT = "epsilon is the strict level of every respondent."
 _ACROSS = {"n": "reports", "epsilon": "strict epsilon of every respondent"}
@@ -226,7 +226,8 @@ def power_curve(
     kinds, size = randomizers_of(mechanism), DepartureSize.single(effect, mutual_information)
     sides, reports = shape_for(kinds[0], shape), np.ravel(respondents_of(n))
     parts = []
-    for kind, level in product(kinds, np.ravel(levels_of(kinds[0], epsilon)).tolist()):
+    lines = list(product(kinds, np.ravel(levels_of(kinds[0], epsilon)).tolist()))
+    for kind, level in progress(lines, "power", unit="line"):
         taken = best_name(math.prod(sides), level) if kind == "auto" else kind
         own = level if isinstance(kind, str) else None
         found = power(
@@ -289,7 +290,7 @@ def sample_size_curve(
     3        ss      2.0   5670
     """
     size, sides = DepartureSize.single(effect, mutual_information), shape_of(shape)
-    levels = np.unique(levels_of("auto", epsilon)).tolist()
+    settings = list(product(mechanisms_named(mechanism), np.unique(levels_of("auto", epsilon)).tolist()))
     rows = [
         {
             "mechanism": name,
@@ -307,7 +308,7 @@ def sample_size_curve(
                 conditional=conditional,
             ),
         }
-        for name, level in product(mechanisms_named(mechanism), levels)
+        for name, level in progress(settings, "sample sizes", unit="setting")
     ]
     tested = first_two_given_others(sides) if conditional else None
     title = f"{departure_in_words(size, sides, tested)}, level {alpha:g}"
