@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.pictures.colours import BLUE, INK, UNDECIDED
-from ldpstats.pictures.drawing import LONGEST_LINE, Axes, Picture, label_lines, literal, number_ratios
+from ldpstats.pictures.colours import BLUE, INK, UNDECIDED, VERMILLION
+from ldpstats.pictures.drawing import LONGEST_LINE, Axes, Picture, label_lines, legend_below, literal, number_ratios
 
 _LINE, _TWO_LINES, _CROWDED = 0.28, 0.4, 0.2
 _MANY = 40
@@ -89,6 +91,28 @@ class Intervals(Picture):
         number = f"{len(rows)} of them, among these " if len(rows) > _SPOKEN else ""
         intervals = " with intervals" if not np.isnan(self.lower).all() else ""
         return f"{self.title}: {self.scale}{intervals}. {number}{'; '.join(said)}."
+
+    def draw_beside(self, ax: Axes, others: Sequence[float], words: str, own: str) -> None:
+        """Draw it, with a hollow mark for another number on each line, and say below what is what.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes
+        others : sequence of float
+        words, own : str
+            What the others are, and what the estimates are.
+        """
+        from matplotlib.lines import Line2D
+
+        self.draw(ax)
+        hollow: Any = {"marker": "D", "linestyle": "", "markerfacecolor": "none", "color": VERMILLION}
+        marks = np.array(others, dtype=float)
+        ax.plot(marks, self._places, zorder=4, **hollow)
+        low, high = ax.get_xlim()
+        beyond, known = 0.03 * (high - low), _finite(marks)
+        ax.set_xlim(min(low, *(known - beyond)), max(high, *(known + beyond)))
+        estimated = Line2D([], [], color=BLUE, marker="o", markersize=5, label=own)
+        legend_below(ax, [Line2D([], [], label=words, **hollow), estimated], 2)
 
     def _draw_on(self, ax: Axes) -> None:
         places, window = self._places, self._window()

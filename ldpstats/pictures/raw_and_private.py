@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -83,20 +82,7 @@ class RawAndPrivate(Picture):
         if len(self.labels) > _LINES:
             self._draw_points(ax)
         else:
-            self._draw_lines(ax)
-
-    def _draw_lines(self, ax: Axes) -> None:
-        from matplotlib.lines import Line2D
-
-        self._intervals().draw(ax)
-        hollow: Any = {"marker": "D", "linestyle": "", "markerfacecolor": "none", "color": VERMILLION}
-        raw = np.array(self.raw, dtype=float)
-        ax.plot(raw, np.arange(raw.size)[::-1], zorder=4, **hollow)
-        low, high = ax.get_xlim()
-        beyond, known = 0.03 * (high - low), raw[np.isfinite(raw)]
-        ax.set_xlim(min(low, *(known - beyond)), max(high, *(known + beyond)))
-        private = Line2D([], [], color=BLUE, marker="o", markersize=5, label="private reports, with intervals")
-        legend_below(ax, [Line2D([], [], label="raw data", **hollow), private], 2)
+            self._intervals().draw_beside(ax, self.raw, "raw data", "private reports, with intervals")
 
     def _draw_points(self, ax: Axes) -> None:
         held, drawn = self._held(), []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray
 from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.estimation import ASSUMED
 from ldpstats.inference.engine.detectability import information_added
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear
@@ -20,9 +23,12 @@ from ldpstats.inference.engine.null_model import NullFit
 from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, evidence_of, outcome_of
 from ldpstats.inference.engine.statistics import NestedStatistic, NullFitter
 from ldpstats.inference.hypothesis_tests.reporting import null_model_test, result_of
-from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
-from ldpstats.saving import Saveable
+from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult, model_fit
+from ldpstats.noise import simulation
+from ldpstats.pictures.model_fit import ModelFit
+from ldpstats.presentation import Result, Summary, plain_rows, summary_of_figures
 from ldpstats.tables import Table, checked_table
+from ldpstats.tables.unbiased_cells import provenance_in_words
 
 
 def log_linear_model(
@@ -88,8 +94,8 @@ def no_three_way_interaction_test(table: Table, method: Method = "auto", pvalue:
     return null_model_test(table, LogLinear(table.shape, ((0, 1), (0, 2), (1, 2))), about, method, pvalue)
 
 
-@dataclass(frozen=True, eq=False)
-class LogLinearFit(Saveable):
+@dataclass(frozen=True, eq=False, repr=False)
+class LogLinearFit(Result):
     """A hierarchical log-linear model, fitted to the reports of a table.
 
     Parameters
@@ -158,6 +164,53 @@ class LogLinearFit(Saveable):
         own = self.table.to_frame()
         columns = {name: own[name].to_numpy() for name in ("estimate", "std_err")}
         return pd.DataFrame({"fitted": self.expected.ravel(), **columns}, index=self.table.domain.index())
+
+    @property
+    def headline(self) -> str:
+        """The model, and what it was fitted to, in one line."""
+        table, state = self.table, "" if self.converged else " (did not converge)"
+        fitted = f"{self.formula}{state}, fitted to {' × '.join(table.attributes)}"
+        return f"{fitted}; {table.n:,} reports{simulation(table.simulated, table.n)}"
+
+    def summary(self) -> Summary:
+        """Return the fitted frequencies beside the estimates, and what must be known to read them."""
+        table, known = self.table, self._is_identified
+        fitted = self.expected.ravel() if known else [math.nan] * table.domain.size()
+        own = table.to_frame()[["estimate", "std_err"]].to_numpy()
+        rows = [
+            [*map(str, cell), *(f"{one:.4f}" if math.isfinite(one) else "-" for one in (fit, *figures.tolist()))]
+            for cell, fit, figures in zip(table.domain.index(), fitted, own, strict=True)
+        ]
+        sentences = [
+            f"{self.headline}.",
+            "Estimates and their standard errors are without a model.",
+            *([] if known else ["About some parameters of the model the reports tell nothing: it is not fitted."]),
+            "test() tests the model against every other table, compared_with() against a larger model.",
+            *table.privacy.sentences(table.n),
+            *provenance_in_words(table),
+            ASSUMED,
+            *table.channel_fit().warning,
+        ]
+        headers = [*table.attributes, "fitted", "estimate", "std. error"]
+        return summary_of_figures(f"Log-linear model {self.formula}", headers, rows, sentences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fit as plain values."""
+        return {
+            "formula": self.formula,
+            "generators": [list(generator) for generator in self.generators],
+            "converged": self.converged,
+            "cells": plain_rows(self.to_frame().reset_index()),
+            "n": self.table.n,
+            "simulated": self.table.simulated,
+            "privacy": self.table.privacy.to_dict(),
+            "provenance": self.table.provenance.to_dict(),
+            "channel_fit": self.table.channel_fit().to_dict(),
+        }
+
+    def picture(self) -> ModelFit:
+        """Return the estimates with their intervals, beside what the model fits."""
+        return model_fit(self.table, self.expected, f"Log-linear model {self.formula}", "fitted by the model")
 
     def test(self, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
         """Test the model against everything else.

@@ -20,13 +20,31 @@ from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.inference.planning.design import target_power
 from ldpstats.noise import simulation
 from ldpstats.pictures.lines import Lines
+from ldpstats.pictures.model_fit import ModelFit
 from ldpstats.presentation import Picture, Result, Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
+from ldpstats.tables.drawn import intervals
 from ldpstats.tables.shared import source_of
-from ldpstats.tables.unbiased_cells import provenance_in_words
+from ldpstats.tables.unbiased_cells import assuming, provenance_in_words
 
 _LARGEST_SIZES, _SURE, _POINTS = (0.05, 0.1, 0.2, 0.5, 1.0), 0.95, 51
+
+
+def model_fit(table: Table, expected: FloatArray, title: str, words: str) -> ModelFit:
+    """Return a picture of a table beside what a model or a hypothesis expects.
+
+    Parameters
+    ----------
+    table : Table
+    expected : array
+        Of the table's shape.
+    title : str
+    words : str
+        How it is expected, such as "fitted by a*b + c".
+    """
+    shown = intervals(table)
+    return ModelFit(title, shown.notes, shown, tuple(map(float, expected.ravel())), words)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -146,10 +164,12 @@ class HypothesisResult(Result):
     @property
     def headline(self) -> str:
         """The decision at level .05 in one line, with what it is made of."""
-        effect = "" if self.effect is None or self.effect.why_not else f", V = {self.effect.cramers_v:.3f}"
+        effect = ""
+        if self.effect is not None and not self.effect.why_not:
+            effect = f", V = {self.effect.cramers_v:.3f}{assuming(self.table)}"
         decision = self.verdict() if self.fit.plausible else "no decision, as the reports do not fit their channel"
-        found = f"{decision} (p = {pvalue_in_words(self.pvalue, 3)}{effect}"
-        return f"{self.hypothesis}: {found}; {self.n:,} reports{simulation(self.simulated, self.n)})"
+        found = f"{decision}, p = {pvalue_in_words(self.pvalue, 3)}{effect}".replace("= <", "<")
+        return f"{self.hypothesis}: {found}; {self.n:,} reports{simulation(self.simulated, self.n)}"
 
     def power_against(self, size: float, alpha: float = 0.05) -> float:
         """Return the approximate power of this test against deviations of a size, averaged over their directions.
@@ -251,7 +271,11 @@ class HypothesisResult(Result):
         return pd.DataFrame([row])
 
     def picture(self) -> Picture:
-        """Return the power against deviations of any size."""
+        """Return residuals of two attributes, one attribute beside what is expected, else power against deviations."""
+        if self.about.scale == "V":
+            return self.table.picture("residuals")
+        if self.expected.ndim == 1 and self.expected.shape == self.table.shape:
+            return model_fit(self.table, self.expected, self.hypothesis, "expected")
         largest = next((size for size in _LARGEST_SIZES if self.power_against(size) > _SURE), _LARGEST_SIZES[-1])
         sizes = tuple(np.linspace(0, largest, _POINTS).tolist())
         reports = f"{self.n:,} reports{simulation(self.simulated, self.n)}"

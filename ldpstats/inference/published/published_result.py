@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+import pandas as pd
 
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
@@ -12,16 +14,17 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words, refuse_empty
 from ldpstats.hints import Count, Share
 from ldpstats.inference.hypothesis_tests.independence import mutual_independence
+from ldpstats.inference.hypothesis_tests.result import model_fit
 from ldpstats.inference.published.two_steps import RULES, Rule, accepted_by
 from ldpstats.noise import simulation
-from ldpstats.presentation import Summary, summary_of_facts
+from ldpstats.pictures.model_fit import ModelFit
+from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving import Saveable
 from ldpstats.tables import Table, checked_table
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PublishedResult(Saveable):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PublishedResult(Result):
     """The outcome of a published test; it unpacks to (statistic, pvalue).
 
     The decision is `rejected`, and a rule of thumb may make it differ from what the p-value says.
@@ -74,7 +77,7 @@ class PublishedResult(Saveable):
     expected: FloatArray
     privacy: PrivacyStatement
     simulated: Count
-    table: Table = field(repr=False)
+    table: Table
 
     @classmethod
     def of(cls, table: Table, *, expected: FloatArray, **decided: Any) -> PublishedResult:
@@ -115,6 +118,22 @@ class PublishedResult(Saveable):
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.statistic, self.pvalue))
+
+    @property
+    def headline(self) -> str:
+        """The decision in one line."""
+        decision = "rejected" if self.rejected else "accepted"
+        found = f"{decision} at level {self.alpha:g} (p = {pvalue_in_words(self.pvalue, 3)})".replace("= <", "<")
+        return f"{self.name}: {self.hypothesis}: {found}; {self.n:,} reports{simulation(self.simulated, self.n)}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures as a row of a data frame."""
+        names = ("name", "attributes", "statistic", "pvalue", "threshold", "alpha", "rejected", "rule_applied", "n")
+        return pd.DataFrame([{name: getattr(self, name) for name in names}])
+
+    def picture(self) -> ModelFit:
+        """Return the estimates with their intervals, beside what independence expects by the published fit."""
+        return model_fit(self.table, self.expected, self.name, "expected under independence")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values."""
