@@ -361,7 +361,7 @@ class Estimate(Result):
         columns = {"std err": self.std_err, f"{level} from": limits[..., 0], "to": limits[..., 1]}
         sentences = [
             *reports_in_sentences(self.n, self.privacy),
-            self.intervals_in_words(alpha),
+            f"Intervals: {self.intervals_in_words(alpha)}",
             ASSUMED,
             "Whether the reports fit their channel is not looked at here; channel_fit does.",
         ]
@@ -369,7 +369,7 @@ class Estimate(Result):
         return summary_of_values(title, self.estimate, self.names, columns, sentences)
 
     def intervals_in_words(self, alpha: float) -> str:
-        """Return what `conf_int` gives, as a sentence.
+        """Return what `conf_int` gives, in words.
 
         Parameters
         ----------
@@ -377,7 +377,7 @@ class Estimate(Result):
             One minus the confidence.
         """
         kind = f"pointwise {100 * (1 - float(alpha)):g} % ({self.kind_of_intervals})"
-        return f"Intervals: {kind}, for the population, randomization and sampling included."
+        return f"{kind}, for the population, randomization and sampling included."
 
     def to_dict(self, alpha: float = 0.05) -> dict[str, Any]:
         """Return the estimate as plain values; None stands for what is infinite.

@@ -81,10 +81,9 @@ class Posterior(Picture):
         drawn: list[Artist] = []
         for place, (name, level) in enumerate(self.levels.items()):
             least, most = _after(before, level)
-            colour, alpha = SERIES[place % len(SERIES)], 0.22 + 0.15 * place
-            drawn.append(
-                ax.fill_between(before, least, most, label=literal(name), facecolor=colour, alpha=alpha, linewidth=0)
-            )
+            colour = SERIES[place % len(SERIES)]
+            within = (colour, 0.22 + 0.15 * place)
+            drawn.append(ax.fill_between(before, least, most, label=literal(name), facecolor=within, edgecolor=colour))
         for name, level in self.others.items():
             for end in _after(before, level):
                 (line,) = ax.plot(before, end, "--", color=UNDECIDED, linewidth=1.4, label=literal(name))

@@ -564,7 +564,7 @@ class Table(Result):
         title = f"{self.provenance.title} of {' and '.join(self.attributes)}{kind}{assuming}"
         sentences = [
             *self.privacy.sentences(self.n),
-            f"Intervals: {self._intervals_in_words(level)}",
+            f"Intervals: {self._intervals_in_words(alpha)}",
             *([f"Assumes: {self.assumption}."] if self.assumption else []),
             *([self.provenance.words] if self.provenance.words else []),
             *([] if self.figures else [TABLE_METHODS[self.method].words]),
@@ -573,13 +573,12 @@ class Table(Result):
         ]
         return summary_of_figures(title, headers, rows, sentences)
 
-    def _intervals_in_words(self, level: str) -> str:
+    def _intervals_in_words(self, alpha: float) -> str:
         if not self.channel_fit().plausible:
             return "none, as the reports do not fit their channel."
         if self.provenance.refused:
             return f"none: {self.provenance.refused}."
-        kind = self.cells.kind_of_intervals
-        return f"pointwise {level} ({kind}), for the population, randomization and sampling included."
+        return self.cells.intervals_in_words(alpha)
 
     def to_dict(self, alpha: float = 0.05) -> dict[str, Any]:
         """Return the table as plain values.
