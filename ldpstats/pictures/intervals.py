@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ldpstats.pictures.colours import BLUE, INK, UNDECIDED, VERMILLION
 from ldpstats.pictures.drawing import LONGEST_LINE, Axes, Picture, label_lines, legend_below, literal, number_ratios
 
-_LINE, _TWO_LINES, _CROWDED = 0.28, 0.4, 0.2
+_LINE, _TWO_LINES, _CROWDED, _NOTE = 0.28, 0.4, 0.2, 0.17
 _MANY = 40
 """So many lines stand closer to each other."""
 _THICK, _MIDDLE, _THIN = 6.0, 2.2, 1.4
@@ -71,7 +71,7 @@ class Intervals(Picture):
         line = _CROWDED if lines > _MANY else _LINE
         if any(len(one) > LONGEST_LINE for one in self.labels):
             line = _TWO_LINES
-        return 6.4, 1.3 + line * max(lines, 2)
+        return 6.4, 1.3 + _NOTE * len(self.notes) + line * max(lines, 2)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures that are drawn."""
