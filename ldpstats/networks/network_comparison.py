@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -68,6 +68,7 @@ def compare_networks(learned: Any, truth: Any, records: pd.DataFrame | None = No
         divergence=divergence,
         impossible=impossible,
         records=None if records is None else _likelihood(mine, theirs, records),
+        attributes=tuple(sorted(one.skeleton)),
     )
 
 
@@ -117,7 +118,11 @@ class NetworkComparison(Result):
         The attributes whose tables rule out what can be.
     records : RecordLikelihood or None
         How likely records are that neither was learned from.
+    attributes : tuple of str
+        All that the two networks are about.
     """
+
+    later: ClassVar[tuple[str, ...]] = ("attributes",)
 
     shared: tuple[Edge, ...]
     missing: tuple[Edge, ...]
@@ -126,6 +131,7 @@ class NetworkComparison(Result):
     divergence: Amount | None
     impossible: tuple[str, ...]
     records: RecordLikelihood | None
+    attributes: tuple[str, ...] = ()
 
     @property
     def precision(self) -> float:
@@ -192,7 +198,7 @@ class NetworkComparison(Result):
             **dict.fromkeys(self.missing, "in the reference alone: missed"),
             **dict.fromkeys(self.extra, "in the learned network alone: wrong"),
         }
-        nodes = tuple(sorted({name for edge in kinds for name in edge}))
+        nodes = tuple(sorted({*self.attributes, *(name for edge in kinds for name in edge)}))
         edges = [DrawnEdge(*edge, kind=kinds[_named(edge)]) for edge in outward(nodes, kinds)]
         places = list(dict.fromkeys(kinds.values()))
         return NetworkGraph(

@@ -26,7 +26,7 @@ _SHORT = 38
 _BELOW = 6.0
 _WIDE = "MWmw@%&—…"
 _INSIDE = 0.07
-_LARGEST = 16.0
+_LEAST, _LARGEST = 0.1, 16.0
 _OF_AXES = 0.9
 _NARROWEST, _MARGIN = 6.0, 0.1
 _THIN, _THICK = 0.7, 4.5
@@ -94,7 +94,7 @@ class NetworkGraph(Picture):
     def size(self) -> tuple[float, float]:
         """The width and height in inches that it looks right at."""
         (wide, high), handles = self._places().size, len(list(self._legend()))
-        scale = min(1.0, _LARGEST / max(wide, high))
+        scale = min(1.0, _LARGEST / max(wide, high, _LEAST))
         across = scale * max(_NARROWEST, wide) + 3 * _MARGIN
         said = sum(math.ceil(len(words) / (_LETTERS_PER_INCH * across)) for words in (self.title, *self.notes))
         return across, scale * high + 0.4 + 0.19 * (math.ceil(handles / self._columns()) + said)
@@ -156,9 +156,9 @@ class NetworkGraph(Picture):
         figure, (wide, high) = ax.get_figure(root=True), self._places().size
         shown = self.size if figure is None else tuple(figure.get_size_inches())
         if np.allclose(shown, self.size):
-            return min(1.0, _LARGEST / max(wide, high))
+            return min(1.0, _LARGEST / max(wide, high, _LEAST))
         box = ax.get_position()
-        room = box.width * shown[0] / max(wide, _NARROWEST), box.height * shown[1] / high
+        room = box.width * shown[0] / max(wide, _NARROWEST), box.height * shown[1] / max(high, _LEAST)
         return float(min(1.0, _OF_AXES * min(room)))
 
     def _lines(self, places: Layered) -> Iterator[list[Point]]:

@@ -306,7 +306,7 @@ def _gaps(own: Sequence[_Stop], widths: Mapping[_Stop, float]) -> NDArray[np.flo
 
 def _packed(parts: Sequence[Layered]) -> Layered:
     """Put parts beside each other, and below where a row is full."""
-    width = max(_PAGE, *(part.size[0] for part in parts))
+    width = max([_PAGE, *(part.size[0] for part in parts)])
     shelves: list[list[Layered]] = []
     room = 0.0
     for part in parts:
@@ -316,7 +316,7 @@ def _packed(parts: Sequence[Layered]) -> Layered:
         shelves[-1].append(part)
         room -= part.size[0] + 2 * _BESIDE
     heights = [max(part.size[1] for part in shelf) for shelf in shelves]
-    high, top = sum(heights) + _BELOW * (len(heights) - 1), 0.0
+    high, top = sum(heights) + _BELOW * max(len(heights) - 1, 0), 0.0
     centres, ways, right = dict[str, Point](), dict[Edge, tuple[Point, ...]](), 0.0
     for shelf, height in zip(shelves, heights, strict=True):
         left = 0.0

@@ -278,6 +278,8 @@ def test_divergence_of_a_network_with_rounded_tables_from_itself_is_nothing():
 
 
 def test_the_picture_tells_missed_and_wrong_edges_apart() -> None:
+    nothing = nx.empty_graph("ab")
+    compare_networks(nothing, nothing).plot().figure.canvas.draw()
     learned, truth = nx.Graph([("a", "b"), ("c", "d"), ("a", "d")]), nx.Graph([("a", "b"), ("b", "c"), ("d", "c")])
     found = compare_networks(learned, truth)
     kinds = {frozenset((edge.first, edge.second)): edge.kind for edge in found.picture().edges}

@@ -49,7 +49,8 @@ def test_the_legend_says_what_is_to_be_seen_and_nothing_else():
     assert [one for one in words if "no direction known" in one]
     plain = NetworkGraph("Network", (), ("a", "b"), (DrawnEdge("a", "b", arrow=True),)).draw()
     assert [text.get_text() for text in plain.get_legend().get_texts()] == ["\u200bdirection known"]
-    assert NetworkGraph("Network", (), ("a", "b"), ()).draw().get_legend() is None
+    for nodes in ((), ("a",), ("a", "b")):
+        assert NetworkGraph("Network", (), nodes, ()).draw().get_legend() is None
 
 
 def test_the_frame_and_the_words_hold_what_is_drawn():
