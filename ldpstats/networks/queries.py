@@ -23,7 +23,7 @@ from ldpstats.networks.linearized_network import LinearizedNetwork
 from ldpstats.networks.parameters import MOST_DRAWN, FittedParameters, in_words
 from ldpstats.networks.pgmpy_models import pgmpy_model
 from ldpstats.noise import simulation
-from ldpstats.pictures.intervals import Intervals
+from ldpstats.pictures.intervals import MOST_LINES, Intervals
 from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator
@@ -212,6 +212,12 @@ class QueryResult(Result):
 
     def picture(self) -> Intervals:
         """Return the probabilities with their intervals, where there are any."""
+        if self.estimate.size > MOST_LINES:
+            raise LdpstatsError(
+                f"{self.estimate.size:,} probabilities in one picture",
+                f"up to {MOST_LINES}",
+                "Ask about fewer attributes; to_frame() has all of them.",
+            )
         shown = self.quotients is not None and not self.warning
         limits = self.conf_int() if shown else np.full((*self.estimate.shape, 2), np.nan)
         lower, upper = limits.reshape(-1, 2).T.tolist()

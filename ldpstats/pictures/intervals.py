@@ -23,6 +23,9 @@ _WIDTHS = 3
 _SPOKEN = 12
 """So many are described one by one."""
 
+MOST_LINES = 600
+"""More would be taller than anything that can be drawn."""
+
 
 @dataclass(frozen=True, slots=True)
 class Intervals(Picture):

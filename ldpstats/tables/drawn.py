@@ -14,7 +14,7 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import ChannelFit
 from ldpstats.noise import simulation
 from ldpstats.pictures.association_plot import AssociationPlot
-from ldpstats.pictures.intervals import Intervals
+from ldpstats.pictures.intervals import MOST_LINES, Intervals
 from ldpstats.pictures.mosaic import Mosaic
 from ldpstats.tables.unbiased_cells import assuming
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ldpstats.tables.table import Table
     from ldpstats.tables.table_set import TableSet
 
-_MOST_LINES = 600
-"""Of a picture of intervals: more would be taller than anything that can be drawn."""
 _ALPHA, _LEVEL = 0.05, "95 % intervals"
 _NAMED = 6
 Floats: TypeAlias = tuple[float, ...]
@@ -103,7 +101,7 @@ def _one_way(tables: TableSet) -> dict[str, Table]:
     found: dict[str, Table] = {}
     for name in tables.domain.names:
         taken = sum(1 + table.domain.size() for table in found.values())
-        if taken + tables.domain.size([name]) >= _MOST_LINES:
+        if taken + tables.domain.size([name]) >= MOST_LINES:
             break
         try:
             found[name] = tables.pooled(name)
@@ -206,9 +204,9 @@ def _floats(values: NDArray[np.floating]) -> Floats:
 
 
 def _refuse_too_many(table: Table) -> None:
-    if table.domain.size() > _MOST_LINES:
+    if table.domain.size() > MOST_LINES:
         raise LdpstatsError(
             f"intervals of {table.domain.size():,} cells in one picture",
-            f"up to {_MOST_LINES}",
+            f"up to {MOST_LINES}",
             "marginal() or collapse() has fewer cells; to_frame() has the intervals of all.",
         )

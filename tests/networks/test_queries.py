@@ -259,3 +259,11 @@ def test_the_picture_shows_what_the_frame_says() -> None:
     exact = fitted().network.query(DOMAIN.names[0])
     assert np.isnan(exact.picture().lower).all()
     assert exact.picture().notes == ()
+
+
+def test_more_probabilities_than_can_be_looked_at_are_not_drawn() -> None:
+    domain = ldp.Domain({name: list(range(9)) for name in "abc"})
+    even = {name: np.full(9, 1 / 9) for name in "abc"}
+    found = ldp.BayesianNetwork(domain, dict.fromkeys("abc", ()), even).query(list("abc"))
+    with pytest.raises(LdpstatsError, match="729 probabilities in one picture"):
+        found.picture()
