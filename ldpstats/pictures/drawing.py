@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from io import StringIO
 from itertools import chain
 from textwrap import wrap
@@ -43,6 +43,7 @@ LONGEST_LINE = 40
 """Letters on a line of a label."""
 _DECADES = 2.5
 _LETTERS_AN_INCH, _SHORTEST = 13, 30
+_BESIDE_LEGEND, _SHORTEST_OF_LEGENDS = 1.3, 12
 _ALONE = {"axes.facecolor": "none", "figure.facecolor": "none"}
 
 
@@ -80,8 +81,9 @@ class Picture(Protocol):
         with styled():
             axes = axes_to_draw_on(ax, self.size)
             self._draw_on(axes)
-            lines = [wrap(literal(one), _letters_above(axes)) for one in (self.title, *self.notes)]
-            axes.set_title("\n".join(chain.from_iterable(lines)), loc="left")
+            letters = _letters_above(axes)
+            lines = chain.from_iterable(wrap(one, letters) for one in (self.title, *self.notes))
+            axes.set_title("\n".join(map(literal, lines)), loc="left")
         return axes
 
     def svg(self, name: str) -> str:
@@ -92,11 +94,10 @@ class Picture(Protocol):
         name : str
             What no other picture of the page is called: letters, digits and hyphens.
         """
-        with styled({**_ALONE, "svg.hashsalt": name}), catch_warnings():
+        # letters stay letters, and whoever shows the page has the fonts for them
+        with styled({**_ALONE, "svg.hashsalt": name}), _any_letters():
             from matplotlib.figure import Figure
 
-            # letters stay letters, and whoever shows the page has the fonts for them
-            filterwarnings("ignore", "Glyph .* missing from font")
             # not pyplot's: it keeps figures until they are closed, and may open windows
             figure = Figure(figsize=self.size, layout="constrained")
             self.draw(figure.subplots())
@@ -143,9 +144,19 @@ def axes_to_draw_on(ax: Axes | None, size: tuple[float, float] | None = None) ->
     return axes
 
 
+@contextmanager
+def _any_letters() -> Iterator[None]:
+    """Do not warn of letters that the installed fonts lack."""
+    with catch_warnings():
+        filterwarnings("ignore", "Glyph .* missing from font")
+        yield
+
+
 def _letters_above(axes: Axes) -> int:
     """Return how many letters of a heading have room on a line above axes, to the right of what is at their left."""
-    figure, labels, place = axes.get_figure(), axes.yaxis.get_tightbbox(), axes.get_subplotspec()
+    with _any_letters():  # whoever draws the figure is told of fonts that lack some
+        labels = axes.yaxis.get_tightbbox()
+    figure, place = axes.get_figure(), axes.get_subplotspec()
     assert figure is not None  # axes that are drawn on stand in one
     alone = place is not None and place.get_gridspec().get_geometry() == (1, 1)
     width = figure.bbox.width - (labels.width if labels is not None else 0.0) if alone else axes.bbox.width
@@ -181,17 +192,22 @@ def label_lines(words: str) -> str:
     an answer that nobody would give before
     they had read it twice
     """
-    return "\n".join(wrap(literal(words), LONGEST_LINE, max_lines=2, placeholder=" …"))
+    return _two_lines(words, LONGEST_LINE)
+
+
+def _two_lines(words: str, letters: int) -> str:
+    # cut before signs are marked as no formula: a mark must not be cut off its sign
+    return "\n".join(map(literal, wrap(words, letters, max_lines=2, placeholder=" …")))
 
 
 def legend_below(ax: Axes, shown: Sequence[Artist], columns: int, below: float = 38) -> None:
-    """Say below the axes what is drawn, where it hides nothing.
+    """Say below the axes what is drawn, where it hides nothing; what is long takes two lines.
 
     Parameters
     ----------
     ax : matplotlib Axes
     shown : sequence of matplotlib Artist
-        Each with its label.
+        Each with its label, as it was written.
     columns : int
     below : float
         How far below the axes, in points: numbers and the name of an axis need some room.
@@ -200,11 +216,15 @@ def legend_below(ax: Axes, shown: Sequence[Artist], columns: int, below: float =
 
     figure = ax.get_figure()
     assert figure is not None  # axes that are drawn on stand in one
+    letters = int(_LETTERS_AN_INCH * (figure.bbox.width / figure.dpi - _BESIDE_LEGEND)) // columns
     place = ax.transAxes + ScaledTranslation(0, -below / 72, figure.dpi_scale_trans)
     ax.legend(
         shown,
         # matplotlib skips names that begin with an underscore, unless something invisible stands before it
-        [f"\N{ZERO WIDTH SPACE}{one.get_label()}" for one in shown],
+        [
+            f"\N{ZERO WIDTH SPACE}{_two_lines(str(one.get_label()), max(letters, _SHORTEST_OF_LEGENDS))}"
+            for one in shown
+        ],
         loc="upper left",
         bbox_to_anchor=(0, 0),
         bbox_transform=place,

@@ -218,11 +218,11 @@ class NetworkGraph(Picture):
 
         kinds = list(dict.fromkeys(edge.kind for edge in self.edges))
         for kind in kinds if kinds != [_ALONE] else ():
-            yield Line2D([], [], color=self._colour(kind), linewidth=2.5, label=literal(kind))
+            yield Line2D([], [], color=self._colour(kind), linewidth=2.5, label=kind)
         known = sorted(edge.strength for edge in self.edges if not math.isnan(edge.strength))
         for words, strength in {f"{one:.2g}": one for one in [*known[-1:], *known[:1]]}.items():
             width = self._width(DrawnEdge("", "", strength))
-            yield Line2D([], [], color=INK, linewidth=width, label=literal(self.strength.format(words)))
+            yield Line2D([], [], color=INK, linewidth=width, label=self.strength.format(words))
         arrows = {edge.arrow for edge in self.edges}
         if True in arrows:
             yield Line2D([], [], color=INK, linewidth=0, marker=r"$\rightarrow$", markersize=12, label=self.arrows)

@@ -108,7 +108,7 @@ class Lines(Picture):
                 ax.fill_between(
                     x, _finite(self.lower[name]), _finite(self.upper[name]), color=colour, alpha=0.18, linewidth=0
                 )
-            drawn += ax.plot(x, _finite(line), style, color=colour, marker=marker, markersize=3.5, label=literal(name))
+            drawn += ax.plot(x, _finite(line), style, color=colour, marker=marker, markersize=3.5, label=name)
         self._scale(ax)
         self._rules(ax)
         ax.set_xlabel(literal(self.across))

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ldpstats.pictures.colours import INK, SERIES, UNDECIDED
-from ldpstats.pictures.drawing import Axes, Picture, legend_below, literal
+from ldpstats.pictures.drawing import Axes, Picture, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -83,10 +83,10 @@ class Posterior(Picture):
             least, most = _after(before, level)
             colour = SERIES[place % len(SERIES)]
             within = (colour, 0.22 + 0.15 * place)
-            drawn.append(ax.fill_between(before, least, most, label=literal(name), facecolor=within, edgecolor=colour))
+            drawn.append(ax.fill_between(before, least, most, label=name, facecolor=within, edgecolor=colour))
         for name, level in self.others.items():
             for end in _after(before, level):
-                (line,) = ax.plot(before, end, "--", color=UNDECIDED, linewidth=1.4, label=literal(name))
+                (line,) = ax.plot(before, end, "--", color=UNDECIDED, linewidth=1.4, label=name)
             drawn.append(line)
         drawn += ax.plot([0, 1], [0, 1], color=INK, linewidth=0.9, linestyle=(0, (1, 2)), label="nothing learnt")
         self._draw_examples(ax)

@@ -12,7 +12,7 @@ from matplotlib import pyplot as plt
 
 from ldpstats import LdpstatsError
 from ldpstats.pictures import colours
-from ldpstats.pictures.drawing import label_lines, literal, number_ratios
+from ldpstats.pictures.drawing import label_lines, legend_below, literal, number_ratios
 from ldpstats.pictures.intervals import Intervals
 
 
@@ -121,3 +121,19 @@ def test_a_scale_of_ratios_has_a_few_plain_numbers(low: float, high: float):
     assert 2 <= len(inside) <= 10
     assert "1" in inside
     assert not any("$" in one for one in inside)
+
+
+def test_a_cut_leaves_every_sign_marked_as_no_formula():
+    lines = label_lines("a" + "$" * 59).split("\n")
+    assert "".join(lines).replace("\\$", "$") == "a" + "$" * 59
+    assert all(one.count("\\$") == one.count("$") for one in lines)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 4])
+def test_long_words_of_a_legend_leave_the_axes_their_room(columns: int):
+    figure, axes = plt.subplots(figsize=(5.2, 5), layout="constrained")
+    lines = [axes.plot([0, 1], label=f"line {place} " + "of a very long name with $ " * 6)[0] for place in range(4)]
+    legend_below(axes, lines, columns)
+    figure.canvas.draw()
+    assert axes.get_window_extent().width > 0.6 * figure.bbox.width
+    assert all("…" in one.get_text() for one in axes.get_legend().get_texts())

@@ -84,3 +84,9 @@ def test_numbers_and_names_that_would_be_formulas_are_drawn():
     assert ax.get_title(loc="left") == "\\$5 & \\$10\na_b\n50 %"
     assert "currentColor" in picture.svg("p1")
     assert plt.get_fignums() == [ax.figure.number]
+
+
+def test_letters_that_no_font_has_are_written_without_a_warning_where_they_stay_letters():
+    picture = Intervals("中文", ("$",), ("中", "文\n"), (1.0, 2.0), (0.5, 1.0), (1.5, 3.0), "value")
+    assert picture.draw().get_title(loc="left") == "中文\n\\$"
+    assert "中文" in picture.svg("p1")

@@ -29,7 +29,7 @@ def test_every_level_is_drawn_and_only_those_that_are_guaranteed_as_areas():
     picture = Posterior("A suspicion", ("a note",), {"whole $": 2.0, "_part": 1.0}, {"nominal": 0.5})
     ax = picture.draw()
     areas = [one for one in ax.collections if len(one.get_paths())]
-    assert [one.get_label() for one in areas] == ["whole \\$", "_part"]
+    assert [one.get_label() for one in areas] == ["whole $", "_part"]
     told = [one.get_text().strip("\N{ZERO WIDTH SPACE}") for one in ax.get_legend().get_texts()]
     assert told == ["whole \\$", "_part", "nominal", "nothing learnt"]
     dashed = [line for line in ax.lines if line.get_linestyle() == "--"]
