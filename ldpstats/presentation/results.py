@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ldpstats.errors import LdpstatsError
 from ldpstats.pictures.drawing import Axes, Picture
 from ldpstats.presentation.summaries import Summary
+from ldpstats.presentation.text import visible
 from ldpstats.saving import Saveable
 
 if TYPE_CHECKING:
@@ -70,4 +71,4 @@ class Result(Shown, Saveable, Protocol):
         return self.picture().draw(ax)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.headline}>"
+        return f"<{type(self).__name__}: {visible(self.headline)}>"
