@@ -13,6 +13,7 @@ from support.spoken import spoken
 from ldpstats import Domain, SampledGroups
 from ldpstats.cli import main
 from ldpstats.datasets import NETWORKS
+from ldpstats.demo import demonstrate
 from ldpstats.inference.planning.plans import plan
 from ldpstats.mechanisms import GRR, REGISTRY
 
@@ -31,29 +32,38 @@ def test_demo_shows_what_is_sent_what_goes_wrong_and_all_pairs() -> None:
     assert "respondents needed" in result.output
 
 
-def test_demo_writes_its_page_but_over_no_other_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def short_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to write into, and a demonstration that is made once."""
+    shown = demonstrate(n=500)
     monkeypatch.chdir(tmp_path)
-    first, again = (run("demo", "--n", "500") for _ in range(2))
-    assert first.exit_code == again.exit_code == 0
+    monkeypatch.setattr("ldpstats.demo.demonstrate", lambda **_: shown)
+    return tmp_path
+
+
+def test_demo_writes_its_page_but_over_no_other_file(short_demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run("demo")
+    assert first.exit_code == 0
     assert first.output.endswith("This demonstration on such a page: ldpstats-demo.html\n")
-    page = tmp_path / "ldpstats-demo.html"
-    assert "Demonstration: affairs" in page.read_text("utf-8")
+    page = short_demo / "ldpstats-demo.html"
+    written = page.read_text("utf-8")
+    assert "Demonstration: affairs" in written
+    monkeypatch.setattr("ldpstats.report.report_file.report_page", lambda *_, **__: written)
+    assert run("demo").output == first.output, "an older page is replaced"
     page.write_text("mine")
-    refused = run("demo", "--n", "500")
+    refused = run("demo")
     assert refused.exit_code == 0
     assert "not written. " in refused.output
     assert page.read_text() == "mine"
-    assert run("demo", "--n", "500", "--report", str(page)).exit_code == 1
-    elsewhere = run("demo", "--n", "500", "--json", "--report", "here.html")
-    assert json.loads(elsewhere.output)["n"] == 500
-    assert (tmp_path / "here.html").exists()
+    assert run("demo", "--report", str(page)).exit_code == 1
+    assert json.loads(run("demo", "--json", "--report", "here.html").output)["n"] == 500
+    assert (short_demo / "here.html").exists()
 
 
-def test_demo_without_matplotlib_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_demo_without_matplotlib_says_what_is_missing(short_demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ldpstats.cli.find_spec", {}.get)
-    assert "pip install 'ldpstats[plots]'" in run("demo", "--n", "500").output
-    assert not list(tmp_path.iterdir())
+    assert "pip install 'ldpstats[plots]'" in run("demo").output
+    assert not list(short_demo.iterdir())
 
 
 def test_demo_in_json_says_the_same_and_is_reproducible() -> None:

@@ -6,14 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tqdm.auto import tqdm
+    from tqdm import tqdm
 
 _DELAY = 2.0
 
 
-def progress(
-    items: Iterable[Any] | None, what: str, total: int | None = None, unit: str = "it", **more: Any
-) -> tqdm[Any]:
+def progress(items: Iterable[Any] | None, what: str, total: int | None = None, unit: str = "it") -> tqdm[Any]:
     """Return the items behind a progress bar that shows itself where there is a terminal, after two seconds.
 
     Parameters
@@ -26,9 +24,8 @@ def progress(
         How many there are, where they do not know it.
     unit : str
         What one of them is.
-    **more
-        Other options of tqdm.
     """
-    from tqdm.auto import tqdm
+    # the plain one: in a notebook tqdm.auto makes widgets, also for work that is done at once
+    from tqdm import tqdm
 
-    return tqdm(items, desc=what, total=total, unit=unit, leave=False, disable=None, delay=_DELAY, **more)
+    return tqdm(items, desc=what, total=total, unit=unit, leave=False, disable=None, delay=_DELAY)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import pytest
+import tqdm
 
 from ldpstats.presentation import progress
+
+pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
+termios = pytest.importorskip("termios")
 
 ROOT = Path(__file__).parents[2]
 
@@ -73,6 +75,11 @@ def test_short_work_and_work_without_a_terminal_show_nothing(capfd: pytest.Captu
     with progress(None, "counting", total=5, unit="row") as bar:
         bar.update(5)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_notebook_is_no_terminal() -> None:
+    """Widgets are made at once and kept, which is much for work that is done in a millisecond."""
+    assert type(progress([], "counting")) is tqdm.tqdm
 
 
 def test_long_work_shows_itself_on_a_terminal_and_nowhere_else() -> None:
