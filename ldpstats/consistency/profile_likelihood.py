@@ -357,7 +357,10 @@ class ProfileObjective:
         gradient = gradient - self.push * self._rate(point)
         bend = _ENTROPY + self.push * (1.0 if self.up else self.frequency(point))
         curvature = weighted @ point.spread + bend * point.spread
-        scale = np.sqrt(np.maximum(np.diagonal(curvature), np.finfo(float).tiny))
+        diagonal, beside = np.diagonal(curvature), np.abs(curvature).max(axis=1)
+        # what is rounding is not followed: a large push would make a negative curvature of it
+        known = diagonal > np.finfo(float).eps * beside
+        scale = np.sqrt(np.where(known, diagonal, math.inf))
         scaled = curvature / np.outer(scale, scale) + _RIDGE * np.eye(scale.size)
         step = -solve_or_shortest(scaled, gradient / scale) / scale
         step *= min(1.0, _LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))

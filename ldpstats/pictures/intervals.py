@@ -134,6 +134,8 @@ class Intervals(Picture):
         headings = self._headings
         above = [float(places[first]) + 1 for first in headings]
         ax.set_yticks([*places, *above], list(map(label_lines, [*self.labels, *headings.values()])))
+        for place in above[1:]:
+            ax.axhline(place + 0.5, color=UNDECIDED, linewidth=0.4)
         for tick in ax.yaxis.get_major_ticks()[len(places) :]:
             tick.label1.set_fontweight("bold")
             tick.tick1line.set_visible(False)

@@ -18,10 +18,10 @@ from ldpstats.confidence.inversion import PooledReports, ScoreInversion, counted
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED
 from ldpstats.noise import simulation
-from ldpstats.presentation import Picture, Result, Summary, summary_of_figures
-from ldpstats.privacy import PrivacyStatement
+from ldpstats.presentation import Picture, Summary, summary_of_figures
 from ldpstats.tables.provenance import Consistent
 from ldpstats.tables.table import Table
+from ldpstats.tables.table_result import TableResult
 from ldpstats.tables.unbiased_cells import (
     assuming,
     bound_of,
@@ -37,7 +37,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Conditional(Result):
+class Conditional(TableResult):
     """The proportions of some attributes within the categories of others, as `Table.conditional` finds them.
 
     Parameters
@@ -90,21 +90,6 @@ class Conditional(Result):
     def shape(self) -> tuple[int, ...]:
         """The number of categories along each axis: first those of `given`, then those of `of`."""
         return self.table.shape
-
-    @property
-    def n(self) -> int:
-        """The number of reports behind the table."""
-        return self.table.n
-
-    @property
-    def privacy(self) -> PrivacyStatement:
-        """What the respondents were promised."""
-        return self.table.privacy
-
-    @property
-    def simulated(self) -> int:
-        """How many of the reports came from a simulation instead of a respondent."""
-        return self.table.simulated
 
     @property
     def assumption(self) -> str:

@@ -17,11 +17,11 @@ from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, TABLE_METHODS, Estimate
 from ldpstats.noise import simulation
-from ldpstats.presentation import Axes, Picture, Result, Summary
-from ldpstats.privacy import PrivacyStatement
+from ldpstats.presentation import Axes, Picture, Summary
 from ldpstats.tables.conditional import Conditional, plain_figures
 from ldpstats.tables.residuals import AdjustedResiduals, adjusted_residuals
 from ldpstats.tables.table import Table
+from ldpstats.tables.table_result import TableResult
 from ldpstats.tables.unbiased_cells import assuming, provenance_in_words
 from ldpstats.tables.wide_panels import wide_panels, with_errors
 
@@ -35,7 +35,7 @@ _ENDS = {"all": ("total", "total"), "rows": ("all", "share of all"), "columns": 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Crosstab(Result):
+class Crosstab(TableResult):
     """Rows by columns in the order of the domain, as `Table.crosstab` makes them.
 
     Parameters
@@ -86,8 +86,8 @@ class Crosstab(Result):
                 "'all', or a table of two attributes",
             )
         significance(self.alpha)
-        if self.normalize != "all":
-            _ = self._conditional  # refused where there are no such proportions
+        # refused where there are no such proportions
+        _ = self.table.cells, self._conditional
 
     @classmethod
     def of(
@@ -127,21 +127,6 @@ class Crosstab(Result):
     def shape(self) -> tuple[int, int]:
         """The number of rows and of columns."""
         return self.table.domain.size(self.rows), self.table.domain.size(self.columns) if self.columns else 1
-
-    @property
-    def n(self) -> int:
-        """The number of reports behind the table."""
-        return self.table.n
-
-    @property
-    def privacy(self) -> PrivacyStatement:
-        """What the respondents were promised."""
-        return self.table.privacy
-
-    @property
-    def simulated(self) -> int:
-        """How many of the reports came from a simulation instead of a respondent."""
-        return self.table.simulated
 
     @property
     def estimate(self) -> FloatArray:
@@ -273,33 +258,38 @@ class Crosstab(Result):
             "channel_fit": self.table.channel_fit().to_dict(),
         }
 
-    def picture(self, kind: CrosstabKind = "mosaic") -> Picture:
+    def picture(self, kind: CrosstabKind | None = None) -> Picture:
         """Return what `plot` draws, as data.
 
         Parameters
         ----------
-        kind : {"mosaic", "residuals"}
+        kind : {"mosaic", "residuals"}, optional
             Shares as areas, shaded by residuals and hatched where the interval of a cell's deviation from
-            independence holds zero; or the residuals as bars (an association plot).
+            independence holds zero; or the residuals as bars (an association plot). By default a mosaic; without
+            columns, intervals.
         """
-        from ldpstats.tables.drawn import association_plot, mosaic
+        from ldpstats.tables.drawn import association_plot, intervals, mosaic
 
-        if kind not in get_args(CrosstabKind):
+        if kind is not None and kind not in get_args(CrosstabKind):
             raise LdpstatsError(f"kind = {kind!r}", one_line(get_args(CrosstabKind)))
-        if not self.columns:
+        if not self.columns and kind:
             raise LdpstatsError(
-                f"a {kind} of the single attribute {self._about}", "two attributes", "kind = 'intervals' of the table."
+                f"{kind} of {one_line(self.rows)} by nothing",
+                "attributes in the columns, too",
+                "picture() has intervals.",
             )
-        return mosaic(self) if kind == "mosaic" else association_plot(self)
+        if not self.columns:
+            return intervals(self.table)
+        return association_plot(self) if kind == "residuals" else mosaic(self)
 
-    def plot(self, ax: Axes | None = None, kind: CrosstabKind = "mosaic") -> Axes:
+    def plot(self, ax: Axes | None = None, kind: CrosstabKind | None = None) -> Axes:
         """Draw it; return the axes.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-        kind : {"mosaic", "residuals"}
+        kind : {"mosaic", "residuals"}, optional
             As in `picture`.
         """
         return self.picture(kind).draw(ax)

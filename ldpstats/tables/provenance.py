@@ -145,6 +145,21 @@ Provenance: TypeAlias = Collected | Summed | Consistent | Reconstructed
 """Where a table comes from: one of these, and nothing else."""
 
 
+def assuming_briefly(assumption: str) -> str:
+    """Say what is assumed in a few words, to be said after a title; nothing, if nothing is.
+
+    Parameters
+    ----------
+    assumption : str
+
+    Examples
+    --------
+    >>> assuming_briefly("no interaction beyond the groups: given b, a and c are independent")
+    ', assuming no interaction beyond the groups'
+    """
+    return f", assuming {assumption.split(':', maxsplit=1)[0]}" if assumption else ""
+
+
 def merged(one: Provenance, other: Provenance, attributes: tuple[str, ...]) -> Provenance:
     """Return the provenance of two tables about the same attributes whose reports are put together."""
     if one == other:

@@ -34,7 +34,7 @@ from ldpstats.parts import Parts, new_identity
 from ldpstats.presentation import Axes, Picture, Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.figures import Figures, LimitsOfReports
-from ldpstats.tables.provenance import COLLECTED, Provenance, Reconstructed
+from ldpstats.tables.provenance import COLLECTED, Provenance, Reconstructed, assuming_briefly
 from ldpstats.tables.rows import CrossedRows
 
 if TYPE_CHECKING:
@@ -550,6 +550,10 @@ class Table(Result):
         alpha : float
             One minus the confidence of the intervals.
         """
+        try:
+            _ = self.cells
+        except NotIdentifiedError as error:
+            return Summary(self._title, (), (*self.privacy.sentences(self.n), *str(error).splitlines()))
         plausible, digits = self.channel_fit().plausible, "{:.4f}".format
         shown = plausible and not self.provenance.refused
         frame = self.to_frame(alpha) if shown else None
@@ -559,9 +563,6 @@ class Table(Result):
         ]
         level = f"{100 * (1 - alpha):g} %"
         headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
-        kind = simulation(self.simulated, self.n)
-        assuming = f", assuming {self.assumption.split(':')[0]}" if self.assumption else ""
-        title = f"{self.provenance.title} of {' and '.join(self.attributes)}{kind}{assuming}"
         sentences = [
             *self.privacy.sentences(self.n),
             f"Intervals: {self._intervals_in_words(alpha)}",
@@ -571,7 +572,12 @@ class Table(Result):
             ASSUMED,
             *self.channel_fit().warning,
         ]
-        return summary_of_figures(title, headers, rows, sentences)
+        return summary_of_figures(self._title, headers, rows, sentences)
+
+    @property
+    def _title(self) -> str:
+        kind = simulation(self.simulated, self.n)
+        return f"{self.provenance.title} of {' and '.join(self.attributes)}{kind}{assuming_briefly(self.assumption)}"
 
     def _intervals_in_words(self, alpha: float) -> str:
         if not self.channel_fit().plausible:
@@ -636,8 +642,8 @@ class Table(Result):
     def headline(self) -> str:
         """What it is about, where it comes from, and how many reports are behind it."""
         kind, cells = simulation(self.simulated, self.n), " × ".join(map(str, self.shape))
-        assuming = f", assuming {self.assumption.split(':')[0]}" if self.assumption else ""
-        return f"{' × '.join(self.attributes)}, {self.provenance.kind}: {cells} cells, n = {self.n:,}{kind}{assuming}"
+        about = f"{' × '.join(self.attributes)}, {self.provenance.kind}"
+        return f"{about}: {cells} cells, n = {self.n:,}{kind}{assuming_briefly(self.assumption)}"
 
 
 def fit_of(tables: Iterable[Table]) -> ChannelFit:

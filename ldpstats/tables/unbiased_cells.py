@@ -13,6 +13,7 @@ from ldpstats.estimation import Estimate
 from ldpstats.estimation.measured import steadied as shares_of
 from ldpstats.estimation.rare import FEW
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
+from ldpstats.tables.provenance import assuming_briefly
 from ldpstats.tables.table import Table
 
 
@@ -38,7 +39,7 @@ def own_reports(table: Table) -> tuple[Block, ...]:
 
 def assuming(table: Table) -> str:
     """Say what a table assumes in a few words, to be said after what was made of it."""
-    return f", assuming {table.assumption.split(':')[0]}" if table.assumption else ""
+    return assuming_briefly(table.assumption)
 
 
 def bound_of(table: Table) -> str:

@@ -267,3 +267,16 @@ def test_weighed_together_frequent_cells_are_not_favoured() -> None:
     by_themselves, together = np.abs(expected + same)
     assert by_themselves > 0.008
     assert together < 0.1 * by_themselves
+
+
+def test_curvatures_that_are_rounding_are_not_followed() -> None:
+    """A large push multiplies the rounding of a probability of zero, which once overflowed."""
+    rng = np.random.default_rng(1)
+    domain = Domain({"a": ["x", "y", "z"], "b": ["p", "q"], "c": [True, False], "d": [1, 2, 3]})
+    people = rng.multinomial(4000, rng.dirichlet(np.ones(domain.size())))
+    few = np.random.default_rng(34).multinomial(20, people / people.sum())
+    tables = SampledGroups(domain, epsilon=1.0, mechanism="ss").simulate(few, rng=34)
+    found = reconstruct(tables, ["a", "b", "c"])
+    rows = found.cells.summed(np.repeat(np.arange(6), 2), 6)
+    assert np.isfinite(rows.std_err).all()
+    assert (rows.conf_int() >= 0).all()

@@ -68,7 +68,8 @@ def test_kinds_of_pictures_of_a_table() -> None:
             pair().picture(**asked)
         with pytest.raises(LdpstatsError):
             pair().crosstab().picture(**asked)
-    with pytest.raises(LdpstatsError, match="two attributes"):
+    assert isinstance(pair().marginal("sex").crosstab().picture(), Intervals)
+    with pytest.raises(LdpstatsError, match="attributes in the columns"):
         pair().marginal("sex").picture("mosaic")
 
 

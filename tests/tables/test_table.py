@@ -140,9 +140,13 @@ def test_tables_that_few_or_none_answered(domain: Domain, people: pd.DataFrame, 
     *answered, nobodys = sorted(tables, key=lambda table: -table.n)
     assert all(np.isposinf(table.marginal([name]).std_err).all() for table in answered for name in table.attributes)
     told = f"no reports behind the table of {' and '.join(nobodys.attributes)}"
-    for ask in (lambda: nobodys.estimate, nobodys.conf_int, nobodys.to_frame, nobodys.summary):
+    for ask in (lambda: nobodys.estimate, nobodys.conf_int, nobodys.to_frame, nobodys.crosstab, nobodys.plot):
         with pytest.raises(NotIdentifiedError, match=told):
             ask()
+    # what is printed, and shown in a notebook, says so
+    assert told in str(nobodys)
+    assert told in nobodys._repr_html_()
+    assert all(one["why_not"] == told for one in tables.to_dict()["tables"] if not one["n"])
 
 
 def test_blocks_that_tell_only_a_contrast_do_not_break_the_overview(domain: Domain) -> None:
