@@ -13,6 +13,9 @@ from ldpstats.saving import Saveable
 if TYPE_CHECKING:
     import pandas as pd
 
+_LONGEST = 160
+"""Letters of a representation."""
+
 
 class Shown(Protocol):
     """What has a summary, shown by `print`, in a notebook, and set in LaTeX or Markdown."""
@@ -71,4 +74,5 @@ class Result(Shown, Saveable, Protocol):
         return self.picture().draw(ax)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {visible(self.headline)}>"
+        line = visible(self.headline)
+        return f"<{type(self).__name__}: {line if len(line) <= _LONGEST else f'{line[:_LONGEST]}…'}>"

@@ -79,7 +79,7 @@ class Hypothesis(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return it as a row of a data frame."""
-        return pd.DataFrame([self.to_dict()])
+        return pd.DataFrame([{**self.to_dict(), "verdicts": " or ".join(self.verdicts)}])
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
