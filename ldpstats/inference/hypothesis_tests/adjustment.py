@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ldpstats.arrays import FloatArray
@@ -43,6 +45,7 @@ def adjusted_pvalues(pvalues: FloatArray, alpha: float, adjust: str) -> FloatArr
     return adjusted
 
 
+@lru_cache(maxsize=64)  # statsmodels' function collects garbage whenever it is called
 def first_step(tests: int, alpha: float, adjust: str) -> float:
     """Return the largest p-value by which one test would reject if no other showed anything.
 
