@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
+import math
 
 from ldpstats.estimation import pvalue_in_words
 from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.groups import label
 from ldpstats.protocols.summary import counted, named
 from ldpstats.report.content import Folded, Listed, Part, Rows, Section
+from ldpstats.report.studied_pairs import StudiedPair
 from ldpstats.report.studied_tables import StudiedTables
 
 _MANY = 60
@@ -25,8 +23,7 @@ def pairs(studied: StudiedTables) -> Section:
     ----------
     studied : StudiedTables
     """
-    tests = list(studied.tests.to_dict("records"))
-    if not tests:
+    if not studied.found:
         return Section.of("pairs", "Pairs of attributes", "No two attributes were asked for together.")
     level = f"{100 * (1 - studied.alpha):g} %"
     read = (
@@ -34,32 +31,29 @@ def pairs(studied: StudiedTables) -> Section:
         f"for one pair at a time ({level}). p-values are adjusted for the number of pairs by Holm's method, so that "
         f"the chance of calling any independent pair dependent is at most {studied.alpha:g}."
     )
-    shown = _in_a_table(studied, tests, "All pairs, the strongest dependence first")
-    return Section.of("pairs", "Pairs of attributes", read, *shown, *_not_tested(studied))
-
-
-def _in_a_table(studied: StudiedTables, tests: Sequence[Any], title: str) -> list[Part]:
-    """Return a line per pair, those beyond a screen or two folded."""
-    links = [studied.name_of(row["pair"]) for row in tests]
-    rows = [_line(row) for row in tests]
-    shown = Rows(panel_of_figures(_HEADERS, rows[:_MANY], title), tuple(links[:_MANY]))
+    rows = [_line(pair) for pair in studied.found]
+    links = [pair.name for pair in studied.found]
+    shown = Rows(panel_of_figures(_HEADERS, rows[:_MANY], "All pairs, the strongest dependence first"), tuple(links))
     more = Rows(panel_of_figures(_HEADERS, rows[_MANY:], "All further pairs"), tuple(links[_MANY:]))
-    return [shown, *([Folded(f"{len(rows) - _MANY:,} further pairs", (more,))] if len(rows) > _MANY else [])]
+    folded = [Folded(f"{len(rows) - _MANY:,} further pairs", (more,))] if len(rows) > _MANY else []
+    return Section.of("pairs", "Pairs of attributes", read, shown, *folded, *_not_tested(studied))
 
 
-def _line(row: dict[str, Any]) -> list[str]:
-    figures = [f"{row[name]:.3f}" if np.isfinite(row[name]) else "—" for name in ("cramers_v", "lower", "upper")]
-    tested = np.isfinite(row["pvalue"])
-    test = [f"{row['statistic']:.4g}", f"{row['df']}"] if tested else ["—", "—"]
-    pvalues = [pvalue_in_words(row[name], 2) if tested else "—" for name in ("pvalue", "adjusted")]
-    return [label(row["pair"]), *figures, *test, *pvalues, row["verdict"]]
+def _line(pair: StudiedPair) -> list[str]:
+    test, (low, high) = pair.test, pair.interval
+    v = pair.effect.cramers_v if pair.is_plausible else math.nan
+    figures = [f"{one:.3f}" if math.isfinite(one) else "—" for one in (v, low, high)]
+    tested = [f"{test.statistic:.4g}", f"{test.df}", *(pvalue_in_words(one, 2) for one in (test.pvalue, test.adjusted))]
+    return [f"{pair.title}{pair.assuming}", *figures, *(tested if pair.is_tested else ["—"] * 4), test.verdict]
 
 
 def _not_tested(studied: StudiedTables) -> list[Part]:
-    reasons = [f"{label(row['pair'])}: {row['reason']}." for row in studied.tests.to_dict("records") if row["reason"]]
+    """Say why pairs have no verdict, or V leaves something out."""
+    reasons = [f"{pair.title}: {pair.test.reason}." for pair in studied.found if pair.test.reason]
+    without = [f"{pair.title}: V is{pair.effect.without}." for pair in studied.found if pair.effect.without]
     left_open = [f"{label(pair)}: {reason}" for pair, reason in studied.open_pairs.items()]
     unasked = [f"Not asked for together: {named(map(label, studied.not_asked))}."] if studied.not_asked else []
-    said = (*reasons, *left_open, *unasked)
+    said = (*reasons, *without, *left_open, *unasked)
     return [Listed(said)] if said else []
 
 
@@ -70,21 +64,19 @@ def not_found(studied: StudiedTables) -> Section:
     ----------
     studied : StudiedTables
     """
-    tests = studied.tests
-    missed = [] if tests.empty else tests.loc[tests["verdict"] == "no dependence shown"].to_dict("records")
+    missed = [pair for pair in studied.found if pair.is_tested and pair.is_plausible and not pair.is_dependent]
     if not missed:
-        return Section.of("not-found", "What was not found", "Every pair that was tested shows a dependence.")
-    largest = sorted(missed, key=lambda row: -row["upper"])
-    rows = [[label(row["pair"]), f"{row['upper']:.3f}", f"{row['power']:.2f}", f"{row['n']:,}"] for row in largest]
+        said = "Every pair that was tested shows a dependence." if studied.dependent else "No pair could be tested."
+        return Section.of("not-found", "What was not found", said)
+    missed.sort(key=lambda pair: -pair.interval[1])
+    rows = [[pair.title, f"{pair.interval[1]:.3f}", f"{pair.test.power:.2f}", f"{pair.test.n:,}"] for pair in missed]
     headers = ("pair", "V is at most", "power against V = 0.1", "reports")
-    table = Rows(
-        panel_of_figures(headers, rows, "Pairs without a dependence shown"),
-        tuple(studied.name_of(row["pair"]) for row in largest),
-    )
+    title = "Pairs without a dependence shown"
+    table = Rows(panel_of_figures(headers, rows, title), tuple(pair.name for pair in missed))
     return Section.of(
         "not-found",
         "What was not found",
-        f"{counted(len(missed), 'pair')} show no dependence, which does not show that they are independent. The upper "
-        "end of the interval of Cramér's V says how strong a dependence may still be.",
+        f"No dependence is shown for {counted(len(missed), 'pair')}, which does not show that they are independent. "
+        "The upper end of the interval of Cramér's V says how strong a dependence may still be.",
         Folded("The pairs, with what may still be there", (table,)) if len(rows) > _MANY else table,
     )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.estimation import pvalue_in_words
+from ldpstats.noise import simulation
+from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.groups import label
 from ldpstats.report.content import Entry, Folded, Part, Rows, Section
-from ldpstats.report.overview import strength
-from ldpstats.report.studied_tables import Pair, StudiedTables
+from ldpstats.report.studied_pairs import StudiedPair
+from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.tables import Table
 
 _DRAWN = 24
@@ -23,13 +25,17 @@ def attributes(studied: StudiedTables) -> Section:
     ----------
     studied : StudiedTables
     """
-    parts: list[Part] = []
-    for place, (name, found) in enumerate(studied.singles.items()):
+    rows: list[list[str]] = []
+    missing = []
+    for name, found in studied.singles.items():
         if isinstance(found, str):
-            parts.append(f"{name}: {found}")
-        else:
-            parts.append(Entry(f"attribute-{place + 1}", name, _cells(found)))
-    return Section.of("attributes", "Attributes one by one", *parts)
+            missing.append(f"{name}: {found}")
+            continue
+        (panel,) = found.summary(studied.alpha).panels
+        rows += [[name if not place else "", *row] for place, row in enumerate(panel.rows)]
+    headers = ["attribute", "category", *panel.headers[1:]]
+    table = Rows(panel_of_figures(headers, rows, f"Proportions of every attribute{_simulated(studied)}"))
+    return Section.of("attributes", "Attributes one by one", table, *missing)
 
 
 def tables(studied: StudiedTables) -> Section:
@@ -39,40 +45,53 @@ def tables(studied: StudiedTables) -> Section:
     ----------
     studied : StudiedTables
     """
-    drawn, folded = studied.strongest[:_DRAWN], studied.strongest[_DRAWN:]
+    drawn, folded = studied.found[:_DRAWN], studied.found[_DRAWN:]
     others = [Folded(label(table.attributes), _cells(table), f"{table.n:,} reports") for table in studied.other_tables]
     return Section.of(
         "tables",
         "Tables",
-        *(Entry(studied.name_of(pair), label(pair), _shown(studied, pair)) for pair in drawn),
-        *_headed("The other pairs", [_in_a_line(studied, pair) for pair in folded]),
+        *(Entry(pair.name, pair.title, _shown(pair)) for pair in drawn),
+        *_headed("The other pairs", [Folded(pair.title, _cells(pair.table), pair.said, pair.name) for pair in folded]),
         *_headed("Tables of three and more attributes", others),
     )
+
+
+def _simulated(studied: StudiedTables) -> str:
+    return simulation(studied.tables.simulated, studied.tables.n)
 
 
 def _headed(title: str, parts: Sequence[Part]) -> list[Part]:
     return [Entry(title.lower().replace(" ", "-"), title, tuple(parts))] if parts else []
 
 
-def _shown(studied: StudiedTables, pair: Pair) -> tuple[Part, ...]:
-    return (f"{_said(studied, pair)}.", *_cells(studied.pairs[pair]))
+def _shown(pair: StudiedPair) -> tuple[Part, ...]:
+    cells = Folded("Every cell with its interval", _cells(pair.table))
+    return (f"{pair.said}.", *_crossed(pair.table), cells, *_origin(pair.table))
 
 
-def _in_a_line(studied: StudiedTables, pair: Pair) -> Folded:
-    return Folded(label(pair), _cells(studied.pairs[pair]), _said(studied, pair), studied.name_of(pair))
+def _origin(table: Table) -> tuple[Part, ...]:
+    """Say where a table comes from if it does not rest on reports of its own alone, and what it assumes."""
+    said = (f"Assumes: {table.assumption}." if table.assumption else "", table.provenance.words)
+    return tuple(filter(None, said))
 
 
-def _said(studied: StudiedTables, pair: Pair) -> str:
-    """Say how strong a dependence is, and how sure."""
-    row = studied.tests.set_index("pair").loc[[pair]].iloc[0]
-    return f"{strength(studied, pair)}; adjusted p {pvalue_in_words(row['adjusted'], 2)}: {row['verdict']}"
+def _crossed(table: Table) -> tuple[Part, ...]:
+    """Return rows by columns, and how far the cells deviate from independence."""
+    try:
+        summary = table.crosstab().summary()
+    except LdpstatsError as error:
+        return (str(error),)
+    first, *more = summary.panels
+    assuming = f", assuming {table.assumption.split(':')[0]}" if table.assumption else ""
+    title = f"Proportions ± standard errors{simulation(table.simulated, table.n)}{assuming}. {first.title}"
+    return tuple(Rows(panel) for panel in (replace(first, title=title), *more))
 
 
 def _cells(table: Table) -> tuple[Part, ...]:
-    """Return the cells of a table with their intervals, and where they come from if not from reports of their own."""
+    """Return the cells of a table with their intervals."""
     try:
         summary = table.summary()
     except LdpstatsError as error:
         return (str(error),)
     (panel,) = summary.panels
-    return (Rows(type(panel)(panel.headers, panel.rows, summary.title)),)
+    return (Rows(replace(panel, title=summary.title)),)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from ldpstats.presentation import panel_of_facts, panel_of_figures
-from ldpstats.protocols.groups import label
+from ldpstats.privacy import rounded_up
 from ldpstats.protocols.summary import counted
-from ldpstats.report.content import Folded, Listed, Part, Rows, Section, Warned
-from ldpstats.report.studied_tables import Pair, StudiedTables
+from ldpstats.report.content import Drawn, Folded, Listed, Part, Rows, Section, Warned, summarised
+from ldpstats.report.studied_tables import StudiedTables
 
 _NAMED = 3
 
@@ -34,35 +34,26 @@ def _simulated(studied: StudiedTables) -> list[Part]:
 
 
 def _found(studied: StudiedTables) -> list[str]:
-    tables, tests, shown = studied.tables, studied.tests, studied.dependent
+    tables, shown = studied.tables, studied.dependent
+    tested = [pair for pair in studied.found if pair.is_tested]
     said = [f"{tables.n:,} reports about {counted(len(tables.domain), 'attribute')}: {tables.privacy.lines()[0]}."]
-    if tests.empty:
-        return [*said, "No table holds two attributes: nothing can be said about dependence."]
-    tested = int(tests["pvalue"].notna().sum())
+    if not tested:
+        return [*said, "No two attributes could be tested: nothing can be said about dependence."]
     said.append(
-        f"Of {counted(tested, 'pair')} of attributes that were tested, {len(shown)} show a dependence at level "
+        f"Of {counted(len(tested), 'pair')} of attributes that were tested, {len(shown)} show a dependence at level "
         f"{studied.alpha:g}, adjusted for all of them."
     )
     if shown:
-        said.append(f"The strongest: {'; '.join(strength(studied, pair) for pair in shown[:_NAMED])}.")
-    if len(shown) < tested:
+        said.append(f"The strongest: {'; '.join(f'{pair.title}, {pair.strength}' for pair in shown[:_NAMED])}.")
+    implausible = sum(not pair.is_plausible for pair in studied.found)
+    if implausible:
+        said.append(f"The reports of {counted(implausible, 'pair')} do not fit their channel, and decide nothing.")
+    if missed := len(tested) - len(shown) - implausible:
         said.append(
-            f"{counted(tested - len(shown), 'pair')} show none, which is no proof of independence: see what could "
+            f"No dependence is shown for {counted(missed, 'pair')}, which is no proof of independence: see what could "
             "have been found."
         )
     return said
-
-
-def strength(studied: StudiedTables, pair: Pair) -> str:
-    """Say how strongly two attributes depend on each other.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    pair : (str, str)
-    """
-    low, high = studied.effects[pair].conf_int(studied.alpha)
-    return f"{label(pair)}, Cramér's V = {studied.effects[pair].cramers_v:.3f} ({low:.3f} to {high:.3f})"
 
 
 def asked(studied: StudiedTables) -> Section:
@@ -105,9 +96,18 @@ def _records(studied: StudiedTables) -> str:
 def _groups(studied: StudiedTables) -> Part:
     """Return what each table holds, to those who ask for it."""
     frame = studied.tables.to_frame()
-    rows = [list(map(_figure, row)) for row in frame.itertuples(index=False)]
-    title = "Groups of attributes that were asked for together"
-    table = Rows(panel_of_figures(list(frame.columns), rows, title))
+    rows = [
+        [
+            row["attributes"],
+            f"{row['cells']:,}",
+            f"{row['reports']:,}",
+            rounded_up(row["epsilon per report"]),
+            row["method"],
+        ]
+        for row in frame.to_dict("records")
+    ]
+    headers = ["attributes", "cells", "reports", "epsilon per report (strict)", "method"]
+    table = Rows(panel_of_figures(headers, rows, "Groups of attributes that were asked for together"))
     return Folded(f"The {counted(len(rows), 'table')}, group by group", (table,))
 
 
@@ -118,10 +118,7 @@ def privacy(studied: StudiedTables) -> Section:
     ----------
     studied : StudiedTables
     """
-    return Section.of("privacy", "Privacy", Listed(tuple(f"{one}." for one in studied.tables.privacy.lines())))
-
-
-def _figure(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    statement = studied.tables.privacy
+    summary = statement.summary()
+    picture = Drawn(statement.picture(), "privacy-picture")
+    return Section.of("privacy", "Privacy", *summarised(summary), picture)

@@ -22,7 +22,7 @@ def can_draw() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def set_page(title: str, lines: Sequence[str], sections: Sequence[Section], foot: str) -> str:
+def set_page(title: str, lines: Sequence[str], sections: Sequence[Section]) -> str:
     """Return a report as HTML.
 
     Parameters
@@ -31,11 +31,9 @@ def set_page(title: str, lines: Sequence[str], sections: Sequence[Section], foot
     lines : sequence of str
         What stands below it.
     sections : sequence of Section
-    foot : str
-        What stands at the end.
     """
     page = _environment().get_template("page.html")
-    return page.render(title=title, lines=lines, sections=sections, foot=foot)
+    return page.render(title=title, lines=lines, sections=sections)
 
 
 @lru_cache(maxsize=1)

@@ -11,7 +11,6 @@ from ldpstats.arrays import FloatArray
 from ldpstats.datasets import true_cramers_v
 from ldpstats.errors import LdpstatsError
 from ldpstats.presentation import panel_of_figures
-from ldpstats.protocols.groups import label
 from ldpstats.protocols.population import Population, Records, people_of
 from ldpstats.report.content import Rows, Section
 from ldpstats.report.studied_tables import StudiedTables
@@ -28,10 +27,9 @@ def raw_and_private(studied: StudiedTables, truth: Population) -> Section:
     """
     counted = _counting(studied.tables, truth)
     rows = []
-    for pair in studied.strongest:
-        raw, effect = true_cramers_v(counted(pair)), studied.effects[pair]
-        low, high = effect.conf_int(studied.alpha)
-        rows.append([label(pair), f"{raw:.3f}", f"{effect.cramers_v:.3f}", f"{low:.3f}", f"{high:.3f}"])
+    for pair in studied.found:
+        raw, figures = true_cramers_v(counted(pair.table.attributes)), (pair.effect.cramers_v, *pair.interval)
+        rows.append([pair.title, *(f"{one:.3f}" if math.isfinite(one) else "—" for one in (raw, *figures))])
     headers = ["pair", "raw V", "private V", "from", "to"]
     return Section.of(
         "raw-and-private",

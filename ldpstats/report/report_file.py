@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from ldpstats.protocols.population import Population
+from ldpstats.report.colophon import colophon
 from ldpstats.report.dependences import not_found, pairs
 from ldpstats.report.estimates import attributes, tables as all_tables
 from ldpstats.report.learned import network as learned
+from ldpstats.report.methods_used import assumptions, methods
 from ldpstats.report.overview import asked, findings, privacy
-from ldpstats.report.page import set_page
+from ldpstats.report.page import can_draw, set_page
+from ldpstats.report.quality import quality
 from ldpstats.report.raw_answers import raw_and_private
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.saving import write
@@ -50,7 +53,15 @@ def report_page(
         pairs(studied),
         all_tables(studied),
         not_found(studied),
+        quality(studied),
         *([learned(studied)] if network else []),
         *([raw_and_private(studied, truth)] if truth is not None else []),
+        methods(studied, network=network),
+        assumptions(studied),
+        colophon(studied),
     ]
-    return set_page(title or "Report on privatized answers", lines=[], sections=sections, foot="Made by ldpstats.")
+    lines = [
+        tables.headline,
+        *([] if can_draw() else ["This page is without pictures, as matplotlib is not installed."]),
+    ]
+    return set_page(title or "Report on privatized answers", lines, sections)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import TypeAlias
 
-import pandas as pd
-
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import ChannelFit
-from ldpstats.inference import Association, association, independence_tests
+from ldpstats.inference import IndependenceTests, association, independence_tests
+from ldpstats.report.studied_pairs import StudiedPair
 from ldpstats.tables import Table, TableSet
 from ldpstats.tables.pooled import pooled_table
 
@@ -64,33 +64,31 @@ class StudiedTables:
         return {pair: found for pair, found in self._pairs.items() if isinstance(found, str)}
 
     @cached_property
-    def tests(self) -> pd.DataFrame:
-        """A row per pair, as `independence_tests` gives it, with V and its interval: the strongest dependence first."""
+    def tests(self) -> IndependenceTests | None:
+        """The tests of all pairs; None where nobody was asked about two attributes together."""
         if not self.pairs:
-            return pd.DataFrame()
+            return None
         asked = TableSet(self.tables.domain, self.pairs.values(), self.tables.privacy)
-        frame = independence_tests(asked, alpha=self.alpha).to_frame()
-        frame["pair"] = list(zip(frame["first"], frame["second"], strict=True))
-        found = [self.effects[pair] for pair in frame["pair"]]
-        frame["lower"], frame["upper"] = zip(*(one.conf_int(self.alpha) for one in found), strict=True)
-        shown = frame["verdict"] == "dependent"
-        order = pd.DataFrame({"shown": ~shown, "v": -frame["cramers_v"].where(shown), "p": frame["pvalue"]})
-        return frame.loc[order.sort_values(["shown", "v", "p"], kind="stable").index].reset_index(drop=True)
+        return independence_tests(asked, alpha=self.alpha)
 
     @cached_property
-    def effects(self) -> dict[Pair, Association]:
-        """Cramér's V of every pair."""
-        return {pair: association(table, self.alpha) for pair, table in self.pairs.items()}
+    def found(self) -> list[StudiedPair]:
+        """All pairs, the strongest dependence first, then those of which none is shown, by their p-values."""
+        if self.tests is None:
+            return []
+        numbers = self.tests.respondents_needed().astype(object)
+        needed = numbers.where(numbers.notna(), None)
+        more = {pair.attributes: (pair, number) for pair, number in zip(self.tests, needed, strict=True)}
+        made = [
+            StudiedPair(self.name_of(pair), table, *more[pair], association(table, self.alpha))
+            for pair, table in self.pairs.items()
+        ]
+        return sorted(made, key=_strongest_first)
 
     @property
-    def dependent(self) -> list[Pair]:
+    def dependent(self) -> list[StudiedPair]:
         """The pairs whose dependence is shown, the strongest first."""
-        return [] if self.tests.empty else list(self.tests.loc[self.tests["verdict"] == "dependent", "pair"])
-
-    @property
-    def strongest(self) -> list[Pair]:
-        """All pairs, the strongest dependence first, then those with the smallest p-value."""
-        return [] if self.tests.empty else list(self.tests["pair"])
+        return [pair for pair in self.found if pair.is_dependent]
 
     @property
     def other_tables(self) -> list[Table]:
@@ -106,6 +104,13 @@ class StudiedTables:
         """
         names = self.tables.domain.names
         return f"pair-{names.index(pair[0]) + 1}-{names.index(pair[1]) + 1}"
+
+
+def _strongest_first(pair: StudiedPair) -> tuple[bool, float, float]:
+    """Order pairs by strength, which of those that are not shown to be dependent is little more than noise."""
+    v = pair.effect.cramers_v
+    strength = -v if pair.is_dependent and not math.isnan(v) else 0.0
+    return not pair.is_dependent, strength, pair.test.pvalue if pair.is_tested else math.inf
 
 
 def _found(tables: TableSet, attributes: tuple[str, ...]) -> Table | str:

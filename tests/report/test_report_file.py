@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 
 import ldpstats as ldp
 from ldpstats import LdpstatsError, SampledGroups, TableSet
-from ldpstats.report import report_page
+from ldpstats.datasets import true_cramers_v
+from ldpstats.noise import Tally
+from ldpstats.report import page as page_of, report_page
 
 
 @pytest.fixture(name="tables")
@@ -53,3 +56,54 @@ def test_a_single_attribute_has_a_report() -> None:
     domain = ldp.Domain({"sex": ["F", "M"]})
     tables = SampledGroups(domain, k=1, epsilon=1.0).simulate(np.array([400, 600]), rng=1)
     assert "nothing can be said about dependence" in report_page(tables)
+
+
+def test_simulated_reports_are_called_so_and_their_share_is_said(tables: TableSet, people: pd.DataFrame) -> None:
+    assert "All reports were simulated" in report_page(tables)
+    protocol = SampledGroups(tables.domain, epsilon=3.0)
+    real = protocol.collect(people)
+    assert "simulated:" not in report_page(real)
+    assert "3,000 of the 6,000 reports were simulated" in report_page(real + tables)
+    with pytest.raises(LdpstatsError, match="3,000 reports of which 0 were simulated"):
+        report_page(real, truth=people)
+
+
+def test_raw_answers_stand_beside_private_ones(tables: TableSet, people: pd.DataFrame) -> None:
+    page = report_page(tables, truth=people)
+    joint = pd.crosstab(people["sex"], people["car"]).to_numpy() / len(people)
+    assert f'<td class="figures">{true_cramers_v(joint):.3f}</td>' in page
+    names = list(tables.domain.names)
+    counts = people.groupby(names).size().reindex(tables.domain.index(), fill_value=0).to_numpy()
+    assert report_page(tables, truth=counts) == page
+
+
+def test_reports_that_do_not_fit_their_channel_are_not_believed(tables: TableSet) -> None:
+    first, *others = tables
+    (block,) = first.blocks
+    counts = np.zeros_like(block.tally.counts)
+    counts[0] = block.n
+    forged = replace(first, blocks=(replace(block, tally=Tally(block.noise, counts, block.n, block.n)),))
+    page = report_page(TableSet(tables.domain, [forged, *others], tables.privacy))
+    assert "IMPLAUSIBLE" in page
+    assert "reports of 1 pair do not fit their channel" in page
+
+
+def test_nothing_is_not_a_number_and_nominal_levels_are_marked(domain: ldp.Domain) -> None:
+    gaussian = ldp.CentralGaussian(domain, epsilon=1.0, delta=1e-6)
+    page = report_page(gaussian.simulate(np.full(12, 2), rng=1))
+    assert "nominal, delta = 0.000001" in page
+    assert "Nothing is strictly guaranteed" in page
+    assert ">nan" not in page
+    assert "= nan" not in page
+    assert "trusted curator counted" in page
+
+
+def test_without_matplotlib_the_page_says_so(tables: TableSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = report_page(tables)
+    assert "<svg" in drawn
+    assert "without pictures" not in drawn
+    monkeypatch.setattr(page_of, "find_spec", lambda _: None)
+    plain = report_page(tables)
+    assert "<svg" not in plain
+    assert "without pictures, as matplotlib is not installed" in plain
+    assert "How far a suspicion can move" in plain

@@ -1,0 +1,119 @@
+"""Methods in a report, in words and with references: those that it made use of, and what they assume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ldpstats.estimation import ASSUMED, TABLE_METHODS
+from ldpstats.noise import AdditiveNoise, MultinomialNoise, NoiseModel, NoisyCounts, RevealedBits
+from ldpstats.protocols.groups import label
+from ldpstats.protocols.summary import named
+from ldpstats.report.content import Listed, Section
+from ldpstats.report.studied_tables import StudiedTables
+from ldpstats.tables.shared import sharing_in_words
+
+_RANDOMIZED = (
+    "Each report is one draw from a public channel, whose probabilities are known exactly. So the noise can be taken "
+    "off the counts on average, and what it adds to the uncertainty is known: standard errors and intervals hold both "
+    "the randomization and the sampling of the respondents."
+)
+_TRUTH_OR_LIE = (
+    "Randomized response: a report is the true answer with a known probability, and another one otherwise (Warner "
+    "1965; Kairouz, Bonawitz & Ramage 2016)."
+)
+_CHANNEL = (
+    "A report is one of finitely many outputs, of which the true answer makes some more probable than others (Acharya, "
+    "Sun & Zhang 2019; Erlingsson, Pihur & Korolova 2014)."
+)
+_SUPPORTS = (
+    "Frequency oracles: a report supports several answers, the true one more often than the others (Wang, Blocki, Li "
+    "& Jha 2017; Ye & Barg 2018)."
+)
+_CURATOR = (
+    "A trusted curator counted the true answers and added noise to the counts (Dwork, McSherry, Nissim & Smith 2006)."
+)
+_BITS = "A report reveals a few bits of an encoded answer, each of them randomized (Ding, Kulkarni & Yekhanin 2017)."
+_NOISY = "A report is an encoded answer with Laplace noise in every place (Wang, Blocki, Li & Jha 2017)."
+_INTERVALS = (
+    "Intervals of proportions invert a score test (Wilson 1927) where an estimate is a linear function of one count, "
+    "or go by the tails of that count where it is small (mid-p, Lancaster 1961); other estimates have normal ones."
+)
+_TESTS = (
+    "Independence is tested through the noise: by Rao's (1948) score test of the reports' likelihood where they have "
+    "one, else by its least-squares counterpart with the covariance under independence. p-values are those of χ², or "
+    "by Monte Carlo where reports are few."
+)
+_HOLM = "p-values are adjusted for the number of pairs by Holm's (1979) method, however the tests depend on each other."
+_EFFECTS = (
+    "Cramér's V (Cramér 1946) is taken from the unbiased table, less what noise adds to its square on average (as "
+    "Bergsma 2013 does for sampling); its intervals invert a noncentral χ². Where noise alone would show a V of .3 it "
+    "is not estimable."
+)
+_RESIDUALS = (
+    "Adjusted residuals (Haberman 1973) are deviations from independence in standard errors under it, randomization "
+    "included."
+)
+_FIT = (
+    "Channel fit: whether counts can have come through their channels, whatever the respondents' true answers are, is "
+    "tested at level .001."
+)
+_NETWORK = (
+    "The network joins what a spanning tree of largest mutual information (Chow & Liu 1968) and tests of all triangles "
+    "leave; directions follow from colliders and from Meek's (1995) rules, the others are a choice."
+)
+# the first that holds is said of a noise
+_NOISES: tuple[tuple[Callable[[NoiseModel], bool], str], ...] = (
+    (lambda noise: isinstance(noise, NoisyCounts), _CURATOR),
+    (lambda noise: isinstance(noise, RevealedBits), _BITS),
+    (lambda noise: isinstance(noise, AdditiveNoise), _NOISY),
+    (lambda noise: noise.truth_or_fake is not None, _TRUTH_OR_LIE),
+    (lambda noise: isinstance(noise, MultinomialNoise) and noise.members is None, _CHANNEL),
+    (lambda _: True, _SUPPORTS),
+)
+
+
+def methods(studied: StudiedTables, *, network: bool) -> Section:
+    """Say how the figures were found.
+
+    Parameters
+    ----------
+    studied : StudiedTables
+    network : bool
+        Whether a network is among them.
+    """
+    return Section.of("methods", "Methods", Listed(tuple(_used(studied, network=network))))
+
+
+def _used(studied: StudiedTables, *, network: bool) -> Iterator[str]:
+    made_of = [one for table in studied.tables for one in table.made_of]
+    noises = [block.noise for table in made_of for block in table.blocks]
+    yield _RANDOMIZED
+    yield from dict.fromkeys(next(words for holds, words in _NOISES if holds(noise)) for noise in noises)
+    yield from dict.fromkeys(TABLE_METHODS[one.method].words for one in made_of if one.method in TABLE_METHODS)
+    yield from dict.fromkeys(table.provenance.words for table in studied.tables if table.provenance.words)
+    yield _INTERVALS
+    if studied.found:
+        yield from (_TESTS, _HOLM, _EFFECTS, _RESIDUALS)
+    yield _FIT
+    if network:
+        yield _NETWORK
+
+
+def assumptions(studied: StudiedTables) -> Section:
+    """Say what must hold for the figures to be right.
+
+    Parameters
+    ----------
+    studied : StudiedTables
+    """
+    assumed: dict[str, list[str]] = {}
+    for table in studied.tables:
+        if table.assumption:
+            assumed.setdefault(table.assumption, []).append(label(table.attributes))
+    said = (
+        ASSUMED,
+        "Respondents answered truthfully to their own device, and it randomized as the protocol says.",
+        *sharing_in_words(list(studied.tables)),
+        *(f"{words} This is assumed for {named(tables)}." for words, tables in assumed.items()),
+    )
+    return Section.of("assumptions", "Assumptions", Listed(said))

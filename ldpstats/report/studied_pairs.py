@@ -1,0 +1,83 @@
+"""Studied pairs: what a report says of two attributes, put together from their table, its test and its effect."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ldpstats.estimation import pvalue_in_words
+from ldpstats.inference import Association
+from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT, IMPLAUSIBLE, PairTest
+from ldpstats.protocols.groups import label
+from ldpstats.tables import Table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StudiedPair:
+    """Two attributes.
+
+    Parameters
+    ----------
+    name : str
+        What its entry is referred to by.
+    table : Table
+    test : PairTest
+        Of their independence, among those of all pairs.
+    needed : int, optional
+        The respondents that would find a V as large as the estimated one with power .8; None where none would.
+    effect : Association
+        Cramér's V.
+    """
+
+    name: str
+    table: Table
+    test: PairTest
+    needed: int | None
+    effect: Association
+
+    @property
+    def title(self) -> str:
+        """The attributes."""
+        return label(self.table.attributes)
+
+    @property
+    def is_dependent(self) -> bool:
+        """Whether the dependence is shown."""
+        return self.test.verdict == DEPENDENT
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there is a p-value."""
+        return not math.isnan(self.test.pvalue)
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether the reports can have come through their channel."""
+        return self.test.verdict != IMPLAUSIBLE
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of V; nan where there is none."""
+        return self.effect.conf_int() if self.is_plausible else (math.nan, math.nan)
+
+    @property
+    def strength(self) -> str:
+        """How strong the dependence is, in words."""
+        if not self.is_plausible:
+            return "the reports do not fit their channel"
+        if self.effect.why_not:
+            return f"Cramér's V is not estimable: {self.effect.why_not}"
+        low, high = self.interval
+        return f"Cramér's V{self.effect.without} = {self.effect.cramers_v:.3f} ({low:.3f} to {high:.3f}){self.assuming}"
+
+    @property
+    def assuming(self) -> str:
+        """What V assumes, in a few words."""
+        assumption = self.table.assumption
+        return f", assuming {assumption.split(':')[0]}" if assumption else ""
+
+    @property
+    def said(self) -> str:
+        """How strong the dependence is, and how sure, in a line."""
+        tested = f"adjusted p {pvalue_in_words(self.test.adjusted, 2)}" if self.is_tested else ""
+        return "; ".join(filter(None, (self.strength, tested, self.test.verdict)))

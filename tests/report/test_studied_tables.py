@@ -1,0 +1,72 @@
+"""What a report finds in a table set: every pair that some table holds, in one order, whatever the set's."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from ldpstats import Domain, PerAttribute, SampledGroups, TableSet, make_consistent, reconstruct
+from ldpstats.report.studied_tables import StudiedTables
+
+DOMAIN = Domain({"age": ["young", "adult", "old"], "sex": ["F", "M"], "car": ["yes", "no"], "pet": [0, 1]})
+PEOPLE = np.random.default_rng(1).multinomial(20_000, np.random.default_rng(2).dirichlet(np.ones(24)))
+
+
+@pytest.fixture(name="pairs")
+def all_pairs() -> TableSet:
+    return SampledGroups(DOMAIN, epsilon=3.0).simulate(PEOPLE, rng=1)
+
+
+def test_pairs_of_wider_tables_are_pooled_from_all_that_hold_them() -> None:
+    tables = SampledGroups(DOMAIN, k=3, epsilon=3.0).simulate(PEOPLE, rng=1)
+    studied = StudiedTables(tables)
+    assert list(studied.pairs) == list(combinations(DOMAIN.names, 2))
+    assert all(table.n == 10_000 for table in studied.pairs.values())
+    assert len(studied.other_tables) == 4
+    assert not studied.not_asked
+
+
+def test_what_is_found_does_not_depend_on_the_order_of_tables_and_axes(pairs: TableSet) -> None:
+    turned = [table.reordered(table.attributes[::-1]) for table in reversed(pairs.tables)]
+    other = TableSet(DOMAIN, turned, pairs.privacy)
+    said = [[pair.said for pair in StudiedTables(tables).found] for tables in (pairs, other)]
+    assert said[0] == said[1]
+    names = [[pair.name for pair in StudiedTables(tables).found] for tables in (pairs, other)]
+    assert names[0] == names[1]
+
+
+def test_the_strongest_dependence_comes_first(pairs: TableSet) -> None:
+    found = StudiedTables(pairs).found
+    shown = [pair.effect.cramers_v for pair in found if pair.is_dependent]
+    assert shown == sorted(shown, reverse=True)
+    assert [pair.is_dependent for pair in found] == sorted((pair.is_dependent for pair in found), reverse=True)
+    rest = [pair.test.pvalue for pair in found if not pair.is_dependent]
+    assert rest == sorted(rest)
+
+
+def test_consistent_tables_show_what_they_agree_on(pairs: TableSet) -> None:
+    consistent = make_consistent(pairs)
+    singles = StudiedTables(consistent).singles
+    for name in DOMAIN.names:
+        for table in consistent:
+            if name in table.attributes:
+                np.testing.assert_allclose(singles[name].estimate, table.marginal(name).estimate, atol=1e-8)  # type: ignore[union-attr]  # there is one
+
+
+def test_single_attributes_have_no_pairs() -> None:
+    studied = StudiedTables(PerAttribute(DOMAIN, epsilon=4.0).simulate(PEOPLE, rng=1))
+    assert not studied.found
+    assert len(studied.not_asked) == 6
+
+
+def test_an_assumed_dependence_is_said_to_be_assumed() -> None:
+    asked = SampledGroups(DOMAIN, epsilon=3.0, groups=[("age", "sex"), ("sex", "car"), ("pet",)])
+    tables = asked.simulate(PEOPLE, rng=1)
+    assumed = reconstruct(tables, ["age", "car"])
+    studied = StudiedTables(TableSet(DOMAIN, [*tables, assumed], assumed.privacy.joined(tables.privacy)))
+    (pair,) = (pair for pair in studied.found if pair.table.attributes == ("age", "car"))
+    assert not pair.is_tested
+    assert "assuming no interaction" in pair.said
+    assert "nan" not in pair.said
