@@ -103,8 +103,16 @@ class HeatMap(Picture):
         self._name_axes(ax)
         figure = ax.get_figure()
         assert figure is not None  # axes that are drawn on stand in one
+        # a few steps are drawn as areas; matplotlib makes many an image, which pages that load nothing do not show
+        steps = np.linspace(*scale.inverse(np.array([0.0, 1.0])), _STEPS)
         bar = figure.colorbar(
-            ScalarMappable(scale, strength), ax=ax, label=literal(self.scale), shrink=0.7, aspect=25, pad=0.02
+            ScalarMappable(scale, strength),
+            ax=ax,
+            label=literal(self.scale),
+            shrink=0.7,
+            aspect=25,
+            pad=0.02,
+            boundaries=steps,
         )
         bar.ax.spines[:].set_visible(False)
         # as areas: pages of a report hold no bitmaps, and an area each has seams without edges

@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 
 from ldpstats.estimation import pvalue_in_words
+from ldpstats.inference.hypothesis_tests.adjustment import controlled_in_words
+from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES
+from ldpstats.noise import simulation
+from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.groups import label
 from ldpstats.protocols.summary import counted, named
-from ldpstats.report.content import Folded, Listed, Part, Rows, Section
+from ldpstats.report.content import Drawn, Folded, Listed, Part, Rows, Section
 from ldpstats.report.studied_pairs import StudiedPair
 from ldpstats.report.studied_tables import StudiedTables
 
-_MANY = 60
+_MANY, _FEW, _STRONGEST = 60, 8, 24
+_PAIRS, _NOT_FOUND = ("pairs", "Pairs of attributes"), ("not-found", "What was not found")
 _HEADERS = ("pair", "V", "from", "to", "statistic", "df", "p-value", "adjusted p", "verdict")
+_MISSED = ("pair", "V is at most", "power", "respondents needed for the estimated V")
 
 
 def pairs(studied: StudiedTables) -> Section:
@@ -23,20 +29,36 @@ def pairs(studied: StudiedTables) -> Section:
     ----------
     studied : StudiedTables
     """
-    if not studied.found:
-        return Section.of("pairs", "Pairs of attributes", "No two attributes were asked for together.")
-    level = f"{100 * (1 - studied.alpha):g} %"
+    if studied.tests is None:
+        return Section.of(*_PAIRS, "No two attributes were asked for together.", *_open(studied))
     read = (
-        "Cramér's V measures dependence from 0 to 1, corrected for the noise of the randomization; its intervals hold "
-        f"for one pair at a time ({level}). p-values are adjusted for the number of pairs by Holm's method, so that "
-        f"the chance of calling any independent pair dependent is at most {studied.alpha:g}."
+        f"Cramér's V measures dependence from 0 to 1, corrected for noise; its {_level(studied)} intervals are for one "
+        f"pair at a time. {controlled_in_words(studied.tests.adjust, studied.tests.alpha)}"
     )
-    rows = [_line(pair) for pair in studied.found]
-    links = [pair.name for pair in studied.found]
+    rows, links = [_line(pair) for pair in studied.found], [pair.name for pair in studied.found]
     shown = Rows(panel_of_figures(_HEADERS, rows[:_MANY], "All pairs, the strongest dependence first"), tuple(links))
     more = Rows(panel_of_figures(_HEADERS, rows[_MANY:], "All further pairs"), tuple(links[_MANY:]))
     folded = [Folded(f"{len(rows) - _MANY:,} further pairs", (more,))] if len(rows) > _MANY else []
-    return Section.of("pairs", "Pairs of attributes", read, shown, *folded, *_not_tested(studied))
+    pictures = [Drawn(studied.tests.picture(), "pairs-picture"), *_forest(studied)]
+    return Section.of(*_PAIRS, read, *pictures, shown, *folded, *_remarks(studied), *_open(studied))
+
+
+def _level(studied: StudiedTables) -> str:
+    return f"{100 * (1 - studied.alpha):g} %"
+
+
+def _forest(studied: StudiedTables) -> list[Part]:
+    """Return the picture of the strongest effects, where there are any to compare."""
+    drawn = [pair for pair in studied.dependent if not pair.effect.why_not][:_STRONGEST]
+    if len(drawn) < 2:
+        return []
+    lower, upper = zip(*(pair.interval for pair in drawn), strict=True)
+    tables = studied.tables
+    notes = (f"pointwise {_level(studied)} intervals{simulation(tables.simulated, tables.n)}",)
+    estimates = tuple(pair.effect.cramers_v for pair in drawn)
+    title = "Dependences that are shown" if len(drawn) == len(studied.dependent) else "The strongest dependences"
+    labels = tuple(f"{pair.title}{pair.assuming}" for pair in drawn)
+    return [Drawn(Intervals(title, notes, labels, estimates, lower, upper, "Cramér's V"), "effects-picture")]
 
 
 def _line(pair: StudiedPair) -> list[str]:
@@ -47,36 +69,50 @@ def _line(pair: StudiedPair) -> list[str]:
     return [f"{pair.title}{pair.assuming}", *figures, *(tested if pair.is_tested else ["—"] * 4), test.verdict]
 
 
-def _not_tested(studied: StudiedTables) -> list[Part]:
-    """Say why pairs have no verdict, or V leaves something out."""
-    reasons = [f"{pair.title}: {pair.test.reason}." for pair in studied.found if pair.test.reason]
-    without = [f"{pair.title}: V is{pair.effect.without}." for pair in studied.found if pair.effect.without]
-    left_open = [f"{label(pair)}: {reason}" for pair, reason in studied.open_pairs.items()]
+def _remarks(studied: StudiedTables) -> list[Part]:
+    """Say why pairs have no verdict or no V, or what V leaves out: each reason once."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for pair in studied.found:
+        for about, reason in (("No verdict on", pair.test.reason), ("V of", pair.test.caveat)):
+            if reason:
+                reasons.setdefault((about, reason), []).append(pair.title)
+    remarks = Listed(tuple(f"{about} {named(titles)}: {reason}." for (about, reason), titles in reasons.items()))
+    if len(remarks.items) > _FEW:
+        return [Folded(f"{len(remarks.items)} remarks on single pairs", (remarks,))]
+    return [remarks] if remarks.items else []
+
+
+def _open(studied: StudiedTables) -> list[Part]:
+    """Name the pairs of which nothing can be said, and why."""
     unasked = [f"Not asked for together: {named(map(label, studied.not_asked))}."] if studied.not_asked else []
-    said = (*reasons, *without, *left_open, *unasked)
+    said = (*unasked, *(f"{label(pair)}: {reason}" for pair, reason in studied.open_pairs.items()))
     return [Listed(said)] if said else []
 
 
 def not_found(studied: StudiedTables) -> Section:
-    """Say what was not shown, and how likely it would have been shown.
+    """Say what was not shown, how likely it would have been shown, and how many respondents would show it.
 
     Parameters
     ----------
     studied : StudiedTables
     """
     missed = [pair for pair in studied.found if pair.is_tested and pair.is_plausible and not pair.is_dependent]
-    if not missed:
+    if studied.tests is None or not missed:
         said = "Every pair that was tested shows a dependence." if studied.dependent else "No pair could be tested."
-        return Section.of("not-found", "What was not found", said)
+        return Section.of(*_NOT_FOUND, said)
     missed.sort(key=lambda pair: -pair.interval[1])
-    rows = [[pair.title, f"{pair.interval[1]:.3f}", f"{pair.test.power:.2f}", f"{pair.test.n:,}"] for pair in missed]
-    headers = ("pair", "V is at most", "power against V = 0.1", "reports")
-    title = "Pairs without a dependence shown"
-    table = Rows(panel_of_figures(headers, rows, title), tuple(pair.name for pair in missed))
+    rows = [
+        [pair.title, f"{pair.interval[1]:.3f}", f"{pair.test.power:.2f}", f"{pair.needed:,}" if pair.needed else "—"]
+        for pair in missed
+    ]
+    title = "Pairs without a dependence shown, and what may still be there"
+    table = Rows(panel_of_figures(_MISSED, rows, title), tuple(pair.name for pair in missed))
     return Section.of(
-        "not-found",
-        "What was not found",
+        *_NOT_FOUND,
         f"No dependence is shown for {counted(len(missed), 'pair')}, which does not show that they are independent. "
-        "The upper end of the interval of Cramér's V says how strong a dependence may still be.",
-        Folded("The pairs, with what may still be there", (table,)) if len(rows) > _MANY else table,
+        "The upper end of the interval of Cramér's V says how strong a dependence may still be. The power is that of "
+        f"finding V = {REFERENCE_SIZES[0]:g} at level {studied.tests.level:.2g}, which the adjustment leaves to each "
+        "test whatever the others show. So many respondents in all, asked in the same way, would find a V as large as "
+        "the estimated one with power 0.8.",
+        Folded(f"The {counted(len(rows), 'pair')}", (table,)) if len(rows) > _MANY else table,
     )

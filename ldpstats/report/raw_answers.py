@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from ldpstats.arrays import FloatArray
 from ldpstats.datasets import true_cramers_v
 from ldpstats.errors import LdpstatsError
+from ldpstats.pictures.raw_and_private import RawAndPrivate
 from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.population import Population, Records, people_of
-from ldpstats.report.content import Rows, Section
+from ldpstats.report.content import Drawn, Folded, Rows, Section
 from ldpstats.report.studied_tables import StudiedTables
-from ldpstats.tables import TableSet
+from ldpstats.tables import Table, TableSet
+
+_Line: TypeAlias = tuple[str, float, float, float, float]
 
 
 def raw_and_private(studied: StudiedTables, truth: Population) -> Section:
@@ -25,19 +29,49 @@ def raw_and_private(studied: StudiedTables, truth: Population) -> Section:
     studied : StudiedTables
     truth : data frame, or array of joint counts
     """
-    counted = _counting(studied.tables, truth)
-    rows = []
-    for pair in studied.found:
-        raw, figures = true_cramers_v(counted(pair.table.attributes)), (pair.effect.cramers_v, *pair.interval)
-        rows.append([pair.title, *(f"{one:.3f}" if math.isfinite(one) else "—" for one in (raw, *figures))])
-    headers = ["pair", "raw V", "private V", "from", "to"]
+    counted, tables = _counting(studied.tables, truth), studied.tables
+    note = f"simulated: {tables.n:,} reports; pointwise {100 * (1 - studied.alpha):g} % intervals"
+    singles = [found for found in studied.singles.values() if isinstance(found, Table)]
+    shares = [line for table in singles for line in _shares(table, counted)]
+    effects = [
+        (pair.title, true_cramers_v(counted(pair.table.attributes)), pair.effect.cramers_v, *pair.interval)
+        for pair in studied.found
+    ]
+    drawn = [
+        _compared(name, title, note, lines, scale)
+        for name, title, lines, scale in (
+            ("raw-shares", "Proportions of single attributes: raw data against private reports", shares, "proportion"),
+            ("raw-effects", "Cramér's V of pairs: raw data against private reports", effects, "Cramér's V"),
+        )
+        if lines
+    ]
     return Section.of(
         "raw-and-private",
         "Raw against private",
         "These reports are simulated, so that the raw answers are known: nobody could make this comparison of real "
-        "respondents.",
-        Rows(panel_of_figures(headers, rows, "Cramér's V in the raw data, and as estimated from the reports")),
+        "respondents. Intervals are for the population that the raw answers are a sample of.",
+        *drawn,
     )
+
+
+def _shares(table: Table, counted: Callable[[Sequence[str]], FloatArray]) -> list[_Line]:
+    """Return a line per category of an attribute."""
+    (name,) = table.attributes
+    limits = table.conf_int()
+    categories = table.domain.categories[name]
+    return [
+        (f"{name}: {category}", float(raw), float(private), float(low), float(high))
+        for category, raw, private, (low, high) in zip(categories, counted([name]), table.estimate, limits, strict=True)
+    ]
+
+
+def _compared(name: str, title: str, note: str, lines: Sequence[_Line], scale: str) -> Drawn:
+    """Return raw figures beside estimates as a picture, and as a table for those who ask for it."""
+    labels, raw, private, lower, upper = zip(*lines, strict=True)
+    picture = RawAndPrivate(title, (note,), labels, raw, private, lower, upper, scale)
+    rows = [[line[0], *(f"{one:.3f}" if math.isfinite(one) else "—" for one in line[1:])] for line in lines]
+    table = Rows(panel_of_figures(["", "raw", "private", "from", "to"], rows, title))
+    return Drawn(picture, name, (Folded("The figures", (table,)),))
 
 
 def _counting(tables: TableSet, truth: Population) -> Callable[[Sequence[str]], FloatArray]:
