@@ -69,6 +69,14 @@ def test_links_land_and_everything_has_a_name(browser: Chromium, reports: dict[s
     assert found["title"].startswith("Of ")
 
 
+def test_there_is_room_for_the_text(browser: Chromium, reports: dict[str, Path]) -> None:
+    width = "document.querySelector('main').clientWidth"
+    browser.open(reports["plain"], 1280)
+    assert browser.value(width) > 800
+    browser.open(reports["plain"], 400)
+    assert browser.value(width) > 350
+
+
 def test_night_is_dark_and_paper_is_white(browser: Chromium, reports: dict[str, Path]) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
     browser.open(reports["plain"], scheme="dark")
