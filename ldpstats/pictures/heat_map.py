@@ -19,7 +19,6 @@ _LETTER, _LEAST_WIDTH = 0.08, 5.0
 _SHORTEST, _LONGEST = 4, 40
 # below it a colour could be taken for none
 _FAINTEST = 0.15
-_STEPS = 41
 _HALF, _LUMINANCE = 0.55, np.array([0.2126, 0.7152, 0.0722])
 _SIDE, _SPOKEN = 0.94, 5
 _STEPS = 64
@@ -104,16 +103,8 @@ class HeatMap(Picture):
         self._name_axes(ax)
         figure = ax.get_figure()
         assert figure is not None  # axes that are drawn on stand in one
-        # a few steps are drawn as areas; matplotlib makes many an image, which pages that load nothing do not show
-        steps = np.linspace(0, most, _STEPS)
         bar = figure.colorbar(
-            ScalarMappable(scale, strength),
-            ax=ax,
-            label=literal(self.scale),
-            shrink=0.7,
-            aspect=25,
-            pad=0.02,
-            boundaries=steps,
+            ScalarMappable(scale, strength), ax=ax, label=literal(self.scale), shrink=0.7, aspect=25, pad=0.02
         )
         bar.ax.spines[:].set_visible(False)
         # as areas: pages of a report hold no bitmaps, and an area each has seams without edges
