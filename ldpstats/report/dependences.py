@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from ldpstats.estimation import pvalue_in_words
+from ldpstats.inference.effects.effect_size import forest_picture
 from ldpstats.inference.hypothesis_tests.adjustment import controlled_in_words
 from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES
-from ldpstats.noise import simulation
-from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.groups import label
 from ldpstats.protocols.summary import counted, named
@@ -52,13 +52,9 @@ def _forest(studied: StudiedTables) -> list[Part]:
     drawn = [pair for pair in studied.dependent if not pair.effect.why_not][:_STRONGEST]
     if len(drawn) < 2:
         return []
-    lower, upper = zip(*(pair.interval for pair in drawn), strict=True)
-    tables = studied.tables
-    notes = (f"pointwise {_level(studied)} intervals{simulation(tables.simulated, tables.n)}",)
-    estimates = tuple(pair.effect.cramers_v for pair in drawn)
     title = "Dependences that are shown" if len(drawn) == len(studied.dependent) else "The strongest dependences"
-    labels = tuple(f"{pair.title}{pair.assuming}" for pair in drawn)
-    return [Drawn(Intervals(title, notes, labels, estimates, lower, upper, "Cramér's V"), "effects-picture")]
+    picture = replace(forest_picture([pair.effect for pair in drawn]), title=f"{title}: Cramér's V")
+    return [Drawn(picture, "effects-picture")]
 
 
 def _line(pair: StudiedPair) -> list[str]:

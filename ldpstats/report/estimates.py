@@ -9,13 +9,15 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.noise import simulation
 from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.groups import label
-from ldpstats.report.content import Entry, Folded, Part, Rows, Section
+from ldpstats.report.content import Drawn, Entry, Folded, Part, Rows, Section
 from ldpstats.report.studied_pairs import StudiedPair
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.tables import Table
+from ldpstats.tables.drawn import one_way_intervals
 
 _DRAWN = 24
 """Tables with a picture."""
+_ATTRIBUTES = ("attributes", "Attributes one by one")
 
 
 def attributes(studied: StudiedTables) -> Section:
@@ -25,17 +27,17 @@ def attributes(studied: StudiedTables) -> Section:
     ----------
     studied : StudiedTables
     """
-    rows: list[list[str]] = []
-    missing = []
-    for name, found in studied.singles.items():
-        if isinstance(found, str):
-            missing.append(f"{name}: {found}")
-            continue
-        (panel,) = found.summary(studied.alpha).panels
-        rows += [[name if not place else "", *row] for place, row in enumerate(panel.rows)]
-    headers = ["attribute", "category", *panel.headers[1:]]
-    table = Rows(panel_of_figures(headers, rows, f"Proportions of every attribute{_simulated(studied)}"))
-    return Section.of("attributes", "Attributes one by one", table, *missing)
+    found = {name: table for name, table in studied.singles.items() if isinstance(table, Table)}
+    missing = [f"{name}: {why}" for name, why in studied.singles.items() if isinstance(why, str)]
+    if not found:
+        return Section.of(*_ATTRIBUTES, *missing)
+    panels = {name: table.summary(studied.alpha).panels[0] for name, table in found.items()}
+    rows = [[name if not place else "", *row] for name, panel in panels.items() for place, row in enumerate(panel.rows)]
+    headers = ["attribute", "category", *next(iter(panels.values())).headers[1:]]
+    title = f"Proportions of every attribute{simulation(studied.tables.simulated, studied.tables.n)}"
+    table = Folded("The figures", (Rows(panel_of_figures(headers, rows, title)),))
+    picture = Drawn(one_way_intervals(studied.tables, found), "attributes-picture", (table,))
+    return Section.of(*_ATTRIBUTES, "Every proportion is estimated from all reports about it.", picture, *missing)
 
 
 def tables(studied: StudiedTables) -> Section:
@@ -56,17 +58,21 @@ def tables(studied: StudiedTables) -> Section:
     )
 
 
-def _simulated(studied: StudiedTables) -> str:
-    return simulation(studied.tables.simulated, studied.tables.n)
-
-
 def _headed(title: str, parts: Sequence[Part]) -> list[Part]:
     return [Entry(title.lower().replace(" ", "-"), title, tuple(parts))] if parts else []
 
 
 def _shown(pair: StudiedPair) -> tuple[Part, ...]:
     cells = Folded("Every cell with its interval", _cells(pair.table))
-    return (f"{pair.said}.", *_crossed(pair.table), cells, *_origin(pair.table))
+    return (f"{pair.said}.", *_mosaic(pair), *_crossed(pair.table), cells, *_origin(pair.table))
+
+
+def _mosaic(pair: StudiedPair) -> list[Part]:
+    """Return the picture of a table, of which there is none where the proportions are no shares of anything."""
+    try:
+        return [Drawn(pair.table.picture("mosaic"), f"{pair.name}-picture")]
+    except LdpstatsError:
+        return []
 
 
 def _origin(table: Table) -> tuple[Part, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.networks import learn_network
-from ldpstats.report.content import Section, Warned, summarised
+from ldpstats.report.content import Drawn, Section, Warned, summarised
 from ldpstats.report.studied_tables import StudiedTables
 
 
@@ -19,4 +19,4 @@ def network(studied: StudiedTables) -> Section:
         learned = learn_network(studied.tables, alpha=studied.alpha)
     except LdpstatsError as error:
         return Section.of("network", "Network", Warned(f"No network can be learned: {error}"))
-    return Section.of("network", "Network", *summarised(learned.summary()))
+    return Section.of("network", "Network", Drawn(learned.picture(), "network-picture"), *summarised(learned.summary()))

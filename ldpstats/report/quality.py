@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ldpstats.blocks import Block
+from ldpstats.consistency import consistency_report, make_consistent
+from ldpstats.errors import LdpstatsError
+from ldpstats.identification.bounds import LEVEL
 from ldpstats.noise import NoisyCounts
 from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.groups import label
-from ldpstats.report.content import Part, Rows, Section, Warned
+from ldpstats.report.content import Drawn, Entry, Folded, Part, Rows, Section, Warned
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.tables import Table
 
@@ -26,7 +31,28 @@ def quality(studied: StudiedTables) -> Section:
     fit = studied.fit
     judged: list[Part] = [Warned(one) for one in fit.warning]
     judged = judged or [fit.words]
-    return Section.of("quality", "Data quality", *judged, *_forged(studied))
+    return Section.of("quality", "Data quality", *judged, *_agreement(studied), *_forged(studied))
+
+
+def _agreement(studied: StudiedTables) -> list[Part]:
+    """Say how far tables disagree about what they share."""
+    made = all(table.provenance.kind == "made consistent" for table in studied.tables)
+    try:
+        found = consistency_report(studied.tables if made else make_consistent(studied.tables))
+    except LdpstatsError as error:
+        return [f"Whether the tables agree with each other is not known: {error}"]
+    summary = found.summary()
+    facts, moved = summary.panels
+    verdict, *units = summary.sentences[:2]
+    contradicted = bool(found.df) and found.pvalue is not None and found.pvalue < LEVEL
+    title = "As reported, and after they are made to agree"
+    told: tuple[Part, ...] = (Rows(moved), Drawn(found.picture(), "agreement-picture"), *units)
+    parts = (
+        Warned(verdict) if contradicted else verdict,
+        Rows(replace(facts, title=title)),
+        Folded("Table by table, and category by category", told),
+    )
+    return [Entry("agreement", "Do the tables agree?", parts)]
 
 
 def _forged(studied: StudiedTables) -> list[Part]:

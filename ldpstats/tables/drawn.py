@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -73,14 +73,16 @@ def conditional_intervals(found: Conditional) -> Intervals:
     )
 
 
-def one_way_intervals(tables: TableSet) -> Intervals:
+def one_way_intervals(tables: TableSet, known: Mapping[str, Table] | None = None) -> Intervals:
     """Return the proportions of every attribute of a set, from all reports about it, with their intervals.
 
     Parameters
     ----------
     tables : TableSet
+    known : mapping, optional
+        The table of every attribute that has one, by its name, for callers who have them.
     """
-    found, fit = _one_way(tables), tables.channel_fit()
+    found, fit = _as_many_as_can_be_drawn(tables, known), tables.channel_fit()
     missing = [str(name) for name in tables.domain.names if name not in found]
     limits = [_limits(table)[0] if fit.plausible else _no_limits(table) for table in found.values()]
     named = ", ".join(missing[:_NAMED]) + (f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else "")
@@ -96,15 +98,15 @@ def one_way_intervals(tables: TableSet) -> Intervals:
     )
 
 
-def _one_way(tables: TableSet) -> dict[str, Table]:
-    """Return the pooled table of every attribute that has one, as many as can be drawn."""
+def _as_many_as_can_be_drawn(tables: TableSet, known: Mapping[str, Table] | None) -> dict[str, Table]:
+    """Return the table of every attribute that has one, pooled if it is not known."""
     found: dict[str, Table] = {}
-    for name in tables.domain.names:
+    for name in tables.domain.names if known is None else known:
         taken = sum(1 + table.domain.size() for table in found.values())
         if taken + tables.domain.size([name]) >= MOST_LINES:
             break
         try:
-            found[name] = tables.pooled(name)
+            found[name] = tables.pooled(name) if known is None else known[name]
         except NotIdentifiedError:
             continue
     return found
