@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from ldpstats.pictures.colours import BLUE, SEQUENTIAL
 from ldpstats.pictures.drawing import Axes, Picture, label_lines, literal
+from ldpstats.pictures.shading import ink_on
 
-_GREY, _STRIPES, _DARK, _LIGHT = "#dcdcdc", "#c3c3c3", "#1b1b1d", "#ffffff"
-"""Of what is not decided, and of figures: cells have colours of their own, so figures do not follow the page."""
+_GREY, _STRIPES = "#dcdcdc", "#c3c3c3"
+"""Of what is not decided."""
 _MOST_NUMBERED, _UPRIGHT = 12, 5
 _CELL, _SMALL_CELL = 0.5, 0.25
 _LETTER, _LEAST_WIDTH = 0.08, 5.0
 _SHORTEST, _LONGEST = 4, 40
 # below it a colour could be taken for none
 _FAINTEST = 0.15
-_HALF, _LUMINANCE = 0.55, np.array([0.2126, 0.7152, 0.0722])
 _SIDE, _SPOKEN = 0.94, 5
 _STEPS = 64
 
@@ -111,8 +111,9 @@ class HeatMap(Picture):
         assert bar.solids is not None  # there are some wherever there are colours
         bar.solids.set(rasterized=False, edgecolor="face")
 
-    def _draw_cell(self, ax: Axes, place: tuple[int, int], colour: tuple[float, ...] | None) -> None:
+    def _draw_cell(self, ax: Axes, place: tuple[int, int], colour: tuple[float, float, float, float] | None) -> None:
         """Draw a square, striped where nothing is shown, and framed where something is, but not how much."""
+        from matplotlib.colors import to_hex
         from matplotlib.patches import Rectangle
 
         row, column = place
@@ -123,9 +124,9 @@ class HeatMap(Picture):
         else:
             ax.add_patch(Rectangle(at, _SIDE, _SIDE, facecolor=colour, linewidth=0))
         if self._numbered:
-            dark = colour is not None and np.dot(colour[:3], _LUMINANCE) < _HALF
+            ink = ink_on(_GREY if colour is None else to_hex(colour))
             words = f"{value:.2f}" if np.isfinite(value) else "–"
-            ax.text(column, row, words, color=_LIGHT if dark else _DARK, ha="center", va="center", fontsize="small")
+            ax.text(column, row, words, color=ink, ha="center", va="center", fontsize="small")
 
     def _name_axes(self, ax: Axes) -> None:
         side = len(self.labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,9 @@ NOT_KNOWN = "#b9c4cc"
 HATCH, DASHES = "////", (0, (3, 2))
 _PALE, _STRIPES = "#e9e9e9", "#a6a6a6"
 # ink upon shades, which are the same on light and on dark pages
-_DARK, _LIGHT = "#1b1b1d", "#ffffff"
-_HALF = 0.45
+_DARK, _LIGHT = "#000000", "#ffffff"
+# of a colour by WCAG 2, and where black and white have the same contrast to it: 4.58
+_LUMINANCE, _EVEN = (0.2126, 0.7152, 0.0722), 0.179
 # where the shades stand on the map, from far below to far above
 _PLACES = {0: 0.1, 1: 0.28, 3: 0.72, 4: 0.9}
 _MIDDLE = 2
@@ -107,10 +109,11 @@ def ink_on(colour: str) -> str:
     Examples
     --------
     >>> ink_on("#f7f7f7"), ink_on("#2d004b")
-    ('#1b1b1d', '#ffffff')
+    ('#000000', '#ffffff')
     """
-    red, green, blue = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
-    return _LIGHT if 0.2126 * red + 0.7152 * green + 0.0722 * blue < _HALF else _DARK
+    parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    linear = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
+    return _LIGHT if sum(map(operator.mul, _LUMINANCE, linear)) < _EVEN else _DARK
 
 
 def _colour(level: int | None) -> str:

@@ -16,6 +16,13 @@ from ldpstats.noise import Tally
 from ldpstats.report import page as page_of, report_page
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_drawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures take most of the time, and most tests read words."""
+    if "drawn" not in request.node.name:
+        monkeypatch.setattr(page_of, "find_spec", lambda _: None)
+
+
 @pytest.fixture(name="tables")
 def collected(domain: ldp.Domain, people: pd.DataFrame) -> TableSet:
     return SampledGroups(domain, epsilon=3.0).simulate(people, rng=1)
@@ -98,8 +105,11 @@ def test_nothing_is_not_a_number_and_nominal_levels_are_marked(domain: ldp.Domai
     assert "trusted curator counted" in page
 
 
-def test_without_matplotlib_the_page_says_so(tables: TableSet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_drawn_is_described_where_nothing_can_be_drawn(
+    tables: TableSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     drawn = report_page(tables)
+    assert report_page(TableSet.from_json(tables.to_json())) == drawn
     assert "<svg" in drawn
     assert "without pictures" not in drawn
     monkeypatch.setattr(page_of, "find_spec", lambda _: None)
