@@ -56,7 +56,7 @@ def _agreement(studied: StudiedTables) -> list[Part]:
 
 
 def _forged(studied: StudiedTables) -> list[Part]:
-    """Say how far forged reports could move the tables that rest on reports of their own alone."""
+    """Say how far forged reports could move tables with a tally of their own."""
     known = [(table, shift) for table in studied.tables if (shift := _worst_shift(table)) is not None]
     shifts = sorted(known, key=lambda one: -one[1])
     if not shifts:
