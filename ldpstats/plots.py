@@ -13,6 +13,7 @@ from ldpstats.inference import Effect
 from ldpstats.inference.effects.effect_size import forest_picture
 from ldpstats.pictures.drawing import Axes
 from ldpstats.pictures.raw_and_private import RawAndPrivate
+from ldpstats.presentation import progress
 from ldpstats.protocols.population import Population
 from ldpstats.protocols.raw_proportions import raw_proportions
 from ldpstats.tables import Table, TableSet
@@ -62,7 +63,8 @@ def raw_against_private_picture(tables: Table | TableSet, truth: Population, alp
     """
     raw_of, level = raw_proportions(tables, truth), f"{100 * (1 - significance(alpha)):g} %"
     drawn = [table for table in tables if table.n] if isinstance(tables, TableSet) else [tables]
-    cells = [cell for table in drawn for cell in _cells(table, raw_of(table.attributes), alpha, len(drawn) > 1)]
+    shown = progress(drawn, "comparing", unit="table")
+    cells = [cell for table in shown for cell in _cells(table, raw_of(table.attributes), alpha, len(drawn) > 1)]
     labels, raw, private, lower, upper = zip(*cells, strict=True)
     what = " and ".join(drawn[0].attributes) if len(drawn) == 1 else f"{len(drawn)} tables"
     notes = (

@@ -27,6 +27,7 @@ from ldpstats.mechanisms.rappor import RAPPOR
 from ldpstats.mechanisms.sketch import CMS, HCMS
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
+from ldpstats.presentation import progress
 from ldpstats.registered import register
 
 REGISTRY: tuple[type[Mechanism], ...] = (
@@ -186,7 +187,7 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
     oue      4      4.12
     """
     rows = []
-    for kind in registered_mechanisms():
+    for kind in progress(registered_mechanisms(), "mechanisms", unit="mechanism"):
         values = kind.only_k or k
         found = _Figures.of(kind, values, epsilon)
         rows.append(

@@ -21,6 +21,7 @@ from ldpstats.errors import NotIdentifiedError, one_line
 from ldpstats.estimation.nearest import nearest_in_information
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.limits import refuse_too_large, refuse_too_many_cells
+from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet
 from ldpstats.tables.pooled import pooled_table, solving
 from ldpstats.tables.shared import overlapping
@@ -136,7 +137,7 @@ class FamilyEstimates:
         collected = [table for table in as_collected(tables) if table.n >= _TO_SPREAD]
         _refuse_hardly_asked(collected, domains)
         estimator = _Estimator(_telling(collected, domains), tables)
-        families = tuple(estimator.family(domain) for domain in domains)
+        families = tuple(estimator.family(domain) for domain in progress(domains, "fitting", unit="attribute"))
         return cls(tuple(estimator.units), families)
 
     @cached_property

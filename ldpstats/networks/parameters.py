@@ -22,7 +22,7 @@ from ldpstats.networks.family_estimates import MAXIMUM_ENTROPY, Family, FamilyEs
 from ldpstats.networks.smoothed_rows import SmoothedRows, spread_of
 from ldpstats.noise import simulation
 from ldpstats.pictures.graph import NetworkGraph
-from ldpstats.presentation import Result, Summary, plain_rows, summary_of_facts
+from ldpstats.presentation import Result, Summary, plain_rows, progress, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator
 from ldpstats.tables import TableSet, checked_table_set
@@ -371,9 +371,10 @@ def _networks(
     families: FamilyEstimates, estimates: Sequence[FloatArray], weight: float | None, tables: TableSet
 ) -> Iterator[BayesianNetwork]:
     """Yield the network of each set of estimates of the families' cells."""
+    behind = progress(zip(families.families, estimates, strict=True), "smoothing", len(estimates), "attribute")
     found = {
         one.attribute: RowsOfFamily.of(families, place, cells, weight).tables.reshape(-1, *one.domain.shape)
-        for place, (one, cells) in enumerate(zip(families.families, estimates, strict=True))
+        for place, (one, cells) in enumerate(behind)
     }
     domain = tables.domain.project([name for name in tables.domain.names if name in found])
     parents = {one.attribute: one.parents for one in families.families}

@@ -38,7 +38,8 @@ ldp.independence_tests(tables)
 ldp.independence_test(tables["a", "b"], pvalue=ldp.MonteCarlo(99, rng=1))
 ldp.reconstruct(tables, ["a", "b", "c"]), ldp.reconstruct(tables, ["a", "b", "c"], "em", n_resamples=9)
 tables["a", "b"].bounds()
-ldp.learn_network(tables)
+ldp.fit_parameters(tables, ldp.learn_network(tables).network.parents)
+ldp.plots.raw_against_private(tables, people), ldp.mechanisms(k=4)
 ldp.poisoning_table(k=4), ldp.plan("grr", (2, 2), epsilon=1.0)
 ldp.power_curve("grr", (2, 2), epsilon=1.0, n=100), ldp.sample_size_curve("grr", (2, 2), epsilon=1.0)
 list(audits(GRR, settings=2, k=4, n=1000, rng=1))
@@ -46,7 +47,19 @@ list(audits(GRR, settings=2, k=4, n=1000, rng=1))
 SHOWN = (
     *("asking", "writing rows", "reading rows", "counting", "simulating", "independence tests", "Monte Carlo"),
     *("maximizing the entropy", "maximizing the likelihood", "fitting again", "testing pairs", "learning again"),
-    *("adding tables up", "intervals", "mechanisms", "auditing", "bounds", "planning", "power", "sample sizes"),
+    *(
+        "adding tables up",
+        "intervals",
+        "mechanisms",
+        "auditing",
+        "bounds",
+        "planning",
+        "power",
+        "sample sizes",
+        "fitting",
+        "smoothing",
+        "comparing",
+    ),
 )
 
 
