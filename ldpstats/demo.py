@@ -54,7 +54,7 @@ All of it on a page to send: ldpstats report tables.json -o report.html"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Population:
+class KnownPopulation:
     """Whom a demonstration asks: respondents are drawn from them, and the truth about all pairs is known.
 
     Parameters
@@ -79,7 +79,7 @@ class Population:
     pair: Callable[[str, str], FloatArray]
 
     @classmethod
-    def of_network(cls, name: str) -> Population:
+    def of_network(cls, name: str) -> KnownPopulation:
         """Return those of a packaged network."""
         found = network(name)
         return cls(
@@ -92,7 +92,7 @@ class Population:
         )
 
     @classmethod
-    def of_affairs(cls) -> Population:
+    def of_affairs(cls) -> KnownPopulation:
         """Return women who were asked about their marriages."""
         rows = affairs()
         domain = Domain.from_frame(rows)
@@ -114,13 +114,13 @@ class Population:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Demonstration:
     """A protocol, what it collected, and the tests of all pairs beside the true answers.
 
     Parameters
     ----------
-    population : Population
+    population : KnownPopulation
         Whom the respondents were drawn from.
     people : DataFrame
         The respondents' true answers.
@@ -133,7 +133,7 @@ class Demonstration:
     seed : int
     """
 
-    population: Population
+    population: KnownPopulation
     people: pd.DataFrame
     protocol: SampledGroups
     tables: TableSet
@@ -149,8 +149,11 @@ class Demonstration:
     @property
     def strongest(self) -> Table:
         """The table of the pair whose true dependence is the strongest of those that were asked for."""
-        first = self.pairs[self.pairs["n"] > 0].iloc[0]
-        return self.tables[first["first"], first["second"]]
+        return self.tables[self._first["first"], self._first["second"]]
+
+    @property
+    def _first(self) -> pd.Series[Any]:
+        return self.pairs[self.pairs["n"] > 0].iloc[0]
 
     @property
     def misleading(self) -> pd.Series[Any] | None:
@@ -180,7 +183,6 @@ class Demonstration:
         wrong = self.misleading
         if wrong is None:
             return []
-        strongest = self.pairs.iloc[0]
         rows = [
             (
                 _named(row),
@@ -188,7 +190,7 @@ class Demonstration:
                 _figures(row["naive_v"], row["naive_pvalue"]),
                 _figures(row["cramers_v"], row["pvalue"]),
             )
-            for row in (wrong, strongest)
+            for row in (wrong, self._first)
         ]
         why = _WHY_NAIVE_IS_WRONG[wrong["naive_on"]]
         sentence = f"{wrong['first']!r} and {wrong['second']!r} are next to independent in the true answers. {why}"
@@ -319,7 +321,7 @@ def demonstrate(
         As in `SampledGroups`.
     seed : int
     """
-    population = Population.of_affairs() if name is None else Population.of_network(name)
+    population = KnownPopulation.of_affairs() if name is None else KnownPopulation.of_network(name)
     protocol = SampledGroups(population.domain, epsilon=epsilon, mechanism=mechanism)
     people = population.sample(n, seed)
     tables = protocol.collect(people, rng=seed)
@@ -327,7 +329,9 @@ def demonstrate(
     return Demonstration(population, people, protocol, tables, pairs, seed)
 
 
-def _compared(population: Population, people: pd.DataFrame, protocol: SampledGroups, tables: TableSet) -> pd.DataFrame:
+def _compared(
+    population: KnownPopulation, people: pd.DataFrame, protocol: SampledGroups, tables: TableSet
+) -> pd.DataFrame:
     """Return the tests of all pairs beside what the true answers show, the strongest pair first."""
     tests, domain = independence_tests(tables, adjust=_HOLM).to_frame(), population.domain
     codes, known = domain.encode(people), []
