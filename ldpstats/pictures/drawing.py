@@ -42,6 +42,7 @@ _STYLE = {
 LONGEST_LINE = 40
 """Letters on a line of a label."""
 _DECADES = 2.5
+_NOTE_LINES, _USUAL_LINES, _HEADING_LINE = 4, 2, 0.17
 _LETTERS_AN_INCH, _SHORTEST = 13, 30
 _BESIDE_LEGEND, _SHORTEST_OF_LEGENDS = 1.3, 12
 _ALONE = {"axes.facecolor": "none", "figure.facecolor": "none"}
@@ -80,11 +81,22 @@ class Picture(Protocol):
         """
         with styled():
             axes = axes_to_draw_on(ax, self.size)
-            self._draw_on(axes)
-            letters = _letters_above(axes)
-            lines = chain.from_iterable(wrap(one, letters) for one in (self.title, *self.notes))
-            axes.set_title("\n".join(map(literal, lines)), loc="left")
+            self._draw_headed(axes, grows=ax is None)
         return axes
+
+    def _draw_headed(self, axes: Axes, *, grows: bool) -> None:
+        """Draw it below its title and notes; a figure of its own grows with them."""
+        self._draw_on(axes)
+        letters = _letters_above(axes)
+        heading = [wrap(one, letters, max_lines=_NOTE_LINES, placeholder=" …") for one in (self.title, *self.notes)]
+        lines = list(chain.from_iterable(heading))
+        axes.set_title("\n".join(map(literal, lines)), loc="left")
+        if grows:
+            from matplotlib.figure import Figure
+
+            figure, (wide, high) = axes.get_figure(), self.size
+            assert isinstance(figure, Figure)  # a new one
+            figure.set_size_inches(wide, high + _HEADING_LINE * max(0, len(lines) - _USUAL_LINES))
 
     def svg(self, name: str) -> str:
         """Return it as an SVG element that may stand in a page beside others, in the page's own ink.
@@ -100,7 +112,7 @@ class Picture(Protocol):
 
             # not pyplot's: it keeps figures until they are closed, and may open windows
             figure = Figure(figsize=self.size, layout="constrained")
-            self.draw(figure.subplots())
+            self._draw_headed(figure.subplots(), grows=True)
             file = StringIO()
             figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
         return _inline(file.getvalue(), name)

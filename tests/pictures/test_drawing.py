@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import warnings
 from xml.etree import ElementTree as ET
 
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 
 from ldpstats import LdpstatsError
 from ldpstats.pictures import colours
@@ -137,3 +139,26 @@ def test_long_words_of_a_legend_leave_the_axes_their_room(columns: int):
     figure.canvas.draw()
     assert axes.get_window_extent().width > 0.6 * figure.bbox.width
     assert all("…" in one.get_text() for one in axes.get_legend().get_texts())
+
+
+@pytest.mark.parametrize("letters", [10, 500, 5000])
+def test_long_notes_leave_room_for_the_picture(letters: int) -> None:
+    note = "word " * (letters // 5)
+    drawn = picture("Shares", note, note)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        axes = drawn.draw()
+        axes.figure.canvas.draw()
+        assert axes.get_window_extent().height > 50
+        assert axes.title.get_text() == ""
+        lines = axes.get_title(loc="left").split("\n")
+        assert len(lines) <= 9
+        assert max(map(len, lines)) <= 90
+        assert drawn.svg("long").startswith("<svg")
+    plt.close(axes.figure)
+
+
+def test_a_figure_of_ones_own_keeps_its_size() -> None:
+    figure = Figure(figsize=(4, 3))
+    picture("Shares", "a note that is long " * 20).draw(figure.subplots())
+    assert figure.get_size_inches().tolist() == [4, 3]

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import at_least, significance
+from ldpstats.arrays import as_array, at_least, significance
 from ldpstats.columns import listed
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
@@ -161,7 +161,8 @@ class IndependenceTests(Result):
     def __getitem__(self, attributes: Sequence[str]) -> PairTest:
         """Return the test of two attributes, in any order."""
         wanted = attributes if isinstance(attributes, tuple) else tuple(listed(attributes))
-        found = [pair for pair in self.pairs if set(pair.attributes) == set(wanted)] if len(wanted) == 2 else []
+        asked = frozenset(wanted) if all(isinstance(one, str) for one in wanted) else None
+        found = [pair for pair in self.pairs if frozenset(pair.attributes) == asked] if len(wanted) == 2 else []
         if not found:
             known = one_line([pair.attributes for pair in self.pairs])
             raise LdpstatsError(f"the pair {shortened(attributes)}", known, "The columns are those of to_frame().")
@@ -212,16 +213,17 @@ class IndependenceTests(Result):
         """
         level = self.level
         target = target_power(power, level)
-        sizes = [pair.cramers_v for pair in self.pairs] if effects is None else list(effects)
-        if len(sizes) != len(self):
+        sizes = np.array([pair.cramers_v for pair in self.pairs]) if effects is None else as_array(effects, "effects")
+        if sizes.shape != (len(self),) or sizes.dtype.kind not in "iuf" or np.any((sizes < 0) | (sizes > 1)):
             raise LdpstatsError(
-                f"{len(sizes)} effects for {len(self)} pairs", "one for each, in the order of to_frame()"
+                f"effects = {shortened(effects)} for {len(self)} pairs",
+                "a number from 0 to 1 for each, in the order of to_frame(); nan where there is none",
             )
         needed = [
             pair.sensitivity.respondents(self.n, float(size), target, level)
             if pair.sensitivity is not None and size > 0
             else None
-            for pair, size in zip(self.pairs, sizes, strict=True)
+            for pair, size in zip(self.pairs, sizes.tolist(), strict=True)
         ]
         return pd.Series(needed, name="respondents needed", dtype="Int64")
 

@@ -37,7 +37,16 @@ def test_one_pair_is_found_in_any_order(tests: ldp.IndependenceTests, tables: ld
     assert (statistic, pvalue) == tuple(alone) == tuple(tests[["car", "sex"]])
     assert next(pair.attributes for pair in tests) == ("car", "sex")
     assert len(tests) == 3
-    for wrong in ("verdict", ("car",), ("car", "car"), ("car", "dog"), ("car", "sex", "dog"), 5, None):
+    for wrong in (
+        "verdict",
+        ("car",),
+        ("car", "car"),
+        ("car", "dog"),
+        ("car", "sex", "dog"),
+        5,
+        None,
+        [["car"], "sex"],
+    ):
         with pytest.raises(ldp.LdpstatsError, match="to_frame"):
             tests[wrong]  # type: ignore[index]  # this is what is refused
 
@@ -69,9 +78,9 @@ def test_respondents_needed_give_the_power_asked_for(tables: ldp.TableSet) -> No
         assert told.power(size * np.sqrt(number / tests.n), tests.level) == pytest.approx(0.8, abs=1e-3)
     estimated = tests["car", "sex"].cramers_v
     assert tests.respondents_needed().iloc[0] == tests.respondents_needed(0.8, [estimated] * 3).iloc[0]
-    for wrong in ([0.1], [0.1] * 4):
+    for wrong in ([0.1], [0.1] * 4, "abc", [None] * 3, [2, 0.1, 0.1], [-0.1] * 3, 5):
         with pytest.raises(ldp.LdpstatsError, match="to_frame"):
-            tests.respondents_needed(0.8, wrong)
+            tests.respondents_needed(0.8, wrong)  # type: ignore[arg-type]  # this is what is refused
     with pytest.raises(ldp.LdpstatsError, match="power"):
         tests.respondents_needed(0.01)
 
