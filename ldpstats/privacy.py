@@ -284,10 +284,10 @@ class PrivacyStatement(Result):
         from ldpstats.pictures.posterior import Posterior
 
         levels = {f"strict epsilon = {rounded_up(self.epsilon)}": self.epsilon}
-        least = max(self.per_group.values(), default=self.epsilon)
-        if least < self.epsilon:
+        of_groups = max(self.per_group.values(), default=self.epsilon)
+        if of_groups < self.epsilon:
             about = f"about {next(iter(self.per_group))}" if len(self.per_group) == 1 else "about any one group"
-            levels[f"a report {about}: {rounded_up(least)}"] = least
+            levels[f"a report {about}: epsilon = {rounded_up(of_groups)}"] = of_groups
         nominal = {}
         if self.nominal_epsilon is not None:
             nominal[f"nominal epsilon = {rounded_up(self.nominal_epsilon)}, not what is guaranteed"] = (

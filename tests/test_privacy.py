@@ -14,6 +14,7 @@ from hypothesis import given, strategies as st
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import GRR, REGISTRY, Mechanism
+from ldpstats.pictures.posterior import Posterior
 from ldpstats.privacy import PrivacyStatement, strict_epsilon, times_as_likely, worst_ratio
 
 Channel = list[dict[Any, Fraction]]
@@ -198,6 +199,17 @@ class TestShown:
         assert "equally likely under every answer" in text(nothing)
         frame = nothing.picture().to_frame()
         assert (frame["least"] == frame["before"]).all()
+
+    def test_a_group_that_tells_less_has_an_area_of_its_own(self) -> None:
+        def levels(groups: dict[str, float]) -> list[tuple[str, float]]:
+            picture = PrivacyStatement(2.0, "a record", groups).picture()
+            assert isinstance(picture, Posterior)
+            return [*picture.levels.items()]
+
+        whole = ("strict epsilon = 2", 2.0)
+        assert levels({}) == levels({"a": 2.0, "b": 1.0}) == [whole]
+        assert levels({"a": 0.5}) == [whole, ("a report about a: epsilon = 0.5", 0.5)]
+        assert levels({"a": 0.5, "b": 1.0}) == [whole, ("a report about any one group: epsilon = 1", 1.0)]
 
     def test_many_groups_with_few_levels_have_a_row_for_each_level(self) -> None:
         statement = PrivacyStatement(3.0, "a record", {f"g{place}": 1.0 + place % 2 for place in range(40)})
