@@ -390,7 +390,7 @@ class Estimate(Result):
         return {
             "estimate": plain_list(self.estimate),
             "std_err": plain_list(self.std_err),
-            "level": 1 - float(alpha),
+            "level": 1 - significance(alpha),
             "intervals": plain_list(self.conf_int(alpha)),
             "n": self.n,
             "simulated": self.simulated,

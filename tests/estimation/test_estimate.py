@@ -155,3 +155,10 @@ class TestShown:
         assert named.to_frame().index.tolist() == ["a", "b", "c"]
         with pytest.raises(LdpstatsError, match="2 names of 3 values"):
             replace(named, names=("a", "b"))
+
+    @pytest.mark.parametrize("alpha", [0, 1, 2, "x", None, float("nan")])
+    def test_a_level_that_is_none_is_refused_wherever_it_is_asked_for(self, alpha: Any) -> None:
+        estimate = GRR(3, 1.0).estimate(Tally(GRR(3, 1.0).noise, [5, 3, 2], 10))
+        for ask in (estimate.summary, estimate.to_dict, estimate.picture, estimate.conf_int):
+            with pytest.raises(LdpstatsError):
+                ask(alpha)
