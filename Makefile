@@ -42,6 +42,7 @@ studies: .venv/.tested  ## published figures, measured anew (most of an hour)
 	$(BIN)/python benchmarks/patterns.py
 	$(BIN)/python benchmarks/published_tests.py
 	$(BIN)/python benchmarks/consistency.py
+	$(BIN)/python benchmarks/table_agreement.py
 	$(BIN)/python benchmarks/reconstruction_coverage.py
 	$(BIN)/python benchmarks/trust.py
 	$(BIN)/python benchmarks/edges.py
