@@ -18,7 +18,8 @@ from ldpstats.protocols.population import Population
 from ldpstats.protocols.raw_proportions import raw_proportions
 from ldpstats.tables import Table, TableSet
 
-_Cell: TypeAlias = tuple[str, float, float, float, float]
+ComparedCell: TypeAlias = tuple[str, float, float, float, float]
+"""A label, what the raw data have, the private estimate, and the ends of its interval."""
 
 
 def raw_against_private(
@@ -64,7 +65,9 @@ def raw_against_private_picture(tables: Table | TableSet, truth: Population, alp
     raw_of, level = raw_proportions(tables, truth), f"{100 * (1 - significance(alpha)):g} %"
     drawn = [table for table in tables if table.n] if isinstance(tables, TableSet) else [tables]
     shown = progress(drawn, "comparing", unit="table")
-    cells = [cell for table in shown for cell in _cells(table, raw_of(table.attributes), alpha, len(drawn) > 1)]
+    cells = [
+        cell for table in shown for cell in compared_cells(table, raw_of(table.attributes), alpha, named=len(drawn) > 1)
+    ]
     labels, raw, private, lower, upper = zip(*cells, strict=True)
     what = " and ".join(drawn[0].attributes) if len(drawn) == 1 else f"{len(drawn)} tables"
     notes = (
@@ -76,8 +79,19 @@ def raw_against_private_picture(tables: Table | TableSet, truth: Population, alp
     return RawAndPrivate(title, notes, labels, raw, private, lower, upper, "proportion")
 
 
-def _cells(table: Table, shown: FloatArray, alpha: float, named: bool) -> Iterator[_Cell]:
-    """Yield every cell of a table: its label, what the raw data have, the estimate and its interval."""
+def compared_cells(table: Table, shown: FloatArray, alpha: float, *, named: bool = True) -> Iterator[ComparedCell]:
+    """Yield every cell of a table: its label, what the raw data have, the estimate and its interval.
+
+    Parameters
+    ----------
+    table : Table
+    shown : array
+        What the raw data have, in the table's shape.
+    alpha : float
+        One minus the confidence of the intervals.
+    named : bool
+        Whether labels say what the table is about.
+    """
     limits = table.conf_int(alpha).reshape(-1, 2)
     about = f"{', '.join(table.attributes)}: " if named else ""
     for labels, true, private, (lower, upper) in zip(

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
-import numpy as np
-
-from ldpstats.arrays import FloatArray
 from ldpstats.datasets import true_cramers_v
-from ldpstats.errors import LdpstatsError
 from ldpstats.pictures.raw_and_private import RawAndPrivate
+from ldpstats.plots import compared_cells
 from ldpstats.presentation import panel_of_figures
-from ldpstats.protocols.population import Population, Records, people_of
+from ldpstats.protocols.population import Population
+from ldpstats.protocols.raw_proportions import raw_proportions
 from ldpstats.report.content import Drawn, Folded, Rows, Section
 from ldpstats.report.studied_tables import StudiedTables
-from ldpstats.tables import Table, TableSet
+from ldpstats.tables import Table
 
 _Line: TypeAlias = tuple[str, float, float, float, float]
 
@@ -29,10 +27,10 @@ def raw_and_private(studied: StudiedTables, truth: Population) -> Section:
     studied : StudiedTables
     truth : data frame, or array of joint counts
     """
-    counted, tables = _counting(studied.tables, truth), studied.tables
+    counted, tables = raw_proportions(studied.tables, truth), studied.tables
     note = f"simulated: {tables.n:,} reports; pointwise {100 * (1 - studied.alpha):g} % intervals"
     singles = [found for found in studied.singles.values() if isinstance(found, Table)]
-    shares = [line for table in singles for line in _shares(table, counted)]
+    shares = [line for table in singles for line in compared_cells(table, counted(table.attributes), studied.alpha)]
     effects = [
         (pair.title, true_cramers_v(counted(pair.table.attributes)), pair.effect.cramers_v, *pair.interval)
         for pair in studied.found
@@ -54,17 +52,6 @@ def raw_and_private(studied: StudiedTables, truth: Population) -> Section:
     )
 
 
-def _shares(table: Table, counted: Callable[[Sequence[str]], FloatArray]) -> list[_Line]:
-    """Return a line per category of an attribute."""
-    (name,) = table.attributes
-    limits = table.conf_int()
-    categories = table.domain.categories[name]
-    return [
-        (f"{name}: {category}", float(raw), float(private), float(low), float(high))
-        for category, raw, private, (low, high) in zip(categories, counted([name]), table.estimate, limits, strict=True)
-    ]
-
-
 def _compared(name: str, title: str, note: str, lines: Sequence[_Line], scale: str) -> Drawn:
     """Return raw figures beside estimates as a picture, and as a table for those who ask for it."""
     labels, raw, private, lower, upper = zip(*lines, strict=True)
@@ -72,28 +59,3 @@ def _compared(name: str, title: str, note: str, lines: Sequence[_Line], scale: s
     rows = [[line[0], *(f"{one:.3f}" if math.isfinite(one) else "—" for one in line[1:])] for line in lines]
     table = Rows(panel_of_figures(["", "raw", "private", "from", "to"], rows, title))
     return Drawn(picture, name, (Folded("The figures", (table,)),))
-
-
-def _counting(tables: TableSet, truth: Population) -> Callable[[Sequence[str]], FloatArray]:
-    """Return what gives the true proportions of some attributes."""
-    if tables.simulated < tables.n:
-        raise LdpstatsError(
-            f"truth for {tables.n:,} reports of which {tables.simulated:,} were simulated",
-            "truth for a set that was simulated as a whole",
-            "Of real respondents nobody has the raw answers: leave truth out.",
-        )
-    people = people_of(tables.domain, truth, np.random.default_rng(0))
-    # a column at a time: several times faster than rows, of which there may be millions
-    columns = dict(zip(tables.domain.names, people.codes.T.copy(), strict=True)) if isinstance(people, Records) else {}
-
-    def counted(attributes: Sequence[str]) -> FloatArray:
-        shape = tables.domain.project(attributes).shape
-        if columns:
-            cells = np.ravel_multi_index(tuple(columns[name] for name in attributes), shape)
-            return np.bincount(cells, minlength=math.prod(shape)).reshape(shape) / people.n
-        rows, copies = people.distinct(attributes)
-        found = np.zeros(shape)
-        found[tuple(rows.T)] = copies / people.n
-        return found
-
-    return counted

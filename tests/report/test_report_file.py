@@ -71,7 +71,7 @@ def test_simulated_reports_are_called_so_and_their_share_is_said(tables: TableSe
     real = protocol.collect(people)
     assert "simulated:" not in report_page(real)
     assert "3,000 of the 6,000 reports were simulated" in report_page(real + tables)
-    with pytest.raises(LdpstatsError, match="3,000 reports of which 0 were simulated"):
+    with pytest.raises(LdpstatsError, match="3,000 of 3,000 reports that respondents sent"):
         report_page(real, truth=people)
 
 
