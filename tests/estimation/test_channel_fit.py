@@ -68,6 +68,9 @@ class TestImpossible:
         assert table.estimate.sum() > 1.25
         worst = table.channel_fit().worst
         assert worst is not None
+        row = table.channel_fit().to_frame().sort_values("pvalue").iloc[0]
+        assert (row["component"], row["statistic"], row["pvalue"]) == (worst.name, worst.statistic, worst.pvalue)
+        assert "IMPLAUSIBLE" in table.channel_fit().headline
         assert "a report counts for" in worst.words
         assert not table.channel_fit().plausible
 

@@ -188,6 +188,8 @@ def test_bounds_of_v_say_of_which_table_and_how_many_reports() -> None:
     assert "of a and c (simulated)" in found.headline
     assert found.to_dict()["level"] == 0.9
     assert found.to_frame().loc["cramers_v"].tolist() == [found.low, found.high, found.point_low, found.point_high]
+    rows = [[float(one) for one in row[1:]] for row in found.summary().panels[0].rows]
+    np.testing.assert_allclose(rows, [(found.point_low, found.point_high), (found.low, found.high)], atol=5e-5)
     text = spoken(found)
     for words in ("6,000 reports", "whole record", "joint confidence set", "Nothing is assumed"):
         assert words in text

@@ -46,6 +46,8 @@ def test_infinite_ends_are_arrows_at_the_border(logarithmic: bool):
     low, high = ax.get_xlim()
     assert bars(ax)[:4] == [(1.0, 2.0), (low, 3.0), (1.2, high), (low, high)]
     assert arrows(ax) == [("<", 3), (">", 2), ("<", 1), (">", 1)]
+    at = {line.get_marker(): float(line.get_xdata()[0]) for line in ax.lines}
+    assert (at["<"], at[">"]) == (low, high)
     assert [one.get_text() for one in ax.texts] == ["not estimable"]
     ax.figure.canvas.draw()
 

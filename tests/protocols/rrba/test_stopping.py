@@ -300,9 +300,11 @@ def test_what_is_drawn_and_told_are_the_estimates_of_the_blocks() -> None:
     assert [*picture.series] == ["'1', 'z'", "'x', 'u'", "'x', 'v, w'", "'x', 'z'"]
     assert picture.notes[:2] == ("simulated", "the 4 most frequent of 9 values")
     assert picture.series["'1', 'z'"] == tuple(found.estimates[:, 5])
+    assert picture.lower["'1', 'z'"] == tuple(found.limits[:, 5, 0])
     assert picture.upper["'1', 'z'"] == tuple(found.limits[:, 5, 1])
     plain = found.to_dict()
-    assert plain["stopped_at"] == found.stopped_at
+    swings = convergence(of_hundred(50, 52, 75, 50, 51)).to_dict()
+    assert (swings["stopped_at"], swings["stays_from"]) == (2, 5)
     assert len(plain["estimates"]) == len(found.blocks)
     json.dumps(plain, allow_nan=False)
     assert "\n" not in repr(found)
