@@ -108,6 +108,8 @@ class Folded:
         What is seen of it at once.
     name : str
         What it is referred to by, if it is.
+    printed : bool
+        Whether it is unfolded on paper, where nobody can ask.
     """
 
     kind: ClassVar[str] = "folded"
@@ -116,6 +118,7 @@ class Folded:
     parts: tuple[Part, ...]
     note: str = ""
     name: str = ""
+    printed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def pairs(studied: StudiedTables) -> Section:
     rows, links = [_line(pair) for pair in studied.found], [pair.name for pair in studied.found]
     shown = Rows(panel_of_figures(_HEADERS, rows[:_MANY], "All pairs, the strongest dependence first"), tuple(links))
     more = Rows(panel_of_figures(_HEADERS, rows[_MANY:], "All further pairs"), tuple(links[_MANY:]))
-    folded = [Folded(f"{len(rows) - _MANY:,} further pairs", (more,))] if len(rows) > _MANY else []
+    folded = [Folded(f"{len(rows) - _MANY:,} further pairs", (more,), printed=False)] if len(rows) > _MANY else []
     pictures = [Drawn(studied.tests.picture(), "pairs-picture"), *_forest(studied)]
     return Section.of(*_PAIRS, read, *pictures, shown, *folded, *_remarks(studied), *_open(studied))
 
@@ -110,5 +110,5 @@ def not_found(studied: StudiedTables) -> Section:
         f"finding V = {REFERENCE_SIZES[0]:g} at level {studied.tests.level:.2g}, which the adjustment leaves to each "
         "test whatever the others show. So many respondents in all, asked in the same way, would find a V as large as "
         "the estimated one with power 0.8.",
-        Folded(f"The {counted(len(rows), 'pair')}", (table,)) if len(rows) > _MANY else table,
+        Folded(f"The {counted(len(rows), 'pair')}", (table,), printed=False) if len(rows) > _MANY else table,
     )

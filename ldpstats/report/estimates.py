@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ldpstats.errors import LdpstatsError
@@ -17,6 +17,7 @@ from ldpstats.tables.drawn import one_way_intervals
 
 _DRAWN = 24
 """Tables with a picture."""
+_PRINTED, _TALLEST = 60, 45
 _ATTRIBUTES = ("attributes", "Attributes one by one")
 
 
@@ -36,8 +37,25 @@ def attributes(studied: StudiedTables) -> Section:
     headers = ["attribute", "category", *next(iter(panels.values())).headers[1:]]
     title = f"Proportions of every attribute{simulation(studied.tables.simulated, studied.tables.n)}"
     table = Folded("The figures", (Rows(panel_of_figures(headers, rows, title)),))
-    picture = Drawn(one_way_intervals(studied.tables, found), "attributes-picture", (table,))
-    return Section.of(*_ATTRIBUTES, "Every proportion is estimated from all reports about it.", picture, *missing)
+    pictures = [
+        Drawn(one_way_intervals(studied.tables, some), f"attributes-picture-{place}")
+        for place, some in enumerate(_in_pictures(found), 1)
+    ]
+    read = "Every proportion is estimated from all reports about it."
+    return Section.of(*_ATTRIBUTES, read, *pictures, table, *missing)
+
+
+def _in_pictures(found: Mapping[str, Table]) -> Iterator[dict[str, Table]]:
+    """Divide attributes among pictures that are no taller than a page."""
+    some: dict[str, Table] = {}
+    lines = 0
+    for name, table in found.items():
+        lines += 1 + table.domain.size()
+        if some and lines > _TALLEST:
+            yield some
+            some, lines = {}, 1 + table.domain.size()
+        some[name] = table
+    yield some
 
 
 def tables(studied: StudiedTables) -> Section:
@@ -48,18 +66,26 @@ def tables(studied: StudiedTables) -> Section:
     studied : StudiedTables
     """
     drawn, folded = studied.found[:_DRAWN], studied.found[_DRAWN:]
-    others = [Folded(label(table.attributes), _cells(table), f"{table.n:,} reports") for table in studied.other_tables]
+    wider = studied.other_tables
+    others = [
+        Folded(label(one.attributes), _cells(one), f"{one.n:,} reports", f"table-{place}", len(wider) <= _PRINTED)
+        for place, one in enumerate(wider, 1)
+    ]
     return Section.of(
         "tables",
         "Tables",
         *(Entry(pair.name, pair.title, _shown(pair)) for pair in drawn),
-        *_headed("The other pairs", [Folded(pair.title, _cells(pair.table), pair.said, pair.name) for pair in folded]),
+        *_headed("The other pairs", [_in_a_line(pair, printed=len(folded) <= _PRINTED) for pair in folded]),
         *_headed("Tables of three and more attributes", others),
     )
 
 
 def _headed(title: str, parts: Sequence[Part]) -> list[Part]:
     return [Entry(title.lower().replace(" ", "-"), title, tuple(parts))] if parts else []
+
+
+def _in_a_line(pair: StudiedPair, *, printed: bool) -> Folded:
+    return Folded(pair.title, (*_cells(pair.table), *_origin(pair.table)), pair.said, pair.name, printed)
 
 
 def _shown(pair: StudiedPair) -> tuple[Part, ...]:

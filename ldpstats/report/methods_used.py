@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from ldpstats.estimation import ASSUMED, TABLE_METHODS
@@ -43,6 +44,7 @@ _TESTS = (
     "one, else by its least-squares counterpart with the covariance under independence. p-values are those of χ², or "
     "by Monte Carlo where reports are few."
 )
+_MONTE_CARLO = "Monte Carlo, from a seed that follows from the counts"
 _HOLM = "p-values are adjusted for the number of pairs by Holm's (1979) method, however the tests depend on each other."
 _EFFECTS = (
     "Cramér's V (Cramér 1946) is taken from the unbiased table, less what noise adds to its square on average (as "
@@ -93,10 +95,20 @@ def _used(studied: StudiedTables, *, network: bool) -> Iterator[str]:
     yield from dict.fromkeys(table.provenance.words for table in studied.tables if table.provenance.words)
     yield _INTERVALS
     if studied.found:
-        yield from (_TESTS, _HOLM, _EFFECTS, _RESIDUALS)
+        yield from (_TESTS, *_sources(studied), _HOLM, _EFFECTS, _RESIDUALS)
     yield _FIT
     if network:
         yield _NETWORK
+
+
+def _sources(studied: StudiedTables) -> Iterator[str]:
+    """Say of how many pairs statistics and p-values came about in which way."""
+    tests = [pair.test for pair in studied.found if pair.is_tested]
+    origins = [_MONTE_CARLO if one.seed is not None else one.pvalue_source for one in tests]
+    for what, used in (("Tests", Counter(one.method for one in tests)), ("p-values", Counter(origins))):
+        if used:
+            numbered = "; ".join(f"{words} ({number})" for words, number in used.items())
+            yield f"{what}, with the number of pairs: {numbered}."
 
 
 def assumptions(studied: StudiedTables) -> Section:

@@ -10,7 +10,7 @@ from ldpstats.protocols.summary import counted
 from ldpstats.report.content import Drawn, Folded, Listed, Part, Rows, Section, Warned, summarised
 from ldpstats.report.studied_tables import StudiedTables
 
-_NAMED = 3
+_NAMED, _PRINTED = 3, 60
 
 
 def findings(studied: StudiedTables) -> Section:
@@ -108,7 +108,7 @@ def _groups(studied: StudiedTables) -> Part:
     ]
     headers = ["attributes", "cells", "reports", "epsilon per report (strict)", "method"]
     table = Rows(panel_of_figures(headers, rows, "Groups of attributes that were asked for together"))
-    return Folded(f"The {counted(len(rows), 'table')}, group by group", (table,))
+    return Folded(f"The {counted(len(rows), 'table')}, group by group", (table,), printed=len(rows) <= _PRINTED)
 
 
 def privacy(studied: StudiedTables) -> Section:

@@ -50,7 +50,7 @@ def _agreement(studied: StudiedTables) -> list[Part]:
     parts = (
         Warned(verdict) if contradicted else verdict,
         Rows(replace(facts, title=title)),
-        Folded("Table by table, and category by category", told),
+        Folded("Table by table, and category by category", told, printed=False),
     )
     return [Entry("agreement", "Do the tables agree?", parts)]
 
@@ -62,7 +62,7 @@ def _forged(studied: StudiedTables) -> list[Part]:
     if not shifts:
         return []
     rows = [[label(table.attributes), f"{shift:.3f}", _in_errors(table, shift)] for table, shift in shifts[:_WORST]]
-    headers = ["table", "shift of a proportion", "in its largest standard errors"]
+    headers = ["table", "shift of a proportion", "in standard errors (the largest of the table)"]
     said = (
         f"If {100 * _FORGED:g} % of the reports about a table were forged, one of its proportions could move by this "
         "much on average, and nothing in the reports need show it: the noise that protects respondents protects "

@@ -92,7 +92,7 @@ def test_what_is_folded_is_printed(browser: Chromium, reports: dict[str, Path]) 
     assert page.startswith(b"%PDF-")
     assert page.count(b"/Type /Page\n") + page.count(b"/Type /Page ") >= 2
     browser.send("Emulation.setEmulatedMedia", media="print", features=[])
-    folded = "[...document.querySelectorAll('details:not(.compact) > :not(summary)')]"
+    folded = "[...document.querySelectorAll('details.printed > :not(summary)')]"
     assert browser.value(f"{folded}.length") > 0
     assert browser.value(f"{folded}.filter(one => !one.checkVisibility()).length") == 0
     browser.send("Emulation.setEmulatedMedia", media="")
@@ -102,7 +102,7 @@ def test_going_to_a_folded_table_unfolds_it(browser: Chromium, tmp_path: Path) -
     many = Domain({f"a{place}": ["no", "yes"] for place in range(8)})
     simulated(many).report(tmp_path / "many.html")
     browser.open(tmp_path / "many.html")
-    name = browser.value("document.querySelector('details.compact > [id]').id")
+    name = browser.value("document.querySelector('details.line > [id]').id")
     assert browser.value(f"document.getElementById('{name}').checkVisibility()") is False
     browser.value(f"location.hash = '{name}'")
     assert browser.value(f"document.getElementById('{name}').checkVisibility()") is True
