@@ -33,6 +33,8 @@ _SUPPORTS = (
 _CURATOR = (
     "A trusted curator counted the true answers and added noise to the counts (Dwork, McSherry, Nissim & Smith 2006)."
 )
+_SENT = "Respondents answer their own device truthfully, and it randomizes as the protocol says."
+_COUNTED = "The curator was given true answers, counted every respondent once, and added noise as stated."
 _BITS = "A report reveals a few bits of an encoded answer, each of them randomized (Ding, Kulkarni & Yekhanin 2017)."
 _NOISY = "A report is an encoded answer with Laplace noise in every place (Wang, Blocki, Li & Jha 2017)."
 _INTERVALS = (
@@ -63,9 +65,15 @@ _NETWORK = (
     "The network joins what a spanning tree of largest mutual information (Chow & Liu 1968) and tests of all triangles "
     "leave; directions follow from colliders and from Meek's (1995) rules, the others are a choice."
 )
+
+
+def _is_curators(noise: NoiseModel) -> bool:
+    return isinstance(noise, NoisyCounts)
+
+
 # the first that holds is said of a noise
 _NOISES: tuple[tuple[Callable[[NoiseModel], bool], str], ...] = (
-    (lambda noise: isinstance(noise, NoisyCounts), _CURATOR),
+    (_is_curators, _CURATOR),
     (lambda noise: isinstance(noise, RevealedBits), _BITS),
     (lambda noise: isinstance(noise, AdditiveNoise), _NOISY),
     (lambda noise: noise.truth_or_fake is not None, _TRUTH_OR_LIE),
@@ -88,8 +96,9 @@ def methods(studied: StudiedTables, *, network: bool) -> Section:
 
 def _used(studied: StudiedTables, *, network: bool) -> Iterator[str]:
     made_of = [one for table in studied.tables for one in table.made_of]
-    noises = [block.noise for table in made_of for block in table.blocks]
-    yield _RANDOMIZED
+    noises = _noises(studied)
+    if not all(map(_is_curators, noises)):
+        yield _RANDOMIZED
     yield from dict.fromkeys(next(words for holds, words in _NOISES if holds(noise)) for noise in noises)
     yield from dict.fromkeys(TABLE_METHODS[one.method].words for one in made_of if one.method in TABLE_METHODS)
     yield from dict.fromkeys(table.provenance.words for table in studied.tables if table.provenance.words)
@@ -99,6 +108,10 @@ def _used(studied: StudiedTables, *, network: bool) -> Iterator[str]:
     yield _FIT
     if network:
         yield _NETWORK
+
+
+def _noises(studied: StudiedTables) -> list[NoiseModel]:
+    return [block.noise for table in studied.tables for one in table.made_of for block in one.blocks]
 
 
 def _sources(studied: StudiedTables) -> Iterator[str]:
@@ -124,7 +137,7 @@ def assumptions(studied: StudiedTables) -> Section:
             assumed.setdefault(table.assumption, []).append(label(table.attributes))
     said = (
         ASSUMED,
-        "Respondents answered truthfully to their own device, and it randomized as the protocol says.",
+        *dict.fromkeys(_COUNTED if _is_curators(noise) else _SENT for noise in _noises(studied)),
         *sharing_in_words(list(studied.tables)),
         *(f"{words} This is assumed for {named(tables)}." for words, tables in assumed.items()),
     )

@@ -103,6 +103,8 @@ def test_nothing_is_not_a_number_and_nominal_levels_are_marked(domain: ldp.Domai
     assert ">nan" not in page
     assert "= nan" not in page
     assert "trusted curator counted" in page
+    assert "own device" not in page
+    assert "draw from a public channel" not in page
 
 
 def test_what_is_drawn_is_described_where_nothing_can_be_drawn(
