@@ -8,18 +8,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.pictures.colours import BLUE, SEQUENTIAL
+from ldpstats.pictures.colours import BLUE, INK, SEQUENTIAL, UNDECIDED
 from ldpstats.pictures.drawing import Axes, Picture, label_lines, literal
 from ldpstats.pictures.shading import ink_on
 
-_GREY, _STRIPES = "#dcdcdc", "#c3c3c3"
-"""Of what is not decided."""
+_GREY, _STRIPES = (UNDECIDED, 0.25), (UNDECIDED, 0.5)
+"""Of what is not decided: they let the page through, so that on a dark one they do not shine."""
 _MOST_NUMBERED, _UPRIGHT = 12, 5
 _CELL, _SMALL_CELL = 0.5, 0.25
 _LETTER, _LEAST_WIDTH = 0.08, 5.0
 _SHORTEST, _LONGEST = 4, 40
 # below it a colour could be taken for none
-_FAINTEST = 0.15
+_FAINTEST, _DARKEST = 0.15, 0.9
 _SIDE, _SPOKEN = 0.94, 5
 _STEPS = 64
 
@@ -93,7 +93,7 @@ class HeatMap(Picture):
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import LinearSegmentedColormap, Normalize
 
-        strengths = colormaps[SEQUENTIAL](np.linspace(_FAINTEST, 1, 256))
+        strengths = colormaps[SEQUENTIAL](np.linspace(_FAINTEST, _DARKEST, 256))
         known = [self.values[place] for place in self._places if np.isfinite(self.values[place])]
         most = max(known, default=0.0) or 1.0
         scale, strength = Normalize(0, most), LinearSegmentedColormap.from_list("strength", strengths, _STEPS)
@@ -124,7 +124,7 @@ class HeatMap(Picture):
         else:
             ax.add_patch(Rectangle(at, _SIDE, _SIDE, facecolor=colour, linewidth=0))
         if self._numbered:
-            ink = ink_on(_GREY if colour is None else to_hex(colour))
+            ink = INK if colour is None else ink_on(to_hex(colour))
             words = f"{value:.2f}" if np.isfinite(value) else "–"
             ax.text(column, row, words, color=ink, ha="center", va="center", fontsize="small")
 
