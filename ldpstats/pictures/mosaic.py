@@ -22,7 +22,7 @@ _LONGEST = 26
 _WIDE, _HIGH, _ROOM = 5.0, 3.4, 0.2
 """Inches of all tiles together at least, and of a category that is to be read."""
 _AROUND = 0.6, 1.3
-"""Inches that names, titles and gaps take across and up, beside labels, notes and legend."""
+"""Inches that names, titles and gaps take across and up, beside labels and legend."""
 _LEADER = 0.14
 """Inches of a line that leads from a label to what it names."""
 _MOST_SPOKEN = 4
@@ -70,7 +70,7 @@ class Mosaic(Picture):
         (wide, high), (more, above) = self._area, _AROUND
         beside = _LETTER * min(max(map(len, self.down)), LONGEST_LINE)
         below = _LETTER * self._longest_across if self._is_turned else 0.0
-        return wide + more + beside, high + above + below + _ROOM * (len(self.notes) + self._lines_of_legend)
+        return wide + more + beside, high + above + below + _ROOM * self._lines_of_legend
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures that are drawn, a row for each tile."""
@@ -181,7 +181,8 @@ class Mosaic(Picture):
         shown = Shading(self.quantile).legend(residuals)
         if any(map(any, self.possibly_none)):
             shown.append(Patch(label="dashed: the interval of the share itself holds zero", **_dashed(INK)))
-        legend_below(ax, shown, 1, 38 + (72 * _LETTER * self._longest_across if self._is_turned else 0))
+        # what leads to tiles keeps labels away from them
+        legend_below(ax, shown, 1, 38 + 72 * _LEADER + (72 * _LETTER * self._longest_across if self._is_turned else 0))
 
 
 def spread(centres: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -91,11 +91,11 @@ class Shading:
         if level is None:
             return "no residual"
         return (
-            f"far fewer than independence expects (below −{far})",
+            f"far fewer than independence expects (residual < −{far})",
             f"fewer than independence expects (−{far} to −{near})",
             f"hatched: the interval holds zero (−{near} to {near})",
             f"more than independence expects ({near} to {far})",
-            f"far more than independence expects (above {far})",
+            f"far more than independence expects (residual > {far})",
         )[level]
 
 
