@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ldpstats.presentation import progress
 from ldpstats.presentation.text import visible
 from ldpstats.report.content import Drawn, Section
 
@@ -32,8 +33,8 @@ def set_page(title: str, lines: Sequence[str], sections: Sequence[Section]) -> s
         What stands below it.
     sections : sequence of Section
     """
-    page = _environment().get_template("page.html")
-    return page.render(title=title, lines=lines, sections=sections)
+    parts = _environment().get_template("page.html").generate(title=title, lines=lines, sections=sections)
+    return "".join(progress(parts, "setting the page", unit="part"))
 
 
 @lru_cache(maxsize=1)

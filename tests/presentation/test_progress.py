@@ -25,6 +25,8 @@ import ldpstats as ldp
 from ldpstats.auditing import audits
 from ldpstats.conformance import certify
 from ldpstats.mechanisms import GRR
+from ldpstats.report.content import Section
+from ldpstats.report.page import set_page
 sys.modules["ldpstats.presentation.progress"]._DELAY = 0.0
 domain = ldp.Domain({"a": [0, 1], "b": [0, 1], "c": [0, 1]})
 people = domain.decode(np.random.default_rng(1).integers(2, size=(600, 3)))
@@ -40,6 +42,7 @@ ldp.reconstruct(tables, ["a", "b", "c"]), ldp.reconstruct(tables, ["a", "b", "c"
 tables["a", "b"].bounds()
 ldp.fit_parameters(tables, ldp.learn_network(tables).network.parents)
 ldp.plots.raw_against_private(tables, people), ldp.mechanisms(k=4)
+set_page("", [], [Section("a", "A", ())])
 ldp.poisoning_table(k=4), ldp.plan("grr", (2, 2), epsilon=1.0)
 ldp.power_curve("grr", (2, 2), epsilon=1.0, n=100), ldp.sample_size_curve("grr", (2, 2), epsilon=1.0)
 list(audits(GRR, settings=2, k=4, n=1000, rng=1))
