@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.arrays import FloatArray, IntArray, significance
 from ldpstats.blocks import Block
 from ldpstats.columns import listed
 from ldpstats.domain import Classes, Domain
@@ -516,12 +516,12 @@ class Table(Result):
         alpha : float
             One minus the confidence of the intervals.
         """
-        index = self.domain.index()
+        index, level = self.domain.index(), significance(alpha)
         if self.provenance.refused:
             return pd.DataFrame(
                 {"estimate": self.cells.estimate, "std_err": np.nan, "lower": np.nan, "upper": np.nan}, index=index
             ).rename_axis(columns=self.method)
-        frame = self.cells.to_frame(index if len(self.shape) > 1 else index.get_level_values(0), alpha)
+        frame = self.cells.to_frame(index if len(self.shape) > 1 else index.get_level_values(0), level)
         return frame.rename_axis(columns=self.method)
 
     def by_block(self, alpha: float = 0.05) -> pd.DataFrame:
@@ -550,6 +550,7 @@ class Table(Result):
         alpha : float
             One minus the confidence of the intervals.
         """
+        level = f"{100 * (1 - significance(alpha)):g} %"
         try:
             _ = self.cells
         except NotIdentifiedError as error:
@@ -561,7 +562,6 @@ class Table(Result):
             [*map(str, labels), digits(share), *(map(digits, frame.iloc[place, 1:]) if frame is not None else "---")]
             for place, (labels, share) in enumerate(zip(self.domain.index(), self.cells.estimate, strict=True))
         ]
-        level = f"{100 * (1 - alpha):g} %"
         headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
         sentences = [
             *self.privacy.sentences(self.n),
@@ -594,13 +594,14 @@ class Table(Result):
         alpha : float
             One minus the confidence of the intervals.
         """
+        level = 1 - significance(alpha)
         limits = None if self.provenance.refused else self.conf_int(alpha)
         return {
             "attributes": list(self.attributes),
             "categories": self.domain.to_dict(),
             "estimate": self.estimate.tolist(),
             "std_err": None if limits is None else self.std_err.tolist(),
-            "level": 1 - alpha,
+            "level": level,
             "intervals": None if limits is None else limits.tolist(),
             "provenance": self.provenance.to_dict(),
             "n": self.n,
