@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+import numpy as np
 from pandas.api.types import is_list_like
 
 from ldpstats.arrays import FloatArray, significance
@@ -70,10 +71,11 @@ def raw_against_private_picture(tables: Table | TableSet, truth: Population, alp
     ]
     labels, raw, private, lower, upper = zip(*cells, strict=True)
     what = " and ".join(drawn[0].attributes) if len(drawn) == 1 else f"{len(drawn)} tables"
+    fit = tables.channel_fit()
     notes = (
-        f"simulated: {tables.n:,} reports; pointwise {level} intervals",
+        f"simulated: {tables.n:,} reports" + (f"; pointwise {level} intervals" if fit.plausible else ""),
         *dict.fromkeys(f"assumes: {table.assumption}" for table in drawn if table.assumption),
-        *tables.channel_fit().warning,
+        *fit.warning,
     )
     title = f"Raw data against private reports: {what}"
     return RawAndPrivate(title, notes, labels, raw, private, lower, upper, "proportion")
@@ -92,7 +94,8 @@ def compared_cells(table: Table, shown: FloatArray, alpha: float, *, named: bool
     named : bool
         Whether labels say what the table is about.
     """
-    limits = table.conf_int(alpha).reshape(-1, 2)
+    fits = table.channel_fit().plausible
+    limits = table.conf_int(alpha).reshape(-1, 2) if fits else np.full((table.domain.size(), 2), np.nan)
     about = f"{', '.join(table.attributes)}: " if named else ""
     for labels, true, private, (lower, upper) in zip(
         table.domain.index(), shown.ravel().tolist(), table.estimate.ravel().tolist(), limits.tolist(), strict=True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,3 +81,16 @@ def test_a_truth_of_nobody_or_of_another_shape_is_refused():
     empty = ldp.SampledGroups(DOMAIN, k=2, epsilon=3.0).simulate(0 * PEOPLE, rng=1)
     with pytest.raises(LdpstatsError, match="without a single report"):
         ldp.plots.raw_against_private(empty, PEOPLE)
+
+
+def test_reports_that_do_not_fit_their_channel_have_no_intervals_and_it_says_so():
+    domain = ldp.Domain({"a": ["x", "y", "z"], "b": ["p", "q", "r"]})
+    table = ldp.SampledGroups(domain, epsilon=1.0, mechanism="grr").simulate(np.full((3, 3), 100), rng=1)["a", "b"]
+    (block,) = table.blocks
+    alike = np.where(np.arange(block.tally.counts.size) == 0, block.n, 0)
+    spoilt = replace(table, blocks=(replace(block, tally=replace(block.tally, counts=alike)),))
+    picture = raw_against_private_picture(spoilt, np.full((3, 3), 100))
+    assert np.isnan(picture.lower).all()
+    assert picture.notes[0] == "simulated: 900 reports"
+    assert "IMPLAUSIBLE" in picture.notes[1]
+    assert "0 of 0 intervals" in picture.described()

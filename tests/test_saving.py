@@ -212,7 +212,7 @@ def test_numbers_that_cannot_be_are_refused(name: str, forged: dict[str, Any]):
             cls.from_json(sealed(name, 1, {name: {**body[name], field: value}}))
 
 
-@pytest.mark.parametrize("name", ["LoPubModel", "NetworkComparison", "Plan"])
+@pytest.mark.parametrize("name", ["ExpectedAccuracy", "LoPubModel", "NetworkComparison", "Plan"])
 def test_files_from_before_a_field_was_added_are_read(name: str):
     value = EXAMPLES[name]()
     content = json.loads(value.to_json())["body"][name]

@@ -127,7 +127,8 @@ class Classifier(Result):
         assumed = ["", beside, f"{beside}; {self.assumption}" if beside else self.assumption]
         table = pd.DataFrame({"rule": [*rules, self.name], **columns, "assumption": assumed})
         reports = self.fitted.reports
-        return ExpectedAccuracy(table, self.label, alpha, size, reports.n, reports.simulated, reports.privacy)
+        warning = tuple(reports.channel_fit().warning)
+        return ExpectedAccuracy(table, self.label, alpha, size, reports.n, reports.simulated, reports.privacy, warning)
 
     def summary(self) -> Summary:
         """Return what the classifier predicts, from what, and what it rests on."""
@@ -146,6 +147,7 @@ class Classifier(Result):
             *(f"{name} was not asked together with {self.label}; assumes: {one}." for name, one in beside),
             *self.notes,
             "expected_accuracy() says how often it is right if so; accuracy(frame) counts it on labelled records.",
+            *reports.channel_fit().warning,
         ]
         return summary_of_facts(f"{self.name}, fitted to privatized answers", facts, sentences)
 

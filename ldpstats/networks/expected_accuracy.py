@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -48,7 +48,11 @@ class ExpectedAccuracy(Result):
     simulated : int
         How many of them came from a simulation.
     privacy : PrivacyStatement
+    warning : tuple of str
+        That reports do not fit their channel, if they do not.
     """
+
+    later: ClassVar[tuple[str, ...]] = ("warning",)
 
     table: pd.DataFrame
     label: str
@@ -57,6 +61,7 @@ class ExpectedAccuracy(Result):
     n: Count
     simulated: Count
     privacy: PrivacyStatement
+    warning: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         refuse_other_columns(self.table, ["rule", "assumption"], [])
@@ -108,6 +113,7 @@ class ExpectedAccuracy(Result):
             f"Assumed for the last row: {assumption}. The reports cannot tell whether that is so.",
             f"Where it is not, the accuracy may be lower. accuracy(frame) counts it on labelled records. {above}",
             *self.privacy.sentences(self.n),
+            *self.warning,
         ]
         return summary_of_figures(
             f"Expected accuracy of predicting {self.label}",
@@ -128,7 +134,11 @@ class ExpectedAccuracy(Result):
         """Return the accuracies of all rules with their intervals."""
         return Intervals(
             f"Expected accuracy of predicting {self.label}{simulation(self.simulated, self.n)}",
-            (f"{100 * (1 - self.alpha):g} % intervals", f"the last if {self.table['assumption'].iloc[-1]}"),
+            (
+                f"{100 * (1 - self.alpha):g} % intervals",
+                f"the last if {self.table['assumption'].iloc[-1]}",
+                *self.warning,
+            ),
             tuple(self.table["rule"]),
             tuple(self.table["accuracy"]),
             tuple(self.table["lower"]),

@@ -105,7 +105,14 @@ def lopub(
     cells = [ESTIMATORS[estimator](table).reshape(table.shape) for table in tables]
     beliefs = Beliefs(tree, _agreeing(tree, cells))
     return LoPubModel(
-        protocol.domain.project(names), graph, beliefs, estimator, pairs.privacy, tables[0].n, tables[0].simulated
+        protocol.domain.project(names),
+        graph,
+        beliefs,
+        estimator,
+        pairs.privacy,
+        tables[0].n,
+        tables[0].simulated,
+        tuple(pairs.channel_fit().warning),
     )
 
 
@@ -129,9 +136,11 @@ class LoPubModel(Result):
         The respondents.
     simulated : int
         How many of them came from a simulation.
+    warning : tuple of str
+        That reports do not fit their channel, if they do not.
     """
 
-    later: ClassVar[tuple[str, ...]] = ("simulated",)
+    later: ClassVar[tuple[str, ...]] = ("simulated", "warning")
 
     domain: Domain
     graph: Graph[str]
@@ -140,6 +149,7 @@ class LoPubModel(Result):
     privacy: PrivacyStatement
     n: Count
     simulated: Count = 0
+    warning: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         at_least(self.simulated, 0, "simulated", most=at_least(self.n, 0, "the respondents"))
@@ -200,7 +210,9 @@ class LoPubModel(Result):
             "Estimated by": self.estimator,
             "Privacy": self.privacy.lines(),
         }
-        return summary_of_facts(f"LoPub{simulation(self.simulated, self.n)}", facts, [_ASSUMES, _NO_INTERVALS, ASSUMED])
+        return summary_of_facts(
+            f"LoPub{simulation(self.simulated, self.n)}", facts, [_ASSUMES, _NO_INTERVALS, ASSUMED, *self.warning]
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for every cell of every clique: its categories in words, and its proportion."""
@@ -234,7 +246,7 @@ class LoPubModel(Result):
         edges = outward(self.domain.names, self.graph.edges)
         return NetworkGraph(
             f"Dependent pairs by LoPub{simulation(self.simulated, self.n)}",
-            (),
+            self.warning,
             self.domain.names,
             tuple(DrawnEdge(*edge, float(plug_in_information(self.marginal(edge)))) for edge in edges),
             "mutual information {} nats",

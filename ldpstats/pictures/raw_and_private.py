@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.pictures.colours import BLUE, INK, VERMILLION
+from ldpstats.pictures.colours import BLUE, INK, UNDECIDED, VERMILLION
 from ldpstats.pictures.drawing import Axes, Picture, legend_below, literal
 from ldpstats.pictures.intervals import Intervals
 
@@ -58,7 +58,7 @@ class RawAndPrivate(Picture):
 
     def described(self) -> str:
         """Return what is to be seen, in a sentence or two, for those who cannot see it."""
-        held, known = self._held(), np.isfinite([self.raw, self.private]).all(axis=0)
+        (held, missed), known = self._held(), np.isfinite([self.raw, self.private]).all(axis=0)
         far = np.abs(np.subtract(self.raw, self.private))
         furthest = [int(place) for place in np.argsort(np.where(known, -far, np.inf), kind="stable")[: known.sum()]]
         shown = "; ".join(
@@ -66,14 +66,14 @@ class RawAndPrivate(Picture):
         )
         return (
             f"{self.title}: {self.scale} in the raw data against private estimates, {len(self.labels)} of them. "
-            f"{held.sum()} of {known.sum()} intervals hold the raw figure. Furthest apart are {shown or 'none'}."
+            f"{held.sum()} of {(held | missed).sum()} intervals hold the raw figure. "
+            f"Furthest apart are {shown or 'none'}."
         )
 
-    def _held(self) -> NDArray[np.bool_]:
-        """Say whose interval holds what the raw data show."""
+    def _held(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Say whose interval holds what the raw data show, and whose does not; some may have none."""
         raw, lower, upper = (np.array(one, dtype=float) for one in (self.raw, self.lower, self.upper))
-        held: NDArray[np.bool_] = (lower <= raw) & (raw <= upper)
-        return held
+        return (lower <= raw) & (raw <= upper), (raw < lower) | (raw > upper)
 
     def _intervals(self) -> Intervals:
         return Intervals(self.title, self.notes, self.labels, self.private, self.lower, self.upper, self.scale)
@@ -85,10 +85,14 @@ class RawAndPrivate(Picture):
             self._intervals().draw_beside(ax, self.raw, "raw data", "private reports, with intervals")
 
     def _draw_points(self, ax: Axes) -> None:
-        held, drawn = self._held(), []
+        (held, missed), drawn = self._held(), []
         raw, private, lower, upper = (np.array(one) for one in (self.raw, self.private, self.lower, self.upper))
-        kinds = ((held, BLUE, "o", "interval holds it"), (~held, VERMILLION, "D", "interval misses it"))
-        for chosen, colour, marker, words in kinds:
+        kinds = (
+            (held, BLUE, "o", "interval holds it"),
+            (missed, VERMILLION, "D", "interval misses it"),
+            (~held & ~missed, UNDECIDED, "s", "no interval"),
+        )
+        for chosen, colour, marker, words in (kind for kind in kinds if kind[0].any()):
             ax.vlines(raw[chosen], lower[chosen], upper[chosen], color=colour, linewidth=0.7, alpha=0.35)
             label = f"{words} ({chosen.sum():,})"
             drawn.append(ax.scatter(raw[chosen], private[chosen], s=12, color=colour, marker=marker, label=label))
@@ -97,4 +101,4 @@ class RawAndPrivate(Picture):
         ax.plot(ends, ends, color=INK, linewidth=0.8, linestyle=":", zorder=0)
         ax.set_xlabel(literal(f"{self.scale}, raw data"))
         ax.set_ylabel(literal(f"{self.scale}, private reports"))
-        legend_below(ax, drawn, 2)
+        legend_below(ax, drawn, max(1, len(drawn)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -112,3 +113,18 @@ def test_it_shows_its_graph_and_its_parameters() -> None:
     assert found.picture().notes[0] == f"assumes that {found.assumption}"
     assert found.to_dict()["parameters"]["n"] == found.fitted.n
     pd.testing.assert_frame_equal(found.to_frame(), found.fitted.to_frame())
+
+
+def test_reports_that_do_not_fit_their_channel_get_a_warning_in_everything_that_is_made_of_them() -> None:
+    tables = ldp.SampledGroups(DOMAIN, epsilon=5.0, groups=PAIRS, mechanism="grr").simulate(PEOPLE.astype(int), rng=1)
+    found = naive_bayes(ldp.TableSet(DOMAIN, map(_spoilt, tables), tables.privacy), "ill")
+    accuracy = found.expected_accuracy(n_resamples=5)
+    for result in (found, accuracy, found.fitted):
+        assert "IMPLAUSIBLE" in str(result)
+        assert any("IMPLAUSIBLE" in note for note in result.picture().notes)
+
+
+def _spoilt(table: ldp.Table) -> ldp.Table:
+    (block,) = table.blocks
+    alike = np.where(np.arange(block.tally.counts.size) == 0, block.n, 0)
+    return replace(table, blocks=(replace(block, tally=replace(block.tally, counts=alike)),))
