@@ -248,5 +248,5 @@ def test_a_level_that_is_none_is_refused_also_where_there_are_no_intervals(alpha
     tables = SampledGroups(ABC, epsilon=2.0, groups=[("a", "b"), ("b", "c")]).simulate(np.ones(ABC.size(), int), rng=1)
     table = reconstruct(tables, ["a", "c"], "l2")
     for ask in (table.summary, table.to_dict, table.to_frame):
-        with pytest.raises(ldp.LdpstatsError, match="alpha|number"):
+        with pytest.raises(ldp.LdpstatsError, match=r"alpha|number"):
             ask(alpha)
