@@ -156,7 +156,7 @@ class Crosstab(TableResult):
         alpha : float, optional
             One minus the confidence; by default the crosstab's own.
         """
-        level, found = self.alpha if alpha is None else alpha, self._conditional
+        level, found = significance(self.alpha if alpha is None else alpha), self._conditional
         if found is not None:
             return np.stack([self._placed(found.conf_int(level)[..., end]) for end in (0, 1)], axis=-1)
         if self.table.provenance.refused:

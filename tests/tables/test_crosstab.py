@@ -113,6 +113,8 @@ def test_what_is_assumed_or_refused_is_said() -> None:
     found = refused.crosstab()
     assert np.isnan(found.std_err).all()
     assert np.isnan(found.conf_int()).all()
+    with pytest.raises(LdpstatsError, match="alpha"):
+        found.conf_int(7)
     assert "±" not in str(found)
     assert "Standard errors: none, as the smallest norm is no model" in spoken(found)
     assert found.to_dict()["row_totals"]["std_err"] is None
