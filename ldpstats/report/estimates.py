@@ -125,5 +125,8 @@ def _cells(table: Table) -> tuple[Part, ...]:
         summary = table.summary()
     except LdpstatsError as error:
         return (str(error),)
+    if not summary.panels:
+        # nothing is known of the cells: what there is to say is why
+        return summary.sentences[:1]
     (panel,) = summary.panels
     return (Rows(replace(panel, title=summary.title)),)

@@ -119,3 +119,12 @@ def test_what_is_drawn_is_described_where_nothing_can_be_drawn(
     assert "<svg" not in plain
     assert "without pictures, as matplotlib is not installed" in plain
     assert "How far a suspicion can move" in plain
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_tables_without_reports_say_so(domain: ldp.Domain, n: int) -> None:
+    people = np.zeros(12, dtype=int)
+    people[:n] = 1
+    page = report_page(SampledGroups(domain, epsilon=1.0).simulate(people, rng=1))
+    assert f"{n} reports about 3 attributes" in page
+    assert "nan" not in page.partition("</style>")[2]
