@@ -275,7 +275,7 @@ class HypothesisResult(Result):
         if self.about.scale == "V":
             return self.table.picture("residuals")
         if self.expected.ndim == 1 and self.expected.shape == self.table.shape:
-            return model_fit(self.table, self.expected, self.hypothesis, "expected")
+            return model_fit(self.table, self.expected, f"Hypothesis: {self.hypothesis}", "expected")
         largest = next((size for size in _LARGEST_SIZES if self.power_against(size) > _SURE), _LARGEST_SIZES[-1])
         sizes = tuple(np.linspace(0, largest, _POINTS).tolist())
         reports = f"{self.n:,} reports{simulation(self.simulated, self.n)}"
