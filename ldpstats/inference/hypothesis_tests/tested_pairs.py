@@ -103,7 +103,9 @@ class PairTest:
     @property
     def caveat(self) -> str:
         """What V assumes, what it leaves out, or why it is not estimable."""
-        return "; ".join(filter(None, (self.assumption, self.without, self.why_not)))
+        if self.why_not:
+            return f"not estimable, {self.why_not}"
+        return "; ".join(filter(None, (self.assumption, self.without)))
 
     @property
     def name(self) -> str:
