@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from ldpstats.presentation.layout import PanelLike, SummaryLike, figures_in
+from ldpstats.presentation.text import visible
 
 
 def page(summary: SummaryLike) -> str:
@@ -15,14 +16,14 @@ def page(summary: SummaryLike) -> str:
     summary : Summary
     """
     tables = [_table(panel, "" if place else summary.title) for place, panel in enumerate(summary.panels)]
-    alone = [] if summary.panels else [f"<p><strong>{escape(summary.title)}</strong></p>"]
-    sentences = [f"<p>{escape(one)}</p>" for one in summary.sentences]
+    alone = [] if summary.panels else [f"<p><strong>{_escaped(summary.title)}</strong></p>"]
+    sentences = [f"<p>{_escaped(one)}</p>" for one in summary.sentences]
     return "\n".join(['<div class="ldpstats">', *alone, *tables, *sentences, "</div>"])
 
 
 def _table(panel: PanelLike, title: str) -> str:
     right = figures_in(panel)
-    caption = " · ".join(escape(one) for one in (title, panel.title) if one)
+    caption = " · ".join(_escaped(one) for one in (title, panel.title) if one)
     # facts have no headers
     head = _row("".join(map(_head, panel.headers, right)))
     body = [_row("".join(map(_cell, row, right, [True, *[False] * (len(row) - 1)]))) for row in panel.rows]
@@ -44,14 +45,19 @@ def _row(cells: str) -> str:
 
 
 def _head(one: str, figures: bool) -> str:
-    return f'<th scope="col"{_placed(figures)}>{escape(one)}</th>'
+    return f'<th scope="col"{_placed(figures)}>{_escaped(one)}</th>'
 
 
 def _cell(one: str, figures: bool, heads: bool) -> str:
     if heads and not figures and one:
-        return f'<th scope="row" style="text-align:left">{escape(one)}</th>'
-    return f"<td{_placed(figures)}>{escape(one)}</td>"
+        return f'<th scope="row" style="text-align:left">{_escaped(one)}</th>'
+    return f"<td{_placed(figures)}>{_escaped(one)}</td>"
 
 
 def _placed(figures: bool) -> str:
     return f' style="text-align:{"right" if figures else "left"}"'
+
+
+def _escaped(words: str) -> str:
+    """Return a text without tags, in which what would steer the reader's eye is spelt out."""
+    return escape(visible(words))

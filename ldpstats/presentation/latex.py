@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from itertools import groupby
 
 from ldpstats.presentation.layout import PanelLike, SummaryLike, figures_in
+from ldpstats.presentation.text import visible
 
 _FACTS = r"lp{0.68\linewidth}"
 _SPECIAL = {
@@ -27,8 +28,6 @@ _SPECIAL = {
     "[": r"{[}",
     "]": r"{]}",
     "*": r"{*}",
-    "\n": r" ",
-    "\t": r" ",
 }
 _MATHEMATICAL = {
     "α": r"\alpha",
@@ -79,6 +78,8 @@ _TYPOGRAPHIC = {
 }
 _ACCENTS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327\u0328"
 _LETTERS = "ßÆæŒœØøÅåŁłÐðÞþĐđŊŋıĲĳ¿¡«»£§¶©®ª"
+_UNSEEN = ("Cf", "Cs")
+_LAST = "\u017f"
 # between two of these LaTeX would set one sign for both, such as a dash for two hyphens
 _LIGATURES = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=`)(?=`)|(?<=[?!])(?=`)|(?<=,)(?=,)")
 
@@ -126,14 +127,10 @@ def escaped(words: str) -> str:
     >>> print(escaped("95 % of χ² & 3_4"))
     95 \% of $\chi {}^{2}$ \& 3\_4
     """
-    shown = [one for one in unicodedata.normalize("NFC", words) if one in _SPECIAL or not _stops_latex(one)]
+    # what visible() leaves of them, joiners and surrogates, shows nothing; the latter cannot be written to a file
+    shown = [one for one in visible(unicodedata.normalize("NFC", words)) if unicodedata.category(one) not in _UNSEEN]
     runs = groupby(shown, key=_kind)
     return "".join(_SET[kind]("".join(run)) for kind, run in runs)
-
-
-def _stops_latex(one: str) -> bool:
-    # control characters stop every LaTeX, surrogates cannot be written to a file, and both show nothing
-    return unicodedata.category(one) in ("Cc", "Cf", "Cs")
 
 
 def _kind(one: str) -> str:
@@ -145,7 +142,8 @@ def _kind(one: str) -> str:
 
 
 def _known_to_pdflatex(one: str) -> bool:
-    parts = unicodedata.normalize("NFD", one)
+    # of the letters with accents beyond Latin Extended-A it knows only some
+    parts = unicodedata.normalize("NFD", one) if one <= _LAST else ""
     return one in _LETTERS or (len(parts) == 2 and parts[0].isascii() and parts[1] in _ACCENTS)
 
 

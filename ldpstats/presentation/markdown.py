@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterable
 
 from ldpstats.presentation.layout import PanelLike, SummaryLike, figures_in
+from ldpstats.presentation.text import visible
 
+# at the beginning of a paragraph: lists and rules
+_LIST = re.compile(r"^(\d{0,9})([-+.)])(?=[-\s]|$)")
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$#])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
@@ -18,12 +21,12 @@ def page(summary: SummaryLike) -> str:
     ----------
     summary : Summary
     """
-    parts = [f"**{escaped(summary.title)}**"] if summary.title else []
+    parts = [f"**{title}**"] if (title := escaped(summary.title)) else []
     for panel in summary.panels:
-        parts += [f"*{escaped(panel.title)}*"] if panel.title else []
+        parts += [f"*{title}*"] if (title := escaped(panel.title)) else []
         parts.append(_table(panel))
     # a line each, as they are in the other formats
-    return "\n\n".join([*parts, *map(escaped, summary.sentences)])
+    return "\n\n".join([*parts, *(_LIST.sub(r"\1\\\2", escaped(one)) for one in summary.sentences)])
 
 
 def _table(panel: PanelLike) -> str:
@@ -40,6 +43,9 @@ def _row(cells: Iterable[str]) -> str:
 def escaped(words: str) -> str:
     r"""Return a text in which Markdown and HTML find nothing to interpret, on one line.
 
+    What would steer the reader's eye is spelt out. Spaces around it, which would be code or end what is bold, are
+    left out.
+
     Parameters
     ----------
     words : str
@@ -49,5 +55,4 @@ def escaped(words: str) -> str:
     >>> print(escaped("a_b < 5 % | *"))
     a\_b &lt; 5 % \| \*
     """
-    plain = " ".join(words.split("\n"))
-    return _SPECIAL.sub(r"\\\1", "".join(_ENTITIES.get(one, one) for one in plain))
+    return _SPECIAL.sub(r"\\\1", "".join(_ENTITIES.get(one, one) for one in visible(words).strip()))

@@ -35,6 +35,8 @@ HOSTILE = [
     "χ² ≤ 3 ± ½",
     "Ærøskøbing, Łódź, ąę",
     "中文 и Ω",
+    "Ẽ ẍ ǹ Ẁ ș ẗ ỹ Ḣ, ǎ ž",
+    "\u202egnorw\u202c, zero\u200dwidth, \ufeff",
     "^^41",
     "",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from ldpstats.presentation import Summary, panel_of_facts, panel_of_figures, summary_of_facts, summary_of_figures
 from ldpstats.presentation.layout import figures_in
+from ldpstats.presentation.text import visible
 
 NAMES = st.text(min_size=1, max_size=20)
 
@@ -43,9 +45,8 @@ def summary_about(name: str) -> Summary:
 def test_html_shows_names_as_they_are_and_has_no_tags_of_theirs(name: str) -> None:
     page = Read(summary_about(name).as_html())
     assert page.tags == Read(summary_about("name").as_html()).tags
-    # a browser reads a line's end as one, whatever it was
-    shown = name.replace("\r\n", "\n").replace("\r", "\n").strip()
-    assert sum(text.strip() == shown for text in page.texts) >= 3 or "\0" in name
+    shown = visible(name).strip()
+    assert sum(text.strip() == shown for text in page.texts) >= 3
 
 
 @given(NAMES)
@@ -54,6 +55,29 @@ def test_markdown_has_as_many_rows_and_columns_as_there_are(name: str) -> None:
     rows = [line for line in lines if line.startswith("| ")]
     assert len(rows) == 2 + 2 + 2 + 2
     assert all(len([1 for i, one in enumerate(row) if one == "|" and row[i - 1] != "\\"]) == 3 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("words", "spelt"),
+    [("two\rlines", "rlines"), ("\x0b", "x0b"), ("\u2028", "u2028"), ("\u202egnorw", "u202egnorw"), ("\x85", "x85")],
+)
+def test_what_would_steer_a_reader_is_spelt_out_in_every_format(words: str, spelt: str) -> None:
+    summary = summary_about(words)
+    for text in (summary.as_text(), summary.as_html(), summary.as_markdown(), summary.as_latex()):
+        assert words not in text
+        assert len(text.splitlines()) == len(text.split("\n"))
+        assert re.search(rf"(\\|\\textbackslash{{}}){spelt}", text)
+
+
+@pytest.mark.parametrize("words", ["- x", "+ x", "1. x", "2) x", "---", "    x", "\tx", "-"])
+def test_sentences_are_paragraphs_in_markdown(words: str) -> None:
+    last = summary_of_facts("  bold ", {"a": "b"}, [words]).as_markdown().split("\n")[-1]
+    assert not re.match(r"\s|[-+]|\d+[.)]", last)
+    assert last.replace("\\", "").strip() in (words.strip(), "tx")
+
+
+def test_titles_are_bold_also_with_spaces_around_them() -> None:
+    assert summary_of_facts("  bold ", {"a": "b"}, []).as_markdown().startswith("**bold**\n")
 
 
 @given(NAMES)
