@@ -87,7 +87,7 @@ def _usual_page(shown: Demonstration) -> str:
     try:
         shown.report(Path(_DEMO_PAGE))
     except LdpstatsError as error:
-        return f"not written. {error}"
+        return f"not written: {error}"
     return _DEMO_PAGE
 
 

@@ -53,7 +53,7 @@ def test_demo_writes_its_page_but_over_no_other_file(short_demo: Path, monkeypat
     page.write_text("mine")
     refused = run("demo")
     assert refused.exit_code == 0
-    assert "not written. " in refused.output
+    assert "not written: " in refused.output
     assert page.read_text() == "mine"
     assert run("demo", "--report", str(page)).exit_code == 1
     assert json.loads(run("demo", "--json", "--report", "here.html").output)["n"] == 500
