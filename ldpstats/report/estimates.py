@@ -17,7 +17,7 @@ from ldpstats.tables.drawn import one_way_intervals
 
 _DRAWN = 24
 """Tables with a picture."""
-_PRINTED, _TALLEST = 60, 45
+_PRINTED, _TALLEST, _MOST_CATEGORIES = 60, 45, 100
 _ATTRIBUTES = ("attributes", "Attributes one by one")
 
 
@@ -50,12 +50,15 @@ def _in_pictures(found: Mapping[str, Table]) -> Iterator[dict[str, Table]]:
     some: dict[str, Table] = {}
     lines = 0
     for name, table in found.items():
+        if table.domain.size() > _MOST_CATEGORIES:
+            continue
         lines += 1 + table.domain.size()
         if some and lines > _TALLEST:
             yield some
             some, lines = {}, 1 + table.domain.size()
         some[name] = table
-    yield some
+    if some:
+        yield some
 
 
 def tables(studied: StudiedTables) -> Section:

@@ -83,7 +83,7 @@ def one_way_intervals(tables: TableSet, known: Mapping[str, Table] | None = None
         The table of every attribute that has one, by its name, for callers who have them.
     """
     found, fit = _as_many_as_can_be_drawn(tables, known), tables.channel_fit()
-    missing = [str(name) for name in tables.domain.names if name not in found]
+    missing = [str(name) for name in (tables.domain.names if known is None else known) if name not in found]
     limits = [_limits(table)[0] if fit.plausible else _no_limits(table) for table in found.values()]
     named = ", ".join(missing[:_NAMED]) + (f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else "")
     return Intervals(

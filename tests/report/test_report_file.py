@@ -128,3 +128,13 @@ def test_tables_without_reports_say_so(domain: ldp.Domain, n: int) -> None:
     page = report_page(SampledGroups(domain, epsilon=1.0).simulate(people, rng=1))
     assert f"{n} reports about 3 attributes" in page
     assert "nan" not in page.partition("</style>")[2]
+
+
+def test_pictures_of_many_attributes_miss_none_that_another_one_shows() -> None:
+    many = ldp.Domain({f"a{place:02}": list(range(6)) for place in range(12)} | {"town": list(range(150))})
+    protocol = SampledGroups(many, k=1, epsilon=4.0)
+    people = pd.DataFrame({name: np.arange(600) % len(values) for name, values in many.categories.items()})
+    page = report_page(protocol.simulate(people, rng=1))
+    assert "Proportions of 6 attributes" in page
+    assert "not shown" not in page
+    assert ">149</td>" in page
