@@ -105,20 +105,23 @@ class Sensitivity:
         The noncentrality that a deviation of unit size (Cohen's w) has in each principal direction.
     side : int
         The categories on the smaller side where sizes are Cramér's V, which is w / √(side - 1); else 2.
+    proportional : bool
+        Whether more reports like these tell more in proportion. A curator's noise comes once, however many answered.
     """
 
     df: Count
     principal: FloatArray
     side: Count
+    proportional: bool = True
 
     def __post_init__(self) -> None:
         if self.principal.ndim != 1 or not np.all(np.isfinite(self.principal) & (self.principal >= 0)):
             raise LdpstatsError(f"noncentralities {shortened(self.principal)}", "a row of numbers from 0 on")
 
     @classmethod
-    def of(cls, information: FloatArray, df: int, side: int) -> Sensitivity:
+    def of(cls, information: FloatArray, df: int, side: int, *, proportional: bool = True) -> Sensitivity:
         """Keep what matters of an information about deviations, that of all reports together."""
-        return cls(df, _principal(information), side)
+        return cls(df, _principal(information), side, proportional)
 
     def power(self, size: float, alpha: float) -> float:
         """Return the approximate power against deviations of a size, averaged over their directions.
@@ -128,7 +131,12 @@ class Sensitivity:
         return float(self._each(1).power(1, self._cohens_w(size), alpha))
 
     def respondents(self, n: int, size: float, power: float, alpha: float) -> int | None:
-        """Return how many respondents find a size with this power, if n tell this; None if no number is enough."""
+        """Return how many respondents find a size with this power, if n tell this.
+
+        None if no number is enough, or where what is told is not proportional to their number.
+        """
+        if not self.proportional:
+            return None
         try:
             return self._each(n).respondents(power, self._cohens_w(size), alpha)
         except LdpstatsError:

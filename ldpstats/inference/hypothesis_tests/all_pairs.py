@@ -23,6 +23,7 @@ from ldpstats.inference.hypothesis_tests.tested_pairs import (
     IndependenceTests,
     PairTest,
 )
+from ldpstats.parts import Parts
 from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, checked_table_set
 from ldpstats.tables.unbiased_cells import assuming
@@ -85,6 +86,7 @@ def independence_tests(
         alpha=alpha,
         n=tables.n,
         simulated=tables.simulated,
+        respondents=Parts.different(table.parts for table in tables),
         privacy=tables.privacy,
         warning=tuple(tables.channel_fit().warning),
     )

@@ -11,6 +11,7 @@ from ldpstats.inference.engine.detectability import Sensitivity, information_bey
 from ldpstats.inference.engine.null_model import NullModel
 from ldpstats.inference.engine.procedure import Method, Outcome, PValue, null_model_outcome
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
+from ldpstats.noise import NoisyCounts
 from ldpstats.tables import Table, checked_table
 
 REFERENCE_SIZES, REFERENCE_LEVEL = (0.1, 0.3), 0.05
@@ -64,7 +65,8 @@ def result_of(
     table: Table, about: Hypothesis, outcome: Outcome, information: FloatArray, effect: Association | None = None
 ) -> HypothesisResult:
     """Put an outcome into words, with the power that follows from what the reports tell about deviations."""
-    sensitivity = Sensitivity.of(information, outcome.df, min(table.shape) if about.scale == "V" else 2)
+    side = min(table.shape) if about.scale == "V" else 2
+    sensitivity = Sensitivity.of(information, outcome.df, side, proportional=not _has_noise_once(table))
     return HypothesisResult(
         about=about,
         attributes=table.attributes,
@@ -84,3 +86,8 @@ def result_of(
         table=table,
         sensitivity=sensitivity,
     )
+
+
+def _has_noise_once(table: Table) -> bool:
+    """Say whether a curator counted, whose noise does not grow with the respondents."""
+    return any(isinstance(block.noise, NoisyCounts) for source in table.made_of for block in source.blocks)

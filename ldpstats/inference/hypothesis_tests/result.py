@@ -186,6 +186,8 @@ class HypothesisResult(Result):
     def respondents_needed(self, size: float | None = None, power: float = 0.8, alpha: float = 0.05) -> int | None:
         """Return how many reports like these a test needs to find deviations of a size; None if no number is enough.
 
+        Refused of a curator's counts, whose noise comes once, however many answered.
+
         Parameters
         ----------
         size : float, optional
@@ -196,6 +198,12 @@ class HypothesisResult(Result):
             The level of the test.
         """
         target = target_power(power, significance(alpha))
+        if not self._told.proportional:
+            raise LdpstatsError(
+                "respondents needed, by noisy counts of a curator",
+                "a number for reports whose noise grows with them",
+                "Simulate the protocol with more respondents, and see `power_against` of its tests.",
+            )
         wanted = self._estimated_size if size is None else float(DepartureSize.single(size, None).value)
         return self._told.respondents(self.n, wanted, target, alpha)
 

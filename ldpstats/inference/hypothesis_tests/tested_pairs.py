@@ -131,7 +131,9 @@ class IndependenceTests(Result):
     alpha : float
         The level of the verdicts.
     n, simulated : int
-        The respondents of all pairs together, and how many of their reports are simulated.
+        The reports of all pairs together, and how many of them are simulated.
+    respondents : int
+        Who sent them: fewer, where they sent several each.
     privacy : PrivacyStatement
         What the respondents were promised.
     warning : tuple of str
@@ -144,6 +146,7 @@ class IndependenceTests(Result):
     alpha: Share
     n: Count
     simulated: Count
+    respondents: Count
     privacy: PrivacyStatement
     warning: tuple[str, ...] = ()
 
@@ -211,7 +214,8 @@ class IndependenceTests(Result):
             How often it shall be found.
         effects : sequence of float, optional
             Cramér's V of each pair, in the order of `to_frame`; by default those that are estimated. It is missing
-            where V is zero or not estimable, and where no number is enough.
+            where V is zero or not estimable, where no number is enough, and where a curator's noise comes once, however
+            many answer.
         """
         level = self.level
         target = target_power(power, level)
@@ -222,7 +226,7 @@ class IndependenceTests(Result):
                 "a number from 0 to 1 for each, in the order of to_frame(); nan where there is none",
             )
         needed = [
-            pair.sensitivity.respondents(self.n, float(size), target, level)
+            pair.sensitivity.respondents(self.respondents, float(size), target, level)
             if pair.sensitivity is not None and size > 0
             else None
             for pair, size in zip(self.pairs, sizes.tolist(), strict=True)
@@ -246,6 +250,7 @@ class IndependenceTests(Result):
             "level_of_first_step": self.level,
             "n": self.n,
             "simulated": self.simulated,
+            "respondents": self.respondents,
             "privacy": self.privacy.to_dict(),
             "pairs": [{**row, **said} for row, said in zip(plain_rows(self.to_frame()), more, strict=True)],
             "warning": list(self.warning),

@@ -94,6 +94,32 @@ def test_needed_respondents_are_those_of_a_plan() -> None:
     assert np.allclose(needed.astype(float), planned, rtol=0.02)
 
 
+def test_whoever_sends_several_reports_is_one_respondent() -> None:
+    """Each answers about half of the disjoint pairs of a view, at half the level: a plan for one pair, three times."""
+    domain = ldp.Domain({name: [0, 1] for name in "abcd"})
+    people = np.full((2,) * 4, 5_000)
+    tests = ldp.independence_tests(ldp.WholeView(domain, k=2, epsilon=4.0, mechanism="grr").simulate(people, rng=1))
+    assert tests.respondents == people.sum() == tests.n / 2
+    planned = 3 * ldp.sample_size("grr", (2, 2), epsilon=2.0, effect=0.1, alpha=tests.level)
+    assert np.allclose(tests.respondents_needed(0.8, [0.1] * 6).astype(float), planned, rtol=0.02)
+
+
+def test_noise_that_comes_once_says_nothing_about_other_numbers_of_respondents() -> None:
+    """Half as many respondents of a curator tell a quarter, not half: the noise stays."""
+    domain = ldp.Domain({name: [0, 1] for name in "abc"})
+    central = ldp.CentralLaplace(domain, k=2, epsilon=0.05).simulate(np.full((2, 2, 2), 25_000), rng=1)
+    for tables in (
+        central,
+        ldp.make_consistent(central),
+        ldp.TableSet(domain, [central.pooled(["a", "b"])], central.privacy),
+    ):
+        tests = ldp.independence_tests(tables)
+        assert tests.respondents == 200_000
+        assert tests.respondents_needed(0.8, [0.1] * len(tests)).isna().all()
+        with pytest.raises(ldp.LdpstatsError, match="curator"):
+            ldp.independence_test(tables["a", "b"]).respondents_needed(0.1)
+
+
 def test_the_summary_shows_every_column(tests: ldp.IndependenceTests) -> None:
     text = str(tests)
     assert "..." not in text
