@@ -69,6 +69,10 @@ class Picture(Protocol):
     def described(self) -> str:
         """Return what is to be seen, in a sentence or two, for those who cannot see it."""
 
+    def remarks(self) -> str:
+        """Return the notes as sentences: whoever cannot see them must know that something is simulated or assumed."""
+        return " ".join(f"{note[0].upper()}{note[1:].rstrip('.')}." for note in self.notes if note)
+
     def _draw_on(self, ax: Axes) -> None: ...
 
     def draw(self, ax: Axes | None = None) -> Axes:

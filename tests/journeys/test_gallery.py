@@ -111,8 +111,9 @@ def write() -> None:
 
 
 def alternative(picture: Picture) -> str:
-    """Return the text in the place of an image: how the description begins, as the figures may be many."""
-    return re.sub(r"[\[\]\\]", " ", shorten(picture.described(), MOST_LETTERS, placeholder=" ..."))
+    """Return the text in the place of an image: how the description begins, as figures may be many, and the notes."""
+    begins = shorten(picture.described(), MOST_LETTERS, placeholder=" ...")
+    return re.sub(r"[\[\]\\]", " ", f"{begins} {picture.remarks()}".strip())
 
 
 @pytest.fixture(scope="module")

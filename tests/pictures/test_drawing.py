@@ -43,6 +43,11 @@ def test_an_element_of_a_page_opens_no_figure_and_is_the_same_again() -> None:
     assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", once)
 
 
+def test_notes_are_remarks_for_those_who_cannot_see_them() -> None:
+    assert picture().remarks() == ""
+    assert picture("Shares", "simulated", "", "assumes: no trend.").remarks() == "Simulated. Assumes: no trend."
+
+
 def test_names_within_an_element_are_its_own() -> None:
     one, two = (set(re.findall(r'\bid="([^"]*)"', picture().svg(name))) for name in ("one", "two"))
     assert one
