@@ -92,7 +92,8 @@ class Intervals(Picture):
             inner = zip(self.inner_lower, self.inner_upper, strict=True)
             said = [f"{one} (inside: {_between(*ends)})" for one, ends in zip(said, inner, strict=False)]
         number = f"{len(rows)} of them, among these " if len(rows) > _SPOKEN else ""
-        intervals = " with intervals" if not np.isnan(self.lower).all() else ""
+        unsaid = "interval" not in self.scale and not np.isnan(self.lower).all()
+        intervals = " with intervals" if unsaid else ""
         return f"{self.title}: {self.scale}{intervals}. {number}{'; '.join(said)}."
 
     def draw_beside(self, ax: Axes, others: Sequence[float], words: str, own: str) -> None:
