@@ -55,7 +55,7 @@ def agreement_of(marginals: Sequence[Marginal], shared: Sequence[SharedQuantitie
     if independent(joint):
         statistic, df = _of_independent(told)
     else:
-        differences = _differences(shared)
+        differences = _differences(told)
         if len(differences) > MOST_DIFFERENCES:
             return None
         statistic, df = _of_dependent(told, differences, joint)
@@ -110,10 +110,14 @@ def _of_dependent(
     return float(error @ inverse @ error), rank
 
 
-def _differences(shared: Sequence[SharedQuantities]) -> list[tuple[int, int, int]]:
-    """Return which quantity is compared between which two tables: the first that holds it, and every other one."""
+def _differences(told: Sequence[tuple[Marginal, SharedQuantities]]) -> list[tuple[int, int, int]]:
+    """Return which quantity is compared between which two tables: the first that holds it, and every other one.
+
+    Which one is the first does not depend on the order of the tables: it matters where the covariance is a bound.
+    """
     holders: dict[int, list[int]] = {}
-    for table, own in enumerate(shared):
+    for table in sorted(range(len(told)), key=lambda place: sorted(told[place][0].attributes)):
+        own = told[table][1]
         for place in own.places[own.places > 0].tolist():
             holders.setdefault(place, []).append(table)
     return [(place, first, other) for place, (first, *others) in sorted(holders.items()) for other in others]

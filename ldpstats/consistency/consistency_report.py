@@ -277,8 +277,10 @@ class _Told(NamedTuple):
 def _told(marginals: Sequence[Marginal], after: Sequence[Table], domain: Domain) -> Iterator[_Told]:
     """Yield what tables tell of every attribute, and of all attributes that several tables share."""
     holders: dict[Attributes, list[int]] = {(name,): [] for name in domain.names}
-    for place, one in enumerate(marginals):
-        ordered = [name for name in domain.names if name in one.attributes]
+    in_order = [[name for name in domain.names if name in one.attributes] for one in marginals]
+    # whatever the order of the set
+    for place in sorted(range(len(marginals)), key=lambda one: list(map(domain.names.index, in_order[one]))):
+        ordered = in_order[place]
         for size in range(1, len(ordered) + 1):
             for names in combinations(ordered, size):
                 holders.setdefault(names, []).append(place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -12,8 +13,9 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import ChannelFit
 from ldpstats.inference import IndependenceTests, association, independence_tests
 from ldpstats.report.studied_pairs import StudiedPair
-from ldpstats.tables import Table, TableSet
+from ldpstats.tables import Consistent, Reconstructed, Table, TableSet
 from ldpstats.tables.pooled import pooled_table
+from ldpstats.tables.shared import source_of
 
 Pair: TypeAlias = tuple[str, str]
 
@@ -120,9 +122,23 @@ def _found(tables: TableSet, attributes: tuple[str, ...]) -> Table | str:
     wider = [table for table in tables if set(attributes) <= set(table.attributes)]
     if not wider:
         return "Nobody was asked about it."
+    # where there are reports, nothing is taken from a model
+    told = [table for table in wider if not isinstance(table.provenance, Reconstructed)]
+    agreed = any(isinstance(table.provenance, Consistent) for table in told)
     try:
-        if any(table.provenance.kind != "collected" for table in wider):
-            return wider[0].marginal(attributes)
-        return pooled_table(wider, tables.domain.project(attributes), tables.privacy)
+        if not told or (agreed and (len(attributes) == 1 or not all(map(_is_as_reported, told)))):
+            places = {name: place for place, name in enumerate(tables.domain.names)}
+            return min(told or wider, key=lambda table: _place(table, places)).marginal(attributes)
+        return pooled_table(told, tables.domain.project(attributes), tables.privacy)
     except LdpstatsError as error:
         return str(error)
+
+
+def _is_as_reported(table: Table) -> bool:
+    """Say whether reports can be pooled that are behind a table."""
+    return not isinstance(table.provenance, Consistent) or source_of(table) is not None
+
+
+def _place(table: Table, places: Mapping[str, int]) -> tuple[int, list[int]]:
+    """Return where a table stands among several, whatever the order of their set: small ones first."""
+    return table.domain.size(), sorted(places[name] for name in table.attributes)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
 import pytest
 
-from ldpstats import Domain, PerAttribute, SampledGroups, TableSet, make_consistent, reconstruct
+from ldpstats import Domain, PerAttribute, SampledGroups, Table, TableSet, make_consistent, reconstruct
 from ldpstats.report.studied_tables import StudiedTables
 
 DOMAIN = Domain({"age": ["young", "adult", "old"], "sex": ["F", "M"], "car": ["yes", "no"], "pet": [0, 1]})
@@ -33,6 +34,47 @@ def test_what_is_found_does_not_depend_on_the_order_of_tables_and_axes(pairs: Ta
     other = TableSet(DOMAIN, turned, pairs.privacy)
     found = [[(pair.name, pair.said) for pair in StudiedTables(tables).found] for tables in (pairs, other)]
     assert found[0] == found[1]
+
+
+def triples() -> TableSet:
+    return SampledGroups(DOMAIN, k=3, epsilon=3.0, mechanism="grr").simulate(PEOPLE, rng=1)
+
+
+def collapsed(tables: TableSet) -> TableSet:
+    return tables.collapse({"age": {"young": ["young"], "older": ["adult", "old"]}})
+
+
+def with_a_model(tables: TableSet) -> TableSet:
+    """Return pairs of which one is missing, and two reconstructed tables that both hold it."""
+    pairs = SampledGroups(DOMAIN, epsilon=3.0, groups=[("age", "car"), ("sex", "car"), ("pet", "car")])
+    collected = pairs.simulate(PEOPLE, rng=1)
+    made = [reconstruct(collected, ["age", "sex", name], n_resamples=3) for name in ("car", "pet")]
+    return TableSet(DOMAIN, [*made, *collected], tables.privacy.joined(collected.privacy))
+
+
+@pytest.mark.parametrize(
+    "derived",
+    [collapsed, make_consistent, with_a_model, lambda tables: collapsed(make_consistent(tables))],
+    ids=["collapsed", "consistent", "with a model", "consistent, then collapsed"],
+)
+def test_margins_of_wider_tables_do_not_depend_on_which_of_them_comes_first(
+    derived: Callable[[TableSet], TableSet],
+) -> None:
+    tables = derived(triples())
+    turned = TableSet(tables.domain, list(tables)[::-1], tables.privacy)
+    one, other = StudiedTables(tables), StudiedTables(turned)
+    assert [(pair.name, pair.said) for pair in one.found] == [(pair.name, pair.said) for pair in other.found]
+    for name in DOMAIN.names:
+        first, second = one.singles[name], other.singles[name]
+        assert isinstance(first, Table)
+        assert isinstance(second, Table)
+        np.testing.assert_allclose(first.std_err, second.std_err, rtol=1e-9)
+
+
+def test_reports_of_all_tables_are_counted_where_categories_were_put_together_or_tables_agree() -> None:
+    for tables in (collapsed(triples()), make_consistent(triples())):
+        assert all(table.n == 10_000 for table in StudiedTables(tables).pairs.values())
+    assert all(table.n == 15_000 for table in StudiedTables(collapsed(triples())).singles.values())  # type: ignore[union-attr]  # there are tables
 
 
 def test_the_strongest_dependence_comes_first(pairs: TableSet) -> None:
