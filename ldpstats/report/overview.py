@@ -40,8 +40,8 @@ def _found(studied: StudiedTables) -> list[str]:
     if not tested:
         return [*said, "No two attributes could be tested: nothing can be said about dependence."]
     said.append(
-        f"Of {counted(len(tested), 'pair')} of attributes that were tested, {len(shown)} show a dependence at level "
-        f"{studied.alpha:g}, adjusted for all of them."
+        f"Of {counted(len(tested), 'pair')} of attributes that were tested, {len(shown)} "
+        f"{'shows' if len(shown) == 1 else 'show'} a dependence at level {studied.alpha:g}, adjusted for all of them."
     )
     if shown:
         said.append(f"The strongest: {'; '.join(f'{pair.title}, {pair.strength}' for pair in shown[:_NAMED])}.")

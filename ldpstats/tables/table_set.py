@@ -196,6 +196,7 @@ class TableSet(Result):
         path : str or Path
             A new file, or an older report, which is replaced; any other file is left as it is, and refused.
         title : str, optional
+            What stands above it.
         truth : data frame, or array of joint counts in domain order; optional
             Where all reports were simulated: what the respondents would have answered, to be shown beside them.
         network : bool
