@@ -80,9 +80,10 @@ class AssociationPlot(Picture):
         shown = frame[sizes > self.quantile].assign(size=sizes).sort_values("size", ascending=False, kind="stable")
         largest = [f"{one.row}, {one.column} {one.residual:+.1f}" for one in shown.head(_MOST_SPOKEN).itertuples()]
         among = f": {'; '.join(largest)}" if largest else ""
+        beyond = f"{len(shown)} beyond ±{self.quantile:.3g}{among}"
         return (
             f"{self.title}: adjusted residuals of {self.names[0]} by {self.names[1]}, {len(frame)} cells. "
-            f"{len(shown)} beyond ±{self.quantile:.3g}{among}."
+            f"{beyond if sizes.notna().any() else 'None of them has a residual'}."
         )
 
     @property

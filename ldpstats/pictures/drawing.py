@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from io import StringIO
 from itertools import chain
 from textwrap import wrap
+from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from warnings import catch_warnings, filterwarnings
@@ -45,6 +46,8 @@ _DECADES = 2.5
 _NOTE_LINES, _USUAL_LINES, _HEADING_LINE = 4, 2, 0.17
 _LETTERS_AN_INCH, _SHORTEST = 13, 30
 _BESIDE_LEGEND, _SHORTEST_OF_LEGENDS = 1.3, 12
+# matplotlib has its settings, and Python its filters of warnings, once for all threads
+_ONE_AT_A_TIME = RLock()
 _ALONE = {"axes.facecolor": "none", "figure.facecolor": "none"}
 
 
@@ -132,8 +135,9 @@ def _matplotlib() -> ModuleType:
     return plt
 
 
-def styled(more: Mapping[str, object] | None = None) -> AbstractContextManager[None]:
-    """Return the context in which pictures have their style.
+@contextmanager
+def styled(more: Mapping[str, object] | None = None) -> Iterator[None]:
+    """Give pictures their style as long as the context lasts, to one thread at a time.
 
     Parameters
     ----------
@@ -144,7 +148,8 @@ def styled(more: Mapping[str, object] | None = None) -> AbstractContextManager[N
     import matplotlib as mpl
 
     settings: Any = {**_STYLE, **(more or {})}
-    return mpl.rc_context(settings)
+    with _ONE_AT_A_TIME, mpl.rc_context(settings):
+        yield
 
 
 def axes_to_draw_on(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.pictures.colours import BLUE, INK, SEQUENTIAL, UNDECIDED
+from ldpstats.pictures.colours import INK, SEQUENTIAL, UNDECIDED
 from ldpstats.pictures.drawing import Axes, Picture, label_lines, literal
 from ldpstats.pictures.shading import ink_on
 
@@ -119,7 +119,7 @@ class HeatMap(Picture):
         row, column = place
         at, value = (column - _SIDE / 2, row - _SIDE / 2), self.values[place]
         if colour is None:
-            edge, hatch = (BLUE, "") if self.decided[place] else (_STRIPES, "////" if self._numbered else "")
+            edge, hatch = (INK, "") if self.decided[place] else (_STRIPES, "////" if self._numbered else "")
             ax.add_patch(Rectangle(at, _SIDE, _SIDE, facecolor=_GREY, edgecolor=edge, hatch=hatch, linewidth=0.8))
         else:
             ax.add_patch(Rectangle(at, _SIDE, _SIDE, facecolor=colour, linewidth=0))

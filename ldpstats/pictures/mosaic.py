@@ -95,7 +95,8 @@ class Mosaic(Picture):
             tiles = [f"{one.down} of {one.across} ({one.residual:+.1f})" for one in shown.itertuples()]
             further = f" and {len(tiles) - _MOST_SPOKEN} further" if len(tiles) > _MOST_SPOKEN else ""
             said += [f"{word} than independence expects: {', '.join(tiles[:_MOST_SPOKEN])}{further}"] if tiles else []
-        return ". ".join([*said, f"{frame['hatched'].sum()} of them may be as independence expects"]) + "."
+        hatched = f"{frame['hatched'].sum()} of them may be as independence expects"
+        return ". ".join([*said, hatched if frame["residual"].notna().any() else "None of them has a residual"]) + "."
 
     @property
     def _area(self) -> tuple[float, float]:

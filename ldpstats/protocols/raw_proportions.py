@@ -11,6 +11,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.protocols.population import Population, Records, people_of
+from ldpstats.protocols.summary import counted
 from ldpstats.randomness import generator
 from ldpstats.tables import Table, TableSet
 
@@ -41,6 +42,12 @@ def raw_proportions(tables: Table | TableSet, truth: Population) -> RawProportio
     domain, people = tables.domain, people_of(tables.domain, truth, generator(0))
     if not people.n:
         raise LdpstatsError("a truth without respondents", "those whose answers were simulated")
+    reports = max(table.n for table in (tables if isinstance(tables, TableSet) else [tables]))
+    if people.n < reports:
+        raise LdpstatsError(
+            f"a truth of {counted(people.n, 'respondent')} for a table of {reports:,} reports",
+            "all of those whose answers were simulated",
+        )
     # a column at a time: several times faster than rows, of which there may be millions
     columns = dict(zip(domain.names, people.codes.T.copy(), strict=True)) if isinstance(people, Records) else {}
 

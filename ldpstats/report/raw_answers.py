@@ -12,7 +12,9 @@ from ldpstats.plots import compared_cells
 from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.population import Population
 from ldpstats.protocols.raw_proportions import raw_proportions
+from ldpstats.protocols.summary import counted
 from ldpstats.report.content import Drawn, Folded, Rows, Section
+from ldpstats.report.studied_pairs import StudiedPair
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.tables import Table
 
@@ -27,16 +29,18 @@ def raw_and_private(studied: StudiedTables, truth: Population) -> Section:
     studied : StudiedTables
     truth : data frame, or array of joint counts
     """
-    counted, tables = raw_proportions(studied.tables, truth), studied.tables
-    note = f"simulated: {tables.n:,} reports; pointwise {100 * (1 - studied.alpha):g} % intervals"
+    raw_of, tables = raw_proportions(studied.tables, truth), studied.tables
+    intervals = f"; pointwise {100 * (1 - studied.alpha):g} % intervals" if studied.fit.plausible else ""
+    notes = (f"simulated: {tables.n:,} reports{intervals}", *studied.fit.warning)
     singles = [found for found in studied.singles.values() if isinstance(found, Table)]
-    shares = [line for table in singles for line in compared_cells(table, counted(table.attributes), studied.alpha)]
+    shares = [line for table in singles for line in compared_cells(table, raw_of(table.attributes), studied.alpha)]
     effects = [
-        (pair.title, true_cramers_v(counted(pair.table.attributes)), pair.effect.cramers_v, *pair.interval)
+        (pair.title, true_cramers_v(raw_of(pair.table.attributes)), pair.effect.cramers_v, *pair.interval)
         for pair in studied.found
+        if _is_comparable(pair)
     ]
     drawn = [
-        _compared(name, title, note, lines, scale)
+        _compared(name, title, notes, lines, scale)
         for name, title, lines, scale in (
             ("raw-shares", "Proportions of single attributes: raw data against private reports", shares, "proportion"),
             ("raw-effects", "Cramér's V of pairs: raw data against private reports", effects, "Cramér's V"),
@@ -49,13 +53,27 @@ def raw_and_private(studied: StudiedTables, truth: Population) -> Section:
         "These reports are simulated, so that the raw answers are known: nobody could make this comparison of real "
         "respondents. Intervals are for the population that the raw answers are a sample of.",
         *drawn,
+        *_left_out(len(studied.found) - len(effects)),
     )
 
 
-def _compared(name: str, title: str, note: str, lines: Sequence[_Line], scale: str) -> Drawn:
+def _left_out(number: int) -> list[str]:
+    if not number:
+        return []
+    return [
+        f"Without {counted(number, 'pair')} whose V is not estimable, or leaves out categories that were hardly seen."
+    ]
+
+
+def _is_comparable(pair: StudiedPair) -> bool:
+    """Say whether there is a V of all categories: one of some is that of another table, and one of noise of none."""
+    return pair.is_plausible and not pair.effect.why_not and not pair.effect.without
+
+
+def _compared(name: str, title: str, notes: tuple[str, ...], lines: Sequence[_Line], scale: str) -> Drawn:
     """Return raw figures beside estimates as a picture, and as a table for those who ask for it."""
     labels, raw, private, lower, upper = zip(*lines, strict=True)
-    picture = RawAndPrivate(title, (note,), labels, raw, private, lower, upper, scale)
+    picture = RawAndPrivate(title, notes, labels, raw, private, lower, upper, scale)
     rows = [[line[0], *(f"{one:.3f}" if math.isfinite(one) else "—" for one in line[1:])] for line in lines]
     table = Rows(panel_of_figures(["", "raw", "private", "from", "to"], rows, title))
     return Drawn(picture, name, (Folded("The figures", (table,)),))

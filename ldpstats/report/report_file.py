@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.protocols.population import Population
 from ldpstats.report.colophon import colophon
 from ldpstats.report.dependences import not_found, pairs
@@ -44,6 +45,8 @@ def report_page(
     title, truth, network
         As in `TableSet.report`.
     """
+    if title is not None and not isinstance(title, str):
+        raise LdpstatsError(f"title = {shortened(title)}", "a text")
     studied = StudiedTables(checked_table_set(tables))
     sections = [
         findings(studied),

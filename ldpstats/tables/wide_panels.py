@@ -15,7 +15,8 @@ _WIDTH = 84
 _GAP = 2
 # how many digits of an error are shown, and of a share at least
 _OF_ERRORS, _LEAST = 2, 3
-_NO_ERROR = 1e-9
+# the root of what rounding leaves of a variance of zero
+_NO_ERROR = 1e-7
 
 
 def with_errors(shares: FloatArray, errors: FloatArray, *, percent: bool) -> list[list[str]]:

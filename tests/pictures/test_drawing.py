@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -41,6 +42,14 @@ def test_an_element_of_a_page_opens_no_figure_and_is_the_same_again() -> None:
     assert "currentColor" in once
     assert "Shares" in "".join(read.itertext())
     assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", once)
+
+
+def test_threads_draw_one_after_the_other() -> None:
+    before, alone = dict(plt.rcParams), picture().svg("one")
+    with ThreadPoolExecutor(8) as several:
+        drawn = [several.submit(picture().svg, "one") for _ in range(24)]
+    assert {one.result() for one in drawn} == {alone}
+    assert dict(plt.rcParams) == before
 
 
 def test_notes_are_remarks_for_those_who_cannot_see_them() -> None:

@@ -14,6 +14,9 @@ from ldpstats import LdpstatsError, SampledGroups, TableSet
 from ldpstats.datasets import true_cramers_v
 from ldpstats.noise import Tally
 from ldpstats.report import page as page_of, report_page
+from ldpstats.report.content import Drawn
+from ldpstats.report.raw_answers import raw_and_private
+from ldpstats.report.studied_tables import StudiedTables
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +60,21 @@ def test_an_older_report_is_replaced_and_nothing_else(tables: TableSet, tmp_path
 def test_what_is_no_path_is_refused(tables: TableSet, path: object) -> None:
     with pytest.raises(LdpstatsError, match="the name of a file"):
         tables.report(path)  # type: ignore[arg-type]  # that is what is tested
+
+
+@pytest.mark.parametrize("title", [5, ["a"], b"a"])
+def test_a_title_is_a_text(tables: TableSet, title: object) -> None:
+    with pytest.raises(LdpstatsError, match="a text"):
+        report_page(tables, title)  # type: ignore[arg-type]  # that is what is tested
+
+
+def test_a_private_v_is_compared_where_it_is_that_of_the_whole_table(domain: ldp.Domain, people: pd.DataFrame) -> None:
+    few = people.head(60)
+    section = raw_and_private(StudiedTables(SampledGroups(domain, epsilon=1.0).simulate(few, rng=1)), few)
+    assert [part.name for part in section.parts if isinstance(part, Drawn)] == ["raw-shares"]
+    assert str(section.parts[-1]).startswith("Without 3 pairs whose V is not estimable")
+    section = raw_and_private(StudiedTables(SampledGroups(domain, epsilon=6.0).simulate(people, rng=1)), people)
+    assert [part.name for part in section.parts if isinstance(part, Drawn)] == ["raw-shares", "raw-effects"]
 
 
 def test_a_single_attribute_has_a_report() -> None:

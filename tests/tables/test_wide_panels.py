@@ -16,6 +16,7 @@ from ldpstats.tables.wide_panels import wide_panels, with_errors
         (0.21534, 0.00041, False, "0.21534 ± 0.00041"),
         (-0.00002, 0.0134, False, "0.000 ± 0.013"),
         (1.0, 0.0, False, "1.000"),
+        (1.0, 1.4e-17**0.5, False, "1.000"),
         (0.21534, 0.0134, True, "21.5 % ± 1.3"),
         (0.5, np.nan, False, "0.500"),
         (0.5, np.inf, False, "0.500 ± inf"),
