@@ -72,6 +72,15 @@ def test_the_respondents_needed_find_that_very_dependence_at_the_adjusted_level(
     assert row(shown, "affair", "children")["needed"] == 10 * reports
 
 
+def test_the_last_line_counts_what_reports_show_of_what_raw_data_do(shown: Demonstration) -> None:
+    found, raw = (set(shown.pairs.index[shown.pairs[name] == "dependent"]) for name in ("verdict", "raw_verdict"))
+    assert len(raw) > len(found & raw)
+    others = len(found - raw) or "no"
+    assert f"Of {len(raw)} dependences in the raw data the reports show {len(found & raw)}, and {others} others" in (
+        " ".join(str(shown).split())
+    )
+
+
 def test_what_leaves_the_phone_is_a_false_report_with_the_probability_stated(shown: Demonstration) -> None:
     answers, report = shown._example()
     assert answers["affair"] == "yes"

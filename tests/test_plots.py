@@ -11,6 +11,7 @@ from matplotlib import pyplot as plt
 
 import ldpstats as ldp
 from ldpstats import LdpstatsError
+from ldpstats.inference.effects.effect_size import forest_picture
 from ldpstats.plots import raw_against_private_picture
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": [1, 0]})
@@ -94,3 +95,8 @@ def test_reports_that_do_not_fit_their_channel_have_no_intervals_and_it_says_so(
     assert picture.notes[0] == "simulated: 900 reports"
     assert "IMPLAUSIBLE" in picture.notes[1]
     assert "0 of 0 intervals" in picture.described()
+    effects = [ldp.association(spoilt), ldp.association(table)]
+    forest = forest_picture(effects)
+    assert np.isnan([forest.lower[0], forest.upper[0]]).all()
+    assert (forest.lower[1], forest.upper[1]) == effects[1].conf_int()
+    assert any("IMPLAUSIBLE" in note for note in forest.notes)

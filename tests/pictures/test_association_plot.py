@@ -25,6 +25,7 @@ def test_heights_are_residuals_and_widths_roots_of_what_is_expected() -> None:
     known = [one for row in RESIDUALS for one in row if not np.isnan(one)]
     # the axis goes down
     heights = np.array([-one.get_height() for one in drawn])
+    assert heights[0] > 0
     assert heights / heights[0] == pytest.approx(np.array(known) / 5)
     widths = np.array([one.get_width() for one in drawn])
     assert widths[1] / widths[0] == pytest.approx(np.sqrt(1 / 3))

@@ -41,6 +41,20 @@ def test_pairs_that_were_asked_for_are_squares(side: int) -> None:
     assert picture.svg("v").count("stroke-linejoin") > 0
 
 
+def test_names_stand_beside_their_squares() -> None:
+    picture = heat_map(4)
+    axes = picture.draw()
+    below, beside = axes.get_xticklabels(), axes.get_yticklabels()
+    named = {round(one.get_position()[0]): one.get_text() for one in below}
+    left = {round(one.get_position()[1]): one.get_text() for one in beside}
+    squares = [
+        (patch.get_x() + patch.get_width() / 2, patch.get_y() + patch.get_height() / 2) for patch in axes.patches
+    ]
+    drawn = [(named[round(x)], left[round(y)]) for x, y in squares]
+    names = picture.to_frame()[["first", "second"]].map(lambda name: name.replace("$", r"\$")).to_numpy()
+    assert drawn == list(map(tuple, names.tolist()))
+
+
 def test_colours_rise_with_the_numbers() -> None:
     picture = heat_map(8)
     squares = picture.draw().patches

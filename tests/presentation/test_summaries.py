@@ -49,6 +49,14 @@ def test_html_shows_names_as_they_are_and_has_no_tags_of_theirs(name: str) -> No
     assert sum(text.strip() == shown for text in page.texts) >= 3
 
 
+def test_every_place_of_html_is_escaped_once() -> None:
+    name = "a & <b>"
+    panels = (panel_of_figures([name, name], [[name, name]], name), panel_of_facts({name: name}, name))
+    page = Summary(name, panels, (name,)).as_html()
+    assert page.count("a &amp; &lt;b&gt;") == 2 + 2 + 3 + 2 + 1
+    assert page.count("&amp;") == page.count("&lt;") == page.count("a ")
+
+
 @given(NAMES)
 def test_markdown_has_as_many_rows_and_columns_as_there_are(name: str) -> None:
     lines = summary_about(name).as_markdown().split("\n")

@@ -51,6 +51,7 @@ def test_percentages_are_conditional_proportions(normalize: Any, of: str, given:
     expected = pair().crosstab().column_totals if normalize == "rows" else pair().crosstab().row_totals
     assert turned(found.expected) == pytest.approx(np.tile(expected.estimate, (turned(found.expected).shape[0], 1)))
     assert np.array_equal(found.residuals, pair().crosstab().residuals)
+    assert np.array_equal(pair().crosstab(normalize=normalize, alpha=0.1).conf_int(), found.conf_int(0.1))
 
 
 def test_the_text_has_rows_columns_totals_and_residuals_in_the_order_of_the_domain() -> None:

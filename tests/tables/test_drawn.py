@@ -48,6 +48,25 @@ def test_a_dashed_tile_has_an_interval_that_holds_zero() -> None:
     frame = table.picture().to_frame()
     assert frame["may be none"].tolist() == (table.conf_int()[..., 0] <= 0).ravel().tolist()
     assert 0 < frame["may be none"].sum() < 6
+    doubtful = table.crosstab(alpha=1e-6).picture().to_frame()["may be none"]
+    assert doubtful.tolist() == (table.conf_int(1e-6)[..., 0] <= 0).ravel().tolist()
+    assert doubtful.sum() > frame["may be none"].sum()
+
+
+@pytest.mark.parametrize("normalize", ["all", "rows", "columns"])
+def test_bars_of_residuals_are_as_wide_as_shares_of_all(normalize: Any) -> None:
+    crosstab = pair().crosstab(normalize=normalize)
+    frame = crosstab.picture("residuals").to_frame()
+    expected = np.outer(crosstab.row_totals.estimate, crosstab.column_totals.estimate)
+    assert frame["expected"].to_numpy() == pytest.approx(expected.ravel())
+    assert frame["residual"].to_numpy() == pytest.approx(crosstab.residuals.ravel())
+
+
+def test_a_set_shows_every_attribute_with_the_interval_of_all_reports() -> None:
+    frame, found = tables().picture().to_frame(), tables()
+    limits = np.concatenate([found.pooled(name).conf_int() for name in DOMAIN.names])
+    assert frame[["lower", "upper"]].to_numpy() == pytest.approx(limits)
+    assert frame["group"].unique().tolist() == list(DOMAIN.names)
 
 
 def test_kinds_of_pictures_of_a_table() -> None:

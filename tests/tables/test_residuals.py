@@ -117,6 +117,15 @@ def test_tables_without_reports_of_their_own_have_the_covariance_of_their_estima
         assert np.isfinite(residuals(other).scaled).all()
 
 
+def test_what_is_expected_is_so_of_counts_that_do_not_sum_to_one() -> None:
+    table = three_way("hr").marginal(["row", "column"])
+    square = table.unbiased.estimate.reshape(2, 3)
+    assert abs(square.sum() - 1) > 1e-4
+    found = residuals(table)
+    assert found.expected == pytest.approx(np.outer(square.sum(axis=1), square.sum(axis=0)) / square.sum())
+    assert found.deviation.sum(axis=0) == pytest.approx(np.zeros(3), abs=1e-12)
+
+
 def test_a_curators_noise_enters() -> None:
     people = np.array([40, 10, 20, 30, 15, 45, 40, 10, 20, 30, 15, 45]) * 20
     noisy, exact = (

@@ -382,6 +382,7 @@ class TestPictures:
         axes = ldp.plots.forest(effects)
         assert axes.get_xscale() == "log"
         assert axes.get_xlabel() == "odds ratio"
+        assert forest_picture(effects).reference == 1
         frame = forest_picture(effects).to_frame()
         assert frame["estimate"].tolist() == [one.estimate for one in effects]
         assert list(zip(frame["lower"], frame["upper"], strict=True)) == [one.conf_int() for one in effects]
@@ -397,6 +398,10 @@ class TestPictures:
     def test_what_is_special_is_said_beside_it(self) -> None:
         two = effect_of(FiellerQuotient(np.array([0.5, 0.1]), np.diag([0.01, 0.01]), -9.0, 9.0))
         assert any(", or from" in note for note in two.picture().notes)
+        domain = ldp.Domain({name: [0, 1] for name in "abc"})
+        chain = ldp.SampledGroups(domain, epsilon=4.0, groups=[("a", "b"), ("b", "c")])
+        assumed = association(ldp.reconstruct(chain.simulate(np.full(8, 500), rng=1), ["a", "c"], n_resamples=3))
+        assert any(note.startswith("assumes no interaction") for note in assumed.picture().notes)
         none = association(noisy(3, (4, 4), 200))
         assert any("not estimable" in note for note in none.picture().notes)
 

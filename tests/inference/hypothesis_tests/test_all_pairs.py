@@ -53,6 +53,19 @@ def test_pairs_that_cannot_be_tested_do_not_stop_the_others(domain: ldp.Domain, 
     assert np.allclose(tested["adjusted"], multipletests(tested["pvalue"], method="holm")[1])
 
 
+def test_pairs_that_cannot_be_tested_take_nothing_of_the_level(domain: ldp.Domain, people: pd.DataFrame) -> None:
+    names = domain.names
+    asked = ldp.SampledGroups(domain, epsilon=4.0).collect(people, rng=2)
+    empty = ldp.SampledGroups(domain, epsilon=4.0).collect(people.head(0), rng=2)
+    last = frozenset(names[-2:])
+    mixed = [(empty if frozenset(table.attributes) == last else asked)[table.attributes] for table in asked]
+    tests = ldp.independence_tests(ldp.TableSet(domain, mixed, asked.privacy))
+    assert tests.level == 0.05 / 2
+    for pair in list(tests)[:2]:
+        alone = ldp.independence_test(asked[pair.attributes])
+        assert pair.power == pytest.approx(alone.power_against(0.1, 0.05 / 2), abs=1e-9)
+
+
 @pytest.mark.parametrize("tables", [None, 5, pd.DataFrame()])
 def test_only_table_sets_are_tested(tables: object) -> None:
     with pytest.raises(ldp.LdpstatsError, match="a TableSet"):

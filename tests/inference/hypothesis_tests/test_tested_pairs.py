@@ -10,6 +10,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 import ldpstats as ldp
+from ldpstats.estimation import pvalue_in_words
 
 DOMAIN = ldp.Domain({"car": ["yes", "no"], "sex": ["F", "M"], "<b>$a_b$\n": [1, 2, 3]})
 PEOPLE = np.multiply.outer([[400, 100], [200, 300]], [2, 3, 5])
@@ -133,6 +134,12 @@ def test_the_summary_shows_every_column(tests: ldp.IndependenceTests) -> None:
     ):
         assert said in text
     assert f"{tests.level:.2g}" in text
+    (panel,) = tests.summary().panels
+    shown = [dict(zip(panel.headers, row, strict=True)) for row in panel.rows]
+    for row, pair in zip(shown, tests, strict=True):
+        figures = (pvalue_in_words(pair.pvalue, 3), pvalue_in_words(pair.adjusted, 3), f"{pair.power:.2f}")
+        assert (row["p-value"], row["adjusted p"], row["power*"]) == figures
+    assert any(row["p-value"] != row["adjusted p"] for row in shown)
     assert repr(tests) == f"<IndependenceTests: {tests.headline}>"
 
 
