@@ -35,6 +35,11 @@ def _errors_as_messages(command: Callable[Parameters, None]) -> Callable[Paramet
             command(*args, **kwargs)
         except LdpstatsError as error:
             raise click.ClickException(str(error)) from error
+        except BrokenPipeError:
+            # whoever reads has seen enough
+            raise
+        except OSError as error:
+            raise click.ClickException(str(error)) from error
 
     return guarded
 

@@ -62,6 +62,13 @@ def _object(text: str) -> Any:
             raise LdpstatsError(
                 "the journal of an aggregator", "a saved object", "protocol.aggregator(journal=path) goes on from it."
             )
+        if not text.lstrip().startswith("{"):
+            raise LdpstatsError(
+                "text that is no saved object",
+                "a file that `save` wrote",
+                "Answers, a row per respondent, become tables by SampledGroups(Domain.from_frame(frame), "
+                "epsilon=...).collect(frame).",
+            )
         return Domain.from_json(text)
     if kind in _READERS:
         return _READERS[kind](text)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +123,18 @@ def test_a_handful_of_respondents_gives_few_answers_but_gives_them_again(n: str)
     verdicts = {row["verdict"] for row in json.loads(first.output)["tests"]}
     assert "dependent" not in verdicts
     assert ("not testable" in verdicts) == (n == "3")
+
+
+def test_an_output_without_room_is_a_message() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no device that is full")
+    with full.open("w") as out:
+        command = [sys.executable, "-m", "ldpstats", "plan", "--shape", "2x2", "--n", "1000", "--epsilon", "1"]
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert "Traceback" not in done.stderr
 
 
 def test_mechanisms_are_listed_with_their_figures() -> None:

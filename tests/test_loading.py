@@ -168,10 +168,11 @@ WHOLE = ldp.GRR(3, epsilon=1.0).to_json()
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "not JSON"),
+        (b"", "no saved object"),
         (b"\x89PNG\r\n\x1a\n\xff", "no text in UTF-8"),
-        (b"[1, 2]", "a domain from"),
-        (b"a,b\n1,2\n", "not JSON"),
+        (b"[1, 2]", "no saved object"),
+        (b"{1, 2}", "not JSON"),
+        (b"a,b\n1,2\n", "no saved object"),
         (b'["ldpstats rrba journal", 2, "", {}]', "the journal of an aggregator"),
         (WHOLE[:-20].encode(), "not a saved GRR"),
         (WHOLE.replace('"k": 3', '"k": 4').encode(), "changed after it was written"),
@@ -180,8 +181,8 @@ WHOLE = ldp.GRR(3, epsilon=1.0).to_json()
         (sealed("painting", 1, []).encode(), "which this version does not know"),
         (sealed("Popen", 1, {"Popen": {"args": "ls"}}).encode(), "which this version does not know"),
         (sealed("table set", 9, {}).encode(), "that of a newer ldpstats"),
-        (b"[" * 100_000, "not JSON"),
-        (b"1" * 5_000, "not JSON"),
+        (b"[" * 100_000, "no saved object"),
+        (b"1" * 5_000, "no saved object"),
     ],
 )
 def test_other_files_are_refused_by_name(content: bytes, said: str, tmp_path: Path):

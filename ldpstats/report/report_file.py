@@ -45,8 +45,8 @@ def report_page(
     title, truth, network
         As in `TableSet.report`.
     """
-    if title is not None and not isinstance(title, str):
-        raise LdpstatsError(f"title = {shortened(title)}", "a text")
+    if title is not None and not (isinstance(title, str) and _can_be_written(title)):
+        raise LdpstatsError(f"title = {shortened(title)}", "a text of whole letters")
     studied = StudiedTables(checked_table_set(tables))
     sections = [
         findings(studied),
@@ -68,3 +68,11 @@ def report_page(
         *([] if can_draw() else ["This page is without pictures, as matplotlib is not installed."]),
     ]
     return set_page(title or "Report on privatized answers", lines, sections)
+
+
+def _can_be_written(words: str) -> bool:
+    try:
+        words.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -62,7 +62,7 @@ def test_what_is_no_path_is_refused(tables: TableSet, path: object) -> None:
         tables.report(path)  # type: ignore[arg-type]  # that is what is tested
 
 
-@pytest.mark.parametrize("title", [5, ["a"], b"a"])
+@pytest.mark.parametrize("title", [5, ["a"], b"a", "\udcfc"])
 def test_a_title_is_a_text(tables: TableSet, title: object) -> None:
     with pytest.raises(LdpstatsError, match="a text"):
         report_page(tables, title)  # type: ignore[arg-type]  # that is what is tested
