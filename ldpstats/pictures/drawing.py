@@ -6,15 +6,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import StringIO
-from itertools import chain
+from itertools import chain, product
 from textwrap import wrap
 from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from warnings import catch_warnings, filterwarnings
 
+import numpy as np
+
 from ldpstats.errors import LdpstatsError
 from ldpstats.pictures.colours import INK, PAPER
+from ldpstats.pictures.shading import ink_on
 
 if TYPE_CHECKING:
     import matplotlib.axes
@@ -98,6 +101,7 @@ class Picture(Protocol):
         heading = [wrap(one, letters, max_lines=_NOTE_LINES, placeholder=" …") for one in (self.title, *self.notes)]
         lines = list(chain.from_iterable(heading))
         axes.set_title("\n".join(map(literal, lines)), loc="left")
+        _turn_on_dark_paper(axes)
         if grows:
             from matplotlib.figure import Figure
 
@@ -171,6 +175,26 @@ def _any_letters() -> Iterator[None]:
     with catch_warnings():
         filterwarnings("ignore", "Glyph .* missing from font")
         yield
+
+
+def _turn_on_dark_paper(ax: Axes) -> None:
+    """Turn ink white where the figure is dark, as in a style for dark pages, and gaps into its own colour."""
+    from matplotlib.colors import to_hex, to_rgb, to_rgba_array
+
+    figure = ax.get_figure()
+    assert figure is not None  # axes that are drawn on stand in one
+    *ground, opacity = to_rgba_array(figure.get_facecolor())[0]
+    light = ink_on(to_hex(ground))
+    if not opacity or light != ink_on(INK):
+        return
+    others = {to_rgb(INK): to_rgb(light), to_rgb(PAPER): tuple(ground)}
+    parts = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor")
+    for artist, part in product(figure.findobj(), parts):
+        if hasattr(artist, f"get_{part}"):
+            colours = to_rgba_array(getattr(artist, f"get_{part}")())
+            turned = [(*others.get(tuple(one[:3]), one[:3]), one[3]) for one in colours]
+            if not np.array_equal(colours, np.reshape(turned, (-1, 4))):
+                getattr(artist, f"set_{part}")(turned if len(turned) > 1 else turned[0])
 
 
 def _letters_above(axes: Axes) -> int:

@@ -11,12 +11,15 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from ldpstats import LdpstatsError
 from ldpstats.pictures import colours
 from ldpstats.pictures.drawing import label_lines, legend_below, literal, number_ratios
 from ldpstats.pictures.intervals import Intervals
+from ldpstats.pictures.raw_and_private import RawAndPrivate
 
 
 def picture(title: str = "Shares", *notes: str) -> Intervals:
@@ -42,6 +45,18 @@ def test_an_element_of_a_page_opens_no_figure_and_is_the_same_again() -> None:
     assert "currentColor" in once
     assert "Shares" in "".join(read.itertext())
     assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", once)
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_on_a_dark_figure_ink_is_light(given: bool) -> None:
+    for one in (picture(), RawAndPrivate("Shares", (), ("a", "b"), (0.2, 0.8), (0.2, 0.8), (0, 0), (1, 1), "share")):
+        with plt.style.context("dark_background"):
+            axes = one.draw(plt.subplots()[1] if given else None)
+            axes.figure.canvas.draw()
+        shown = [one for one in axes.figure.findobj(Text) if one.get_text()]
+        assert len(shown) > 5
+        assert {to_hex(one.get_color()) for one in shown} == {"#ffffff"}
+    assert to_hex(picture().draw().xaxis.label.get_color()) == colours.INK
 
 
 def test_threads_draw_one_after_the_other() -> None:
