@@ -17,6 +17,9 @@ from ldpstats.tables.unbiased_cells import bound_of, is_sparse, never_certain, o
 # a share below it is rounding
 _TINY = 1e-12
 _NAMED = 5
+# what is beyond the first order is left out up to this share of the variance: of few reports without much noise it
+# is outweighed by its covariance with the first order
+_SMALL = 0.25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,8 +28,9 @@ class AdjustedResiduals:
 
     With p the unbiased estimate of the cells, s its sum and r, c its margins, the deviation of a cell is
     p_ij − r_i c_j / s. To first order it is (I − r1ᵀ) ⊗ (I − c1ᵀ) times p, so that its variance under independence
-    follows from the covariance of p there. Without randomization these are the adjusted residuals of Haberman
-    (1973). Where a table has no reports of its own, the covariance is that of the estimate.
+    follows from the covariance of p there. Beyond it is the product of the errors of both margins, whose variance is
+    added where noise makes it more than a quarter of that. Without randomization these are the adjusted residuals of
+    Haberman (1973). Where a table has no reports of its own, the covariance is that of the estimate.
 
     Parameters
     ----------
@@ -101,6 +105,8 @@ def adjusted_residuals(table: Table, rows: Sequence[str], columns: Sequence[str]
     spread = _covariance_under(table, cells, np.outer(row, column).ravel())
     derivative = interaction_derivative(row[:, None], column[None, :])
     variances = np.einsum("ij,jk,ik->i", derivative, spread, derivative, optimize=True).reshape(shape)
+    beyond = _of_products(spread.reshape(*shape, *shape), row, column) / total**2
+    variances += np.maximum(beyond - _SMALL * variances, 0)
     known = np.logical_and.outer(*there)
     expected = np.where(known, np.outer(*margins) / total, math.nan)
     std_err = np.sqrt(np.where(known, variances, math.nan))
@@ -122,6 +128,16 @@ def interaction_derivative(row: FloatArray, column: FloatArray) -> FloatArray:
     derivative: FloatArray = np.einsum("...ab,...cd->...acbd", of_rows, of_columns)
     cells = row.shape[-2] * column.shape[-1]
     return derivative.reshape(*derivative.shape[:-4], cells, cells)
+
+
+def _of_products(spread: FloatArray, row: FloatArray, column: FloatArray) -> FloatArray:
+    """Return the variance of what is left of deviations beyond the first order: products of both margins' errors."""
+    rows, columns = np.einsum("ijkl->ik", spread), np.einsum("ijkl->jl", spread)
+    both = np.einsum("ijkl->il", spread)
+    of_row, of_column = (np.eye(one.size) - one[:, None] for one in (row, column))
+    alone = (np.diagonal(of_one @ one @ of_one.T) for of_one, one in ((of_row, rows), (of_column, columns)))
+    found: FloatArray = np.outer(*alone) + (of_row @ both @ of_column.T) ** 2
+    return found
 
 
 def _covariance_under(table: Table, cells: Estimate, frequencies: FloatArray) -> FloatArray:
