@@ -19,6 +19,7 @@ from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
+from ldpstats.tables.shared import reports_once
 from ldpstats.tables.unbiased_cells import assuming, bound_of, provenance_in_words
 
 Interval = tuple[float, float]
@@ -279,7 +280,8 @@ def _notes(effects: Sequence[Effect]) -> tuple[str, ...]:
     levels = " or ".join(dict.fromkeys(_level(one.alpha) for one in effects))
     numbers = sorted({one.n for one in effects})
     reports = f"{numbers[0]:,}" if len(numbers) == 1 else f"{numbers[0]:,} to {numbers[-1]:,}"
-    simulated = simulation(sum(one.simulated for one in effects), sum(one.n for one in effects))
+    behind, made_up = reports_once(list({id(one.table): one.table for one in effects}.values()))
+    simulated = simulation(made_up, behind)
     apart = [f"not in one piece: {one.headline}" for one in effects if one.fit.plausible and len(one.conf_set()) > 1]
     missing = [f"{one.name}: not estimable, {one.why_not}" for one in effects if one.why_not]
     assumed = dict.fromkeys(f"assumes {one.table.assumption}" for one in effects if one.table.assumption)

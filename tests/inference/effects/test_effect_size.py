@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 import pytest
 from interval_coverage import Setting, effects, estimates, frequencies, truths
 from matplotlib import pyplot as plt
@@ -404,6 +405,13 @@ class TestPictures:
         assert any(note.startswith("assumes no interaction") for note in assumed.picture().notes)
         none = association(noisy(3, (4, 4), 200))
         assert any("not estimable" in note for note in none.picture().notes)
+
+    def test_reports_of_several_effects_of_one_table_are_counted_once(self) -> None:
+        protocol = ldp.SampledGroups(ldp.Domain({"a": ["r0", "r1"], "b": ["c0", "c1"]}), epsilon=4.0)
+        people = pd.DataFrame({"a": ["r0", "r1"] * 300, "b": ["c0", "c0", "c1", "c1"] * 150})
+        mixed = (protocol.collect(people) + protocol.simulate(np.full(4, 100), rng=1))["a", "b"]
+        shown = forest_picture([odds(mixed), odds(mixed)])
+        assert "1,000 reports (400 of 1,000 reports simulated)" in shown.notes[0]
 
     def test_other_scales_are_not_mixed(self) -> None:
         table = noisy(1, (2, 2), 4000)
