@@ -116,12 +116,16 @@ def _strongest_first(pair: StudiedPair) -> tuple[bool, float, float]:
 
 
 def _found(tables: TableSet, attributes: tuple[str, ...]) -> Table | str:
-    """Return the table of some attributes: their own, else what all that hold them tell, or why there is none."""
-    if attributes in tables:
-        return tables[attributes]
+    """Return the table of some attributes, or why there is none.
+
+    Several attributes have their own, if there is one; else, and of one attribute, all tables that hold them are told.
+    """
     wider = [table for table in tables if set(attributes) <= set(table.attributes)]
     if not wider:
         return "Nobody was asked about it."
+    own = tables[attributes] if attributes in tables else None
+    if own is not None and (len(attributes) > 1 or len(wider) == 1):
+        return own
     # where there are reports, nothing is taken from a model
     told = [table for table in wider if not isinstance(table.provenance, Reconstructed)]
     agreed = any(isinstance(table.provenance, Consistent) for table in told)
@@ -131,7 +135,7 @@ def _found(tables: TableSet, attributes: tuple[str, ...]) -> Table | str:
             return min(told or wider, key=lambda table: _place(table, places)).marginal(attributes)
         return pooled_table(told, tables.domain.project(attributes), tables.privacy)
     except LdpstatsError as error:
-        return str(error)
+        return str(error) if own is None else own
 
 
 def _is_as_reported(table: Table) -> bool:

@@ -77,6 +77,16 @@ def test_reports_of_all_tables_are_counted_where_categories_were_put_together_or
     assert all(table.n == 15_000 for table in StudiedTables(collapsed(triples())).singles.values())  # type: ignore[union-attr]  # there are tables
 
 
+def test_proportions_of_an_attribute_are_of_all_reports_about_it(pairs: TableSet) -> None:
+    both = PerAttribute(DOMAIN, epsilon=4.0).simulate(PEOPLE, rng=2) + pairs
+    for name, table in StudiedTables(both).singles.items():
+        assert isinstance(table, Table)
+        assert table.n == both.pooled(name).n > both[name].n
+        np.testing.assert_allclose(table.estimate, both.pooled(name).estimate)
+    alone = PerAttribute(DOMAIN, epsilon=4.0).simulate(PEOPLE, rng=2)
+    assert all(table is alone[name] for name, table in StudiedTables(alone).singles.items())
+
+
 def test_the_strongest_dependence_comes_first(pairs: TableSet) -> None:
     found = StudiedTables(pairs).found
     shown = [pair.effect.cramers_v for pair in found if pair.is_dependent]
