@@ -123,9 +123,9 @@ def _found(tables: TableSet, attributes: tuple[str, ...]) -> Table | str:
     wider = [table for table in tables if set(attributes) <= set(table.attributes)]
     if not wider:
         return "Nobody was asked about it."
-    own = tables[attributes] if attributes in tables else None
-    if own is not None and (len(attributes) > 1 or len(wider) == 1):
-        return own
+    asked = attributes in tables
+    if asked and (len(attributes) > 1 or len(wider) == 1):
+        return tables[attributes]
     # where there are reports, nothing is taken from a model
     told = [table for table in wider if not isinstance(table.provenance, Reconstructed)]
     agreed = any(isinstance(table.provenance, Consistent) for table in told)
@@ -135,7 +135,7 @@ def _found(tables: TableSet, attributes: tuple[str, ...]) -> Table | str:
             return min(told or wider, key=lambda table: _place(table, places)).marginal(attributes)
         return pooled_table(told, tables.domain.project(attributes), tables.privacy)
     except LdpstatsError as error:
-        return str(error) if own is None else own
+        return tables[attributes] if asked else str(error)
 
 
 def _is_as_reported(table: Table) -> bool:
