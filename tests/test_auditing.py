@@ -35,6 +35,7 @@ from ldpstats.conformance.events import level_shown
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import GRR, OUE, REGISTRY, RR, SS, SUE, Mechanism
 from ldpstats.mechanisms.histogram import SHE
+from ldpstats.pictures.intervals import Intervals
 from ldpstats.randomness import Draws
 
 SURE = 1 - 1e-8
@@ -202,6 +203,9 @@ def test_what_is_drawn_are_the_levels_and_how_far_reports_reach() -> None:
     assert frame.loc["claimed, one report", "estimate"] == found.claimed
     assert frame.loc["shown, one report, at least", ["lower", "upper"]].tolist() == [found.lower_bound, math.inf]
     assert "exact, one report" not in frame.index
+    picture = found.picture()
+    assert isinstance(picture, Intervals)
+    assert picture.reference == found.claimed
     assert "simulated" in found.picture().notes[0]
     # an infinite level is an arrow at the border, and has a word where JSON has no number
     endless = replace(found, claimed=math.inf, lifetime=math.inf, power=())

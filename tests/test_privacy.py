@@ -104,6 +104,9 @@ def test_statements_say_their_unit_and_a_papers_own_accounting() -> None:
     assert paper.headline == (
         "epsilon = 1.61 (strict; unit: one group); nominal epsilon = 0.6931 (holds with delta = 0.375)"
     )
+    drawn = paper.picture()
+    assert isinstance(drawn, Posterior)
+    assert (list(drawn.levels.values()), list(drawn.others.values())) == ([1.6094], [0.6931]), "guaranteed, and not"
     assert PrivacyStatement(1.0, "one group", nominal_epsilon=0.5).headline.endswith("nominal epsilon = 0.5")
     assert PrivacyStatement(math.inf, "one group").headline == "epsilon = inf (strict; unit: one group)"
 

@@ -206,7 +206,8 @@ class IndependenceTests(Result):
         """Return how many respondents in all would find each pair's dependence, if they were asked in the same way.
 
         The pairs share the respondents as they do here, and a test has the level that its adjustment leaves it in the
-        first step.
+        first step. Its power is averaged over the directions of dependence, as by `power`: where categories are many
+        and margins uneven, those of frequent categories take fewer respondents, and others more.
 
         Parameters
         ----------
