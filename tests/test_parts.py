@@ -235,7 +235,7 @@ def test_how_many_reports_are_simulated_is_counted_and_said(people: pd.DataFrame
     protocol = PROTOCOLS["sampled groups"]
     both = protocol.collect(people) + protocol.collect(people.head(12), rng=1)
     assert (both.n, both.simulated) == (133, 12)
-    assert "(12 of 133 reports simulated)" in both.summary()
+    assert "(12 of 133 reports simulated)" in both.summary().title
     assert "(12 of 133 reports simulated)" in repr(read(both))
     table = both["sex", "car"]
     words = f"({table.simulated} of {table.n} reports simulated)"

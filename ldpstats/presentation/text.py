@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from itertools import chain
 from textwrap import wrap
 
@@ -54,6 +55,7 @@ def _steers(one: str) -> bool:
 def _lines(panel: PanelLike) -> list[str]:
     """Return the lines of a panel; one of dashes alone is a rule of the page's width."""
     rows = [list(map(visible, row)) for row in ([panel.headers] if panel.headers else []) + list(panel.rows)]
+    rows = rows if panel.headers else _wrapped(rows)
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     right = figures_in(panel)
     lines = [
@@ -63,6 +65,14 @@ def _lines(panel: PanelLike) -> list[str]:
     if panel.headers:
         lines.insert(1, "-")
     return [*([visible(panel.title), "-"] if panel.title else []), *lines]
+
+
+def _wrapped(facts: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return facts on as many lines as it takes, each below its heading's line."""
+    beside = max((_width(heading) for heading, _ in facts), default=0) + len(_GAP)
+    room = max(_LONGEST - beside, _LONGEST // 2)
+    lines = [(heading, wrap(fact, room, subsequent_indent=_GAP) or [""]) for heading, fact in facts]
+    return [[heading if not place else "", one] for heading, own in lines for place, one in enumerate(own)]
 
 
 def _set(one: str, width: int, figures: bool) -> str:

@@ -187,7 +187,7 @@ def test_a_derived_table_keeps_the_estimate_that_it_was_given() -> None:
 
 def test_effects_are_corrected_from_the_unbiased_estimate_whatever_the_method() -> None:
     table = table_of(*[drawn(faked(0.8, *[1 / 6] * 6), 2000, 1, np.array([0.3, 0.1, 0.1, 0.1, 0.1, 0.3]))], *RRBA)
-    effects = {str(association(table.estimated_by(method))) for method in TABLE_METHODS}
+    effects = {spoken(association(table.estimated_by(method))) for method in TABLE_METHODS}
     assert len(effects) == 1
     assert "corrected for noise" in effects.pop()
 

@@ -12,6 +12,7 @@ import numpy as np
 import patterns as study
 import pytest
 from scipy.stats import binom, chi2_contingency
+from support.spoken import spoken
 
 import ldpstats as ldp
 from ldpstats.conformance import FINEST_CHECKS, checks_of
@@ -266,8 +267,8 @@ class TestTests:
         table = ldp.SampledGroups(domain, epsilon=4.0, mechanism="sue").simulate(people, rng=1)["a", "b"]
         result = ldp.independence_test(table)
         assert not result.converged
-        assert "Monte Carlo" in str(result.summary())
-        assert "did not converge" in str(result.summary())
+        assert "Monte Carlo" in spoken(result)
+        assert "did not converge" in spoken(result)
 
     def test_no_more_respondents_are_needed_than_the_likelihood_of_whole_reports_needs(self) -> None:
         found = study.respondents(((2, 2), (2, 3)))
@@ -313,7 +314,7 @@ class TestPlanning:
         sizes = [ldp.sample_size(name, (2, 2), epsilon=3.0, margins=skewed) for name in found.table["mechanism"]]
         assert found.table["n"].tolist() == sorted(sizes)
         assert sizes != ldp.plan(["sue", "oue", "grr"], (2, 2), epsilon=3.0).table["n"].tolist()
-        assert "Assumed: the margins given." in found.summary()
+        assert "Assumed: the margins given." in spoken(found)
         assert "Assumed: equally frequent categories." in ldp.plan("grr", (2, 2), epsilon=3.0).summary()
 
     def test_margins_of_a_domain_go_by_name(self) -> None:

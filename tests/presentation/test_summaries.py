@@ -128,6 +128,14 @@ def test_long_sentences_are_wrapped_and_whole() -> None:
     assert str(summary).split().count("word") == 60
 
 
+def test_long_facts_are_wrapped_and_whole() -> None:
+    summary = summary_of_facts("Title", {"short": "b", "a long one": "word " * 60, "": ""}, [])
+    lines = str(summary).split("\n")
+    assert max(map(len, lines)) <= 100
+    assert str(summary).split().count("word") == 60
+    assert sum(line.startswith("a long one") for line in lines) == 1
+
+
 @pytest.mark.parametrize("render", ["as_text", "as_html", "as_latex", "as_markdown"])
 def test_every_word_stands_in_every_format(render: str) -> None:
     text = getattr(summary_of_figures("Coins", ["side", "share"], [["heads", "0.49"]], ["Of 100 throws."]), render)()

@@ -310,7 +310,7 @@ class TestReconstructedTables:
         effect = ldp.association(ldp.reconstruct(tables, ["a", "c"]))
         assumed = "no interaction beyond the groups that were asked about"
         assert f"assuming {assumed}" in effect.name
-        assert f"assuming {assumed}" in str(effect)
+        assert f"assuming {assumed}" in spoken(effect)
         assert f"if this holds: {assumed}" in effect.covers
         assert "bounds()" in effect.covers
         assert effect.to_dict()["provenance"]["assumption"].startswith(assumed)
