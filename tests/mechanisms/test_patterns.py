@@ -315,7 +315,7 @@ class TestPlanning:
         assert found.table["n"].tolist() == sorted(sizes)
         assert sizes != ldp.plan(["sue", "oue", "grr"], (2, 2), epsilon=3.0).table["n"].tolist()
         assert "Assumed: the margins given." in spoken(found)
-        assert "Assumed: equally frequent categories." in ldp.plan("grr", (2, 2), epsilon=3.0).summary()
+        assert "Assumed: equally frequent categories." in spoken(ldp.plan("grr", (2, 2), epsilon=3.0))
 
     def test_margins_of_a_domain_go_by_name(self) -> None:
         domain = ldp.Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]})

@@ -43,6 +43,11 @@ class Association(Effect):
         return self.estimate
 
     @property
+    def correction(self) -> str:
+        """What V was corrected for, to be said behind it."""
+        return f" (corrected for noise: with no association the uncorrected V would average {self.noise:.3f})"
+
+    @property
     def lines(self) -> list[str]:
         """V, and what it was corrected for, or why it is not estimable."""
         if self.why_not:

@@ -215,6 +215,11 @@ class Effect(Result):
             "channel_fit": self.fit.to_dict(),
         }
 
+    @property
+    def correction(self) -> str:
+        """What the estimate was corrected for, to be said behind it."""
+        return ""
+
     def summary(self, alpha: float | None = None) -> Summary:
         """Return the effect as a table that can be read aloud.
 
@@ -226,7 +231,7 @@ class Effect(Result):
         alpha = self.alpha if alpha is None else alpha
         facts = {
             "Effect": self.name,
-            "Estimate": f"not estimable: {self.why_not}" if self.why_not else f"{self.estimate:.4g}",
+            "Estimate": f"not estimable: {self.why_not}" if self.why_not else f"{self.estimate:.4g}{self.correction}",
             f"{_level(alpha)} interval": self._interval_in_words(alpha) if self.fit.plausible else _NO_INTERVAL,
             "It is from": self.inversion.words,
             "It covers": self.covers.split("; "),
