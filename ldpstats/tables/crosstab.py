@@ -202,6 +202,11 @@ class Crosstab(TableResult):
         """Why some cells, or all, have no adjusted residual; empty if all have one."""
         return self._adjusted.why_not
 
+    @property
+    def why_rough(self) -> str:
+        """Why residuals may be far from standard normal under independence; empty if nothing is known against it."""
+        return self._adjusted.approximate if np.isfinite(self.residuals).any() else ""
+
     @cached_property
     def _adjusted(self) -> AdjustedResiduals:
         """How far the cells are from independence of rows and columns, in standard errors under independence."""
@@ -379,7 +384,7 @@ class Crosstab(TableResult):
             "Adjusted residuals: deviations from independence in standard errors under it, randomization and sampling "
             f"included; about standard normal if it holds, * beyond ±{self.quantile:.3g}, each cell by itself."
         )
-        return [words, *([f"Of these, {found.approximate}."] if found.approximate else []), *missing]
+        return [words, *([f"Of these, {self.why_rough}."] if self.why_rough else []), *missing]
 
     @cached_property
     def _conditional(self) -> Conditional | None:

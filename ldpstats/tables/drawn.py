@@ -131,7 +131,7 @@ def mosaic(crosstab: Crosstab) -> Mosaic:
     shares = cells / np.where(widths > 0, widths, math.nan)[:, None]
     return Mosaic(
         " within ".join(" · ".join(side) for side in sides[::-1]),
-        (*_notes(table), *_undrawn(below), *_why_no_residuals(crosstab, why)),
+        (*_notes(table), *_undrawn(below), *_of_residuals(crosstab, why)),
         (" · ".join(sides[0]), " · ".join(sides[1])),
         _labels(table, sides[0]),
         _labels(table, sides[1]),
@@ -153,7 +153,7 @@ def association_plot(crosstab: Crosstab) -> AssociationPlot:
     table = crosstab.table
     return AssociationPlot(
         f"Residuals of {' · '.join(crosstab.rows)} by {' · '.join(crosstab.columns)}",
-        (*_notes(table), *_why_no_residuals(crosstab, "")),
+        (*_notes(table), *_of_residuals(crosstab, "")),
         (" · ".join(crosstab.rows), " · ".join(crosstab.columns)),
         _labels(table, crosstab.rows),
         _labels(table, crosstab.columns),
@@ -179,8 +179,9 @@ def _undrawn(below: int) -> list[str]:
     return [f"{words} estimated at or below zero, and not drawn"] if below else []
 
 
-def _why_no_residuals(crosstab: Crosstab, why_no_limits: str) -> list[str]:
+def _of_residuals(crosstab: Crosstab, why_no_limits: str) -> list[str]:
     missing = [f"no residuals: {crosstab.why_no_residuals}"] if crosstab.why_no_residuals else []
+    missing += [f"residuals: {crosstab.why_rough}"] if crosstab.why_rough else []
     return [*missing, *([f"no intervals: {why_no_limits}"] if why_no_limits else [])]
 
 

@@ -52,6 +52,13 @@ def test_a_dashed_tile_has_an_interval_that_holds_zero() -> None:
     assert doubtful.sum() > frame["may be none"].sum()
 
 
+@pytest.mark.parametrize("kind", ["mosaic", "residuals"])
+def test_residuals_whose_law_is_known_roughly_are_said_to_be(kind: Any) -> None:
+    few = ldp.SampledGroups(DOMAIN, epsilon=3.0, mechanism="grr").simulate(PEOPLE // 60, rng=1)["sex", "size"]
+    assert any("is known roughly" in note for note in few.picture(kind).notes)
+    assert not any("residuals" in note for note in pair().picture(kind).notes)
+
+
 @pytest.mark.parametrize("normalize", ["all", "rows", "columns"])
 def test_bars_of_residuals_are_as_wide_as_shares_of_all(normalize: Any) -> None:
     crosstab = pair().crosstab(normalize=normalize)
