@@ -58,7 +58,9 @@ def _agreement(studied: StudiedTables) -> list[Part]:
 def _forged(studied: StudiedTables) -> list[Part]:
     """Say how far forged reports could move tables with a tally of their own."""
     known = [(table, shift) for table in studied.tables if (shift := _worst_shift(table)) is not None]
-    shifts = sorted(known, key=lambda one: -one[1])
+    names = studied.tables.domain.names
+    # of tables that can be moved equally far the first of the domain, whatever the order of the set
+    shifts = sorted(known, key=lambda one: (-round(one[1], 12), list(map(names.index, one[0].attributes))))
     if not shifts:
         return []
     rows = [[label(table.attributes), f"{shift:.3f}", _in_errors(table, shift)] for table, shift in shifts[:_WORST]]

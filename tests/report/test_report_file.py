@@ -15,6 +15,7 @@ from ldpstats.datasets import true_cramers_v
 from ldpstats.noise import Tally
 from ldpstats.report import page as page_of, report_page
 from ldpstats.report.content import Drawn
+from ldpstats.report.quality import quality
 from ldpstats.report.raw_answers import raw_and_private
 from ldpstats.report.studied_tables import StudiedTables
 
@@ -75,6 +76,14 @@ def test_a_private_v_is_compared_where_it_is_that_of_the_whole_table(domain: ldp
     assert str(section.parts[-1]).startswith("Without 3 pairs whose V is not estimable")
     section = raw_and_private(StudiedTables(SampledGroups(domain, epsilon=6.0).simulate(people, rng=1)), people)
     assert [part.name for part in section.parts if isinstance(part, Drawn)] == ["raw-shares", "raw-effects"]
+
+
+def test_what_is_said_of_forged_reports_does_not_depend_on_the_order_of_tables() -> None:
+    domain = ldp.Domain({name: ["yes", "no"] for name in "abcdef"})
+    tables = SampledGroups(domain, epsilon=2.0).simulate(np.full(64, 30), rng=1)
+    turned = TableSet(domain, tables.tables[::-1], tables.privacy)
+    assert len(tables) > 10
+    assert quality(StudiedTables(tables)).parts[-1] == quality(StudiedTables(turned)).parts[-1]
 
 
 def test_a_single_attribute_has_a_report() -> None:
