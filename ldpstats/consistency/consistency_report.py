@@ -183,6 +183,7 @@ class ConsistencyReport(Result):
             "n": self.n,
             "simulated": self.simulated,
             "privacy": self.privacy.to_dict(),
+            "warning": list(self.warning),
         }
 
     @property

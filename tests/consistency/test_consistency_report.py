@@ -177,6 +177,23 @@ def test_what_was_not_made_consistent_is_refused():
         ldp.consistency_report(empty)
 
 
+def test_reports_that_do_not_fit_their_channel_are_named_in_words_and_in_plain_values():
+    protocol = ldp.SampledGroups(DOMAIN, k=2, epsilon=1.0, mechanism="grr")
+    first, *others = protocol.simulate(PEOPLE * 10, rng=3)
+    block = first.blocks[0]
+    counts = np.zeros_like(block.tally.counts)
+    counts[0] = block.n  # everybody's report is the same
+    forged = dataclasses.replace(
+        first, blocks=(dataclasses.replace(block, tally=dataclasses.replace(block.tally, counts=counts)),)
+    )
+    tables = ldp.TableSet(DOMAIN, [forged, *others], protocol.privacy())
+    found = ldp.consistency_report(ldp.make_consistent(tables))
+    warning = " ".join(found.to_dict()["warning"])
+    assert "channel" in warning
+    assert warning in spoken(found)
+    assert report().to_dict()["warning"] == []
+
+
 def test_reports_that_cannot_be_are_refused():
     frame = report().tables
     for wrong in (frame.drop(columns="moved"), frame.assign(moved=np.nan), frame.assign(n=-1), frame.iloc[:0]):
