@@ -19,4 +19,9 @@ def network(studied: StudiedTables) -> Section:
         learned = learn_network(studied.tables, alpha=studied.alpha)
     except LdpstatsError as error:
         return Section.of("network", "Network", Warned(f"No network can be learned: {error}"))
-    return Section.of("network", "Network", Drawn(learned.picture(), "network-picture"), *summarised(learned.summary()))
+    why = (
+        "The p-values of edges also take what all other tables tell of the proportions of single attributes. So they "
+        "differ from those of pairs above, which take the reports about the pair."
+    )
+    drawn = Drawn(learned.picture(), "network-picture")
+    return Section.of("network", "Network", why, drawn, *summarised(learned.summary()))

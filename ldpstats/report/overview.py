@@ -48,7 +48,7 @@ def _found(studied: StudiedTables) -> list[str]:
     implausible = sum(not pair.is_plausible for pair in studied.found)
     if implausible:
         said.append(f"The reports of {counted(implausible, 'pair')} do not fit their channel, and decide nothing.")
-    if missed := len(tested) - len(shown) - implausible:
+    if missed := sum(pair.is_plausible for pair in tested) - len(shown):
         said.append(
             f"No dependence is shown for {counted(missed, 'pair')}, which is no proof of independence: see what could "
             "have been found."
