@@ -103,8 +103,10 @@ def _used(studied: StudiedTables, *, network: bool) -> Iterator[str]:
     yield from dict.fromkeys(TABLE_METHODS[one.method].words for one in made_of if one.method in TABLE_METHODS)
     yield from dict.fromkeys(table.provenance.words for table in studied.tables if table.provenance.words)
     yield _INTERVALS
+    if any(pair.is_tested for pair in studied.found):
+        yield from (_TESTS, *_sources(studied), _HOLM, _RESIDUALS)
     if studied.found:
-        yield from (_TESTS, *_sources(studied), _HOLM, _EFFECTS, _RESIDUALS)
+        yield _EFFECTS
     yield _FIT
     if network:
         yield _NETWORK

@@ -36,7 +36,9 @@ def _simulated(studied: StudiedTables) -> list[Part]:
 def _found(studied: StudiedTables) -> list[str]:
     tables, shown = studied.tables, studied.dependent
     tested = [pair for pair in studied.found if pair.is_tested]
-    said = [f"{tables.n:,} reports about {counted(len(tables.domain), 'attribute')}: {tables.privacy.lines()[0]}."]
+    said = [
+        f"{counted(tables.n, 'report')} about {counted(len(tables.domain), 'attribute')}: {tables.privacy.lines()[0]}."
+    ]
     if not tested:
         return [*said, "No two attributes could be tested: nothing can be said about dependence."]
     said.append(

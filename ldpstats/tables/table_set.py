@@ -237,7 +237,7 @@ class TableSet(Result):
     @property
     def headline(self) -> str:
         """How many tables there are, and how many reports are behind them."""
-        return f"{len(self)} tables, n = {self.n:,}{simulation(self.simulated, self.n)}"
+        return f"{_many(len(self), 'table')}, n = {self.n:,}{simulation(self.simulated, self.n)}"
 
     def summary(self) -> Summary:
         """Return what these tables are and what was promised, with a line per table."""
@@ -255,7 +255,8 @@ class TableSet(Result):
         ]
         headers = ["attributes", "cells", "reports", "epsilon per report", "mean std err", "method"]
         kind, further = simulation(self.simulated, self.n), len(self) - len(frame)
-        title = f"{len(self)} tables over {len(self.domain)} attributes from {self.n:,} reports{kind}"
+        over = f"{_many(len(self), 'table')} over {_many(len(self.domain), 'attribute')}"
+        title = f"{over} from {_many(self.n, 'report')}{kind}"
         sentences = [
             *([f"And {further:,} further tables: to_frame() has a row for every one."] if further else []),
             *self.privacy.sentences(self.n),
@@ -342,6 +343,10 @@ class _SavedReferences:
         place = at_least(plain["tally"], 0, "the place of a tally")
         block = Block.from_dict({**plain, **self._tallies[place]})
         return replace(block, tally=self._read.setdefault(place, block.tally))
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def _at(shared: Sequence[T], place: object) -> T:
