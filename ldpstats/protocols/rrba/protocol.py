@@ -33,7 +33,7 @@ from ldpstats.protocols.groups import (
 from ldpstats.protocols.outside import REFUSE, checked_outside
 from ldpstats.protocols.population import Population, people_of, respondents
 from ldpstats.protocols.rrba.aggregator import Aggregator
-from ldpstats.protocols.rrba.client import Client
+from ldpstats.protocols.rrba.device import Client
 from ldpstats.protocols.rrba.levels import provably_true, statement
 from ldpstats.protocols.rrba.query import Query
 from ldpstats.protocols.rrba.rules import Rules, advised_block_size, checked_rules

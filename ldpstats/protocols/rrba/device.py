@@ -1,4 +1,4 @@
-"""The client: a respondent's own device, which needs nothing of the aggregator but the query."""
+"""A respondent's own device: the client, which needs nothing of the aggregator but the query."""
 
 from __future__ import annotations
 
