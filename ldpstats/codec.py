@@ -19,7 +19,7 @@ import pandas as pd
 
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.hints import fits
-from ldpstats.registered import class_named, fields_added_later, is_registered, kept_fields
+from ldpstats.registered import class_named, fields_added_later, is_registered, kept_fields, says_nothing_new
 
 _EXACT = (1 << 53) - 1
 """The largest whole number that every reader of JSON keeps: larger ones are written as texts."""
@@ -108,6 +108,8 @@ class _Encoder:
         cls, found = type(value), {}
         for name, hint in kept_fields(cls).items():
             field = getattr(value, name)
+            if says_nothing_new(cls, name, field):
+                continue
             # a file that could not be read again would be worth nothing
             if not fits(field, hint):
                 raise LdpstatsError(

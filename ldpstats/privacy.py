@@ -10,7 +10,7 @@ from decimal import ROUND_UP, Context, Decimal
 from fractions import Fraction
 from numbers import Real
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.grid import natural_log_above
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _INFINITE = "infinite"
 _MIXED = "answers outside the questionnaire are replaced by random ones: estimates and tests are of that mixture"
+_LARGEST_NUMBER = 1 << 62
 _NAMED = 12
 """Up to so many groups have a line each."""
 _LARGEST_EXPONENT = 700
@@ -95,7 +96,11 @@ class PrivacyStatement(Result):
         The share of the reports that are true for sure, from 0 to 1, where the level is infinite.
     substitutes : bool
         Whether random answers take the place of those outside the questionnaire, which the level then covers, too.
+    set_aside : int
+        How many rows of the collection were set aside because they are no valid reports, and not counted.
     """
+
+    later: ClassVar[tuple[str, ...]] = ("set_aside",)
 
     epsilon: float
     unit: str
@@ -104,6 +109,7 @@ class PrivacyStatement(Result):
     delta_at_nominal: float | None = None
     provably_true: float | None = None
     substitutes: bool = False
+    set_aside: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", _level(self.epsilon, "epsilon"))
@@ -119,6 +125,8 @@ class PrivacyStatement(Result):
                 object.__setattr__(self, name, checked(getattr(self, name), name))
         if not isinstance(self.substitutes, bool):
             raise LdpstatsError(f"substitutes = {shortened(self.substitutes)}", "True or False")
+        if type(self.set_aside) is not int or not 0 <= self.set_aside <= _LARGEST_NUMBER:
+            raise LdpstatsError(f"set_aside = {shortened(self.set_aside)}", "a whole number of rows, from 0")
         self._refuse_contradictions()
 
     def _refuse_contradictions(self) -> None:
@@ -142,8 +150,8 @@ class PrivacyStatement(Result):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # a mapping proxy cannot be pickled, and statements travel with tables to worker processes
-        levels = (self.nominal_epsilon, self.delta_at_nominal, self.provably_true)
-        return PrivacyStatement, (self.epsilon, self.unit, dict(self.per_group), *levels, self.substitutes)
+        rest = (self.nominal_epsilon, self.delta_at_nominal, self.provably_true, self.substitutes, self.set_aside)
+        return PrivacyStatement, (self.epsilon, self.unit, dict(self.per_group), *rest)
 
     @property
     def headline(self) -> str:
@@ -160,10 +168,15 @@ class PrivacyStatement(Result):
         if self.provably_true is not None:
             parts.append(f"{rounded_up(100 * self.provably_true)} % of the reports are provably true")
         if self.substitutes:
-            parts.append(
-                "answers outside the questionnaire are replaced by random ones: estimates and tests are of that mixture"
-            )
+            parts.append(_MIXED)
+        if self.set_aside:
+            parts.append(self._left_out)
         return parts
+
+    @property
+    def _left_out(self) -> str:
+        rows = "1 row was" if self.set_aside == 1 else f"{self.set_aside:,} rows were"
+        return f"{rows} set aside, being no valid reports: estimates and tests are without them"
 
     def sentences(self, reports: int) -> list[str]:
         """Return these lines as sentences, after the number of reports that they are about.
@@ -189,7 +202,7 @@ class PrivacyStatement(Result):
         """Return the statement for two different sets of respondents: the weaker guarantee holds for all.
 
         A paper's own accounting survives only where both sets have one. Of the shares that are provably true the
-        larger is stated, and substitutes are where one of the sets has them.
+        larger is stated, and substitutes are where one of the sets has them. Rows that were set aside are added up.
 
         Parameters
         ----------
@@ -214,6 +227,7 @@ class PrivacyStatement(Result):
             _larger(self.delta_at_nominal, other.delta_at_nominal) if both else None,
             max((one for one in (self.provably_true, other.provably_true) if one is not None), default=None),
             self.substitutes or other.substitutes,
+            self.set_aside + other.set_aside,
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -247,6 +261,8 @@ class PrivacyStatement(Result):
             sentences.append(f"{self._true_for_sure()}: whoever sees one of these knows the answer.")
         if self.substitutes:
             sentences.append(f"{_MIXED[0].upper()}{_MIXED[1:]}.")
+        if self.set_aside:
+            sentences.append(f"{self._left_out}.")
         headers = ["about", "epsilon", "kind", "times as likely, at most"]
         return summary_of_figures("What can become known of a respondent", headers, rows, sentences)
 
@@ -302,8 +318,13 @@ class PrivacyStatement(Result):
         return f"{rounded_up(100 * (self.provably_true or 0.0))} % of the reports are provably true"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the statement as plain values; an infinite level as a word, because JSON has no number for it."""
+        """Return the statement as plain values; an infinite level as a word, because JSON has no number for it.
+
+        Rows that were set aside are there where there are some.
+        """
         plain = {one.name: plain_level(getattr(self, one.name)) for one in fields(self)}
+        if not self.set_aside:
+            del plain["set_aside"]
         return {**plain, "per_group": {group: plain_level(level) for group, level in self.per_group.items()}}
 
 

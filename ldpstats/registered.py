@@ -183,6 +183,20 @@ def fields_added_later(cls: type) -> frozenset[str]:
     return frozenset(getattr(cls, "later", ()))
 
 
+def says_nothing_new(cls: type, name: str, value: object) -> bool:
+    """Say whether a field was added later and has its default: without it, older versions read the file, too.
+
+    Parameters
+    ----------
+    cls : type
+    name : str
+        A field of the class.
+    value : object
+        What an object has there.
+    """
+    return name in fields_added_later(cls) and any(one.name == name and one.default is value for one in fields(cls))
+
+
 class _Graph(Protocol):
     """What graphs have, and nothing else that a file can hold."""
 
