@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype, is_bool_dtype, is_complex_dtype, is_hashable, is_list_like, is_scalar
 
+from ldpstats.arrays import IntArray
 from ldpstats.errors import DomainError, one_line, shortened
 
 Category: TypeAlias = str | int | float | bool
@@ -218,6 +219,8 @@ def _with_labels(column: pd.Series[Any]) -> pd.Series[Any]:
         kinds: pd.Index[Any] = column.cat.categories
         found = any(isinstance(one, pd.Interval) for one in kinds)
         return column.cat.rename_categories([_plain(one) for one in kinds]) if found else column
+    if column.dtype != object and not isinstance(column.dtype, pd.IntervalDtype):
+        return column
     if infer_dtype(column, skipna=True) not in ("interval", "mixed"):
         return column
     values = column.astype(object)
@@ -294,7 +297,7 @@ def observed_categories(name: str, column: pd.Series[Any]) -> list[Category]:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return list(column.dtype.categories)
     try:
-        values = [_plain(value) for value in pd.unique(column.astype(object))]
+        values = [_plain(value) for value in _different(column)]
     except TypeError:  # A list inside a cell has no hash.
         values = list(column)
     if not all(_is_category(value) for value in values):
@@ -319,6 +322,13 @@ def observed_categories(name: str, column: pd.Series[Any]) -> list[Category]:
             "Convert the column, or state the domain with Domain({...}).",
         )
     return sorted(values)
+
+
+def _different(column: pd.Series[Any]) -> pd.Index[Any]:
+    try:
+        return pd.Index(column.unique()).astype(object)
+    except (NotImplementedError, OverflowError):  # types of Arrow that pandas cannot tell apart
+        return pd.Index(pd.unique(column.astype(object)))
 
 
 def too_many_numbers(name: str, column: pd.Series[Any], values: Sequence[Category]) -> str:
@@ -354,26 +364,60 @@ def _unknown_category(
     )
 
 
-def column_codes(frame: pd.DataFrame, name: str, allowed: tuple[Category, ...]) -> NDArray[np.int64]:
-    """Return the position of every value of a column among the categories allowed."""
-    column = frame_column(frame, name)
-    codes = _positions(column, allowed)
+def column_codes(frame: pd.DataFrame, name: str, allowed: tuple[Category, ...]) -> IntArray:
+    """Return the position of every value of a column among the categories allowed, in a small type."""
+    codes = marked_codes(frame, name, allowed)
     wrong = np.flatnonzero(codes < 0)
     if wrong.size:
-        raise _unknown_category(name, column, wrong, allowed)
+        raise _unknown_category(name, frame_column(frame, name), wrong, allowed)
     return codes
 
 
-def marked_codes(frame: pd.DataFrame, name: str, allowed: tuple[Category, ...]) -> NDArray[np.int64]:
+def marked_codes(frame: pd.DataFrame, name: str, allowed: tuple[Category, ...]) -> IntArray:
     """Return positions as `column_codes` does, and -1 for what is missing or no category: no value is an error."""
-    return _positions(_with_labels(_found_column(frame, name)), allowed)
+    column = _found_column(frame, name)
+    codes = _positions(column, allowed)
+    # only there may be intervals, which are found by their text
+    if column.dtype == object and np.any(codes < 0):
+        codes = _positions(_with_labels(column), allowed)
+    return codes
 
 
-def _positions(column: pd.Series[Any], allowed: tuple[Category, ...]) -> NDArray[np.int64]:
-    values = column.astype(object)
+def _positions(column: pd.Series[Any], allowed: tuple[Category, ...]) -> IntArray:
+    """Look every different value up once, and then their places in the column."""
+    smallest = smallest_codes(len(allowed))
+    if column.dtype == object:
+        return _looked_up(column, allowed).astype(smallest)
+    try:
+        places, kinds = _kinds(column)
+    except (TypeError, NotImplementedError, OverflowError):  # types of Arrow that pandas cannot tell apart
+        return _positions(column.astype(object), allowed)
+    of_kind = np.append(_looked_up([_plain(kind) for kind in kinds.astype(object)], allowed), -1).astype(smallest)
+    return of_kind[places]
+
+
+def _kinds(column: pd.Series[Any]) -> tuple[IntArray, pd.Index[Any]]:
+    """Return the different values of a column, and the place of every one's among them, -1 where it is missing."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy(), column.cat.categories
+    places, kinds = pd.factorize(column)
+    return places, pd.Index(kinds)
+
+
+def _looked_up(values: Iterable[object], allowed: tuple[Category, ...]) -> IntArray:
     known = pd.Index(allowed, dtype=object)
     try:
-        codes = known.get_indexer(_object_index(values))
+        return known.get_indexer(_object_index(values))
     except TypeError:  # A list inside a cell cannot be looked up; no category is None.
-        codes = known.get_indexer(_object_index([value if is_hashable(value) else None for value in values]))
-    return np.asarray(codes, dtype=np.int64)
+        return known.get_indexer(_object_index([value if is_hashable(value) else None for value in values]))
+
+
+def smallest_codes(categories: int) -> np.dtype[Any]:
+    """Return the smallest type that holds the positions of so many categories, and -1.
+
+    Examples
+    --------
+    >>> smallest_codes(128), smallest_codes(129)
+    (dtype('int8'), dtype('int16'))
+    """
+    return np.min_scalar_type(-categories)

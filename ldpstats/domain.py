@@ -26,6 +26,7 @@ from ldpstats.columns import (
     listed,
     marked_codes,
     observed_categories,
+    smallest_codes,
     too_many_numbers,
 )
 from ldpstats.envelope import read_json
@@ -213,8 +214,31 @@ class Domain(Shown, Saveable):
         >>> Domain({"sex": ["F", "M"]}).encode(pd.DataFrame({"sex": ["M", None]}), marked=True).ravel()
         array([ 1, -1])
         """
-        codes = marked_codes if marked else column_codes
-        return np.column_stack([codes(frame, name, known) for name, known in self.categories.items()])
+        return self._encoded(frame, np.dtype(np.int64), marked=marked)
+
+    def compact_codes(self, frame: pd.DataFrame, *, marked: bool = False) -> IntArray:
+        """Return what `encode` does, in the smallest type that holds it: most often a byte per answer.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A row per respondent.
+        marked : bool
+            As in `encode`.
+
+        Examples
+        --------
+        >>> Domain({"sex": ["F", "M"]}).compact_codes(pd.DataFrame({"sex": ["M", "F"]})).dtype
+        dtype('int8')
+        """
+        return self._encoded(frame, smallest_codes(max(self.shape)), marked=marked)
+
+    def _encoded(self, frame: pd.DataFrame, dtype: np.dtype[Any], *, marked: bool) -> NDArray[Any]:
+        read = marked_codes if marked else column_codes
+        codes = np.empty((len(checked_frame(frame)), len(self)), dtype=dtype)
+        for place, (name, known) in enumerate(self.categories.items()):
+            codes[:, place] = read(frame, name, known)
+        return codes
 
     def decode(self, codes: ArrayLike) -> pd.DataFrame:
         """Return the answers that an n-by-d array of category positions stands for.

@@ -346,6 +346,7 @@ def permutation(draws: Draws, count: int) -> NDArray[np.int64]:
     """Draw a uniformly random order: sort by random keys, drawn again until all of them differ."""
     while True:
         keys = (draws.uniform(1 << 31, count) << 31) | draws.uniform(1 << 31, count)
-        order = np.argsort(keys, kind="stable")
-        if np.all(np.diff(keys[order]) > 0):
+        order = np.argsort(keys)  # twice as fast as a stable sort, and the same where all keys differ
+        ordered = keys[order]
+        if np.all(ordered[1:] > ordered[:-1]):
             return order.astype(np.int64)

@@ -10,8 +10,10 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings, strategies as st
 from support.comparisons import assert_tells, typed
 
+from ldpstats.columns import known_category
 from ldpstats.domain import Domain
 from ldpstats.errors import DomainError, one_line
 
@@ -314,3 +316,84 @@ def test_intervals_beside_a_category_for_missing_answers_are_read(column: pd.Ser
     assert domain.encode(pd.DataFrame({"age": column})).ravel().tolist() == [
         {"(9, 30]": 0, "(30, 60]": 1, "no answer": 2}[str(one)] for one in column
     ]
+
+
+CELLS = st.one_of(
+    st.sampled_from(["a", "1", "True", "ä", "x\0", "(0, 1]", 1, 0, 1.0, 0.5, -0.0, True, False, 2**53, 2**53 + 1]),
+    st.sampled_from([None, np.nan, pd.NA, pd.NaT, Decimal(1), np.int8(1), np.float32(0.5), np.str_("a"), (1, 2), [1]]),
+    st.sampled_from([pd.Interval(0, 1), dt.date(2020, 1, 1), 2**70, 1 + 0j, float("inf"), b"a"]),
+)
+"""What may stand in a column, the equal beside the different."""
+KNOWN = st.lists(st.sampled_from(["a", "1", "(0, 1]", 1, 0, 0.5, 2**53, 2**53 + 1, 2**70]), min_size=2, unique=True)
+
+
+def by_definition(column: pd.Series, allowed: tuple[object, ...]) -> list[int]:
+    """Look every value up by itself, as Python compares them."""
+    found = [known_category(value, allowed) for value in column.astype(object)]
+    return [-1 if one is None else allowed.index(one) for one in found]
+
+
+def is_interval(value: object) -> bool:
+    return isinstance(value, pd.Interval)
+
+
+@settings(max_examples=200, deadline=None)
+@given(values=st.lists(CELLS, max_size=8), allowed=KNOWN)
+def test_codes_are_looked_up_as_python_compares(values: list[object], allowed: list[object]) -> None:
+    # intervals go by their text beside texts alone, which has tests of its own
+    values = [None if is_interval(one) and not all(isinstance(v, str) for v in values) else one for one in values]
+    column = pd.Series(values, dtype=object)
+    domain = Domain({"a": allowed})
+    expected = by_definition(column, tuple(allowed))
+    assert domain.encode(pd.DataFrame({"a": column}), marked=True).ravel().tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Categorical([2**53 + 1, None, 2**53], categories=[2**53, 5, 2**53 + 1]),
+        pd.Categorical([0.5, True, None, "a"], categories=["a", True, 0.5, "never"], ordered=True),
+        pd.Categorical([None, None], categories=pd.Index([], dtype=object)),
+        pd.Categorical([pd.Interval(0, 1), pd.Interval(1, 2), None]),
+        pd.Categorical(pd.to_datetime(["2020-01-01", None])),
+        pd.array([2**53, 2**53 + 1, None], dtype="Int64"),
+        pd.array([2**53, 2**53 + 1, None], dtype="int64[pyarrow]"),
+        pd.array([True, None], dtype="boolean"),
+        pd.array([True, None], dtype="bool[pyarrow]"),
+        pd.array(["a", None, "1"], dtype="str"),
+        pd.array(["a", None, "1"], dtype=pd.StringDtype("python")),
+        pd.array(["a", None, "1"], dtype="string[pyarrow]"),
+        pd.array([0.5, 1, None], dtype="double[pyarrow]"),
+        pd.arrays.SparseArray([0, 1, 7]),
+        pd.interval_range(0, 2),
+        np.array([0.5, np.nan, -0.0, np.inf]),
+        np.array([0.5, 1], dtype=np.float16),
+        np.array([0.5, 1], dtype=np.longdouble),
+        np.array([1, 0.5], dtype=np.complex128),
+        np.array([1, 200], dtype=np.uint8),
+        np.array([2**63 + 1, 1], dtype=np.uint64),
+        np.array(["2020-01-01"], dtype="datetime64[D]"),
+        np.array([], dtype=np.int64),
+    ],
+    ids=lambda values: str(getattr(values, "dtype", "")),
+)
+def test_every_dtype_is_looked_up_as_python_compares(values: object) -> None:
+    column = pd.Series(values)
+    allowed = ("a", "1", "(0, 1]", 1, 0, 0.5, 2**53, 2**53 + 1, 2**63 + 1)
+    held = column.astype(object)
+    if isinstance(column.dtype, pd.CategoricalDtype):  # pandas itself goes through floats where one is missing
+        kinds = [*column.cat.categories.astype(object), None]
+        held = pd.Series([kinds[code] for code in column.cat.codes], dtype=object)
+    labelled = [str(one) if is_interval(one) else one for one in held]
+    expected = by_definition(pd.Series(labelled, dtype=object), allowed)
+    frame = pd.DataFrame({"a": column})
+    assert Domain({"a": allowed}).encode(frame, marked=True).ravel().tolist() == expected
+    assert Domain({"a": allowed}).compact_codes(frame, marked=True).ravel().tolist() == expected
+
+
+@pytest.mark.parametrize("categories", [127, 128, 129, 32769])
+def test_compact_codes_hold_every_position(categories: int) -> None:
+    frame = pd.DataFrame({"a": range(categories)})
+    domain = Domain.from_frame(frame.astype("category"))
+    assert domain.compact_codes(frame).ravel().tolist() == list(range(categories))
+    assert domain.compact_codes(frame - 1, marked=True)[:2].ravel().tolist() == [-1, 0]

@@ -26,7 +26,7 @@ from ldpstats.protocols.groups import Group, checked_domain, known_for, label, r
 from ldpstats.protocols.outside import checked_outside
 from ldpstats.protocols.population import People, Population, people_of, respondents
 from ldpstats.protocols.saved import SavedProtocol
-from ldpstats.protocols.schedule import RECORD, scheduled, worst_level
+from ldpstats.protocols.schedule import RECORD, among, scheduled, worst_level
 from ldpstats.protocols.summary import between, named, summary_of
 from ldpstats.protocols.wire import (
     Sendable,
@@ -411,7 +411,7 @@ class AssignedQuestions(SavedProtocol):
         units = progress(self._units, "asking", unit="group")
         answers = [
             [row.send(self.domain, own, source) for row in unit]
-            for own, unit in zip((codes[order[asked]] for asked in places), units, strict=True)
+            for own, unit in zip((codes[order[among(asked)]] for asked in places), units, strict=True)
         ]
         return _Sent(new_identity(source, (data for unit in answers for data in unit)), places, answers)
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ldpstats.arrays import IntArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.randomness import Draws
 
@@ -30,13 +28,14 @@ def checked_outside(outside: object) -> str:
     return outside
 
 
-def with_substitutes(codes: NDArray[np.int64], shape: Sequence[int], draws: Draws) -> NDArray[np.int64]:
+def with_substitutes(codes: IntArray, shape: Sequence[int], draws: Draws) -> IntArray:
     """Return codes with a uniformly random category, drawn anew each time, for every one that is below 0.
 
     Where there is none, nothing is drawn.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from ldpstats.randomness import client_draws
     >>> with_substitutes(np.array([[1, -1], [0, 4]]), (2, 5), client_draws(1))
     array([[1, 3],

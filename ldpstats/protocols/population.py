@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from pandas.api.types import is_bool_dtype, is_complex_dtype, is_hashable, is_numeric_dtype
 
-from ldpstats.arrays import as_array, counts_array
+from ldpstats.arrays import IntArray, as_array, counts_array
 from ldpstats.columns import frame_column, refuse_frequencies
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
@@ -53,7 +53,7 @@ class Records:
     """Respondents as rows of codes, in random order."""
 
     domain: Domain
-    codes: NDArray[np.int64]
+    codes: IntArray
 
     @property
     def n(self) -> int:
@@ -145,7 +145,7 @@ def people_of(
 
 def respondents(
     domain: Domain, frame: pd.DataFrame, counts: str | None = None, substitutes: Draws | None = None
-) -> NDArray[np.int64]:
+) -> IntArray:
     """Return the codes of every respondent of a data frame: a row each, or as many as the column `counts` says.
 
     With a source of `substitutes` every respondent draws her own for answers outside the questionnaire; without one
@@ -155,9 +155,9 @@ def respondents(
     --------
     >>> frequencies = pd.DataFrame({"sex": ["F", "M"], "n": [2, 1]})
     >>> respondents(Domain({"sex": ["F", "M"]}), frequencies, counts="n").ravel()
-    array([0, 0, 1])
+    array([0, 0, 1], dtype=int8)
     """
-    codes = domain.encode(frame, marked=substitutes is not None)
+    codes = domain.compact_codes(frame, marked=substitutes is not None)
     _warn_of_foreign_columns(domain, frame, codes)
     if counts is None:
         refuse_frequencies(frame, domain.names, domain.size())
@@ -166,7 +166,7 @@ def respondents(
     return codes if substitutes is None else with_substitutes(codes, domain.shape, substitutes)
 
 
-def _warn_of_foreign_columns(domain: Domain, frame: pd.DataFrame, codes: NDArray[np.int64]) -> None:
+def _warn_of_foreign_columns(domain: Domain, frame: pd.DataFrame, codes: IntArray) -> None:
     """Warn of a column without a known answer that has some as another type: 1 or 1.0 where the category is '1'."""
     for (name, categories), column in zip(domain.categories.items(), codes.T, strict=True):
         if column.size > 1 and column.max() < 0:

@@ -19,6 +19,11 @@ def scheduled(n: int, units: int, first: int) -> list[range]:
     return [range((position - first) % units, n, units) for position in range(units)]
 
 
+def among(places: range) -> slice:
+    """Return what picks places out of an array at once: by a range, NumPy takes them number by number."""
+    return slice(places.start, places.stop, places.step)
+
+
 def equal_shares(epsilon: float, parts: int) -> float:
     """Return the largest double of which so many add up to no more than epsilon."""
     share = epsilon / parts

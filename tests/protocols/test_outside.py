@@ -202,7 +202,7 @@ def test_substitutes_are_uniform_and_independent_by_enumeration() -> None:
     law = {codes.tobytes(): p for codes, p in outcomes(lambda draws: respondents(DOMAIN, frame, None, draws))}
     completions = product(range(2), range(3), range(2), range(3))
     expected = {
-        np.array([[a, 1, 0], [1, b, 1], [c, d, 1]], dtype=np.int64).tobytes(): Fraction(1, 36)
+        np.array([[a, 1, 0], [1, b, 1], [c, d, 1]], dtype=np.int8).tobytes(): Fraction(1, 36)
         for a, b, c, d in completions
     }
     assert law == expected

@@ -39,7 +39,7 @@ from ldpstats.protocols.rrba.query import Query
 from ldpstats.protocols.rrba.rules import Rules, advised_block_size, checked_rules
 from ldpstats.protocols.rrba.series import Randomizers, Series
 from ldpstats.protocols.saved import SavedProtocol
-from ldpstats.protocols.schedule import RECORD, equal_shares, scheduled
+from ldpstats.protocols.schedule import RECORD, among, equal_shares, scheduled
 from ldpstats.protocols.summary import counted, summary_of
 from ldpstats.protocols.wire import (
     block_counts,
@@ -447,7 +447,7 @@ class RRBA(SavedProtocol):
         order = permutation(draws, len(codes))
         all_places = scheduled(len(codes), len(series), int(draws.uniform(len(series), 1)[0]))
         for one, places in zip(progress(series, "asking", unit="group"), all_places, strict=True):
-            truths = [question.answer(self.domain, codes[order[places]]) for question in one.questions]
+            truths = [question.answer(self.domain, codes[order[among(places)]]) for question in one.questions]
             for start in range(0, len(places), self.block_size):
                 stop, block = start + self.block_size, len(one.blocks) - 1
                 asked = list(zip(one.blocks[-1].randomizers, truths, strict=True))
