@@ -325,10 +325,12 @@ def observed_categories(name: str, column: pd.Series[Any]) -> list[Category]:
 
 
 def _different(column: pd.Series[Any]) -> pd.Index[Any]:
+    different: pd.Index[Any]
     try:
-        return pd.Index(column.unique()).astype(object)
+        different = pd.Index(column.unique())
     except (NotImplementedError, OverflowError):  # types of Arrow that pandas cannot tell apart
-        return pd.Index(pd.unique(column.astype(object)))
+        different = pd.Index(column.astype(object).unique())
+    return different.astype(object)
 
 
 def too_many_numbers(name: str, column: pd.Series[Any], values: Sequence[Category]) -> str:
