@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 
 def compiled(kernel: Callable[..., Any]) -> Any:
-    """Compile a kernel, and keep that for later runs where there is a place to write it to."""
+    """Compile a kernel, and keep that for later runs where there is a place to write it to.
+
+    Kernels touch nothing but arrays, so that other threads may go on meanwhile.
+    """
     try:
-        return njit(cache=True)(kernel)
+        return njit(cache=True, nogil=True)(kernel)
     except RuntimeError:  # numba found no such place
-        return njit(kernel)
+        return njit(nogil=True)(kernel)
 
 
 _BLOCK = 1 << 12
@@ -211,6 +214,28 @@ def count_bits(rows: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
                 bits = planes[plane, w]
                 for bit in range(64):
                     counts[64 * w + bit] += np.int64((bits >> np.uint64(bit)) & np.uint64(1)) << plane
+
+
+@compiled
+def count_numbers(
+    rows: NDArray[Any],
+    reports: NDArray[Any],
+    starts: NDArray[np.int64],
+    outputs: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> int:
+    """Count reports that are whole numbers, those of each row of a protocol from its start on; return how many fit not.
+
+    A row has so many different outputs; a report beyond them, or of a row that there is none of, is not counted.
+    """
+    unfit = 0
+    for i in range(rows.size):
+        row, report = np.int64(rows[i]), np.int64(reports[i])
+        if 0 <= row < starts.size and 0 <= report < outputs[row]:
+            counts[starts[row] + report] += 1
+        else:
+            unfit += 1
+    return unfit
 
 
 @compiled

@@ -67,12 +67,21 @@ class Parts:
     def numbered(cls, identities: pd.Series[str], unit: int, numbers: IntArray) -> Parts:
         """Return the respondents with these numbers in these collections, in any order."""
         codes, names = pd.factorize(identities)
+        return cls._of_places(list(names), codes, unit, numbers)
+
+    @classmethod
+    def numbered_in(cls, identity: str, unit: int, numbers: IntArray) -> Parts:
+        """Return the respondents with these numbers in one collection, in any order."""
+        return cls._of_places([identity], np.zeros(len(numbers), dtype=np.int64), unit, numbers)
+
+    @classmethod
+    def _of_places(cls, names: Sequence[str], codes: IntArray, unit: int, numbers: IntArray) -> Parts:
         order = np.lexsort((numbers, codes))
         collections, places = codes[order], numbers[order]
         begins = np.ones(len(order), dtype=bool)
         begins[1:] = (np.diff(collections) != 0) | (np.diff(places) != 1)
         ends = np.roll(begins, -1)
-        words = _words(list(names))[collections[begins]]
+        words = _words(names)[collections[begins]]
         rows = (words[:, 0], words[:, 1], np.full(len(words), unit), places[begins], places[ends] + 1)
         return cls(_sorted(np.column_stack([column.astype(np.uint64) for column in rows])))
 

@@ -45,10 +45,21 @@ GRID_LEVEL = 20.0
 
 @dataclass(frozen=True, slots=True)
 class ReportFormat:
-    """How reports are stored: an array of `dtype`, a number per report or a row of `width` numbers."""
+    """How reports are stored: an array of `dtype`, a number per report or a row of `width` numbers.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Of unsigned whole numbers.
+    width : int, optional
+        How many numbers make a report; without it a report is one number.
+    last : dtype, optional
+        What the last number of a row takes when it is sent, where that is less than the others take.
+    """
 
     dtype: np.dtype[Any]
     width: int | None = None
+    last: np.dtype[Any] | None = None
 
     def __post_init__(self) -> None:
         refuse_too_many_cells(self.width or 1, "a report")

@@ -57,7 +57,7 @@ class LocalHashing(Mechanism, Protocol):
     @property
     def report_format(self) -> ReportFormat:
         """A row per report: the two words that give the hash function, and the answered symbol."""
-        return ReportFormat(np.dtype(np.uint64), _SEED_WORDS + 1)
+        return ReportFormat(np.dtype(np.uint64), _SEED_WORDS + 1, np.min_scalar_type(self._symbols - 1))
 
     @property
     def report_bits(self) -> int:

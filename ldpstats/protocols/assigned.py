@@ -22,21 +22,16 @@ from ldpstats.noise import Tally
 from ldpstats.parts import Parts, new_identity
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.protocols.counting import SentRow
+from ldpstats.protocols.framed import numbered, take_frame
 from ldpstats.protocols.groups import Group, checked_domain, known_for, label, refuse_shared_labels
 from ldpstats.protocols.outside import checked_outside
 from ldpstats.protocols.population import People, Population, people_of, respondents
+from ldpstats.protocols.row_counts import RowCounts, Sums
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD, among, scheduled, worst_level
 from ldpstats.protocols.summary import between, named, summary_of
-from ldpstats.protocols.wire import (
-    Sendable,
-    from_wire,
-    numbered,
-    parts_of,
-    refuse_foreign_rows,
-    simulated_rows,
-    to_wire,
-)
+from ldpstats.protocols.wire import Sendable, to_column
 from ldpstats.questions import Question
 from ldpstats.randomness import Rng, client_draws, generator, permutation
 from ldpstats.tables import Table, TableSet
@@ -80,8 +75,15 @@ class Row(typing.Protocol):
     def send(self, domain: Domain, codes: NDArray[np.int64], source: Rng) -> NDArray[Any]:
         """Randomize the answers of respondents with these records."""
 
-    def count(self, sent: NDArray[Any], simulated: int) -> CountedRow:
-        """Count what was sent, so many of the rows by a simulation."""
+    @property
+    def numbers(self) -> int:
+        """How many different reports there are, where these are numbers that are counted one by one; otherwise 0."""
+
+    def summed(self, sent: NDArray[Any], simulated: int) -> Sums:
+        """Add up what was sent, so many of the rows by a simulation."""
+
+    def counted(self, sums: Any) -> CountedRow:
+        """Return what was added up as what tables are made of."""
 
     def simulate(self, people: People, rng: np.random.Generator) -> CountedRow:
         """Draw counts with the law of what these respondents send."""
@@ -148,8 +150,15 @@ class Asked:
         """
         return self.mechanism.privatize(self.question.answer(domain, codes), source).data
 
-    def count(self, sent: NDArray[Any], simulated: int) -> CountedRow:
-        """Count what was sent, so many of the rows by a simulation.
+    @property
+    def numbers(self) -> int:
+        """How many different reports there are, where these are numbers that are counted one by one; otherwise 0."""
+        used = type(self.mechanism.finest)
+        plain = used.count_reports is Mechanism.count_reports and used.possible is Mechanism.possible
+        return self.mechanism.noise.outputs if plain and self.mechanism.report_format.width is None else 0
+
+    def summed(self, sent: NDArray[Any], simulated: int) -> Tally:
+        """Add up what was sent, so many of the rows by a simulation.
 
         Parameters
         ----------
@@ -159,7 +168,7 @@ class Asked:
             How many of them came from a seed.
         """
         used = self.mechanism.finest
-        return self._counted(Tally(used.noise, used.count_reports(sent), len(sent), simulated))
+        return Tally(used.noise, used.count_reports(sent), len(sent), simulated)
 
     def simulate(self, people: People, rng: np.random.Generator) -> CountedRow:
         """Draw counts with the law of what these respondents send.
@@ -171,12 +180,18 @@ class Asked:
         rng : Generator
         """
         (true_counts,) = people.block_counts([self.question], max(people.n, 1), rng)
-        return self._counted(self.mechanism.finest.simulate(true_counts.sum(axis=0), rng=rng))
+        return self.counted(self.mechanism.finest.simulate(true_counts.sum(axis=0), rng=rng))
 
-    def _counted(self, tally: Tally) -> CountedRow:
-        block = Block(self.question, tally, (label(self.names),))
+    def counted(self, sums: Tally) -> CountedRow:
+        """Return a tally as what tables are made of.
+
+        Parameters
+        ----------
+        sums : Tally
+        """
+        block = Block(self.question, sums, (label(self.names),))
         return CountedRow(
-            (tally.counts,), lambda own: block if own.names == block.question.attributes else block.widened(own)
+            (sums.counts,), lambda own: block if own.names == block.question.attributes else block.widened(own)
         )
 
 
@@ -306,8 +321,9 @@ class AssignedQuestions(SavedProtocol):
 
         The respondents come in random order, because the order of the frame may tell something about them. A row
         names its collection and numbers its respondent in that order, among those who were asked the same: so
-        whoever counts the rows knows whom they have counted. A row about several attributes lists the answers as
-        numbers, in the order of the domain; bits are read as a binary number that begins with the first category's.
+        whoever counts the rows knows whom they have counted. A report is a whole number, or a text of bytes in
+        hexadecimal digits: bits, or several numbers. A row about several attributes has the answers as numbers, in
+        the order of the domain; bits are read as a binary number that begins with the first category's.
 
         Parameters
         ----------
@@ -328,7 +344,7 @@ class AssignedQuestions(SavedProtocol):
                     "protocol": fingerprint,
                     **numbered(sent.identity, np.arange(len(places))),
                     "group": label(row.names),
-                    "report": to_wire(data),
+                    "report": to_column(data, row.wire.report_format),
                     "simulated": rng is not None,
                 }
                 parts.append(pd.DataFrame(columns, index=pd.Index(places)))
@@ -344,15 +360,23 @@ class AssignedQuestions(SavedProtocol):
         reports : DataFrame
             Rows that `reports` made, in any order.
         """
-        refuse_foreign_rows(reports, self.fingerprint(), [label(row.names) for row in self._rows])
-        reported, parts, places = [], [], reports.groupby("group").indices
-        for number, unit in enumerate(progress(self._units, "reading rows", unit="group")):
-            for row in unit:
-                rows = reports.iloc[places.get(label(row.names), [])]
-                sent = from_wire(rows["report"], row.wire)
-                reported.append(row.count(sent, int(simulated_rows(rows).sum())))
-                parts.append(parts_of(rows, number))
-        return self._table_set(reported, parts)
+        counting = self.counting()
+        take_frame(counting, reports, self.fingerprint(), self.sent_rows)
+        return counting.tables()
+
+    @cached_property
+    def sent_rows(self) -> tuple[SentRow, ...]:
+        """What each row of reports answers, in the order in which files number them."""
+        rows = ((number, row) for number, unit in enumerate(self._units) for row in unit)
+        return tuple(SentRow(label(row.names), row.wire, number) for number, row in rows)
+
+    def counting(self) -> RowCounts:
+        """Return what counts rows of reports, chunk by chunk, and makes tables of all of them."""
+        rows = self._rows
+        return RowCounts(self.sent_rows, [row.numbers for row in rows], [row.summed for row in rows], self._tables_of)
+
+    def _tables_of(self, sums: Sequence[Sums], parts: Sequence[Parts]) -> TableSet:
+        return self._table_set([row.counted(one) for row, one in zip(self._rows, sums, strict=True)], parts)
 
     def collect(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Ask every respondent, one by one, and count the reports.
@@ -368,7 +392,7 @@ class AssignedQuestions(SavedProtocol):
         """
         sent = self._sent(frame, rng, counts)
         reported = [
-            row.count(data, 0 if rng is None else len(data))
+            row.counted(row.summed(data, 0 if rng is None else len(data)))
             for unit, answers in zip(progress(self._units, "counting", unit="group"), sent.answers, strict=True)
             for row, data in zip(unit, answers, strict=True)
         ]

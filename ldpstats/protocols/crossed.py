@@ -78,9 +78,14 @@ class CrossedAnswers:
         """Return a row of numbers for every respondent."""
         return np.column_stack([_numbers(one.mechanism, one.send(domain, codes, source)) for one in self.asked])
 
-    def count(self, sent: NDArray[Any], simulated: int) -> CountedRow:
+    @property
+    def numbers(self) -> int:
+        """None are counted one by one: the answers of a row belong together."""
+        return 0
+
+    def summed(self, sent: NDArray[Any], simulated: int) -> CrossedRows:
         """Count equal rows together; they are kept, for what they show together."""
-        return self._counted(sent, np.ones(len(sent)), simulated)
+        return self._summed(sent, np.ones(len(sent)), simulated)
 
     def simulate(self, people: People, rng: np.random.Generator) -> CountedRow:
         """Draw counts with the law of what these respondents send.
@@ -96,11 +101,19 @@ class CrossedAnswers:
             columns[axis] = answers
             counted = pd.Series(sent[rows, answers]).groupby(columns).sum()
             codes, copies = counted.index.to_frame().to_numpy(), counted.to_numpy()
-        return self._counted(codes, copies, people.n)
+        return self.counted(self._summed(codes, copies, people.n))
 
-    def _counted(self, answers: NDArray[Any], copies: NDArray[Any], simulated: int) -> CountedRow:
-        rows = CrossedRows.counted(self.domain, self._noises, answers, copies, Parts.none(), simulated)
-        return CountedRow((rows.answers, rows.copies), lambda own: rows.block(own.names), rows)
+    def _summed(self, answers: NDArray[Any], copies: NDArray[Any], simulated: int) -> CrossedRows:
+        return CrossedRows.counted(self.domain, self._noises, answers, copies, Parts.none(), simulated)
+
+    def counted(self, sums: CrossedRows) -> CountedRow:
+        """Return rows as what tables are made of.
+
+        Parameters
+        ----------
+        sums : CrossedRows
+        """
+        return CountedRow((sums.answers, sums.copies), lambda own: sums.block(own.names), sums)
 
     @property
     def _noises(self) -> list[MultinomialNoise]:

@@ -1,29 +1,22 @@
-"""Serialization of reports: rows of values that JSON and CSV can carry, and back."""
+"""The wire: one report as a whole number or as bytes, in files, in messages and in columns of data frames."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_integer_dtype
 
 from ldpstats.arrays import BoolArray
-from ldpstats.errors import ReportError, one_line, shortened
+from ldpstats.errors import ReportError, shortened
 from ldpstats.mechanisms import ReportFormat
-from ldpstats.parts import LARGEST_PLACE, Parts, are_identities
-from ldpstats.presentation import progress
 
-_LETTER = "c"
-"""What a collection begins with in rows: it keeps a file reader from taking its digits for a number."""
-
-
-def to_wire(data: NDArray[Any]) -> list[str]:
-    """Write every report as text: a number, or a JSON list of numbers."""
-    return [json.dumps(report) for report in progress(data.tolist(), "writing rows", unit="row")]
+_LETTER = "x"
+"""What bytes begin with as text: it keeps a file reader from taking their digits for a number."""
+_SHOWN = 80
 
 
 class Sendable(Protocol):
@@ -37,148 +30,211 @@ class Sendable(Protocol):
         """Say which reports, already of the right form, can have been sent."""
 
 
-def from_wire(column: pd.Series[str], mechanism: Sendable) -> NDArray[np.integer[Any]]:
-    """Read reports written by `to_wire`, naming the row of one that cannot be read or sent."""
-    expected = mechanism.report_format
-    rows = progress(column.items(), "reading rows", len(column), "row")
-    parsed = [_parsed(row, text, expected) for row, text in rows]
-    data = np.array(parsed, dtype=expected.dtype).reshape(expected.shape(len(parsed)))
-    impossible = np.flatnonzero(~mechanism.possible(data))
-    if impossible.size:
-        raise ReportError(
-            f"the report {parsed[impossible[0]]!r} in {_row(column, impossible)}",
-            f"reports that {mechanism} can send",
-            "Check that client and server use the same protocol.",
-        )
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a row cannot be counted: an error, but for the place of the row.
+
+    Parameters
+    ----------
+    came, allowed, advice : str
+        As in `LdpstatsError`.
+    """
+
+    came: str
+    allowed: str
+    advice: str = ""
+
+    def error(self, where: str) -> ReportError:
+        """Return the error about the row in this place.
+
+        Parameters
+        ----------
+        where : str
+            Such as "row 17".
+        """
+        return ReportError(f"{self.came} in {where}", self.allowed, self.advice)
+
+
+def report_size(form: ReportFormat) -> int | None:
+    """Return how many bytes a report takes when it travels; None where it is one whole number.
+
+    Parameters
+    ----------
+    form : ReportFormat
+    """
+    if form.width is None:
+        return None
+    last = form.dtype if form.last is None else form.last
+    return (form.width - 1) * form.dtype.itemsize + last.itemsize
+
+
+def to_bytes(data: NDArray[Any], form: ReportFormat) -> NDArray[np.uint8]:
+    """Return rows of numbers as rows of bytes: one number after the other, each with its lowest byte first.
+
+    Parameters
+    ----------
+    data : array, shape (reports, width)
+    form : ReportFormat
+
+    Examples
+    --------
+    >>> to_bytes(np.array([[1, 258]]), ReportFormat(np.dtype(np.uint16), 2))
+    array([[1, 0, 2, 1]], dtype=uint8)
+    """
+    size = report_size(form)
+    assert size is not None  # one whole number is no bytes
+    raw = np.empty((len(data), size), dtype=np.uint8)
+    for columns, places, dtype in _fields(form, size):
+        part = np.ascontiguousarray(data[:, columns], dtype=dtype)
+        raw[:, places] = part.view(np.uint8).reshape(len(data), places.stop - places.start)
+    return raw
+
+
+def from_bytes(raw: NDArray[np.uint8], form: ReportFormat) -> NDArray[Any]:
+    """Return the numbers that `to_bytes` wrote.
+
+    Parameters
+    ----------
+    raw : array, shape (reports, bytes)
+    form : ReportFormat
+
+    Examples
+    --------
+    >>> from_bytes(np.array([[1, 0, 2, 1]], dtype=np.uint8), ReportFormat(np.dtype(np.uint16), 2))
+    array([[  1, 258]], dtype=uint16)
+    """
+    size = report_size(form)
+    assert size is not None  # one whole number is no bytes
+    if form.dtype.itemsize == 1 and form.last is None:
+        return raw
+    data = np.empty(form.shape(len(raw)), dtype=form.dtype)
+    for columns, places, dtype in _fields(form, size):
+        part = np.ascontiguousarray(raw[:, places]).view(dtype)
+        data[:, columns] = part.reshape(len(raw), columns.stop - columns.start)
     return data
 
 
-def refuse_foreign_rows(reports: pd.DataFrame, fingerprint: str, labels: Sequence[str]) -> None:
-    """Refuse rows that a protocol with this fingerprint and these groups did not make."""
-    columns = ["collection", "group", "number", "protocol", "report", "simulated"]
-    found = list(reports.columns) if isinstance(reports, pd.DataFrame) else type(reports).__name__
-    if any(found.count(column) != 1 for column in columns) or not all(isinstance(one, Hashable) for one in found):
-        raise ReportError(f"reports with {one_line(found)}", f"a data frame with {one_line(columns)}, each once")
-    # by position: frames put one below the other repeat their row labels
-    foreign = np.flatnonzero(~reports["protocol"].isin([fingerprint]))
-    if foreign.size:
-        raise ReportError(
-            f"{foreign.size} rows of another protocol, the first of them {_row(reports, foreign)}",
-            f"rows of the protocol {fingerprint!r}",
-            "Domain, groups, mechanism and epsilon must be those of the collection.",
-        )
-    unknown = np.flatnonzero(~reports["group"].isin(labels))
-    if unknown.size:
-        group = reports["group"].iloc[unknown[:1]].tolist()[0]
-        raise ReportError(f"{_row(reports, unknown)} answers the group {group!r}", one_line(labels))
-    unclear = np.flatnonzero(~reports["simulated"].astype(str).isin(["True", "False"]))
-    if unclear.size:
-        raise ReportError(f"{_row(reports, unclear)} does not say whether it is simulated", "True or False")
-    _refuse_unnumbered(reports)
+def _fields(form: ReportFormat, size: int) -> list[tuple[slice, slice, np.dtype[Any]]]:
+    """Return which columns of numbers are which bytes, and of what type."""
+    assert form.width is not None
+    if form.last is None:
+        return [(slice(0, form.width), slice(0, size), form.dtype.newbyteorder("<"))]
+    first = (form.width - 1) * form.dtype.itemsize
+    return [
+        (slice(0, form.width - 1), slice(0, first), form.dtype.newbyteorder("<")),
+        (slice(form.width - 1, form.width), slice(first, size), form.last.newbyteorder("<")),
+    ]
 
 
-def simulated_rows(reports: pd.DataFrame) -> BoolArray:
-    """Say which rows are simulated, also where a file reader left the words as text."""
-    return np.asarray(reports["simulated"].astype(str) == "True", dtype=np.bool_)
+def to_column(data: NDArray[Any], form: ReportFormat) -> NDArray[Any]:
+    """Return reports as a column of a data frame: whole numbers, or bytes as hexadecimal texts.
 
+    Parameters
+    ----------
+    data : array
+        A report, or a row of numbers, each.
+    form : ReportFormat
 
-def numbered(identity: str, numbers: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the columns that say whose the rows are: the collection, and the respondent's place in it.
-
-    The place is that among all who were asked the same groups, in random order.
+    Examples
+    --------
+    >>> to_column(np.array([[1, 258]]), ReportFormat(np.dtype(np.uint16), 2))
+    array(['x01000201'], dtype=object)
     """
-    return {"collection": f"{_LETTER}{identity}", "number": numbers}
+    size = report_size(form)
+    if size is None:
+        return data
+    digits, step = to_bytes(data, form).tobytes().hex(), 2 * size
+    texts = [_LETTER + digits[start : start + step] for start in range(0, len(digits), step)]
+    return np.array(texts, dtype=object)
 
 
-def parts_of(rows: pd.DataFrame, unit: int) -> Parts:
-    """Return the respondents behind rows about one group of a unit."""
-    return Parts.numbered(rows["collection"].str[len(_LETTER) :], unit, rows["number"].to_numpy(np.int64))
+def from_column(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -> tuple[NDArray[Any], dict[int, Reason]]:
+    """Return the reports in a column, and why those in some places are none; there the array holds zeros.
+
+    Parameters
+    ----------
+    values : sequence
+        What `to_column` returned, also as a file reader may leave it: numbers as texts, or, from files of older
+        versions, bytes as lists of numbers in JSON.
+    form : ReportFormat
+
+    Examples
+    --------
+    >>> form = ReportFormat(np.dtype(np.uint8), 2)
+    >>> data, reasons = from_column(["x0102", "[3, 4]", "x01"], form)
+    >>> data.tolist(), list(reasons)
+    ([[1, 2], [3, 4], [0, 0]], [2])
+    """
+    found = _numbers_at_once(values, form) if form.width is None else _bytes_at_once(values, form)
+    if found is not None:
+        return found, {}
+    data, reasons = np.zeros(form.shape(len(values)), dtype=form.dtype), {}
+    for place, value in enumerate(values):
+        read = _parsed(value, form)
+        if isinstance(read, Reason):
+            reasons[place] = read
+        else:
+            data[place] = read
+    return data, reasons
 
 
-def _refuse_unnumbered(reports: pd.DataFrame) -> None:
-    """Refuse rows that do not say whose they are, or that stand twice."""
-    names = reports["collection"].astype(str)
-    wrong = np.flatnonzero(~(names.str.startswith(_LETTER) & are_identities(names.str[len(_LETTER) :])))
-    if wrong.size:
-        raise ReportError(
-            f"the collection {shortened(reports['collection'].iloc[wrong[0]])} in {_row(reports, wrong)}",
-            f"{_LETTER!r} and 32 hexadecimal digits, as they were sent",
-        )
-    wrong = np.flatnonzero(~_whole_numbers(reports["number"], LARGEST_PLACE))
-    if wrong.size:
-        number = reports["number"].iloc[wrong[:1]].tolist()[0]
-        raise ReportError(
-            f"the respondent's number {shortened(number)} in {_row(reports, wrong)}",
-            f"whole numbers below {LARGEST_PLACE}, in a column of whole numbers",
-            "Read and write the rows as they were sent: a column with gaps, or read as text, has become another.",
-        )
-    key = ["collection", "number", "group"]
-    again = np.flatnonzero(reports.duplicated(key))
-    if again.size:
-        twin = np.flatnonzero((reports[key] == reports[key].iloc[again[0]]).all(axis=1))
-        raise ReportError(
-            f"{_row(reports, again)}, which is of the same respondent and group as {_row(reports, twin)} "
-            f"({again.size} such rows)",
-            "one row per respondent and group",
-            "Drop rows that were sent or read twice.",
-        )
+def _numbers_at_once(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -> NDArray[Any] | None:
+    """Read a column of whole numbers that all fit; None if it is another one."""
+    column = np.asarray(values) if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
+    if column.dtype.kind not in "iu" or (column.size and (column.min() < 0 or column.max() > _largest(form))):
+        return None
+    return column.astype(form.dtype)
 
 
-def _whole_numbers(column: pd.Series[Any], bound: int) -> BoolArray:
-    """Say which values of a column are whole numbers from 0 to below a bound: none if it is no column of such."""
-    plain = column.infer_objects()
-    if not is_integer_dtype(plain):
-        return np.zeros(len(column), dtype=np.bool_)
-    return np.asarray(plain.between(0, bound - 1).fillna(value=False), dtype=np.bool_)
-
-
-def refuse_impossible_cells(reports: pd.DataFrame, cells: Mapping[str, int]) -> None:
-    """Refuse rows whose report is no cell of their group's table, or whose block is no whole number."""
-    for column in ("report", "block"):
-        if list(reports.columns).count(column) != 1:
-            raise ReportError(f"reports without a column {column!r}", "the rows as they were sent")
-    limits = reports["group"].astype(object).map(cells).astype(np.int64)
-    # a block number is below the number of rows, whatever was asked
-    fits = _whole_numbers(reports["block"], len(reports)) & _whole_numbers(reports["report"], max(cells.values()))
-    reported = reports["report"].where(fits, -1).to_numpy(np.int64)
-    wrong = np.flatnonzero(~fits | (reported >= limits.to_numpy()))
-    if wrong.size:
-        row = reports.iloc[wrong[0]]
-        raise ReportError(
-            f"the report {shortened(row['report'])} in block {shortened(row['block'])} in {_row(reports, wrong)}",
-            f"cells of {row['group']!r} below {limits.iloc[wrong[0]]}, in blocks numbered from 0: whole numbers",
-            "Check that client and server use the same protocol, and that the columns were read as they were sent.",
-        )
-
-
-def block_counts(rows: pd.DataFrame, cells: int) -> NDArray[np.int64]:
-    """Count reported cells, a row for every block up to the last."""
-    blocks = int(rows["block"].max()) + 1 if len(rows) else 0
-    if blocks > len(rows):
-        raise ReportError(f"{len(rows)} rows in {blocks} blocks", "no empty block", "Rows are missing.")
-    reported, places = (rows[column].to_numpy(np.int64) for column in ("report", "block"))
-    flat = np.bincount(places * cells + reported, minlength=blocks * cells)
-    return flat.reshape(blocks, cells)
-
-
-def _row(rows: pd.DataFrame | pd.Series[Any], positions: NDArray[np.intp]) -> str:
-    return f"row {rows.index[positions[:1]].tolist()[0]!r}"
-
-
-def _parsed(row: object, text: object, expected: ReportFormat) -> int | list[int]:
+def _bytes_at_once(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -> NDArray[Any] | None:
+    """Read a column of texts of the right length that are all hexadecimal; None if it is another one."""
+    size = report_size(form)
+    assert size is not None
+    if not all(type(one) is str and len(one) == 2 * size + 1 and one[0] == _LETTER for one in values):
+        return None
     try:
-        report = json.loads(str(text))
+        raw = bytes.fromhex("".join([one[1:] for one in values]))
+    except ValueError:
+        return None
+    # blanks are skipped in hexadecimal texts: they would be too short
+    if len(raw) != size * len(values):
+        return None
+    return from_bytes(np.frombuffer(raw, dtype=np.uint8).reshape(len(values), size), form)
+
+
+def parsed_report(value: object, form: ReportFormat) -> NDArray[Any] | Reason:
+    """Return a single report as an array, or why it is none: a number, or a text of digits or of bytes.
+
+    Parameters
+    ----------
+    value : int or str
+    form : ReportFormat
+    """
+    read = _parsed(value, form)
+    return read if isinstance(read, Reason) else np.array(read, dtype=form.dtype)
+
+
+def _parsed(value: object, form: ReportFormat) -> int | list[int] | Reason:
+    size, text = report_size(form), str(value)
+    if size is not None and isinstance(value, str) and not value.startswith("["):
+        digits = value.removeprefix(_LETTER)
+        if len(digits) == 2 * size and set(digits) <= set("0123456789abcdef"):
+            plain: list[int] = from_bytes(np.frombuffer(bytes.fromhex(digits), np.uint8)[None], form)[0].tolist()
+            return plain
+    try:
+        report = json.loads(text)
     except (ValueError, RecursionError):
         report = None
-    largest = np.iinfo(expected.dtype).max
     numbers: list[Any] = report if isinstance(report, list) else [report]
-    whole = all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one <= largest for one in numbers)
+    whole = all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one <= _largest(form) for one in numbers)
     width = len(report) if isinstance(report, list) else None
-    if not whole or width != expected.width:
-        wanted = f"a whole number up to {largest}"
-        wanted = wanted if expected.width is None else f"a list of {expected.width} of them: {wanted}"
-        raise ReportError(
-            f"the report {shortened(text)} in row {row!r}", wanted, "The file may be cut off, or of another protocol."
+    if not whole or width != form.width or (form.last is not None and numbers[-1] > np.iinfo(form.last).max):
+        wanted = f"a whole number up to {_largest(form)}" if size is None else f"{size} bytes in hexadecimal digits"
+        return Reason(
+            f"the report {shortened(value, _SHOWN)}", wanted, "The file may be cut off, or of another protocol."
         )
-    plain: int | list[int] = report
-    return plain
+    return numbers if form.width is not None else int(numbers[0])
+
+
+def _largest(form: ReportFormat) -> int:
+    return int(np.iinfo(form.dtype).max)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,6 +20,8 @@ from ldpstats.mechanisms import FakeResponse
 from ldpstats.parts import Parts, new_identity
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.protocols.counting import SentRow
+from ldpstats.protocols.framed import numbered, take_frame
 from ldpstats.protocols.groups import (
     Group,
     NamedGroups,
@@ -33,6 +35,7 @@ from ldpstats.protocols.groups import (
 from ldpstats.protocols.outside import REFUSE, checked_outside
 from ldpstats.protocols.population import Population, people_of, respondents
 from ldpstats.protocols.rrba.aggregator import Aggregator
+from ldpstats.protocols.rrba.block_counts import BlockCounts, BlocksOfRow, CellsOfGroup
 from ldpstats.protocols.rrba.device import Client
 from ldpstats.protocols.rrba.levels import provably_true, statement
 from ldpstats.protocols.rrba.query import Query
@@ -41,14 +44,6 @@ from ldpstats.protocols.rrba.series import Randomizers, Series
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD, among, equal_shares, scheduled
 from ldpstats.protocols.summary import counted, summary_of
-from ldpstats.protocols.wire import (
-    block_counts,
-    numbered,
-    parts_of,
-    refuse_foreign_rows,
-    refuse_impossible_cells,
-    simulated_rows,
-)
 from ldpstats.questions import Question
 from ldpstats.randomness import Rng, client_draws, generator, permutation
 from ldpstats.tables import Table, TableSet
@@ -359,23 +354,44 @@ class RRBA(SavedProtocol):
         method : str
             How the tables are estimated, as in `Table.estimated_by`.
         """
-        labels = [label(group) for group in self.groups]
-        refuse_foreign_rows(reports, self.fingerprint(), labels)
-        cells = {label(question.attributes): question.answers for unit in self._units for question in unit}
-        refuse_impossible_cells(reports, cells)
-        series, parts = self.series(), []
-        self._refuse_imbalance(reports)
-        for unit, one in enumerate(progress(series, "reading rows", unit="group")):
-            names = [label(question.attributes) for question in one.questions]
-            rows = [reports[reports["group"] == name] for name in names]
-            counted = [block_counts(own, cells[name]) for own, name in zip(rows, names, strict=True)]
+        counting = self.counting(method)
+        take_frame(counting, reports, self.fingerprint(), self.sent_rows)
+        return counting.tables()
+
+    @cached_property
+    def sent_rows(self) -> tuple[SentRow, ...]:
+        """What each row of reports answers, in the order in which files number them."""
+        return tuple(
+            SentRow(label(question.attributes), CellsOfGroup(question.answers), number)
+            for number, unit in enumerate(self._units)
+            for question in unit
+        )
+
+    def counting(self, method: str = "mle") -> BlockCounts:
+        """Return what counts rows of reports, chunk by chunk, and makes tables of all of them.
+
+        Parameters
+        ----------
+        method : str
+            How the tables are estimated, as in `Table.estimated_by`.
+        """
+        cells = [question.answers for unit in self._units for question in unit]
+        return BlockCounts(self.sent_rows, cells, partial(self._tables_of_blocks, method))
+
+    def _tables_of_blocks(self, method: str, rows: Sequence[BlocksOfRow], parts: Sequence[Parts]) -> TableSet:
+        """Send every block through its series, so that fakes follow from the rows before it."""
+        series, places = self.series(), iter(range(len(rows)))
+        of_unit = [[next(places) for _ in unit] for unit in self._units]
+        self._refuse_imbalance([int(rows[own[0]][0].sum()) for own in of_unit])
+        respondents_of = []
+        for own, one in zip(of_unit, progress(series, "following blocks", unit="group"), strict=True):
+            names = [self.sent_rows[row].label for row in own]
+            counted = [rows[row][0] for row in own]
             self._refuse_gaps(counted, names)
-            parts.append(_same_respondents([parts_of(own, unit) for own in rows], names))
-            own = rows[0]["block"].to_numpy(np.int64)
-            simulated = np.bincount(own, weights=simulated_rows(rows[0]), minlength=len(counted[0]))
-            for block, number in zip(zip(*counted, strict=True), simulated, strict=True):
+            respondents_of.append(_same_respondents([parts[row] for row in own], names))
+            for block, number in zip(zip(*counted, strict=True), rows[own[0]][1], strict=True):
                 one.take_all(block, simulated=int(number))
-        return self.tables_of(series, method, parts)
+        return self.tables_of(series, method, respondents_of)
 
     def tables_of(self, series: Sequence[Series], method: str, parts: Sequence[Parts]) -> TableSet:
         """Return the tables of all groups, with what was really spent on them, and the respondents of every series.
@@ -456,9 +472,7 @@ class RRBA(SavedProtocol):
                 one.take_all(counted, simulated=len(reported[0]) if draws.simulated else 0)
                 yield _AskedBlock(one.questions, block, places[start:stop], reported)
 
-    def _refuse_imbalance(self, reports: pd.DataFrame) -> None:
-        rows = reports["group"].value_counts()
-        sizes = [int(rows.get(label(unit[0].attributes), 0)) for unit in self._units]
+    def _refuse_imbalance(self, sizes: Sequence[int]) -> None:
         if max(sizes) - min(sizes) > 1:
             raise ReportError(
                 f"from {min(sizes)} to {max(sizes)} rows about different groups",

@@ -241,7 +241,7 @@ def test_rows_that_stand_twice_are_refused(protocol: RRBA, rows: pd.DataFrame) -
     [
         ("report", -1),
         ("report", 99),
-        ("report", "0"),
+        ("report", "zero"),
         ("report", 0.5),
         ("block", -1),
         ("block", 10**6),

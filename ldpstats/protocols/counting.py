@@ -1,0 +1,294 @@
+"""Counting: rows of reports as arrays, taken chunk by chunk into counts that add up exactly, in any order."""
+
+from __future__ import annotations
+
+import typing
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray
+from ldpstats.errors import LdpstatsError
+from ldpstats.parts import Parts
+from ldpstats.protocols.wire import Reason, Sendable, from_bytes, report_size
+from ldpstats.tables import TableSet
+
+
+@dataclass(frozen=True, slots=True)
+class SentRow:
+    """What one row of a respondent's reports answers.
+
+    Parameters
+    ----------
+    label : str
+        What rows are called in data frames and files.
+    wire : Sendable
+        What can be sent.
+    unit : int
+        The number of the unit that respondents were asked: they send all of its rows.
+    """
+
+    label: str
+    wire: Sendable
+    unit: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentRows:
+    """Rows of one collection, as arrays.
+
+    Parameters
+    ----------
+    identity : str
+        That of the collection: 32 hexadecimal digits.
+    rows : array of unsigned int
+        Which of the protocol's rows each one is, by its number.
+    reports : array
+        Whole numbers; or a row of bytes each, where all reports take as many; or objects: whole numbers and bytes.
+    numbers : array of int, optional
+        The respondents' places among those who were asked the same. Without them respondents are numbered as they are
+        counted, so that these must be all rows of the collection, or all are counted together.
+    simulated : bool or array of bool
+        Which of them came from a seed.
+    blocks : array of int, optional
+        In which block respondents were asked, where a protocol has blocks.
+    """
+
+    identity: str
+    rows: NDArray[Any]
+    reports: NDArray[Any]
+    numbers: NDArray[np.int64] | None = None
+    simulated: bool | BoolArray = False
+    blocks: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def taken(self, places: NDArray[Any]) -> SentRows:
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        places : array of int or bool
+            Which.
+        """
+        rest = {name: getattr(self, name) for name in ("numbers", "blocks", "simulated")}
+        own = {name: value[places] if isinstance(value, np.ndarray) else value for name, value in rest.items()}
+        return replace(self, rows=self.rows[places], reports=self.reports[places], **own)
+
+    def simulated_at(self, places: NDArray[np.intp]) -> int:
+        """Return how many of the rows in some places came from a seed.
+
+        Parameters
+        ----------
+        places : array of int
+        """
+        if isinstance(self.simulated, np.ndarray):
+            return int(self.simulated[places].sum())
+        return len(places) * self.simulated
+
+
+class Counting(typing.Protocol):
+    """What was counted so far of the rows that respondents of a protocol sent."""
+
+    def bad_rows(self, rows: SentRows) -> dict[int, Reason]:
+        """Return why the rows in some places cannot be counted.
+
+        Parameters
+        ----------
+        rows : SentRows
+        """
+
+    def take(self, rows: SentRows) -> None:
+        """Count rows, all of them or none: a row that no client can have sent is refused, naming its place.
+
+        Parameters
+        ----------
+        rows : SentRows
+        """
+
+    def add(self, other: typing.Self) -> None:
+        """Add what was counted elsewhere of the same collections' other rows, or of other collections.
+
+        Parameters
+        ----------
+        other : Counting
+            Of the same protocol.
+        """
+
+    @property
+    def n(self) -> int:
+        """How many rows were counted."""
+
+    def tables(self) -> TableSet:
+        """Return the tables of all that was counted."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, from which `restore` goes on."""
+
+    def restore(self, plain: Mapping[str, Any]) -> None:
+        """Go on from what `to_dict` returned.
+
+        Parameters
+        ----------
+        plain : dict
+        """
+
+
+class Respondents:
+    """Whose rows were counted: those with numbers by their places, all others by how many there are of each row.
+
+    Parameters
+    ----------
+    rows : sequence of SentRow
+    """
+
+    def __init__(self, rows: Sequence[SentRow]) -> None:
+        self._rows = rows
+        self._numbered: list[list[Parts]] = [[] for _ in rows]
+        self._unnumbered: dict[str, Counter[int]] = {}
+
+    def take(self, row: int, identity: str, numbers: NDArray[np.int64] | None, n: int) -> None:
+        """Note who sent n rows of one kind.
+
+        Parameters
+        ----------
+        row : int
+            Which of the protocol's rows.
+        identity : str
+        numbers : array of int, optional
+            The respondents' places.
+        n : int
+        """
+        if numbers is None:
+            self._unnumbered.setdefault(identity, Counter())[row] += n
+        elif n:
+            self._numbered[row].append(Parts.numbered_in(identity, self._rows[row].unit, numbers))
+
+    def add(self, other: Respondents) -> None:
+        """Add those of other rows.
+
+        Parameters
+        ----------
+        other : Respondents
+        """
+        for own, more in zip(self._numbered, other._numbered, strict=True):
+            own.extend(more)
+        for identity, counted in other._unnumbered.items():
+            self._unnumbered.setdefault(identity, Counter()).update(counted)
+
+    def parts(self) -> list[Parts]:
+        """Return the respondents behind every row; refuse some that are there twice."""
+        unit = [one.unit for one in self._rows]
+        whole = [
+            [Parts.whole(identity, unit[row], counted[row]) for identity, counted in self._unnumbered.items()]
+            for row in range(len(self._rows))
+        ]
+        self._numbered = [[Parts.together(own)] for own in self._numbered]
+        return [Parts.together([*own, *more]) for own, more in zip(self._numbered, whole, strict=True)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return them as plain values."""
+        numbered = [Parts.together(own).to_list() for own in self._numbered]
+        counted = {identity: sorted(rows.items()) for identity, rows in self._unnumbered.items()}
+        return {"numbered": numbered, "counted": counted}
+
+    def restore(self, plain: Mapping[str, Any]) -> None:
+        """Go on from what `to_dict` returned.
+
+        Parameters
+        ----------
+        plain : dict
+        """
+        if len(plain["numbered"]) != len(self._rows):
+            raise LdpstatsError(f"respondents of {len(plain['numbered'])} rows", f"of {len(self._rows)}")
+        self._numbered = [[Parts.from_list(own)] for own in plain["numbered"]]
+        self._unnumbered = {
+            identity: Counter({row: n for row, n in rows if 0 <= row < len(self._rows)})
+            for identity, rows in plain["counted"].items()
+        }
+
+
+def by_row(rows: SentRows, kinds: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Return the places of the rows of every kind that occurs; there are so many kinds.
+
+    Parameters
+    ----------
+    rows : SentRows
+    kinds : int
+    """
+    counts = np.bincount(rows.rows, minlength=kinds)
+    order = np.argsort(rows.rows, kind="stable")
+    ends = np.cumsum(counts)
+    return ((row, order[ends[row] - counts[row] : ends[row]]) for row in np.flatnonzero(counts).tolist())
+
+
+def unknown_rows(rows: SentRows, kinds: Sequence[SentRow]) -> dict[int, Reason]:
+    """Return why rows are refused that are none of the protocol's.
+
+    Parameters
+    ----------
+    rows : SentRows
+    kinds : sequence of SentRow
+    """
+    allowed = f"from 0 to {len(kinds) - 1}, for {kinds[0].label!r} to {kinds[-1].label!r}"
+    return {
+        int(place): Reason(f"the number {rows.rows[place]} of a row of the protocol", allowed)
+        for place in np.flatnonzero(rows.rows >= len(kinds))
+    }
+
+
+def decoded_reports(
+    reports: NDArray[Any], wire: Sendable, places: Iterable[int]
+) -> tuple[NDArray[Any], dict[int, Reason]]:
+    """Return reports of one form as their mechanism has them, and why those in some places are none.
+
+    Parameters
+    ----------
+    reports : array
+        As in `SentRows`.
+    wire : Sendable
+    places : iterable of int
+        Their places, for the reasons.
+    """
+    form, size, reasons = wire.report_format, report_size(wire.report_format), {}
+    if reports.ndim == 2:
+        fits = np.full(len(reports), size == reports.shape[1])
+    elif size is None:
+        fits = _whole(reports, int(np.iinfo(form.dtype).max))
+    else:
+        fits = np.array([isinstance(one, bytes) and len(one) == size for one in reports], dtype=np.bool_)
+    data = np.zeros(form.shape(len(reports)), dtype=form.dtype)
+    good = np.flatnonzero(fits)
+    if size is None and reports.ndim == 1:
+        data[good] = reports[good].astype(form.dtype)
+    elif size is not None and good.size:
+        raw = reports[good] if reports.ndim == 2 else np.frombuffer(b"".join(reports[good]), np.uint8)
+        data[good] = from_bytes(raw.reshape(good.size, size), form)
+    possible = np.zeros(len(reports), dtype=np.bool_)
+    possible[good] = wire.possible(data[good])
+    listed = None
+    for one in np.flatnonzero(~possible).tolist():
+        listed = list(places) if listed is None else listed
+        came = data[one].tolist() if fits[one] else _shown(reports[one])
+        reasons[listed[one]] = Reason(
+            f"the report {came!r}",
+            f"reports that {wire} can send",
+            "Check that client and server use the same protocol.",
+        )
+    return data, reasons
+
+
+def _whole(reports: NDArray[Any], most: int) -> BoolArray:
+    if reports.dtype.kind in "iu":
+        inside: BoolArray = (reports >= 0) & (reports <= most)
+        return inside
+    return np.array([type(one) is int and 0 <= one <= most for one in reports], dtype=np.bool_)
+
+
+def _shown(report: Any) -> object:
+    return report.hex() if isinstance(report, bytes) else bytes(report).hex() if np.ndim(report) else report

@@ -1,0 +1,200 @@
+"""Row counts: what respondents of a protocol with assigned questions sent, counted row by row of the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.codec import decoded, encoded
+from ldpstats.errors import LdpstatsError
+from ldpstats.noise import Tally
+from ldpstats.parts import Parts
+from ldpstats.protocols.counting import (
+    Respondents,
+    SentRow,
+    SentRows,
+    by_row,
+    decoded_reports,
+    unknown_rows,
+)
+from ldpstats.protocols.wire import Reason
+from ldpstats.tables import TableSet
+from ldpstats.tables.rows import CrossedRows
+
+Sums: TypeAlias = Tally | CrossedRows
+"""What adds up of the answers in one row of the protocol."""
+Summed: TypeAlias = Callable[[NDArray[Any], int], Sums]
+"""Counts reports in one row, so many of them simulated."""
+MakeTables: TypeAlias = Callable[[Sequence[Sums], Sequence[Parts]], TableSet]
+
+
+class RowCounts:
+    """What was counted so far, row by row: `Counting` for protocols whose questions are assigned.
+
+    Parameters
+    ----------
+    rows : sequence of SentRow
+        The protocol's.
+    outputs : sequence of int
+        For each of them how many different reports there are, where these are whole numbers of which each is counted
+        by itself; 0 elsewhere.
+    summed : sequence of callables
+        What counts each row's reports.
+    make_tables : callable
+        What makes tables of the sums and the respondents of all rows.
+    """
+
+    def __init__(
+        self, rows: Sequence[SentRow], outputs: Sequence[int], summed: Sequence[Summed], make_tables: MakeTables
+    ) -> None:
+        self._rows, self._summed, self._make_tables = rows, summed, make_tables
+        self._outputs = np.array(outputs, dtype=np.int64)
+        self._starts = np.cumsum(self._outputs) - self._outputs
+        self._counts = np.zeros(int(self._outputs.sum()), dtype=np.int64)
+        self._simulated = np.zeros(len(rows), dtype=np.int64)
+        self._sums: list[Sums | None] = [None] * len(rows)
+        self._respondents = Respondents(rows)
+
+    @property
+    def n(self) -> int:
+        """How many rows were counted."""
+        return int(self._counts.sum()) + sum(one.n for one in self._sums if one is not None)
+
+    def bad_rows(self, rows: SentRows) -> dict[int, Reason]:
+        """Return why the rows in some places cannot be counted.
+
+        Parameters
+        ----------
+        rows : SentRows
+        """
+        reasons = unknown_rows(rows, self._rows)
+        known = np.flatnonzero(rows.rows < len(self._rows))
+        for row, places in by_row(rows.taken(known), len(self._rows)):
+            here = known[places]
+            reasons |= decoded_reports(rows.reports[here], self._rows[row].wire, here)[1]
+        return dict(sorted(reasons.items()))
+
+    def take(self, rows: SentRows) -> None:
+        """Count rows, all of them or none: a row that no client can have sent is refused, naming its place.
+
+        Parameters
+        ----------
+        rows : SentRows
+        """
+        if not len(rows):
+            return
+        if not (self._take_numbers(rows) if self._all_numbers(rows) else self._take_others(rows)):
+            place, reason = next(iter(self.bad_rows(rows).items()))
+            raise reason.error(f"row {place}")
+
+    def _all_numbers(self, rows: SentRows) -> bool:
+        return bool(rows.reports.ndim == 1 and rows.reports.dtype.kind in "iu" and self._outputs.all())
+
+    def _take_numbers(self, rows: SentRows) -> bool:
+        """Count reports that are whole numbers, at the speed of reading them; say whether all rows are possible."""
+        from ldpstats import kernels
+
+        counts = np.zeros_like(self._counts)
+        if kernels.count_numbers(rows.rows, rows.reports, self._starts, self._outputs, counts):
+            return False
+        of_rows = np.add.reduceat(counts, self._starts)
+        self._counts += counts
+        if isinstance(rows.simulated, np.ndarray):
+            self._simulated += np.bincount(rows.rows[rows.simulated], minlength=len(self._rows))
+        elif rows.simulated:
+            self._simulated += of_rows
+        numbers = rows.numbers
+        if numbers is None:
+            for row in np.flatnonzero(of_rows).tolist():
+                self._respondents.take(row, rows.identity, None, int(of_rows[row]))
+        else:
+            for row, places in by_row(rows, len(self._rows)):
+                self._respondents.take(row, rows.identity, numbers[places], len(places))
+        return True
+
+    def _take_others(self, rows: SentRows) -> bool:
+        """Count reports row by row of the protocol; say whether all rows are possible."""
+        if np.any(rows.rows >= len(self._rows)):
+            return False
+        decoded_rows = []
+        for row, places in by_row(rows, len(self._rows)):
+            data, reasons = decoded_reports(rows.reports[places], self._rows[row].wire, places)
+            if reasons:
+                return False
+            decoded_rows.append((row, places, data))
+        for row, places, data in decoded_rows:
+            self._take_row(row, self._summed[row](data, rows.simulated_at(places)))
+            numbers = None if rows.numbers is None else rows.numbers[places]
+            self._respondents.take(row, rows.identity, numbers, len(places))
+        return True
+
+    def _take_row(self, row: int, sums: Sums) -> None:
+        if self._outputs[row] and isinstance(sums, Tally):
+            self._counts[self._own(row)] += sums.counts
+            self._simulated[row] += sums.simulated
+        else:
+            known = self._sums[row]
+            self._sums[row] = sums if known is None else _added(known, sums)
+
+    def _own(self, row: int) -> slice:
+        return slice(int(self._starts[row]), int(self._starts[row] + self._outputs[row]))
+
+    def add(self, other: Self) -> None:
+        """Add what was counted elsewhere of the same collections' other rows, or of other collections.
+
+        Parameters
+        ----------
+        other : RowCounts
+            Of the same protocol.
+        """
+        if [one.label for one in other._rows] != [one.label for one in self._rows]:
+            raise LdpstatsError("counts of another protocol", "counts of the same protocol")
+        self._counts += other._counts
+        self._simulated += other._simulated
+        for row, sums in enumerate(other._sums):
+            if sums is not None:
+                self._take_row(row, sums)
+        self._respondents.add(other._respondents)
+
+    def tables(self) -> TableSet:
+        """Return the tables of all that was counted."""
+        return self._make_tables(list(self._all_sums()), self._respondents.parts())
+
+    def _all_sums(self) -> Iterator[Sums]:
+        for row, wire in enumerate(self._rows):
+            empty = self._summed[row](np.zeros(wire.wire.report_format.shape(0), wire.wire.report_format.dtype), 0)
+            if self._outputs[row] and isinstance(empty, Tally):
+                own = self._counts[self._own(row)].copy()
+                yield Tally(empty.noise, own, int(own.sum()), int(self._simulated[row]))
+            else:
+                yield self._sums[row] or empty
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, from which `restore` goes on."""
+        kept = (self._counts, self._simulated, tuple(self._sums))
+        return {"counts": encoded(kept), "respondents": self._respondents.to_dict()}
+
+    def restore(self, plain: Mapping[str, Any]) -> None:
+        """Go on from what `to_dict` returned.
+
+        Parameters
+        ----------
+        plain : dict
+        """
+        counts, simulated, sums = decoded(plain["counts"])
+        shapes = (counts.shape, simulated.shape, len(sums))
+        if shapes != (self._counts.shape, self._simulated.shape, len(self._sums)):
+            raise LdpstatsError(f"counts of {len(sums)} rows", f"counts of the {len(self._rows)} rows of this protocol")
+        self._counts, self._simulated, self._sums = counts.copy(), simulated.copy(), list(sums)
+        self._respondents.restore(plain["respondents"])
+
+
+def _added(one: Sums, other: Sums) -> Sums:
+    if isinstance(one, Tally) and isinstance(other, Tally):
+        return one + other
+    assert isinstance(one, CrossedRows)  # a row of a protocol has sums of one kind
+    assert isinstance(other, CrossedRows)
+    return one + other

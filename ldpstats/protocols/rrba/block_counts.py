@@ -1,0 +1,182 @@
+"""Block counts: what respondents of RRBA sent, counted by group and block; the fakes of all blocks follow from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray
+from ldpstats.errors import LdpstatsError, ReportError
+from ldpstats.mechanisms import ReportFormat
+from ldpstats.parts import Parts
+from ldpstats.protocols.counting import Respondents, SentRow, SentRows, by_row, decoded_reports, unknown_rows
+from ldpstats.protocols.wire import Reason
+from ldpstats.tables import TableSet
+
+BlocksOfRow: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""The reports about a group, a row for each block; and how many of a block's respondents drew from a seed."""
+_LARGEST_BLOCK = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class CellsOfGroup:
+    """What can be sent about a group: the number of a cell.
+
+    Parameters
+    ----------
+    cells : int
+        How many there are.
+    """
+
+    cells: int
+
+    @property
+    def report_format(self) -> ReportFormat:
+        """One whole number."""
+        return ReportFormat(np.dtype(np.int64))
+
+    def possible(self, reports: NDArray[Any]) -> BoolArray:
+        """Say which numbers are those of cells.
+
+        Parameters
+        ----------
+        reports : array of int
+        """
+        known: BoolArray = reports < self.cells
+        return known
+
+    def __str__(self) -> str:
+        return f"respondents asked for one of {self.cells} cells"
+
+
+class BlockCounts:
+    """What was counted so far, by group and block: `Counting` for RRBA.
+
+    Parameters
+    ----------
+    rows : sequence of SentRow
+        A row for every group.
+    cells : sequence of int
+        How many cells each of them has.
+    make_tables : callable
+        What makes tables of the blocks of all rows, and the respondents of all rows.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[SentRow],
+        cells: Sequence[int],
+        make_tables: Callable[[Sequence[BlocksOfRow], Sequence[Parts]], TableSet],
+    ) -> None:
+        self._rows, self._cells, self._make_tables = rows, cells, make_tables
+        self._counts: list[Counter[int]] = [Counter() for _ in rows]
+        self._simulated: list[Counter[int]] = [Counter() for _ in rows]
+        self._respondents = Respondents(rows)
+
+    @property
+    def n(self) -> int:
+        """How many rows were counted."""
+        return sum(counts.total() for counts in self._counts)
+
+    def bad_rows(self, rows: SentRows) -> dict[int, Reason]:
+        """Return why the rows in some places cannot be counted.
+
+        Parameters
+        ----------
+        rows : SentRows
+        """
+        reasons, blocks = unknown_rows(rows, self._rows), _blocks_of(rows)
+        allowed = "numbers of blocks, from 0"
+        for place in np.flatnonzero((blocks < 0) | (blocks > _LARGEST_BLOCK)).tolist():
+            reasons[place] = Reason(f"the block {blocks[place]}", allowed)
+        known = np.flatnonzero(rows.rows < len(self._rows))
+        for row, places in by_row(rows.taken(known), len(self._rows)):
+            here = known[places]
+            reasons |= decoded_reports(rows.reports[here], self._rows[row].wire, here)[1]
+        return dict(sorted(reasons.items()))
+
+    def take(self, rows: SentRows) -> None:
+        """Count rows, all of them or none: a row that no client can have sent is refused, naming its place.
+
+        Parameters
+        ----------
+        rows : SentRows
+        """
+        bad = self.bad_rows(rows)
+        if bad:
+            place, reason = next(iter(bad.items()))
+            raise reason.error(f"row {place}")
+        blocks = _blocks_of(rows)
+        simulated = np.broadcast_to(np.asarray(rows.simulated), len(rows))
+        for row, places in by_row(rows, len(self._rows)):
+            cells = blocks[places] * self._cells[row] + rows.reports[places].astype(np.int64)
+            self._counts[row].update(_how_often(cells))
+            self._simulated[row].update(_how_often(blocks[places][simulated[places]]))
+            numbers = None if rows.numbers is None else rows.numbers[places]
+            self._respondents.take(row, rows.identity, numbers, len(places))
+
+    def add(self, other: Self) -> None:
+        """Add what was counted elsewhere of the same collections' other rows, or of other collections.
+
+        Parameters
+        ----------
+        other : BlockCounts
+            Of the same protocol.
+        """
+        if [one.label for one in other._rows] != [one.label for one in self._rows]:
+            raise LdpstatsError("counts of another protocol", "counts of the same protocol")
+        for mine, theirs in ((self._counts, other._counts), (self._simulated, other._simulated)):
+            for own, more in zip(mine, theirs, strict=True):
+                own.update(more)
+        self._respondents.add(other._respondents)
+
+    def tables(self) -> TableSet:
+        """Return the tables of all that was counted: all rows of a collection, since fakes follow from them."""
+        return self._make_tables([self._blocks(row) for row in range(len(self._rows))], self._respondents.parts())
+
+    def _blocks(self, row: int) -> BlocksOfRow:
+        counts, cells = self._counts[row], self._cells[row]
+        blocks, n = max(counts, default=-1) // cells + 1, counts.total()
+        if blocks > n:
+            raise ReportError(f"{n} rows in {blocks} blocks", "no empty block", "Rows are missing.")
+        table, simulated = np.zeros(blocks * cells, dtype=np.int64), np.zeros(blocks, dtype=np.int64)
+        for array, known in ((table, counts), (simulated, self._simulated[row])):
+            array[list(known)] = list(known.values())
+        return table.reshape(blocks, cells), simulated
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, from which `restore` goes on."""
+        kept = {
+            "counts": [sorted(one.items()) for one in self._counts],
+            "simulated": [sorted(one.items()) for one in self._simulated],
+        }
+        return {**kept, "respondents": self._respondents.to_dict()}
+
+    def restore(self, plain: Mapping[str, Any]) -> None:
+        """Go on from what `to_dict` returned.
+
+        Parameters
+        ----------
+        plain : dict
+        """
+        if len(plain["counts"]) != len(self._rows) or len(plain["simulated"]) != len(self._rows):
+            raise LdpstatsError(f"counts of {len(plain['counts'])} rows", f"of the {len(self._rows)} of this protocol")
+        self._counts = [Counter(dict(own)) for own in plain["counts"]]
+        self._simulated = [Counter(dict(own)) for own in plain["simulated"]]
+        self._respondents.restore(plain["respondents"])
+
+
+def _blocks_of(rows: SentRows) -> NDArray[np.int64]:
+    if rows.blocks is None:
+        raise ReportError("reports without a column 'block'", "the rows as they were sent")
+    return rows.blocks
+
+
+def _how_often(keys: NDArray[np.int64]) -> dict[int, int]:
+    different, times = np.unique(keys, return_counts=True)
+    return dict(zip(different.tolist(), times.tolist(), strict=True))

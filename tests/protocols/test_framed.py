@@ -1,0 +1,57 @@
+"""Frames of rows: also those that older versions wrote are counted."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.comparisons import same
+
+import ldpstats as ldp
+from ldpstats.protocols.wire import from_column, to_bytes, to_column
+
+DOMAIN = ldp.Domain({"age": ["young", "adult", "old"], "sex": ["F", "M"], "car": ["yes", "no"]})
+PEOPLE = DOMAIN.decode(np.random.default_rng(3).integers(0, [3, 2, 2], (60, 3)))
+
+
+def as_once(protocol: Any, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows as version 0.1 wrote them: reports as JSON."""
+    kinds = {one.label: one.wire.report_format for one in protocol.sent_rows}
+    reports = [
+        str(from_column([report], kinds[group])[0][0].tolist())
+        for report, group in zip(rows["report"], rows["group"], strict=True)
+    ]
+    return rows.assign(report=reports)
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue", "ss", "olh", "hr", "cms", "auto"])
+def test_rows_of_older_versions_count(mechanism: str) -> None:
+    protocol = ldp.SampledGroups(DOMAIN, epsilon=1.0, mechanism=mechanism)
+    rows = protocol.reports(PEOPLE, rng=4)
+    once = pd.read_csv(StringIO(as_once(protocol, rows).to_csv(index=False)))
+    assert same(protocol.tables(once), protocol.collect(PEOPLE, rng=4))
+
+
+@pytest.mark.parametrize("kind", [one for one in ldp.mechanisms(k=9)["name"] if one != "rr"])
+def test_reports_of_every_mechanism_travel_as_bytes_and_as_text(kind: str) -> None:
+    mechanism = ldp.mechanism(kind, k=9, epsilon=1.0)
+    data, form = mechanism.privatize(np.arange(9).repeat(4), rng=1).data, mechanism.report_format
+    column = to_column(data, form)
+    for read in (column, column.tolist(), pd.read_csv(StringIO(pd.Series(column).to_csv(index=False)))["0"].tolist()):
+        found, reasons = from_column(read, form)
+        assert not reasons
+        assert np.array_equal(found, data)
+        assert found.dtype == form.dtype
+    if form.width is not None:
+        assert to_bytes(data, form).shape[1] * 2 + 1 == len(column[0])
+
+
+def test_a_symbol_of_a_hash_function_takes_the_bytes_that_it_needs() -> None:
+    for symbols, size in ((2, 17), (256, 17), (257, 18), (65_536, 18)):
+        form = ldp.mechanism("lh", k=4, epsilon=1.0, symbols=symbols).report_format
+        data = np.array([[2**64 - 1, 0, symbols - 1]], dtype=np.uint64)
+        assert to_bytes(data, form).shape == (1, size)
+        assert np.array_equal(from_column(to_column(data, form), form)[0], data)
