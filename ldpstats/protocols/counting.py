@@ -124,8 +124,14 @@ class Counting(typing.Protocol):
     def n(self) -> int:
         """How many rows were counted."""
 
-    def tables(self) -> TableSet:
-        """Return the tables of all that was counted."""
+    def tables(self, set_aside: int = 0) -> TableSet:
+        """Return the tables of all that was counted.
+
+        Parameters
+        ----------
+        set_aside : int
+            How many rows were not counted, because they could not be read: every result says so.
+        """
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, from which `restore` goes on."""
@@ -211,6 +217,20 @@ class Respondents:
             identity: Counter({row: n for row, n in rows if 0 <= row < len(self._rows)})
             for identity, rows in plain["counted"].items()
         }
+
+
+def without_rows(tables: TableSet, set_aside: int) -> TableSet:
+    """Return tables that say how many rows of their collection were set aside.
+
+    Parameters
+    ----------
+    tables : TableSet
+    set_aside : int
+    """
+    if not set_aside:
+        return tables
+    said = [replace(table, privacy=replace(table.privacy, set_aside=set_aside)) for table in tables]
+    return TableSet(tables.domain, said, replace(tables.privacy, set_aside=set_aside))
 
 
 def by_row(rows: SentRows, kinds: int) -> Iterator[tuple[int, NDArray[np.intp]]]:

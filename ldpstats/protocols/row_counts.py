@@ -19,6 +19,7 @@ from ldpstats.protocols.counting import (
     by_row,
     decoded_reports,
     unknown_rows,
+    without_rows,
 )
 from ldpstats.protocols.wire import Reason
 from ldpstats.tables import TableSet
@@ -159,9 +160,15 @@ class RowCounts:
                 self._take_row(row, sums)
         self._respondents.add(other._respondents)
 
-    def tables(self) -> TableSet:
-        """Return the tables of all that was counted."""
-        return self._make_tables(list(self._all_sums()), self._respondents.parts())
+    def tables(self, set_aside: int = 0) -> TableSet:
+        """Return the tables of all that was counted.
+
+        Parameters
+        ----------
+        set_aside : int
+            How many rows were not counted, because they could not be read: every result says so.
+        """
+        return without_rows(self._make_tables(list(self._all_sums()), self._respondents.parts()), set_aside)
 
     def _all_sums(self) -> Iterator[Sums]:
         for row, wire in enumerate(self._rows):

@@ -132,3 +132,13 @@ def test_numbers_of_any_type_are_counted(kind: Any) -> None:
     largest[3] = np.iinfo(kind).max
     with pytest.raises(ldp.ReportError, match="in row 3"):
         counted(protocol, SentRows(rows.identity, plain.rows, largest, rows.numbers, rows.simulated))
+
+
+@each_protocol
+def test_rows_that_were_set_aside_are_said(name: str) -> None:
+    protocol = PROTOCOLS[name]
+    counting = counted(protocol, all_rows(protocol, protocol.reports(PEOPLE, rng=5)))
+    tables = counting.tables(set_aside=12)
+    assert {tables.privacy.set_aside, *(table.privacy.set_aside for table in tables)} == {12}
+    assert "12 rows" in str(tables.summary())
+    assert counting.tables().privacy.set_aside == 0

@@ -14,7 +14,15 @@ from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.mechanisms import ReportFormat
 from ldpstats.parts import Parts
-from ldpstats.protocols.counting import Respondents, SentRow, SentRows, by_row, decoded_reports, unknown_rows
+from ldpstats.protocols.counting import (
+    Respondents,
+    SentRow,
+    SentRows,
+    by_row,
+    decoded_reports,
+    unknown_rows,
+    without_rows,
+)
 from ldpstats.protocols.wire import Reason
 from ldpstats.tables import TableSet
 
@@ -135,9 +143,16 @@ class BlockCounts:
                 own.update(more)
         self._respondents.add(other._respondents)
 
-    def tables(self) -> TableSet:
-        """Return the tables of all that was counted: all rows of a collection, since fakes follow from them."""
-        return self._make_tables([self._blocks(row) for row in range(len(self._rows))], self._respondents.parts())
+    def tables(self, set_aside: int = 0) -> TableSet:
+        """Return the tables of all that was counted: all rows of a collection, since fakes follow from them.
+
+        Parameters
+        ----------
+        set_aside : int
+            How many rows were not counted, because they could not be read: every result says so.
+        """
+        blocks = [self._blocks(row) for row in range(len(self._rows))]
+        return without_rows(self._make_tables(blocks, self._respondents.parts()), set_aside)
 
     def _blocks(self, row: int) -> BlocksOfRow:
         counts, cells = self._counts[row], self._cells[row]
