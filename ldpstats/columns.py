@@ -175,16 +175,9 @@ def collapsed_categories(
     return merged, np.array([places[label] for label in labels], dtype=np.int64)
 
 
-def checked_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """Refuse what is not a data frame."""
-    if not isinstance(frame, pd.DataFrame):
-        raise DomainError(f"data of type {type(frame).__name__}", "a pandas DataFrame, a row per respondent")
-    return frame
-
-
 def _found_column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
     """Return a column that is there once."""
-    if name not in checked_frame(frame).columns:
+    if name not in frame.columns:
         raise DomainError(
             f"no column {name!r} in the data frame",
             f"a column for every attribute; the frame has {one_line(list(frame.columns))}",

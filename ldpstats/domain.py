@@ -18,7 +18,6 @@ from ldpstats.columns import (
     Category,
     category_index,
     checked_categories,
-    checked_frame,
     checked_name,
     collapsed_categories,
     column_codes,
@@ -31,6 +30,7 @@ from ldpstats.columns import (
 )
 from ldpstats.envelope import read_json
 from ldpstats.errors import DomainError, one_line
+from ldpstats.frames import Frame, checked_frame
 from ldpstats.limits import refuse_too_many_cells
 from ldpstats.presentation import Shown, Summary, summary_of_figures
 from ldpstats.saving import Saveable
@@ -72,7 +72,7 @@ class Domain(Shown, Saveable):
         object.__setattr__(self, "categories", MappingProxyType(checked))
 
     @classmethod
-    def from_frame(cls, frame: pd.DataFrame, columns: Sequence[str] | None = None) -> Domain:
+    def from_frame(cls, frame: Frame, columns: Sequence[str] | None = None) -> Domain:
         """Read the domain off a data frame: each column's values, sorted; a pandas categorical keeps its order.
 
         Categories that nobody chose are kept when the column is a pandas categorical. The intervals of `pandas.cut` and
@@ -82,10 +82,12 @@ class Domain(Shown, Saveable):
         Parameters
         ----------
         frame : DataFrame
+            Of pandas, polars or Arrow, or any other that narwhals knows.
         columns : sequence of str, optional
             Those to take, in this order; all of them by default.
         """
-        names = checked_frame(frame).columns.tolist() if columns is None else list(listed(columns))
+        frame = checked_frame(frame)
+        names = frame.columns.tolist() if columns is None else list(listed(columns))
         for name in names:
             checked_name(name)
         repeated = [name for name in names if names.count(name) > 1]
@@ -195,7 +197,7 @@ class Domain(Shown, Saveable):
         names = self.names if attributes is None else self._known(attributes)
         return int(np.prod([len(self.categories[name]) for name in names], dtype=object))
 
-    def encode(self, frame: pd.DataFrame, *, marked: bool = False) -> NDArray[np.int64]:
+    def encode(self, frame: Frame, *, marked: bool = False) -> NDArray[np.int64]:
         """Return the answers as an n-by-d array of category positions; columns not in the domain are ignored.
 
         Values are looked up as Python compares them: True, 1 and 1.0 are one category, "1" is another. An answer that
@@ -205,7 +207,7 @@ class Domain(Shown, Saveable):
         Parameters
         ----------
         frame : DataFrame
-            A row per respondent.
+            A row per respondent: of pandas, polars or Arrow, or any other frame that narwhals knows.
         marked : bool
             Whether an answer outside the domain becomes -1 instead of an error.
 
@@ -216,7 +218,7 @@ class Domain(Shown, Saveable):
         """
         return self._encoded(frame, np.dtype(np.int64), marked=marked)
 
-    def compact_codes(self, frame: pd.DataFrame, *, marked: bool = False) -> IntArray:
+    def compact_codes(self, frame: Frame, *, marked: bool = False) -> IntArray:
         """Return what `encode` does, in the smallest type that holds it: most often a byte per answer.
 
         Parameters
@@ -233,9 +235,10 @@ class Domain(Shown, Saveable):
         """
         return self._encoded(frame, smallest_codes(max(self.shape)), marked=marked)
 
-    def _encoded(self, frame: pd.DataFrame, dtype: np.dtype[Any], *, marked: bool) -> NDArray[Any]:
+    def _encoded(self, frame: Frame, dtype: np.dtype[Any], *, marked: bool) -> NDArray[Any]:
         read = marked_codes if marked else column_codes
-        codes = np.empty((len(checked_frame(frame)), len(self)), dtype=dtype)
+        frame = checked_frame(frame)
+        codes = np.empty((len(frame), len(self)), dtype=dtype)
         for place, (name, known) in enumerate(self.categories.items()):
             codes[:, place] = read(frame, name, known)
         return codes

@@ -17,6 +17,7 @@ from ldpstats.columns import Category, listed
 from ldpstats.consistency.junction_tree import Factor
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
+from ldpstats.frames import Frame
 from ldpstats.limits import refuse_too_many_cells
 from ldpstats.networks.bif import LARGEST_BIF, read_bif, written_bif
 from ldpstats.networks.conditional_draws import cell_numbers, drawn
@@ -195,7 +196,7 @@ class BayesianNetwork(Result):
         sizes = dict(zip(self.domain.names, self.domain.shape, strict=True))
         return summed_product(factors, names, sizes)
 
-    def log_likelihood(self, frame: pd.DataFrame) -> FloatArray:
+    def log_likelihood(self, frame: Frame) -> FloatArray:
         """Return the logarithm of the probability of every record; −inf where that is zero.
 
         Parameters
@@ -203,8 +204,9 @@ class BayesianNetwork(Result):
         frame : DataFrame
             A column for every attribute; others are ignored. A category that the domain does not know is an error.
         """
-        codes = dict(zip(self.domain.names, self.domain.encode(frame).T, strict=True))
-        total = np.zeros(len(frame))
+        answers = self.domain.encode(frame)
+        codes = dict(zip(self.domain.names, answers.T, strict=True))
+        total = np.zeros(len(answers))
         with np.errstate(divide="ignore"):
             for name, table in sorted(self.tables.items()):  # the last bit does not depend on the order of columns
                 total += np.log(table)[tuple(codes[one] for one in (name, *self.parents[name]))]

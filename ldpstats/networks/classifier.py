@@ -11,6 +11,7 @@ import pandas as pd
 
 from ldpstats.arrays import FloatArray, at_least, significance
 from ldpstats.errors import LdpstatsError
+from ldpstats.frames import Frame, checked_frame
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.expected_accuracy import ExpectedAccuracy, expected_accuracies
 from ldpstats.networks.label_posterior import label_posterior
@@ -58,7 +59,7 @@ class Classifier(Result):
         """What it predicts from, in the order of the domain."""
         return tuple(name for name in self.network.domain.names if name != self.label)
 
-    def predict(self, frame: pd.DataFrame) -> pd.Series[Any]:
+    def predict(self, frame: Frame) -> pd.Series[Any]:
         """Return the most probable label of every record.
 
         Parameters
@@ -68,11 +69,12 @@ class Classifier(Result):
             the domain does not know, is an error. For fewer features there is another classifier:
             `naive_bayes(tables, label, features=[...])`.
         """
+        frame = checked_frame(frame)
         chosen = self._posterior(frame).argmax(axis=1)
         named = self.network.domain.project([self.label]).decode(chosen[:, None])[self.label]
         return named.set_axis(frame.index)
 
-    def predict_proba(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def predict_proba(self, frame: Frame) -> pd.DataFrame:
         """Return how probable each label is for every record: a row per record, a column per category.
 
         Parameters
@@ -80,10 +82,11 @@ class Classifier(Result):
         frame : DataFrame
             As for `predict`.
         """
+        frame = checked_frame(frame)
         categories = pd.Index(self.network.domain.categories[self.label], name=self.label, dtype=object)
         return pd.DataFrame(self._posterior(frame), index=frame.index, columns=categories)
 
-    def accuracy(self, frame: pd.DataFrame) -> float:
+    def accuracy(self, frame: Frame) -> float:
         """Return the share of labelled records whose label is predicted.
 
         Parameters
@@ -92,6 +95,7 @@ class Classifier(Result):
             A column for the label, and one for every feature. These records should not be among those that were asked.
         """
         label = self.network.domain.project([self.label])
+        frame = checked_frame(frame)
         own = label.encode(frame)[:, 0]
         if not own.size:
             raise LdpstatsError("no records", "at least one labelled record")
@@ -181,7 +185,7 @@ class Classifier(Result):
         notes = (f"assumes that {self.assumption}", *shown.notes)
         return replace(shown, title=f"{self.name}: {self.label} from features{kind}", notes=notes)
 
-    def _posterior(self, frame: pd.DataFrame) -> FloatArray:
+    def _posterior(self, frame: Frame) -> FloatArray:
         domain = self.network.domain
         found = domain.project(self.features).encode(frame)
         codes = np.insert(found, domain.names.index(self.label), 0, axis=1)

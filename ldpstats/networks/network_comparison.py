@@ -13,6 +13,7 @@ import pandas as pd
 from ldpstats.arrays import at_least
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.frames import Frame
 from ldpstats.hints import Amount, Count
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.equivalence import cpdag_of, extension_of
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from networkx import DiGraph, Graph
 
 
-def compare_networks(learned: Any, truth: Any, records: pd.DataFrame | None = None) -> NetworkComparison:
+def compare_networks(learned: Any, truth: Any, records: Frame | None = None) -> NetworkComparison:
     """Compare a network with a reference network of the same attributes.
 
     Parameters
@@ -299,13 +300,11 @@ def _divergence(learned: BayesianNetwork, truth: BayesianNetwork) -> tuple[float
     return max(total, 0.0), tuple(impossible)
 
 
-def _likelihood(
-    learned: BayesianNetwork | None, truth: BayesianNetwork | None, records: pd.DataFrame
-) -> RecordLikelihood:
+def _likelihood(learned: BayesianNetwork | None, truth: BayesianNetwork | None, records: Frame) -> RecordLikelihood:
     if learned is None and truth is None:
         raise LdpstatsError("records for two graphs", "at least one network with tables")
     one, other = (None if network is None else network.log_likelihood(records) for network in (learned, truth))
-    n = len(records)
+    n = next(len(each) for each in (one, other) if each is not None)
     if not n:
         raise LdpstatsError("no records", "at least one")
     means = [None if own is None else float(own.mean()) for own in (one, other)]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ldpstats.blocks import Block
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.frames import Frame
 from ldpstats.mechanisms import Mechanism, best_name, mechanism
 from ldpstats.noise import Tally
 from ldpstats.parts import Parts, new_identity
@@ -316,7 +317,7 @@ class AssignedQuestions(SavedProtocol):
         )
         return summary_of(self, [group for group, _ in self._formed], asked, randomized)
 
-    def reports(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
+    def reports(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
         """Return the rows that travel: what every respondent sends about the unit that she is asked.
 
         The respondents come in random order, because the order of the frame may tell something about them. A row
@@ -378,7 +379,7 @@ class AssignedQuestions(SavedProtocol):
     def _tables_of(self, sums: Sequence[Sums], parts: Sequence[Parts]) -> TableSet:
         return self._table_set([row.counted(one) for row, one in zip(self._rows, sums, strict=True)], parts)
 
-    def collect(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
+    def collect(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Ask every respondent, one by one, and count the reports.
 
         Parameters
@@ -425,7 +426,7 @@ class AssignedQuestions(SavedProtocol):
     def _agreed(self) -> object:
         return [[(asked.names, asked.mechanism) for row in unit for asked in row.asked] for unit in self._units]
 
-    def _sent(self, frame: pd.DataFrame, rng: Rng, counts: str | None) -> _Sent:
+    def _sent(self, frame: Frame, rng: Rng, counts: str | None) -> _Sent:
         # one Generator for all rows, or a seed would give each of them the same numbers
         source = None if rng is None else generator(rng)
         draws = client_draws(source)

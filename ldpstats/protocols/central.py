@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import pandas as pd
 
 from ldpstats.arrays import positive_epsilon, significance
 from ldpstats.blocks import Block
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.frames import Frame
 from ldpstats.grid import double_above
 from ldpstats.noise import DiscreteLaplace, NoisyCounts, Tally
 from ldpstats.noise.noisy_counts import NoiseLaw, RoundedGaussian
@@ -71,7 +71,7 @@ class Curator(SavedProtocol):
             covered="what the curator releases (she sees the true records)",
         )
 
-    def collect(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
+    def collect(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Count true records and add noise; the result counts as simulated, since its noise is not for release.
 
         Parameters

@@ -9,6 +9,7 @@ from typing import ClassVar
 import pandas as pd
 
 from ldpstats.domain import Domain
+from ldpstats.frames import Frame
 from ldpstats.mechanisms import Mechanism
 from ldpstats.presentation import Summary
 from ldpstats.privacy import PrivacyStatement
@@ -51,7 +52,7 @@ class Protocol(typing.Protocol):
     def summary(self) -> Summary:
         """Return a table and sentences: what is asked, how it is randomized, which tables follow, the level."""
 
-    def collect(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
+    def collect(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Ask every respondent of a data frame, one by one, and count the reports.
 
         Parameters
@@ -111,7 +112,7 @@ class LocalProtocol(Protocol, typing.Protocol):
         group : str or sequence of str
         """
 
-    def reports(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
+    def reports(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
         """Return the rows that travel: what every respondent sends.
 
         Parameters

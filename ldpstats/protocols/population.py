@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,12 @@ from ldpstats.arrays import IntArray, as_array, counts_array
 from ldpstats.columns import frame_column, refuse_frequencies
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.frames import Frame, checked_frame, known_frame
 from ldpstats.protocols.outside import with_substitutes
 from ldpstats.questions import Question
 from ldpstats.randomness import Draws, client_draws
 
-Population: TypeAlias = pd.DataFrame | ArrayLike
+Population: TypeAlias = Frame | ArrayLike
 _LARGEST_POPULATION = 10**9 - 1
 _LARGEST_FRAME = 10**8
 
@@ -135,17 +136,16 @@ def people_of(
     substitutes: bool = False,
 ) -> People:
     """Return a population as people: a data frame, or joint counts in domain order (flat or in the domain's shape)."""
-    if isinstance(population, pd.DataFrame):
-        codes = respondents(domain, population, counts, client_draws(rng) if substitutes else None)
+    frame = known_frame(population)
+    if frame is not None:
+        codes = respondents(domain, frame, counts, client_draws(rng) if substitutes else None)
         return Records(domain, codes[rng.permutation(len(codes))])
     if counts is not None:
         raise LdpstatsError(f"counts = {counts!r} for an array", "an array of joint counts alone, or a data frame")
     return JointCounts(domain, _joint_counts(domain, population))
 
 
-def respondents(
-    domain: Domain, frame: pd.DataFrame, counts: str | None = None, substitutes: Draws | None = None
-) -> IntArray:
+def respondents(domain: Domain, frame: Frame, counts: str | None = None, substitutes: Draws | None = None) -> IntArray:
     """Return the codes of every respondent of a data frame: a row each, or as many as the column `counts` says.
 
     With a source of `substitutes` every respondent draws her own for answers outside the questionnaire; without one
@@ -157,6 +157,7 @@ def respondents(
     >>> respondents(Domain({"sex": ["F", "M"]}), frequencies, counts="n").ravel()
     array([0, 0, 1], dtype=int8)
     """
+    frame = checked_frame(frame)
     codes = domain.compact_codes(frame, marked=substitutes is not None)
     _warn_of_foreign_columns(domain, frame, codes)
     if counts is None:
@@ -219,7 +220,7 @@ def _dealt(left: NDArray[np.int64], sizes: Sequence[int], rng: np.random.Generat
     return parts
 
 
-def _joint_counts(domain: Domain, population: ArrayLike) -> NDArray[np.int64]:
+def _joint_counts(domain: Domain, population: Any) -> NDArray[np.int64]:
     joint = as_array(population, "the joint counts of the population")
     allowed = ((domain.size(),), domain.shape)
     # a Series of counts, such as value_counts makes, is labelled and rarely in domain order

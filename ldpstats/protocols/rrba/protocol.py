@@ -16,6 +16,7 @@ from ldpstats.arrays import LARGEST_WHOLE, at_least
 from ldpstats.columns import Category
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, ReportError, one_line
+from ldpstats.frames import Frame
 from ldpstats.mechanisms import FakeResponse
 from ldpstats.parts import Parts, new_identity
 from ldpstats.presentation import Summary, progress
@@ -260,9 +261,7 @@ class RRBA(SavedProtocol):
         first = int(client_draws(rng).uniform(len(self._units), 1)[0])
         return Aggregator(self, first, journal)
 
-    def collect(
-        self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None, method: str = "mle"
-    ) -> TableSet:
+    def collect(self, frame: Frame, rng: Rng = None, *, counts: str | None = None, method: str = "mle") -> TableSet:
         """Ask every respondent, one by one and in random order, and count the answers.
 
         Parameters
@@ -307,7 +306,7 @@ class RRBA(SavedProtocol):
                 one.take_all(drawn, simulated=int(drawn[0].sum()))
         return self.tables_of(series, method, _whole(numbers, series))
 
-    def reports(self, frame: pd.DataFrame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
+    def reports(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
         """Return the rows that travel: one per respondent and group, with the block and the randomized answer.
 
         Respondents come in random order, and are numbered in it among those who were asked the same.
@@ -455,7 +454,7 @@ class RRBA(SavedProtocol):
         return min(advised, LARGEST_WHOLE)
 
     def _answers(
-        self, frame: pd.DataFrame, source: np.random.Generator | None, series: Sequence[Series], counts: str | None
+        self, frame: Frame, source: np.random.Generator | None, series: Sequence[Series], counts: str | None
     ) -> Iterator[_AskedBlock]:
         """Ask respondents in blocks, count what they report, and yield it."""
         draws = client_draws(source)
