@@ -13,6 +13,7 @@ from ldpstats.frames import Frame
 from ldpstats.mechanisms import Mechanism
 from ldpstats.presentation import Summary
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.protocols.counting import Counting, SentRow
 from ldpstats.protocols.population import Population
 from ldpstats.randomness import Rng
 from ldpstats.tables import TableSet
@@ -103,6 +104,13 @@ class LocalProtocol(Protocol, typing.Protocol):
 
     adaptive: ClassVar[bool]
     """Whether what is sent depends on earlier reports: then all rows of a collection are counted together."""
+
+    @property
+    def sent_rows(self) -> tuple[SentRow, ...]:
+        """What each row of reports answers, in the order in which files number them."""
+
+    def counting(self) -> Counting:
+        """Return what counts rows of reports, chunk by chunk, and makes tables of all of them."""
 
     def mechanism_for(self, group: str | Iterable[str]) -> Mechanism:
         """Return the mechanism that randomizes the answers about a group: the first one, where it changes.
