@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.arrays import IntArray, as_array, integers_below, places_onto
+from ldpstats.codec import decoded, encoded
 from ldpstats.columns import (
     Category,
     category_index,
@@ -29,7 +30,7 @@ from ldpstats.columns import (
     too_many_numbers,
 )
 from ldpstats.envelope import read_json
-from ldpstats.errors import DomainError, one_line
+from ldpstats.errors import DomainError, one_line, shortened
 from ldpstats.frames import Frame, checked_frame
 from ldpstats.limits import refuse_too_many_cells
 from ldpstats.presentation import Shown, Summary, summary_of_figures
@@ -303,6 +304,35 @@ class Domain(Shown, Saveable):
         """Return the domain as plain values, which `Domain` reads."""
         return {name: list(values) for name, values in self.categories.items()}
 
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return the attributes one after another as plain values: objects of JSON keep no order in some languages.
+
+        Examples
+        --------
+        >>> Domain({"sex": ["F", "M"]}).to_list()
+        [{'name': 'sex', 'categories': ['F', 'M']}]
+        """
+        return [{"name": name, "categories": encoded(values)} for name, values in self.categories.items()]
+
+    @classmethod
+    def from_list(cls, plain: Sequence[Mapping[str, Any]]) -> Domain:
+        """Read what `to_list` wrote.
+
+        Parameters
+        ----------
+        plain : sequence of mapping
+            A name and categories for every attribute.
+        """
+        proper = isinstance(plain, (list, tuple)) and all(isinstance(one, Mapping) for one in plain)
+        if not proper or any(set(one) != {"name", "categories"} for one in plain):
+            raise DomainError(f"the attributes {shortened(plain)}", "a list with a name and categories for each")
+        for one in plain:
+            checked_name(one["name"])
+        categories = {one["name"]: _read_categories(one["categories"]) for one in plain}
+        if len(categories) < len(plain):
+            raise DomainError(f"the attributes {one_line([one['name'] for one in plain])}", "each of them once")
+        return cls(categories)
+
     @classmethod
     def from_json(cls, text: str) -> Domain:
         """Read a domain written by `to_json`.
@@ -347,6 +377,13 @@ class Domain(Shown, Saveable):
             integers_below(array[:, self.names.index(name)], len(self.categories[name]), f"column {name!r}")
             for name in names
         ]
+
+
+def _read_categories(plain: object) -> Any:
+    """Return categories, of which whole numbers that JSON cannot hold everywhere were written as texts."""
+    if not isinstance(plain, (list, tuple)):
+        raise DomainError(f"the categories {shortened(plain)}", "a list of them")
+    return [decoded(one) if isinstance(one, dict) else one for one in plain]
 
 
 def _some(values: tuple[Category, ...]) -> str:

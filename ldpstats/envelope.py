@@ -90,6 +90,22 @@ def digest(body: Any) -> str:
     return hashlib.sha256(plain.encode(errors="surrogatepass")).hexdigest()
 
 
+def differences(known: Mapping[str, Any], plain: Mapping[str, Any]) -> list[str]:
+    """Return the names under which two objects of plain values hold different texts of JSON.
+
+    Parameters
+    ----------
+    known, plain : mapping
+
+    Examples
+    --------
+    >>> differences({"a": 1, "b": [1]}, {"a": True, "b": [1], "c": None})
+    ['a', 'c']
+    """
+    texts = [{name: json.dumps(value, sort_keys=True) for name, value in one.items()} for one in (known, plain)]
+    return [name for name in dict.fromkeys([*known, *plain]) if texts[0].get(name) != texts[1].get(name)]
+
+
 def read_json(text: str) -> Any:
     """Parse JSON; refuse a name that stands twice in an object, of which a plain reader keeps the last."""
     return json.loads(text, object_pairs_hook=_different_names)

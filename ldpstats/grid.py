@@ -8,11 +8,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, shortened
 
 GRID = 1 << 64
 """Every probability that a client uses is a whole number of GRID-ths."""
 
+_DIGITS = len(str(GRID))
 _PRECISE = Context(prec=100, Emax=999_999, Emin=-999_999)
 # Within the exponents above; the grid cannot tell levels beyond some fifty from each other anyway.
 _LARGEST_EPSILON = 1_000_000
@@ -64,6 +65,26 @@ def favoured_numerator(epsilon: float, favoured: int, outcomes: int) -> int:
             f"epsilon = {epsilon!r} for {outcomes} outcomes", "levels large enough to show on a grid of 2^-64"
         )
     return numerator
+
+
+def read_numerator(text: object) -> int:
+    """Read a whole number of GRID-ths from its digits: files and messages hold it as a text.
+
+    As a number it would be rounded wherever numbers of JSON are doubles, as in JavaScript.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> read_numerator(str(GRID - 1))
+    18446744073709551615
+    """
+    digits = text if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _DIGITS else ""
+    if str(int(digits or 0)) != text:
+        raise LdpstatsError(f"the probability {shortened(text)}", "a whole number of 2^-64, its digits as a text")
+    return int(digits)
 
 
 def natural_log_above(ratio: Fraction) -> float:

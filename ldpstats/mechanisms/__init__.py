@@ -17,6 +17,7 @@ from ldpstats.mechanisms.rappor import RAPPOR
 from ldpstats.mechanisms.registry import (
     REGISTRY,
     best_name,
+    checked_mechanism,
     mechanism,
     mechanisms,
     recommend,
@@ -27,6 +28,7 @@ from ldpstats.mechanisms.sketch import CMS, HCMS
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.truth_or_fake import FakeResponse, fake_numerators, least_fake
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
+from ldpstats.mechanisms.written import read_mechanism, written
 
 __all__ = [
     "BLH",
@@ -70,12 +72,15 @@ __all__ = [
     "Reports",
     "SHist",
     "best_name",
+    "checked_mechanism",
     "fake_numerators",
     "joint_ratio",
     "least_fake",
     "mechanism",
     "mechanisms",
+    "read_mechanism",
     "recommend",
     "register_mechanism",
     "registered_mechanisms",
+    "written",
 ]

@@ -140,6 +140,16 @@ class Mechanism(Saveable, Protocol):
         return (self._outputs - 1).bit_length() if self.report_format.width is None else self.report_format.bits
 
     @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """The probabilities that reports are drawn with, by name, in GRID-ths; none where a mechanism does not say."""
+        return {}
+
+    @property
+    def derived(self) -> dict[str, int]:
+        """Sizes that follow from the parameters, by name: whoever reads a file need not derive them."""
+        return {}
+
+    @property
     def hash_symbols(self) -> int | None:
         """The number of symbols, if a report begins with the two words of a hash function; None otherwise."""
         return None

@@ -45,6 +45,11 @@ class CohortAnswers(Mechanism, Protocol):
     def _outputs(self) -> int:
         return self.codes.cohorts * self.codes.width
 
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """How often the symbol is sent as it is."""
+        return {"truth": self.truth}
+
     def likelihood_ratio(self) -> Fraction:
         """Return P(symbol | a value that has it) / P(symbol | another value)."""
         if np.all(self.codes.single == self.codes.single[:, :1]):
@@ -107,6 +112,11 @@ class CohortBits(Mechanism, Protocol):
     def report_bits(self) -> int:
         """The bits of the cohort's number, and the filter."""
         return (self.codes.cohorts - 1).bit_length() + self.codes.width
+
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """How often a bit is flipped."""
+        return {"flip": self.flip}
 
     def likelihood_ratio(self) -> Fraction:
         """Return ((1 - flip) / flip)^d, where d is the most bits in which the filters of two values differ."""

@@ -87,6 +87,11 @@ class DBitFlip(Mechanism):
         """The bits of the number of a set among all sets of its size, and those of its values."""
         return subset_bits(self.k, self.bits) + self.bits
 
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """How often a bit is flipped."""
+        return {"flip": self._flip}
+
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of a report with v's bit set and w's not, between v and w; with one bit, of v's alone."""
         return Fraction(GRID - self._flip, self._flip) ** min(self.bits, 2)
@@ -185,6 +190,11 @@ class DBitFlipPM(Longitudinal):
     def noise(self) -> RevealedBits:
         """That of the permanent responses."""
         return self.permanent.noise
+
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """Those of a permanent response."""
+        return self.permanent.probabilities
 
     def likelihood_ratio(self) -> Fraction:
         """Return that of a permanent response."""

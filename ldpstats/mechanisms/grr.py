@@ -60,6 +60,11 @@ class GRR(Mechanism):
         """Truth or a uniform fake."""
         return MultinomialNoise(TruthOrFake.uniform(self.k, Fraction(self.truth, GRID)))
 
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """How often the value is kept."""
+        return {"truth": self.truth}
+
     def likelihood_ratio(self) -> Fraction:
         """Return P(v | v) / P(v | another value)."""
         return Fraction(self.truth * (self.k - 1), GRID - self.truth)
@@ -107,6 +112,11 @@ class RR(Mechanism):
     def noise(self) -> MultinomialNoise:
         """That of GRR."""
         return self._grr.noise
+
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """Those of GRR."""
+        return self._grr.probabilities
 
     def likelihood_ratio(self) -> Fraction:
         """Return P(yes | yes) / P(yes | no)."""

@@ -89,6 +89,16 @@ class HR(Mechanism):
         """The channel, with its fast transform."""
         return MultinomialNoise(HadamardResponse(self.k, self._blocks, self._size, probability(self._inside)))
 
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """How often a report is in the set of its value."""
+        return {"inside": self._inside}
+
+    @property
+    def derived(self) -> dict[str, int]:
+        """The number of outputs in a block."""
+        return {"size": self._size}
+
     def likelihood_ratio(self) -> Fraction:
         """Return P(y | y in the set of v) / P(y | not in that of w)."""
         return Fraction(self._inside * (self._outputs - self._half), (GRID - self._inside) * self._half)
@@ -149,6 +159,16 @@ class HRR(Mechanism):
     def noise(self) -> MultinomialNoise:
         """The channel, with its fast transform."""
         return MultinomialNoise(HadamardRandomizedResponse(self.k, probability(self.truth)))
+
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """How often the sign is kept."""
+        return {"truth": self.truth}
+
+    @property
+    def derived(self) -> dict[str, int]:
+        """The number of columns."""
+        return {"columns": order(self.k)}
 
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of the true sign and the other one."""

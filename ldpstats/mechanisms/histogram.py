@@ -83,6 +83,11 @@ class SHE(Mechanism):
         """The bits of a number up to 2L + 1, for each value."""
         return self.k * self._largest.bit_length()
 
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """How often each number comes up in the entry of a value that is not the true one."""
+        return {"entries": list(self._weights)}
+
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of a report whose entries speak for v and against w as loudly as any, between v and w."""
         return max(map(Fraction, self._weights, reversed(self._weights))) ** 2

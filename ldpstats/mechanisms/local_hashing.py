@@ -69,6 +69,16 @@ class LocalHashing(Mechanism, Protocol):
         """The number of symbols."""
         return self._symbols
 
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """How often the symbol is sent as it is."""
+        return {"truth": self.truth}
+
+    @property
+    def derived(self) -> dict[str, int]:
+        """The number of symbols."""
+        return {"symbols": self._symbols}
+
     def likelihood_ratio(self) -> Fraction:
         """Return P(y | H(v) = y) / P(y | H(w) another), for a function H that tells v and w apart."""
         return Fraction(self.truth * (self._symbols - 1), GRID - self.truth)

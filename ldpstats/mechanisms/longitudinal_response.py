@@ -71,6 +71,11 @@ class LGRR(Longitudinal):
         """Truth or a uniform fake, as one report per respondent shows it."""
         return MultinomialNoise(TruthOrFake.uniform(self.k, self.rounds.truth))
 
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """How often each of the two rounds tells the truth."""
+        return {"first": self.rounds.first, "second": self.rounds.second}
+
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of one report: p* / q*."""
         return self.rounds.ratio
@@ -171,6 +176,16 @@ class LongitudinalHashing(Longitudinal, Protocol):
     def noise(self) -> SupportNoise:
         """Independent supports, as one report per respondent shows them."""
         return SupportNoise.independent(self.k, double(self.rounds.truth), 1 / self.rounds.symbols)
+
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """How often each of the two rounds tells the truth."""
+        return {"first": self.rounds.first, "second": self.rounds.second}
+
+    @property
+    def derived(self) -> dict[str, int]:
+        """The number of symbols."""
+        return self.permanent.derived
 
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of one report, which is that of L-GRR over the symbols."""

@@ -63,6 +63,12 @@ class LongitudinalUnary(Longitudinal, Protocol):
         """Independent bits, as one report per respondent shows them."""
         return SupportNoise.independent(self.k, *map(double, self.rounds.shown))
 
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """How often the first round sets a bit, and how often the second one shows it as set."""
+        both = self.rounds
+        return {"true": both.true, "other": both.other, "show": both.show, "pretend": both.pretend}
+
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of one report: p* (1-q*) / ((1-p*) q*)."""
         return self.rounds.ratio

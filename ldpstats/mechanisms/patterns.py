@@ -83,6 +83,16 @@ class Patterns(Mechanism):
         """That of the sender."""
         return self.sender.slack_reason
 
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """Those of the sender."""
+        return self.sender.probabilities
+
+    @property
+    def derived(self) -> dict[str, int]:
+        """Those of the sender."""
+        return self.sender.derived
+
     def likelihood_ratio(self) -> Fraction | None:
         """Return that of the sender."""
         return self.sender.likelihood_ratio()

@@ -120,7 +120,12 @@ def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
 
 
 def checked_mechanism(value: object) -> Mechanism:
-    """Return a mechanism; a name of one, or its class, is refused."""
+    """Return a mechanism; a name of one, or its class, is refused.
+
+    Parameters
+    ----------
+    value : Mechanism
+    """
     if Mechanism not in type(value).__mro__:
         raise LdpstatsError(f"{shortened(value)} as a mechanism", "a mechanism, such as GRR(4, epsilon=1.0)")
     return cast("Mechanism", value)
@@ -145,17 +150,33 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
     >>> mechanism("k-RR", k=3, epsilon=1.0)
     GRR(k=3, epsilon=1.0)
     """
-    wanted = str(name).strip().lower()
-    kinds = registered_mechanisms()
+    kind = kind_named(name)
+    try:
+        return kind(k=k, epsilon=epsilon, **options)  # type: ignore[call-arg]  # every kind is such a dataclass
+    except TypeError as error:
+        own = [one.name for one in fields(kind) if one.name not in ("k", "epsilon")]
+        raise LdpstatsError(
+            f"the options {one_line(list(options))} for {kind.name}", f"{one_line(own)} beside k and epsilon"
+        ) from error
+
+
+def kind_named(name: str) -> type[Mechanism]:
+    """Return the class of a mechanism by its name or an alias, in any case.
+
+    Parameters
+    ----------
+    name : str
+        "grr", "oue", ...: see `mechanisms`.
+
+    Examples
+    --------
+    >>> kind_named("k-RR").__name__
+    'GRR'
+    """
+    wanted, kinds = str(name).strip().lower(), registered_mechanisms()
     for kind in kinds:
         if wanted == kind.name or wanted in kind.aliases:
-            try:
-                return kind(k=k, epsilon=epsilon, **options)  # type: ignore[call-arg]  # every kind is such a dataclass
-            except TypeError as error:
-                own = [one.name for one in fields(kind) if one.name not in ("k", "epsilon")]
-                raise LdpstatsError(
-                    f"the options {one_line(list(options))} for {kind.name}", f"{one_line(own)} beside k and epsilon"
-                ) from error
+            return kind
     raise LdpstatsError(
         f"the mechanism {shortened(name)}",
         one_line([kind.name for kind in kinds], len(kinds)),

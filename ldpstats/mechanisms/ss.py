@@ -78,6 +78,11 @@ class SS(Mechanism):
         """The bits of the number of a set among all sets of its size."""
         return subset_bits(self.k, self._size)
 
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """How often the set holds the true value."""
+        return {"holds": self._holds_truth}
+
     def likelihood_ratio(self) -> Fraction:
         """Return P(S | v in S) / P(S | w not in S), with the numbers of sets that hold and do not hold a value."""
         return Fraction(self._holds_truth * (self.k - self._size), (GRID - self._holds_truth) * self._size)

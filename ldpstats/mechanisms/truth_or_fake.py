@@ -135,6 +135,11 @@ class FakeResponse(Mechanism):
         """Truth or a fake."""
         return MultinomialNoise(TruthOrFake(probability(self.truth), tuple(one / GRID for one in self.fake)))
 
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """How often the truth is told, and how often each fake."""
+        return {"truth": self.truth, "fake": list(self.fake)}
+
     def likelihood_ratio(self) -> Fraction | None:
         """Return P(v | v) / P(v | another value) for the rarest fake v."""
         faked = (GRID - self.truth) * min(self.fake)

@@ -63,6 +63,12 @@ class UnaryEncoding(Mechanism, Protocol):
         """One bit per value."""
         return self.k
 
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """How often the true value's bit is sent as set, and how often another one."""
+        keep, flip = self.bit_numerators
+        return {"keep": keep, "flip": flip}
+
     def likelihood_ratio(self) -> Fraction:
         """Return the ratio of a report with v's bit set and w's not, between v and w: p (1-q) / ((1-p) q)."""
         keep, flip = self.bit_numerators

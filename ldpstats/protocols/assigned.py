@@ -32,11 +32,15 @@ from ldpstats.protocols.row_counts import RowCounts, Sums
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD, among, scheduled, worst_level
 from ldpstats.protocols.summary import between, named, summary_of
+from ldpstats.protocols.unit_lists import read_mechanisms, written_units
 from ldpstats.protocols.wire import Sendable, to_column
 from ldpstats.questions import Question
 from ldpstats.randomness import Rng, client_draws, generator, permutation
 from ldpstats.tables import Table, TableSet
 from ldpstats.tables.rows import CrossedRows
+
+_CHOSEN = "mechanism"
+"""The parameter that names the mechanisms, or lists them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +115,7 @@ class Asked:
     mechanism: Mechanism
 
     @classmethod
-    def about(cls, domain: Domain, group: Group, name: str, epsilon: float) -> Asked:
+    def about(cls, domain: Domain, group: Group, name: str | Mechanism, epsilon: float) -> Asked:
         """Ask for a group through a mechanism of the registry; "auto" takes the one with the least variance.
 
         Parameters
@@ -119,14 +123,20 @@ class Asked:
         domain : Domain
         group : tuple of str
             The attributes that are asked for together.
-        name : str
-            A name out of `mechanisms()`, or "auto".
+        name : str or Mechanism
+            A name out of `mechanisms()`, or "auto"; or the mechanism itself, for so many cells and at this level.
         epsilon : float
             The level of the answer.
         """
         question = Question.of(domain, group)
-        chosen = best_name(question.answers, epsilon) if name == "auto" else name
-        return cls(group, question, mechanism(chosen, k=question.answers, epsilon=epsilon))
+        if isinstance(name, str):
+            chosen = best_name(question.answers, epsilon) if name == "auto" else name
+            return cls(group, question, mechanism(chosen, k=question.answers, epsilon=epsilon))
+        if (name.k, name.epsilon) != (question.answers, epsilon):
+            raise LdpstatsError(
+                f"{name} for {label(group)!r}", f"a mechanism with k = {question.answers} and epsilon = {epsilon!r}"
+            )
+        return cls(group, question, name)
 
     @property
     def asked(self) -> tuple[Asked, ...]:
@@ -422,6 +432,30 @@ class AssignedQuestions(SavedProtocol):
         ]
         identity = new_identity(numbers, (array for one in reported for array in one.numbers))
         return self._table_set(reported, self._whole(identity, places))
+
+    def _parameters(self) -> dict[str, Any]:
+        # mechanisms that were chosen one by one stand in the file beside the parameters
+        return {
+            name: value for name, value in super()._parameters().items() if name != _CHOSEN or isinstance(value, str)
+        }
+
+    def _asked_of_respondents(self) -> dict[str, Any]:
+        return written_units(self._units)
+
+    @classmethod
+    def _resolved(cls, domain: Domain, options: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+        """Take the mechanisms of the file where a name stands for others than it did."""
+        if _CHOSEN not in cls.saved:
+            return options
+        if _CHOSEN in options:
+            today = cls(domain, **options)  # type: ignore[call-arg]  # every kind takes a domain
+            if today._asked_of_respondents()["mechanisms"] == body["mechanisms"]:
+                return options
+        return {**options, _CHOSEN: read_mechanisms(body)}
+
+    def _as_named(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        own = self._parameters()
+        return {name: value for name, value in parameters.items() if name != _CHOSEN or name in own}
 
     def _agreed(self) -> object:
         return [[(asked.names, asked.mechanism) for row in unit for asked in row.asked] for unit in self._units]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ldpstats.arrays import positive_epsilon
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
+from ldpstats.mechanisms import Mechanism
 from ldpstats.protocols.assigned import Asked, AssignedQuestions
+from ldpstats.protocols.chosen_mechanisms import checked_choice, for_each
 from ldpstats.protocols.groups import Group, NamedGroups, NamedViews, Views, checked_domain, views_of
 from ldpstats.protocols.outside import REFUSE
 from ldpstats.protocols.schedule import equal_shares
@@ -31,8 +34,9 @@ class WholeView(AssignedQuestions):
         The level of a respondent; the groups of her view share it equally.
     k : int
         The size of the groups, if `groups` is not given.
-    mechanism : str
-        A name out of `mechanisms()`; "auto" takes the one with the smallest variance for each group's size.
+    mechanism : str or sequence of Mechanism
+        A name out of `mechanisms()`; "auto" takes the one with the smallest variance for each group's size. Or the
+        mechanisms themselves, one for each group of all views, at its share of the level.
     groups : sequence of sequences of str, optional
         The groups to ask for; they are packed into few views.
     views : sequence of sequences of groups, optional
@@ -56,7 +60,7 @@ class WholeView(AssignedQuestions):
     domain: Domain
     k: int
     epsilon: float
-    mechanism: str
+    mechanism: str | tuple[Mechanism, ...]
     views: Views
     outside: str
 
@@ -66,7 +70,7 @@ class WholeView(AssignedQuestions):
         *,
         epsilon: float,
         k: int = 2,
-        mechanism: str = "auto",
+        mechanism: str | Sequence[Mechanism] = "auto",
         groups: NamedGroups = None,
         views: NamedViews = None,
         outside: str = REFUSE,
@@ -76,15 +80,16 @@ class WholeView(AssignedQuestions):
             domain=domain,
             k=max(len(group) for view in chosen for group in view),
             epsilon=positive_epsilon(epsilon),
-            mechanism=mechanism,
+            mechanism=checked_choice(mechanism),
             views=chosen,
             outside=outside,
         )
 
     def units(self) -> list[list[Asked]]:
         """Return the views, each group of which has an equal share of the level."""
+        used = iter(for_each(self.mechanism, len(self.groups)))
         return [
-            [Asked.about(self.domain, group, self.mechanism, equal_shares(self.epsilon, len(view))) for group in view]
+            [Asked.about(self.domain, group, next(used), equal_shares(self.epsilon, len(view))) for group in view]
             for view in self.views
         ]
 
@@ -105,8 +110,8 @@ class ProductDomain(AssignedQuestions):
     domain : Domain
     epsilon : float
         The level of every respondent.
-    mechanism : str
-        A name out of `mechanisms()`; "auto" takes the one with the smallest variance.
+    mechanism : str or sequence of Mechanism
+        A name out of `mechanisms()`; "auto" takes the one with the smallest variance. Or a list of the mechanism.
     outside : {"refuse", "random"}
         As in `SampledGroups`.
 
@@ -122,10 +127,17 @@ class ProductDomain(AssignedQuestions):
 
     domain: Domain
     epsilon: float
-    mechanism: str
+    mechanism: str | tuple[Mechanism, ...]
     outside: str
 
-    def __init__(self, domain: Domain, *, epsilon: float, mechanism: str = "auto", outside: str = REFUSE) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        epsilon: float,
+        mechanism: str | Sequence[Mechanism] = "auto",
+        outside: str = REFUSE,
+    ) -> None:
         cells = checked_domain(domain).size()
         if cells > _LARGEST_PRODUCT:
             raise LdpstatsError(
@@ -133,7 +145,8 @@ class ProductDomain(AssignedQuestions):
                 f"at most {_LARGEST_PRODUCT:,} cells",
                 "Project the domain to fewer attributes, or ask for groups: SampledGroups.",
             )
-        self._settle(domain=domain, epsilon=positive_epsilon(epsilon), mechanism=mechanism, outside=outside)
+        used = checked_choice(mechanism)
+        self._settle(domain=domain, epsilon=positive_epsilon(epsilon), mechanism=used, outside=outside)
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -142,4 +155,5 @@ class ProductDomain(AssignedQuestions):
 
     def units(self) -> list[list[Asked]]:
         """Return the one unit: all attributes together."""
-        return [[Asked.about(self.domain, self.domain.names, self.mechanism, self.epsilon)]]
+        (used,) = for_each(self.mechanism, 1)
+        return [[Asked.about(self.domain, self.domain.names, used, self.epsilon)]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from inspect import isabstract
 from typing import TypeVar
 
-from ldpstats.envelope import opened
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.protocols.baselines import ProductDomain, WholeView
 from ldpstats.protocols.central import CentralGaussian, CentralLaplace
@@ -14,7 +13,7 @@ from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
 from ldpstats.protocols.per_attribute import PerAttribute
 from ldpstats.protocols.rrba import RRBA
 from ldpstats.protocols.sampled_groups import SampledGroups
-from ldpstats.protocols.saved import SAVED
+from ldpstats.protocols.saved import kind_of_protocol
 
 Class = TypeVar("Class", bound=type[Protocol])
 
@@ -70,7 +69,7 @@ def read_protocol(text: str) -> Protocol:
     text : str
         What the file holds, as `to_json` wrote it.
     """
-    kind = opened(text, *SAVED, lambda body: body["kind"])
+    kind = kind_of_protocol(text)
     if not isinstance(kind, str) or kind not in PROTOCOLS:
         raise LdpstatsError(
             f"a saved protocol of the kind {shortened(kind)}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +11,9 @@ import numpy as np
 from ldpstats.arrays import positive_epsilon
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
+from ldpstats.mechanisms import Mechanism
 from ldpstats.protocols.assigned import Asked, AssignedQuestions, Row
+from ldpstats.protocols.chosen_mechanisms import checked_choice, for_each
 from ldpstats.protocols.crossed import CrossedAnswers, refuse_uncrossable
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of
 from ldpstats.protocols.outside import REFUSE
@@ -43,8 +46,9 @@ class PerAttribute(AssignedQuestions):
     domain : Domain
     epsilon : float
         The level of a respondent.
-    mechanism : str
-        A name out of `mechanisms()`; "auto" takes the one with the smallest variance for each attribute. For
+    mechanism : str or sequence of Mechanism
+        A name out of `mechanisms()`; "auto" takes the one with the smallest variance for each attribute. Or the
+        mechanisms themselves, one for each attribute that is asked for, in the order of the domain. For
         groups of several attributes it is one that reports a single number, such as "grr" (which "auto" then stands
         for), "rr" or "hr", or one that reports a bit for each value, such as "sue" or "oue".
     sampled : bool
@@ -77,7 +81,7 @@ class PerAttribute(AssignedQuestions):
 
     domain: Domain
     epsilon: float
-    mechanism: str
+    mechanism: str | tuple[Mechanism, ...]
     sampled: bool
     k: int
     groups: tuple[Group, ...]
@@ -88,7 +92,7 @@ class PerAttribute(AssignedQuestions):
         domain: Domain,
         *,
         epsilon: float,
-        mechanism: str = "auto",
+        mechanism: str | Sequence[Mechanism] = "auto",
         sampled: bool = False,
         k: int = 1,
         groups: NamedGroups = None,
@@ -107,7 +111,7 @@ class PerAttribute(AssignedQuestions):
         self._settle(
             domain=domain,
             epsilon=level,
-            mechanism=mechanism,
+            mechanism=checked_choice(mechanism),
             sampled=bool(sampled),
             k=largest,
             groups=formed,
@@ -118,8 +122,8 @@ class PerAttribute(AssignedQuestions):
         """Return the attributes: all in one row, all in one unit, or each of them a unit."""
         asked_for = self.domain.project([name for name in self.domain.names if any(name in one for one in self.groups)])
         share = self.epsilon if self.sampled else equal_shares(self.epsilon, len(asked_for))
-        used = "grr" if self.mechanism == "auto" and self.k > 1 else self.mechanism
-        asked = [Asked.about(self.domain, (name,), used, share) for name in asked_for.names]
+        used = for_each("grr" if self.mechanism == "auto" and self.k > 1 else self.mechanism, len(asked_for))
+        asked = [Asked.about(self.domain, (name,), one, share) for name, one in zip(asked_for.names, used, strict=True)]
         if self.k > 1:
             refuse_uncrossable(asked, asked_for, self.groups)
             return [[CrossedAnswers(asked_for, tuple(asked))]]

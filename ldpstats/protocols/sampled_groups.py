@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ldpstats.arrays import positive_epsilon
 from ldpstats.domain import Domain
+from ldpstats.mechanisms import Mechanism
 from ldpstats.protocols.assigned import Asked, AssignedQuestions
+from ldpstats.protocols.chosen_mechanisms import checked_choice, for_each
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of
 from ldpstats.protocols.outside import REFUSE
 
@@ -27,11 +30,12 @@ class SampledGroups(AssignedQuestions):
     k : int
         The size of the groups, if `groups` is not given: all of that size, in the order of `views`. With
         `groups`, the size of the largest one takes its place.
-    mechanism : str
+    mechanism : str or sequence of Mechanism
         A name out of `mechanisms()`; "auto" takes the one with the smallest variance for each group's size, where all
-        cells are equally frequent. Tests rank otherwise where margins are skewed: `plan` says by their power. Reports
-        that support sets of values (SUE, OUE, THE, SS) are counted whole where there are up to 1,024 different sets;
-        then tests use their likelihood, else their counts by value alone.
+        cells are equally frequent. Tests rank otherwise where margins are skewed: `plan` says by their power. Or the
+        mechanisms themselves, one for each group. Reports that support sets of values (SUE, OUE, THE, SS) are counted
+        whole where there are up to 1,024 different sets; then tests use their likelihood, else their counts by value
+        alone.
     groups : sequence of sequences of str, optional
         The groups to ask for.
     outside : {"refuse", "random"}
@@ -55,7 +59,7 @@ class SampledGroups(AssignedQuestions):
     domain: Domain
     k: int
     epsilon: float
-    mechanism: str
+    mechanism: str | tuple[Mechanism, ...]
     groups: tuple[Group, ...]
     outside: str
 
@@ -65,14 +69,17 @@ class SampledGroups(AssignedQuestions):
         *,
         epsilon: float,
         k: int = 2,
-        mechanism: str = "auto",
+        mechanism: str | Sequence[Mechanism] = "auto",
         groups: NamedGroups = None,
         outside: str = REFUSE,
     ) -> None:
         chosen, level = groups_of(domain, k=k, groups=groups), positive_epsilon(epsilon)
-        most = max(map(len, chosen))
-        self._settle(domain=domain, k=most, epsilon=level, mechanism=mechanism, groups=chosen, outside=outside)
+        used, most = checked_choice(mechanism), max(map(len, chosen))
+        self._settle(domain=domain, k=most, epsilon=level, mechanism=used, groups=chosen, outside=outside)
 
     def units(self) -> list[list[Asked]]:
         """Return the groups, each of them a unit."""
-        return [[Asked.about(self.domain, group, self.mechanism, self.epsilon)] for group in self.groups]
+        used = for_each(self.mechanism, len(self.groups))
+        return [
+            [Asked.about(self.domain, group, one, self.epsilon)] for group, one in zip(self.groups, used, strict=True)
+        ]

@@ -7,15 +7,17 @@ import json
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
+from ldpstats.codec import decoded, encoded
 from ldpstats.domain import Domain
-from ldpstats.envelope import opened, sealed
-from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.envelope import differences, opened_by_version, sealed
+from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.presentation import Shown
+from ldpstats.privacy import PrivacyStatement, plain_level
 from ldpstats.protocols.outside import RANDOM, REFUSE
 from ldpstats.saving import Saveable
 
-SAVED = ("protocol", 1)
-"""Format and version of the files."""
+_FORMAT, _FIRST, _VERSION = "protocol", 1, 2
+"""What the files are, the version that named parameters alone, and the one that is written."""
 
 
 class SavedProtocol(Shown, Saveable, ABC):
@@ -32,9 +34,21 @@ class SavedProtocol(Shown, Saveable, ABC):
     def _agreed(self) -> object:
         """Return what is asked and how it is randomized, in a form that prints all of it."""
 
+    @abstractmethod
+    def privacy(self) -> PrivacyStatement:
+        """Return what every respondent is promised."""
+
     def to_json(self) -> str:
-        """Return the protocol as JSON: what a client must know."""
-        return sealed(*SAVED, self._body())
+        """Return the protocol as JSON: all that a client must know, in whatever language it is written.
+
+        Beside the parameters it says what is asked, by which mechanism, and with which probabilities; the page on the
+        protocol file explains it word by word.
+        """
+        return sealed(_FORMAT, _VERSION, self._body())
+
+    def first_json(self) -> str:
+        """Return the protocol as the first version wrote it: what is collected under such a file goes on from it."""
+        return sealed(_FORMAT, _FIRST, self._first_body())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -45,22 +59,45 @@ class SavedProtocol(Shown, Saveable, ABC):
         text : str
             What the file holds.
         """
-        kind = opened(text, *SAVED, lambda body: body["kind"])
+        kind = kind_of_protocol(text)
         if kind != cls.kind:
             raise LdpstatsError(
                 f"a saved protocol of the kind {shortened(kind)}",
                 f"one of the kind {cls.kind!r}",
                 "Protocol.from_json reads protocols of every kind.",
             )
-        return opened(text, *SAVED, cls._read)
+        return opened_by_version(text, _FORMAT, {_FIRST: cls._read_first, _VERSION: cls._read})
+
+    @classmethod
+    def _read_first(cls, body: dict[str, Any]) -> Self:
+        """Read what the first version wrote: a name such as "auto" stands for what it stands for now."""
+        options = {name: value for name, value in body.items() if name not in ("kind", "domain")}
+        read = cls(Domain(body["domain"]), **options)  # type: ignore[call-arg]  # every kind takes a domain
+        if json.loads(json.dumps(read._first_body())) != body:
+            raise ValueError("it holds more or less than the protocol, or other values")
+        return read
 
     @classmethod
     def _read(cls, body: dict[str, Any]) -> Self:
-        options = {name: value for name, value in body.items() if name not in ("kind", "domain")}
-        read = cls(Domain(body["domain"]), **options)  # type: ignore[call-arg]  # every kind takes a domain
-        if json.loads(json.dumps(read._body())) != body:
-            raise ValueError("it holds more or less than the protocol, or other values")
+        domain, options = Domain.from_list(body["domain"]), {}
+        if body["outside"] != REFUSE:
+            options["outside"] = body["outside"]
+        options |= {name: decoded(value) for name, value in body["parameters"].items()}
+        read = cls(domain, **cls._resolved(domain, options, body))  # type: ignore[call-arg]  # every kind takes a domain
+        other = differences(read._body(), {**body, "parameters": read._as_named(body["parameters"])})
+        if other:
+            raise ValueError(f"its {one_line(other)} and the rest of it are not of one protocol")
         return read
+
+    @classmethod
+    def _resolved(cls, domain: Domain, options: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+        """Return what the protocol of a file is made of, where names in it stand for others today."""
+        del domain, body
+        return options
+
+    def _as_named(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a file as this protocol, which was made of it, writes them."""
+        return parameters
 
     def _set(self, **values: Any) -> None:
         """Set fields of a frozen protocol, while it is made."""
@@ -68,8 +105,28 @@ class SavedProtocol(Shown, Saveable, ABC):
             object.__setattr__(self, name, value)
 
     def _body(self) -> dict[str, Any]:
-        parameters = {name: getattr(self, name) for name in self.saved}
-        return {"kind": self.kind, "domain": self.domain.to_dict(), **parameters, **self._policy}
+        promised = self.privacy()
+        return {
+            "kind": self.kind,
+            "fingerprint": self.fingerprint(),
+            "domain": self.domain.to_list(),
+            "parameters": {name: encoded(value) for name, value in self._parameters().items()},
+            "outside": self.outside,
+            "privacy": {"epsilon": plain_level(promised.epsilon), "unit": promised.unit},
+            **self._asked_of_respondents(),
+        }
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return what the protocol is made of again."""
+        return {name: getattr(self, name) for name in self.saved}
+
+    def _asked_of_respondents(self) -> dict[str, Any]:
+        """Return what each respondent may be asked, and by which mechanisms; a curator asks nobody."""
+        return {}
+
+    def _first_body(self) -> dict[str, Any]:
+        """Return what the first version wrote: parameters alone."""
+        return {"kind": self.kind, "domain": self.domain.to_dict(), **self._parameters(), **self._policy}
 
     @property
     def _policy(self) -> dict[str, str]:
@@ -87,3 +144,14 @@ class SavedProtocol(Shown, Saveable, ABC):
             agreed = f"{agreed} {self._policy}"
         # the letter keeps a file reader from taking digits for a number
         return f"p{hashlib.sha256(agreed.encode()).hexdigest()[:12]}"
+
+
+def kind_of_protocol(text: str) -> object:
+    """Return the kind of a saved protocol.
+
+    Parameters
+    ----------
+    text : str
+        What the file holds.
+    """
+    return opened_by_version(text, _FORMAT, dict.fromkeys((_FIRST, _VERSION), lambda body: body["kind"]))

@@ -56,16 +56,17 @@ WRITTEN: dict[str, tuple[Any, str, str]] = {
     "central laplace": (CentralLaplace(SMALL, epsilon=1.0, scale="paper"), "p1548698c7267", "514b4ca76844"),
     "central gaussian": (CentralGaussian(SMALL, epsilon=1.0), "pd28d4a992428", "b79ddc0a0408"),
 }
-"""Protocols with the fingerprints and the first digits of the digests that version 0.1 gave them."""
+"""Protocols with the fingerprints, and the first digits of the digests, that files of the first version have."""
 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_files_and_fingerprints_are_those_that_were_written_before(name: str) -> None:
     protocol, fingerprint, digest = WRITTEN[name]
     assert protocol.fingerprint() == fingerprint
-    assert f'attackers": "{digest}' in protocol.to_json()
-    again = Protocol.from_json(protocol.to_json())
-    assert (again, type(again), again.to_json()) == (protocol, type(protocol), protocol.to_json())
+    assert f'attackers": "{digest}' in protocol.first_json()
+    for text in (protocol.first_json(), protocol.to_json()):
+        again = Protocol.from_json(text)
+        assert (again, type(again), again.to_json()) == (protocol, type(protocol), protocol.to_json())
 
 
 def test_another_process_reads_them_and_finds_the_same_fingerprints() -> None:
@@ -153,18 +154,25 @@ def test_what_is_no_protocol_or_takes_a_kind_is_not_registered(cls: Any, said: s
 def test_other_texts_are_refused(body: Any) -> None:
     with pytest.raises(LdpstatsError, match="saved protocol"):
         Protocol.from_json(sealed("protocol", 1, body))
+    with pytest.raises(LdpstatsError, match="saved protocol"):
+        Protocol.from_json(sealed("protocol", 2, body))
 
 
+@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("name", WRITTEN)
-def test_damaged_files_are_refused(name: str) -> None:
-    text = WRITTEN[name][0].to_json()
+def test_damaged_files_are_refused(name: str, version: int) -> None:
+    protocol = WRITTEN[name][0]
+    text = protocol.first_json() if version == 1 else protocol.to_json()
     body = json.loads(text)["body"]
     bodies = [
         {**body, "more": 1},
-        *({key: body[key] for key in body if key != left} for left in body if left != "outside"),
+        *({key: body[key] for key in body if key != left} for left in body if version == 2 or left != "outside"),
     ]
     bodies += [{**body, key: wrong} for key in body for wrong in ([], [5], "x", {})]
-    for damaged in (*(sealed("protocol", 1, one) for one in bodies), *(text[:cut] for cut in range(0, len(text), 40))):
+    for damaged in (
+        *(sealed("protocol", version, one) for one in bodies),
+        *(text[:cut] for cut in range(0, len(text), 80)),
+    ):
         with pytest.raises(LdpstatsError, match="saved protocol"):
             Protocol.from_json(damaged)
 

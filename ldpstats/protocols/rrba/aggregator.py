@@ -18,7 +18,7 @@ import pandas as pd
 
 from ldpstats.arrays import at_least
 from ldpstats.domain import Domain
-from ldpstats.envelope import opened, sealed
+from ldpstats.envelope import opened_by_version, sealed
 from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
 from ldpstats.parts import Parts
 from ldpstats.protocols.rrba.journal import Journal, NoRoomError
@@ -31,7 +31,8 @@ from ldpstats.tables import TableSet
 if TYPE_CHECKING:
     from ldpstats.protocols.rrba.protocol import RRBA
 
-_SAVED = ("RRBA aggregator", 2)
+_FORMAT, _FIRST, _VERSION = "RRBA aggregator", 2, 3
+"""What saved states are, the version that wrote probabilities as numbers, and the one that is written."""
 _NAMES = {"protocol", "identity", "keys", "first", "made", "answered", "series"}
 _RESERVED = 1024
 """How many query numbers are written down at once; a killed aggregator leaves the rest of them out."""
@@ -90,7 +91,7 @@ class Aggregator(Owned, Saveable):
         self._begin(first, secrets.token_hex(_SECRET_BYTES), secrets.token_bytes(_SECRET_BYTES))
         self._journal: Journal | None = None
         if journal is not None:
-            self._go_on_from(Journal(journal, json.loads(protocol.to_json())))
+            self._go_on_from(Journal(journal, json.loads(protocol.to_json()), json.loads(protocol.first_json())))
 
     @property
     @in_turn
@@ -170,7 +171,7 @@ class Aggregator(Owned, Saveable):
             "answered": np.packbits(np.frombuffer(answered, dtype=np.uint8)).tobytes().hex(),
             "series": [[block.to_dict() for block in one.blocks] for one in self._series],
         }
-        return sealed(*_SAVED, body)
+        return sealed(_FORMAT, _VERSION, body)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -183,7 +184,7 @@ class Aggregator(Owned, Saveable):
         text : str
             What the file holds.
         """
-        return opened(text, *_SAVED, cls._read)
+        return opened_by_version(text, _FORMAT, dict.fromkeys((_FIRST, _VERSION), cls._read))
 
     @classmethod
     def _read(cls, body: dict[str, Any]) -> Self:

@@ -15,7 +15,7 @@ from weakref import WeakSet
 from ldpstats.envelope import UNREADABLE, read_json, shortened_reason
 from ldpstats.errors import LdpstatsError, shortened
 
-_FORMAT, _VERSION = "ldpstats rrba journal", 2
+_FORMAT, _VERSION, _EARLIER = "ldpstats rrba journal", 3, 2
 _NOTE = "every line ends with a digest of all lines so far: against accidents, not attackers"
 _SIGNATURE = f'["{_FORMAT}",'.encode()
 _LINE = b'["'
@@ -38,10 +38,12 @@ class Journal:
     `resume` cuts it off, once all that stands before it is known to be ours.
     """
 
-    def __init__(self, path: str | Path, about: object) -> None:
+    def __init__(self, path: str | Path, about: object, earlier: object = None) -> None:
         self._path, self._process = _checked_path(path), os.getpid()
         self._last = b""
-        self._head, self._digest = _line("", [_FORMAT, _VERSION, _NOTE, about])
+        self._digest = ""
+        # one of an earlier version goes on as it began
+        self._heads = [_line("", [_FORMAT, *one]) for one in ((_VERSION, _NOTE, about), (_EARLIER, _NOTE, earlier))]
         self._file = _opened(self._path)
         try:
             _lock(self._file, self._path)
@@ -127,20 +129,23 @@ class Journal:
     def _begin(self) -> int:
         """Return the size of the first line, written if there is none yet; refuse files that are not ours."""
         with open(self._file, "rb", closefd=False) as file:
-            start = file.read(len(self._head))
-        ours = self._head.startswith(start) and (not start or start.startswith(_SIGNATURE))
-        if not ours:
-            raise self._not_ours(start)
+            begun = file.read(max(len(head) for head, _ in self._heads))
+        ours = begun.startswith(_SIGNATURE) or not begun
+        heads = [one for one in self._heads if ours and one[0].startswith(begun[: len(one[0])])]
+        if not heads:
+            raise self._not_ours(begun)
+        head, self._digest = heads[0]
+        start = begun[: len(head)]
         self._size = len(start)
         # what was killed in its first line goes on there; nobody was asked anything before that was whole
-        if start != self._head:
-            self._append(self._head[len(start) :])
-        return len(self._head)
+        if start != head:
+            self._append(head[len(start) :])
+        return len(head)
 
     def _not_ours(self, start: bytes) -> LdpstatsError:
         if not start.startswith(_SIGNATURE):
             came = f"the file {str(self._path)!r}, which is no journal: it begins with {shortened(start, 40)}"
-        elif not start.startswith(_SIGNATURE + f"{_VERSION},".encode()):
+        elif not start.startswith(tuple(_SIGNATURE + f"{known},".encode() for known in (_VERSION, _EARLIER))):
             came = f"the journal {str(self._path)!r} of another version"
         else:
             came = f"the journal {str(self._path)!r} of another protocol, or with a damaged first line"

@@ -429,6 +429,10 @@ class RRBA(SavedProtocol):
             "randomized response over all cells (SampledGroups with 'grr').",
         )
 
+    def _asked_of_respondents(self) -> dict[str, Any]:
+        rows = [[question.attributes for question in unit] for unit in self._units]
+        return {"units": [[{"group": label(own), "attributes": list(own)} for own in unit] for unit in rows]}
+
     def _agreed(self) -> object:
         views = [[list(group) for group in view] for view in self.views]
         return {name: getattr(self, name) for name in self.saved} | {"views": views}

@@ -10,11 +10,15 @@ from typing import Any
 
 from ldpstats.columns import Category
 from ldpstats.domain import Domain
-from ldpstats.envelope import UNREADABLE, read_json, shortened_reason
+from ldpstats.envelope import UNREADABLE, differences, read_json, shortened_reason
 from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
-from ldpstats.mechanisms import FakeResponse, joint_ratio
+from ldpstats.grid import read_numerator
+from ldpstats.mechanisms import FakeResponse, joint_ratio, written
 from ldpstats.privacy import strict_epsilon
 
+_VERSION = 2
+_QUERY_HEAD, _ANSWER_HEAD = ({"format": f"ldpstats RRBA {what}", "version": _VERSION} for what in ("query", "answer"))
+"""What queries and answers begin with; the first ones had no version, and probabilities as numbers."""
 _QUERY = ("protocol", "number", "block", "token", "groups")
 _GROUP = ("domain", "truth", "fake")
 _ANSWER = ("protocol", "number", "block", "token", "cells", "simulated")
@@ -92,11 +96,10 @@ class Query:
     def to_json(self) -> str:
         """Return the query as JSON: what is sent to the client."""
         groups = [
-            {"domain": asked.domain.to_dict(), "truth": asked.randomizer.truth, "fake": list(asked.randomizer.fake)}
-            for asked in self.groups
+            {"domain": asked.domain.to_list(), **written(asked.randomizer)["probabilities"]} for asked in self.groups
         ]
         plain = {"protocol": self.protocol, "number": self.number, "block": self.block, "token": self.token}
-        return json.dumps({**plain, "groups": groups}, ensure_ascii=False)
+        return json.dumps({**_QUERY_HEAD, **plain, "groups": groups}, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Query:
@@ -108,8 +111,9 @@ class Query:
             What the file holds.
         """
         try:
-            plain = _named(read_json(text), _QUERY)
-            groups = tuple(_read_group(_named(one, _GROUP)) for one in plain["groups"])
+            known, versioned = _without_head(read_json(text), _QUERY_HEAD)
+            plain, read_group = _named(known, _QUERY), _read_group if versioned else _read_first_group
+            groups = tuple(read_group(_named(one, _GROUP)) for one in plain["groups"])
             read = cls(plain["protocol"], plain["number"], plain["block"], plain["token"], groups)
             read.refuse_misfits()
         except UNREADABLE as error:
@@ -120,6 +124,11 @@ class Query:
 
 
 def _read_group(plain: Mapping[str, Any]) -> GroupQuery:
+    used = FakeResponse(read_numerator(plain["truth"]), tuple(map(read_numerator, plain["fake"])))
+    return GroupQuery.about(Domain.from_list(plain["domain"]), used)
+
+
+def _read_first_group(plain: Mapping[str, Any]) -> GroupQuery:
     return GroupQuery.about(Domain(plain["domain"]), FakeResponse(plain["truth"], tuple(plain["fake"])))
 
 
@@ -160,7 +169,7 @@ class Answer:
 
     def to_json(self) -> str:
         """Return the answer as JSON: what the client sends back."""
-        return json.dumps(self.to_dict())
+        return json.dumps({**_ANSWER_HEAD, **self.to_dict()})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain values."""
@@ -176,7 +185,7 @@ class Answer:
             What the file holds.
         """
         try:
-            return cls.from_dict(read_json(text))
+            return cls.from_dict(_without_head(read_json(text), _ANSWER_HEAD)[0])
         except UNREADABLE as error:
             raise ReportError(
                 f"text that is not an answer ({shortened_reason(error)})", "what Answer.to_json wrote"
@@ -195,6 +204,16 @@ class Answer:
         read = cls(**{**values, "cells": tuple(values["cells"])})
         read.refuse_misfits()
         return read
+
+
+def _without_head(plain: object, head: Mapping[str, Any]) -> tuple[object, bool]:
+    """Return a message without its format and version, and whether it has them; those of others are refused."""
+    if not isinstance(plain, dict) or not {*head} & {*plain}:
+        return plain, False
+    found = {name: plain.get(name) for name in head}
+    if differences(head, found):
+        raise ReportError(f"a message that begins with {shortened(found)}", f"one that begins with {dict(head)}")
+    return {name: value for name, value in plain.items() if name not in head}, True
 
 
 def _named(plain: object, names: tuple[str, ...]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, one_line, shortened
+from ldpstats.grid import read_numerator
 from ldpstats.mechanisms import FakeResponse
 from ldpstats.noise import MultinomialNoise, Tally
 from ldpstats.protocols.rrba.rules import Rules, adapted, estimated_truths
@@ -247,13 +248,18 @@ class Series:
 
 
 def plain_randomizers(randomizers: Randomizers) -> list[list[Any]]:
-    """Return what was sent as plain values."""
-    return [[one.truth, list(one.fake)] for one in randomizers]
+    """Return what was sent as plain values: probabilities as texts, which every reader of JSON keeps."""
+    return [[str(one.truth), [str(fake) for fake in one.fake]] for one in randomizers]
 
 
 def read_randomizers(plain: list[list[Any]]) -> Randomizers:
-    """Read what `plain_randomizers` wrote."""
-    return tuple(FakeResponse(truth, tuple(fake)) for truth, fake in plain)
+    """Read what `plain_randomizers` wrote; earlier versions wrote numbers."""
+    return tuple(FakeResponse(read_share(truth), tuple(map(read_share, fake))) for truth, fake in plain)
+
+
+def read_share(plain: object) -> int:
+    """Return a probability in GRID-ths: a text, or a number as earlier versions wrote it."""
+    return plain if type(plain) is int else read_numerator(plain)
 
 
 def _none_of(randomizers: Randomizers) -> list[list[int]]:

@@ -12,7 +12,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.rrba_collections import PAIR, PROTOCOLS, RECORDS, answered, assert_refused, blocks, device, fakes, run
+from support.rrba_collections import (
+    EARLIER,
+    PAIR,
+    PROTOCOLS,
+    RECORDS,
+    answered,
+    assert_refused,
+    blocks,
+    device,
+    earlier,
+    fakes,
+    run,
+)
 
 from ldpstats import RRBA, LdpstatsError
 from ldpstats.envelope import sealed
@@ -337,3 +349,12 @@ def test_a_restored_aggregator_asks_with_the_fakes_of_the_state_and_not_with_its
     assert fakes[0] != fakes[1]
     restored = Aggregator.from_json(other.to_json())
     assert json.loads(restored.query().to_json())["groups"][0]["fake"] == fakes[1]
+
+
+@pytest.mark.parametrize("stem", EARLIER)
+def test_a_state_of_the_version_before_goes_on(stem: str) -> None:
+    aggregator = Aggregator.from_json(earlier(f"aggregator_{stem}.json"))
+    aggregator.take(Answer.from_json(earlier(f"answer_{stem}.json")))
+    run(aggregator, 3)
+    again = Aggregator.from_json(aggregator.to_json())
+    assert (again.n, again.identity, blocks(again)) == (12, aggregator.identity, blocks(aggregator))

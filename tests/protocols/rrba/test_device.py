@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.rrba_collections import PAIR, PROTOCOLS, RECORDS
+from support.rrba_collections import EARLIER, PAIR, PROTOCOLS, RECORDS, earlier
 
 from ldpstats import RRBA, Domain, DomainError, LdpstatsError
 from ldpstats.envelope import sealed
@@ -21,7 +21,7 @@ from ldpstats.errors import ReportError
 from ldpstats.grid import GRID
 from ldpstats.mechanisms import FakeResponse, fake_numerators, joint_ratio
 from ldpstats.privacy import worst_ratio
-from ldpstats.protocols.rrba import Client, Query
+from ldpstats.protocols.rrba import Answer, Client, Query
 from ldpstats.protocols.rrba.query import GroupQuery
 
 
@@ -443,3 +443,10 @@ def test_a_row_with_an_interval_is_a_record(outside: str) -> None:
 def test_limits_that_are_no_levels_are_refused(limit: Any) -> None:
     with pytest.raises(LdpstatsError, match="limit ="):
         Client(Domain({"car": ["yes", "no"], "sex": ["F", "M"]}), {"car": "no", "sex": "F"}, limit)
+
+
+@pytest.mark.parametrize("stem", EARLIER)
+def test_a_client_of_the_version_before_gives_its_answer_again(stem: str) -> None:
+    client, query = Client.from_json(earlier(f"client_{stem}.json")), Query.from_json(earlier(f"query_{stem}.json"))
+    answer = Answer.from_json(earlier(f"answer_{stem}.json"))
+    assert client.answer(query) == answer == Client.from_json(client.to_json()).answer(query)

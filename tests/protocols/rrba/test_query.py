@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from support.rrba_collections import PROTOCOLS, answered, broken, run
+from support.rrba_collections import EARLIER, PROTOCOLS, answered, broken, earlier, run
 
 from ldpstats import RRBA, Domain
 from ldpstats.errors import ReportError
@@ -81,3 +82,50 @@ def test_queries_that_no_aggregator_wrote_are_refused(changes: dict[str, Any]) -
     text = PROTOCOLS["epsilon"].aggregator().query().to_json()
     with pytest.raises(ReportError):
         Query.from_json(broken(text, **changes))
+
+
+@pytest.mark.parametrize("stem", EARLIER)
+def test_queries_and_answers_without_a_version_are_still_read(stem: str) -> None:
+    query, answer = Query.from_json(earlier(f"query_{stem}.json")), Answer.from_json(earlier(f"answer_{stem}.json"))
+    assert answered(query) == answer
+    assert Query.from_json(query.to_json()).to_json() == query.to_json()
+    assert (query.number, query.block, query.protocol) == (8, 2, PROTOCOLS[EARLIER[stem]].fingerprint())
+
+
+def test_no_reader_of_json_rounds_a_query_or_reorders_its_attributes() -> None:
+    domain = Domain({"10": ["x", "y"], "9": [1 << 60, 2]})
+    query = RRBA(domain, epsilon=1.0).aggregator().query()
+
+    def whole(digits: str) -> int:
+        assert len(digits) < 16
+        return int(digits)
+
+    plain = json.loads(query.to_json(), parse_int=whole)
+    assert [one["name"] for one in plain["groups"][0]["domain"]] == ["10", "9"]
+    assert int(plain["groups"][0]["truth"]) == query.groups[0].randomizer.truth
+    assert Query.from_json(query.to_json()).groups[0].domain == domain
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"format": "ldpstats RRBA answer"},
+        {"version": 3},
+        {"version": True},
+        {"version": None},
+        {"format": None},
+        {"groups": [{"domain": [{"name": "a", "categories": ["x", "y"]}], "truth": 1, "fake": [str(GRID - 1), "1"]}]},
+        {"groups": [{"domain": [{"name": "a", "categories": ["x", "y"]}], "truth": "1", "fake": [GRID - 1, 1]}]},
+        {"groups": [{"domain": {"a": ["x", "y"]}, "truth": "1", "fake": [str(GRID - 1), "1"]}]},
+        *(
+            {"groups": [{"domain": [{"name": "a", "categories": ["x", "y"]}], "truth": text, "fake": ["1", "2"]}]}
+            for text in ("01", "+1", "1.0", "-1", "", " 1", "١", "9" * 5000, "0x1")
+        ),
+    ],
+)
+def test_queries_of_another_version_or_with_other_numbers_are_refused(changes: dict[str, Any]) -> None:
+    text = PROTOCOLS["epsilon"].aggregator().query().to_json()
+    with pytest.raises(ReportError):
+        Query.from_json(broken(text, **changes))
+    with pytest.raises(ReportError):
+        Answer.from_json(text)

@@ -1,0 +1,92 @@
+"""Written mechanisms: name, parameters and probabilities as plain values that any language can read, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from ldpstats.codec import decoded, encoded
+from ldpstats.envelope import differences
+from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.grid import read_numerator
+from ldpstats.mechanisms.base import Mechanism
+from ldpstats.mechanisms.registry import kind_named
+from ldpstats.mechanisms.truth_or_fake import FakeResponse
+from ldpstats.privacy import plain_level
+
+_PROBABILITIES = "probabilities"
+
+
+def written(mechanism: Mechanism) -> dict[str, Any]:
+    """Return a mechanism as plain values: also the sizes and probabilities that follow from its parameters today.
+
+    Probabilities are whole numbers of 2^-64, as texts: many a language would round the numbers.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+
+    Examples
+    --------
+    >>> from ldpstats import OLH
+    >>> written(OLH(100, epsilon=1.0))
+    {'name': 'olh', 'k': 100, 'epsilon': 1.0, 'symbols': 4, 'probabilities': {'truth': '8768971294881393556'}}
+    """
+    numerators, own = mechanism.probabilities, {one.name: getattr(mechanism, one.name) for one in fields(mechanism)}
+    options = {
+        name: encoded(value)
+        for name, value in own.items()
+        # parameters that are probabilities stand among these
+        if numerators.get(name) != (list(value) if isinstance(value, tuple) else value)
+    }
+    sizes = {"k": mechanism.k, **options, "epsilon": plain_level(mechanism.epsilon), **mechanism.derived}
+    return {
+        "name": mechanism.name,
+        **sizes,
+        _PROBABILITIES: {name: _texts(numerator) for name, numerator in numerators.items()},
+    }
+
+
+def read_mechanism(plain: Mapping[str, Any]) -> Mechanism:
+    """Return the mechanism that `written` wrote; refuse it where name and parameters give another one today.
+
+    Parameters
+    ----------
+    plain : mapping
+        What the file holds.
+
+    Examples
+    --------
+    >>> from ldpstats import HR
+    >>> read_mechanism(written(HR(100, epsilon=1.0, blocks=2)))
+    HR(k=100, epsilon=1.0, blocks=2)
+    """
+    if not isinstance(plain, Mapping) or "name" not in plain:
+        raise LdpstatsError(f"the mechanism {shortened(plain)}", "its name, parameters and probabilities")
+    kind = FakeResponse if plain["name"] == FakeResponse.name else kind_named(plain["name"])
+    given = plain.get(_PROBABILITIES)
+    numbers = {name: _whole(text) for name, text in given.items()} if isinstance(given, Mapping) else {}
+    values = numbers | {name: decoded(value) for name, value in plain.items() if name != _PROBABILITIES}
+    try:
+        made = kind(**{field.name: values[field.name] for field in fields(kind) if field.name in values})
+    except TypeError as error:
+        raise LdpstatsError(f"the mechanism {shortened(plain)}", f"the parameters of {kind.name}") from error
+    known = written(made)
+    other = differences(known, plain)
+    if other:
+        raise LdpstatsError(
+            f"the mechanism {made} with {shortened({name: plain.get(name) for name in other}, 200)}",
+            f"what it has in this version of ldpstats: {shortened({name: known.get(name) for name in other}, 200)}",
+            "The file was altered, or another version wrote it.",
+        )
+    return made
+
+
+def _texts(numerator: int | list[int]) -> str | list[str]:
+    return [str(one) for one in numerator] if isinstance(numerator, list) else str(numerator)
+
+
+def _whole(plain: Any) -> Any:
+    """Return the whole numbers that texts stand for."""
+    return tuple(map(read_numerator, plain)) if isinstance(plain, list) else read_numerator(plain)

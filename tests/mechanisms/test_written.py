@@ -1,0 +1,177 @@
+"""Written mechanisms: every one comes back as it was, with the probabilities that it draws with, and no other does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from ldpstats import OLH, LdpstatsError
+from ldpstats.grid import GRID
+from ldpstats.mechanisms import (
+    GRR,
+    HR,
+    LH,
+    REGISTRY,
+    SS,
+    FakeResponse,
+    Mechanism,
+    mechanism,
+    read_mechanism,
+    registry,
+    written,
+)
+from ldpstats.mechanisms.patterns import Patterns
+from ldpstats.randomness import client_draws
+
+MADE: list[Mechanism] = [
+    *(mechanism(kind.name, kind.only_k or k, epsilon) for kind in REGISTRY for k in (2, 7) for epsilon in (0.3, 4.0)),
+    SS(9, 1.0, omega=4),
+    LH(9, 1.0, symbols=300),
+    HR(9, 1.0, blocks=3),
+    FakeResponse.telling(0.5, (GRID - 2, 1, 1)),
+    FakeResponse.telling(0.5, (GRID, 0)),
+]
+
+
+def plain(made: Mechanism) -> dict[str, Any]:
+    return json.loads(json.dumps(written(made)))
+
+
+@pytest.mark.parametrize("made", MADE, ids=str)
+def test_it_comes_back_as_it_was(made: Mechanism) -> None:
+    assert read_mechanism(plain(made)) == made
+    assert written(made)["probabilities"]
+    numbers = np.hstack([np.array(one, dtype=object) for one in made.probabilities.values()])
+    assert all(type(one) is int and 0 <= one <= GRID for one in numbers)
+
+
+@pytest.mark.parametrize("made", MADE, ids=str)
+def test_readers_of_json_with_doubles_lose_nothing(made: Mechanism) -> None:
+    whole = json.loads(json.dumps(written(made)), parse_int=float)
+    assert {name: whole[name] for name in whole} == plain(made)
+
+
+def test_the_levels_follow_from_these_numbers() -> None:
+    """Written out anew for each family, from what the file says alone."""
+    for made in MADE:
+        said = plain(made)
+        chances = {
+            name: Fraction(int(one), GRID) for name, one in said["probabilities"].items() if isinstance(one, str)
+        }
+        ratio = _ratio(said, chances)
+        if ratio is not None:
+            assert ratio == made.likelihood_ratio(), made
+
+
+def _ratio(said: dict[str, Any], chances: dict[str, Fraction]) -> Fraction | None:
+    """Return the worst-case ratio of one report, as a reader in another language would work it out."""
+    k, name, ratio = said["k"], said["name"], None
+    if name in ("rr", "grr"):
+        ratio = chances["truth"] * (k - 1) / (1 - chances["truth"])
+    elif name in ("sue", "oue", "ue", "the"):
+        keep, flip = chances["keep"], chances["flip"]
+        ratio = keep * (1 - flip) / ((1 - keep) * flip)
+    elif name == "ss":
+        ratio = chances["holds"] / said["omega"] / ((1 - chances["holds"]) / (k - said["omega"]))
+    elif name in ("blh", "olh", "lh"):
+        ratio = chances["truth"] * (said["symbols"] - 1) / (1 - chances["truth"])
+    elif name == "hr":
+        half, outputs = said["size"] // 2, said["size"] * said["blocks"]
+        ratio = chances["inside"] / half / ((1 - chances["inside"]) / (outputs - half))
+    elif name == "truth or fake":
+        rarest = (1 - chances["truth"]) * Fraction(min(map(int, said["probabilities"]["fake"])), GRID)
+        ratio = (chances["truth"] + rarest) / rarest if rarest else None
+    return ratio
+
+
+@pytest.mark.parametrize("made", [one for one in MADE if isinstance(one, (GRR, SS, OLH, HR))], ids=str)
+def test_sampling_asks_for_these_numbers(made: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a mechanism hands to its source of chance is what it says."""
+    draws, asked = client_draws(1), []
+    for name in ("bernoulli", "respond"):
+        original = getattr(type(draws), name)
+
+        def noted(self: Any, *given: Any, original: Any = original) -> Any:
+            asked.extend(one for one in given if type(one) is int and one > 1 << 16)
+            return original(self, *given)
+
+        monkeypatch.setattr(type(draws), name, noted)
+    made.randomize(np.zeros(3, dtype=np.int64), draws)
+    assert set(asked) == {one for one in made.probabilities.values() if isinstance(one, int)}
+
+
+def test_a_way_to_count_writes_what_its_sender_writes() -> None:
+    counted = Patterns(SS(5, 1.0))
+    assert (counted.probabilities, counted.derived) == (SS(5, 1.0).probabilities, SS(5, 1.0).derived)
+
+
+def altered(said: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for name, value in said.items():
+        for other in (None, True, 0, -1, 1.5, "x", [], {}, [value], {"same": 0}, {"GRR": {"k": 2, "epsilon": 1.0}}):
+            yield {**said, name: other}
+        yield {key: one for key, one in said.items() if key != name}
+    for name, value in said["probabilities"].items():
+        other = str(int(value) - 1) if isinstance(value, str) else [*value[1:], value[0]]
+        for wrong in (other, value[:-1], f" {value}", f"0{value}"):
+            yield {**said, "probabilities": {**said["probabilities"], name: wrong}}
+    for more in ({"more": 1}, {"__class__": "x"}):
+        yield {**said, **more}
+        yield {**said, "probabilities": {**said["probabilities"], **more}}
+
+
+@pytest.mark.parametrize("made", MADE[::3], ids=str)
+def test_what_is_altered_is_refused_or_another_mechanism_altogether(made: Mechanism) -> None:
+    read = []
+    for other in altered(plain(made)):
+        try:
+            read.append(read_mechanism(other))
+        except LdpstatsError:
+            continue
+        assert json.dumps(plain(read[-1]), sort_keys=True) == json.dumps(other, sort_keys=True)
+    assert len(read) <= 2
+
+
+def test_an_altered_probability_is_said() -> None:
+    said = plain(GRR(4, 1.0))
+    said["probabilities"]["truth"] = "9000000000000000000"
+    with pytest.raises(LdpstatsError, match=r"GRR\(k=4, epsilon=1.0\) with .*9000000000000000000.*8768971294881393556"):
+        read_mechanism(said)
+
+
+@pytest.mark.parametrize("other", [None, 5, "grr", [], {}, {"name": []}, {"name": "nobody"}, {"name": "auto"}])
+def test_what_is_no_mechanism_is_refused(other: Any) -> None:
+    with pytest.raises(LdpstatsError):
+        read_mechanism(other)
+
+
+@dataclass(frozen=True, slots=True)
+class Own(GRR):
+    """A mechanism from outside that says no probabilities, with options that JSON does not know."""
+
+    k: int
+    epsilon: float
+    words: tuple[str, ...] = ("a", "b")
+    large: int = 1 << 60
+
+    name: ClassVar[str] = "own"
+    aliases: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        return {}
+
+
+def test_one_from_outside_comes_back_after_it_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Own(3, 1.0, ("c",))
+    with pytest.raises(LdpstatsError, match="the mechanism 'own'"):
+        read_mechanism(plain(made))
+    monkeypatch.setattr(registry, "_registered", (Own,))
+    assert read_mechanism(plain(made)) == made
+    assert plain(made)["large"] == {"int": str(1 << 60)}
+    assert len(fields(Own)) == 4
