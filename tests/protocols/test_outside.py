@@ -67,7 +67,8 @@ def test_the_default_is_an_error_that_names_row_and_column(kind: str) -> None:
             with pytest.raises(DomainError, match=f"column '{column}' has the {said}"):
                 use(frame, rng=1)
     assert protocol == made(kind, outside="refuse")
-    assert "outside" not in json.loads(protocol.to_json())["body"]
+    assert json.loads(protocol.to_json())["body"]["outside"] == "refuse"
+    assert "outside" not in json.loads(protocol.first_json())["body"]
     assert not protocol.privacy().substitutes
 
 
@@ -115,10 +116,11 @@ def test_client_and_server_agree_on_the_policy(kind: str) -> None:
     assert protocol.fingerprint() != made(kind).fingerprint()
     with pytest.raises(ReportError, match="of another protocol"):
         made(kind).tables(protocol.reports(PEOPLE, rng=1))
-    body = json.loads(protocol.to_json())["body"]
-    for damaged in ("guess", "refuse", None, ["random"]):
-        with pytest.raises(LdpstatsError):
-            type(protocol).from_json(sealed("protocol", 1, {**body, "outside": damaged}))
+    for version, whole in ((1, protocol.first_json()), (2, protocol.to_json())):
+        for damaged in ("guess", "refuse", None, ["random"]):
+            text = sealed("protocol", version, {**json.loads(whole)["body"], "outside": damaged})
+            with pytest.raises(LdpstatsError):
+                type(protocol).from_json(text)
     for wrong in ("guess", None, True, []):
         with pytest.raises(LdpstatsError, match="outside ="):
             made(kind, outside=wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 from ldpstats import GRR, RRBA, Domain, LdpstatsError, PerAttribute, SampledGroups
+from ldpstats.envelope import sealed
 
 MECHANISMS = ["grr", "oue", "ss"]
 
@@ -118,6 +120,10 @@ def test_a_protocol_of_another_kind_is_named(domain: Domain) -> None:
 
 
 def test_a_protocol_file_that_names_an_attribute_twice_is_refused(domain: Domain) -> None:
-    text = SampledGroups(domain, epsilon=1.0).to_json().replace('"domain": {', '"domain": {"age": ["old", "new"], ')
+    protocol = SampledGroups(domain, epsilon=1.0)
+    text = protocol.first_json().replace('"domain": {', '"domain": {"age": ["old", "new"], ')
     with pytest.raises(LdpstatsError, match="'age' stand more than once"):
         SampledGroups.from_json(text)
+    body = json.loads(protocol.to_json())["body"]
+    with pytest.raises(LdpstatsError, match=r"the attributes 'age', .*, 'age'. Allowed: each of them once"):
+        SampledGroups.from_json(sealed("protocol", 2, {**body, "domain": [*body["domain"], body["domain"][0]]}))
