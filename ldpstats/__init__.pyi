@@ -17,6 +17,7 @@ from .errors import (
 )
 from .inference import (
     Association as Association,
+    CollectorComparison as CollectorComparison,
     Effect as Effect,
     Hypothesis as Hypothesis,
     HypothesisResult as HypothesisResult,
@@ -28,6 +29,7 @@ from .inference import (
     PublishedResult as PublishedResult,
     SampleSizeCurve as SampleSizeCurve,
     association as association,
+    compare_collectors as compare_collectors,
     conditional_independence_test as conditional_independence_test,
     goodness_of_fit_test as goodness_of_fit_test,
     homogeneity_test as homogeneity_test,
@@ -36,6 +38,7 @@ from .inference import (
     joint_independence_test as joint_independence_test,
     log_linear_model as log_linear_model,
     marginal_homogeneity_test as marginal_homogeneity_test,
+    merge as merge,
     mutual_information as mutual_information,
     naive_test as naive_test,
     no_three_way_interaction_test as no_three_way_interaction_test,

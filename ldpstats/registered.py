@@ -38,6 +38,7 @@ _HOMES = {
     "inference.engine.detectability": ["Sensitivity"],
     "inference.engine.families": ["LogLinear"],
     "inference.engine.monte_carlo": ["AmongMany", "MonteCarlo"],
+    "inference.hypothesis_tests.collector_comparison": ["CollectorComparison", "CollectorTest"],
     "inference.hypothesis_tests.log_linear": ["LogLinearFit"],
     "inference.hypothesis_tests.result": ["Hypothesis", "HypothesisResult"],
     "inference.hypothesis_tests.tested_pairs": ["IndependenceTests", "PairTest"],
@@ -194,7 +195,7 @@ def says_nothing_new(cls: type, name: str, value: object) -> bool:
     value : object
         What an object has there.
     """
-    return name in fields_added_later(cls) and any(one.name == name and one.default is value for one in fields(cls))
+    return name in fields_added_later(cls) and signature(cls).parameters[name].default is value
 
 
 class _Graph(Protocol):

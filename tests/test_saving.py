@@ -41,6 +41,12 @@ def tables() -> ldp.TableSet:
     return ldp.SampledGroups(DOMAIN, k=2, epsilon=3.0, mechanism="grr").simulate(PEOPLE, rng=1)
 
 
+@cache
+def collectors() -> list[ldp.TableSet]:
+    protocol = ldp.SampledGroups(DOMAIN, k=2, epsilon=3.0, mechanism="grr")
+    return [protocol.simulate(people, rng=1) for people in (PEOPLE * 3, PEOPLE[::-1] * 3)]
+
+
 def table() -> ldp.Table:
     return tables()["a", "b"]
 
@@ -91,6 +97,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "ChannelFit": lambda: table().channel_fit(),
     "Classifier": lambda: ldp.naive_bayes(tables(), "a"),
     "Client": lambda: ldp.rrba.Client(DOMAIN, {"a": "x", "b": "q", "c": 1}, 2.0),
+    "CollectorComparison": lambda: ldp.compare_collectors(collectors(), ["north", "south"]),
     "Conditional": lambda: table().conditional("b", given="a"),
     "ConsistencyReport": lambda: ldp.consistency_report(ldp.make_consistent(overlapping())),
     "Convergence": lambda: convergence(blocks()),
@@ -140,6 +147,7 @@ MORE: dict[str, Callable[[], Any]] = {
     "bounds at an exact level": lambda: square().bounds(alpha=Fraction(1, 20)),
     "a seed of 63 bits": lambda: ldp.MonteCarlo(99, rng=(1 << 62) + 1),
     "a classifier of some features": lambda: ldp.naive_bayes(tables(), "c", features=["b"]),
+    "merged collectors": lambda: ldp.merge(collectors()),
     "a plan of triples": lambda: ldp.plan(["grr", "oue"], DOMAIN, epsilon=1.0, conditional=True),
     "a comparison of graphs": lambda: ldp.compare_networks(nx.path_graph(["a", "b", "c"]), small_network()),
     "a pooled table": lambda: tables().pooled(["a"]),

@@ -7,6 +7,8 @@ from ldpstats.inference.engine.families import LinearSubspace, LogLinear, Produc
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.engine.null_model import NullModel
 from ldpstats.inference.hypothesis_tests.all_pairs import independence_tests
+from ldpstats.inference.hypothesis_tests.collector_comparison import CollectorComparison
+from ldpstats.inference.hypothesis_tests.collectors import compare_collectors, merge
 from ldpstats.inference.hypothesis_tests.goodness_of_fit import goodness_of_fit_test
 from ldpstats.inference.hypothesis_tests.homogeneity import homogeneity_test
 from ldpstats.inference.hypothesis_tests.independence import (
@@ -32,6 +34,7 @@ from ldpstats.inference.published import PublishedResult, naive_test, two_step_t
 __all__ = [
     "AmongMany",
     "Association",
+    "CollectorComparison",
     "Effect",
     "Hypothesis",
     "HypothesisResult",
@@ -47,6 +50,7 @@ __all__ = [
     "PublishedResult",
     "SampleSizeCurve",
     "association",
+    "compare_collectors",
     "conditional_independence_test",
     "goodness_of_fit_test",
     "homogeneity_test",
@@ -55,6 +59,7 @@ __all__ = [
     "joint_independence_test",
     "log_linear_model",
     "marginal_homogeneity_test",
+    "merge",
     "mutual_information",
     "naive_test",
     "no_three_way_interaction_test",

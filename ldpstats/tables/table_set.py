@@ -8,25 +8,27 @@ from functools import cached_property
 from importlib import import_module
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from ldpstats.arrays import at_least
 from ldpstats.blocks import Block
-from ldpstats.codec import decoded_as, encoded
+from ldpstats.codec import decoded, decoded_as, encoded
 from ldpstats.columns import listed
 from ldpstats.domain import Classes, Domain
 from ldpstats.envelope import opened_by_version, sealed
-from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line, shortened
 from ldpstats.estimation import ASSUMED, ChannelFit
+from ldpstats.hints import fits
 from ldpstats.noise import Tally, simulation
 from ldpstats.parts import Parts
 from ldpstats.presentation import Picture, Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement, rounded_up
 from ldpstats.tables.pooled import pooled_table
 from ldpstats.tables.provenance import merged, saved
+from ldpstats.tables.report_check import ReportCheck
 from ldpstats.tables.rows import CrossedRows, merged_rows
 from ldpstats.tables.shared import reports_once, sharing_in_words
 from ldpstats.tables.table import Table, fit_of, refuse_less
@@ -45,10 +47,26 @@ class TableSet(Result):
 
     Adding two sets merges the reports of *different* respondents: sets that share any are refused, wherever they
     were in between. Tables made by hand are collections of their own, each time they are made.
+
+    Parameters
+    ----------
+    domain : Domain
+    tables : iterable of Table
+    privacy : PrivacyStatement
+    checks : tuple of ReportCheck
+        What was looked at beside the counts, such as whether rows came again, or whether one collector's counts differ.
     """
 
-    def __init__(self, domain: Domain, tables: Iterable[Table], privacy: PrivacyStatement) -> None:
-        self.domain, self.privacy = domain, privacy
+    later: ClassVar[tuple[str, ...]] = ("checks",)
+
+    def __init__(
+        self,
+        domain: Domain,
+        tables: Iterable[Table],
+        privacy: PrivacyStatement,
+        checks: tuple[ReportCheck, ...] = (),
+    ) -> None:
+        self.domain, self.privacy, self.checks = domain, privacy, checks
         self._tables: dict[frozenset[str], Table] = {}
         for table in tables:
             refuse_less(privacy.epsilon, table.privacy.epsilon, "every table of the set")
@@ -97,7 +115,7 @@ class TableSet(Result):
         ----------
         method : str
         """
-        return TableSet(self.domain, [table.estimated_by(method) for table in self], self.privacy)
+        return TableSet(self.domain, [table.estimated_by(method) for table in self], self.privacy, self.checks)
 
     def pooled(self, attributes: str | Sequence[str]) -> Table:
         """Return a table of all that the reports tell about some attributes, each report counted once.
@@ -137,7 +155,7 @@ class TableSet(Result):
         for table in self:
             own = {name: values for name, values in classes.items() if name in table.attributes}
             tables.append(table.collapse(own) if own else table)
-        return TableSet(domain, tables, self.privacy)
+        return TableSet(domain, tables, self.privacy, self.checks)
 
     @cached_property
     def _counted(self) -> tuple[int, int]:
@@ -167,7 +185,7 @@ class TableSet(Result):
         _refuse_same_reports(self, other)
         groups, rows = dict.fromkeys([*self._tables, *other._tables]), _MergedRows()
         merged = [_merged_tables(self._tables.get(group), other._tables.get(group), rows) for group in groups]
-        return TableSet(self.domain, merged, privacy)
+        return TableSet(self.domain, merged, privacy, (*self.checks, *other.checks))
 
     def __radd__(self, other: object) -> TableSet:
         # sum() starts from 0
@@ -225,6 +243,7 @@ class TableSet(Result):
             "simulated": self.simulated,
             "privacy": self.privacy.to_dict(),
             "channel_fit": self.channel_fit().to_dict(),
+            **({"checks": [check.to_dict() for check in self.checks]} if self.checks else {}),
             "tables": list(map(_plain, self)),
         }
 
@@ -264,6 +283,7 @@ class TableSet(Result):
             *(f"{' × '.join(one.attributes)} assumes: {one.assumption}." for one in self if one.assumption),
             ASSUMED,
             *self.channel_fit().warning,
+            *(words for check in self.checks for words in check.warning),
         ]
         return summary_of_figures(title, headers, rows, sentences)
 
@@ -296,6 +316,7 @@ class TableSet(Result):
             "rows": [one.to_dict() | {"parts": places[one.parts]} for one in rows],
             "tallies": [_only(block, _ANSWERED) for block in tallies.values()],
             "tables": tables,
+            **({"checks": encoded(self.checks)} if self.checks else {}),
         }
         return sealed(_KIND, _COLLECTED, body)
 
@@ -315,7 +336,10 @@ class TableSet(Result):
         domain = Domain(body["domain"])
         reading = _SavedReferences(domain, body)
         tables = [reading.table(plain) for plain in body["tables"]]
-        return cls(domain, tables, PrivacyStatement(**body["privacy"]))
+        checks = decoded(body["checks"]) if "checks" in body else ()
+        if not fits(checks, tuple[ReportCheck, ...]):
+            raise LdpstatsError(f"the checks {shortened(checks)}", "results of checks of the reports")
+        return cls(domain, tables, PrivacyStatement(**body["privacy"]), checks)
 
 
 class _SavedReferences:

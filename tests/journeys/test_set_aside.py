@@ -62,6 +62,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "Association": lambda: ldp.association(table()),
     "Bounds": lambda: square().bounds(),
     "Classifier": lambda: ldp.naive_bayes(tables(), "a"),
+    "CollectorComparison": lambda: ldp.compare_collectors([tables(), without_rows(tables(rng=2), 0)]),
     "Conditional": lambda: table().conditional("b", given="a"),
     "ConsistencyReport": lambda: ldp.consistency_report(ldp.make_consistent(overlapping())),
     "Convergence": lambda: convergence(blocks()),

@@ -1,0 +1,207 @@
+"""Collectors: the comparison keeps its level, finds a collector with forged reports, and is said by merged tables."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import ldpstats as ldp
+from ldpstats.codec import encoded
+from ldpstats.envelope import sealed
+from ldpstats.inference.hypothesis_tests.collectors import telling_counts
+from ldpstats.mechanisms import REGISTRY, mechanism
+
+DOMAIN = ldp.Domain({name: list("wxyz") for name in "abc"})
+EVEN = np.full(64, 1 / 64)
+MECHANISMS = ("grr", "ss", "oue", "olh", "hr")
+
+
+def people(n: int, forged: int, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    """Return the joint counts of respondents, of whom some hold the first category of everything."""
+    counts = rng.multinomial(n - forged, EVEN)
+    counts[0] += forged
+    return counts
+
+
+def collected(
+    protocol: ldp.Protocol, sizes: list[int], rng: np.random.Generator, forged: float = 0.0
+) -> list[ldp.TableSet]:
+    """Return the sets of collectors; a share of the last one's respondents is forged."""
+    shares = [0.0] * (len(sizes) - 1) + [forged]
+    return [
+        protocol.simulate(people(n, round(share * n), rng), rng=rng) for n, share in zip(sizes, shares, strict=True)
+    ]
+
+
+@cache
+def one_forger(name: str = "grr") -> tuple[ldp.TableSet, ...]:
+    protocol = ldp.SampledGroups(DOMAIN, epsilon=3.0, mechanism=name)
+    return tuple(collected(protocol, [50_000] * 5, np.random.default_rng(3), 0.05))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_one_of_five_collectors_with_five_percent_forged_reports_is_found(name: str) -> None:
+    found = ldp.compare_collectors(one_forger(name), list("stuvw"))
+    assert found.differing == ("w",)
+    assert found.tests[0].adjusted < 1e-4
+    assert "a = w" in found.tests[0].words or "b = w" in found.tests[0].words
+
+
+def test_merged_tables_say_so_and_nothing_else() -> None:
+    merged = ldp.merge(one_forger(), list("stuvw"))
+    said = " ".join(str(merged).split())
+    assert "A DIFFERENT COLLECTOR: w differs from the others, p = " in said
+    assert "Collectors may rightly ask different people." in said
+    assert merged.to_dict()["checks"][0]["differing"][0] == "w"
+    alike = ldp.merge(one_forger()[:4])
+    assert alike.checks[0].differing == ()  # type: ignore[attr-defined]  # it is a comparison
+    assert str(alike) == str(sum(one_forger()[:4]))
+
+
+def test_merging_is_adding() -> None:
+    merged, added = ldp.merge(one_forger()), sum(one_forger())
+    assert merged.n == added.n == 250_000
+    for one, other in zip(merged, added, strict=True):
+        np.testing.assert_array_equal(one.estimate, other.estimate)
+
+
+def test_checks_stay_with_what_is_made_of_the_set_and_in_files() -> None:
+    merged = ldp.merge(one_forger(), list("stuvw"))
+    other = ldp.SampledGroups(DOMAIN, epsilon=3.0, mechanism="grr").simulate(np.full(64, 100), rng=7)
+    for one in (
+        merged.estimated_by("mle"),
+        merged.collapse({"a": {"rest": ["x", "y"]}}),
+        ldp.make_consistent(merged),
+        merged + other,
+        other + merged,
+        ldp.TableSet.from_json(merged.to_json()),
+        ldp.TableSet.from_json(ldp.make_consistent(merged).to_json()),
+    ):
+        assert one.checks == merged.checks
+        assert "A DIFFERENT COLLECTOR: w" in str(one)
+
+
+def test_files_of_sets_without_checks_name_none() -> None:
+    assert '"checks"' not in one_forger()[0].to_json()
+    assert '"checks"' not in ldp.make_consistent(one_forger()[0]).to_json()
+
+
+def test_a_file_with_checks_of_another_kind_is_refused() -> None:
+    merged = ldp.merge(one_forger())
+    plain = json.loads(merged.to_json())["body"]
+    for forged in (encoded((1, 2)), encoded("x"), encoded((merged.privacy,))):
+        with pytest.raises(ldp.LdpstatsError):
+            ldp.TableSet.from_json(sealed("table set", 4, {**plain, "checks": forged}))
+
+
+def test_collectors_of_the_same_people_are_rarely_called_different() -> None:
+    """At level .05, since .001 is too rare to be counted; that tails are bounds is shown by enumeration elsewhere."""
+    rng, alarms, looks = np.random.default_rng(5), 0, 15
+    cases = [("grr", [20] * 3), ("oue", [20, 2000]), ("ss", [300] * 6)]
+    for name, sizes in cases:
+        protocol = ldp.SampledGroups(DOMAIN, epsilon=4.0, mechanism=name, groups=[("a", "b"), ("b", "c")])
+        for _ in range(looks):
+            found = ldp.compare_collectors(collected(protocol, sizes, rng))
+            alarms += found.tests[0].adjusted < 0.05
+    # exceeded in fewer than one of 10^6 cases
+    assert alarms <= binom.isf(1e-6, looks * len(cases), 0.05)
+
+
+def test_where_channels_differ_the_tables_are_compared_by_a_model() -> None:
+    rng = np.random.default_rng(2)
+    protocol = ldp.RRBA(DOMAIN, k=2, epsilon=4.0, block_size=2000)
+    found = ldp.compare_collectors(collected(protocol, [20_000] * 3, rng, forged=0.3))
+    assert found.differing[0] == "3"
+    assert "score test" in found.tests[0].method
+    noisy = ldp.SampledGroups(DOMAIN, epsilon=4.0, mechanism="she")
+    assert ldp.compare_collectors(collected(noisy, [30_000] * 3, rng, forged=0.3)).differing[0] == "3"
+
+
+def test_two_collectors_differ_from_each_other() -> None:
+    found = ldp.compare_collectors([one_forger()[0], one_forger()[4]], ["one", "other"])
+    assert set(found.differing) == {"one", "other"}
+    assert "The clearest is named first" in str(found)
+
+
+def test_those_that_differ_are_left_out_before_the_others_are_judged() -> None:
+    protocol = ldp.SampledGroups(DOMAIN, epsilon=3.0, mechanism="grr", groups=[("a", "b")])
+    people = np.full((6, 64), 400)
+    people[1, :4] += 8000
+    people[4, 60:] += 2000
+    found = ldp.compare_collectors([protocol.simulate(counts, rng=place) for place, counts in enumerate(people)])
+    assert found.differing == ("2", "5")
+    others = {test.collector: test.others for test in found.tests}
+    assert others["5"] == 4 * 64 * 400
+    assert others["1"] == 3 * 64 * 400
+
+
+def test_tables_of_one_collector_alone_are_not_compared() -> None:
+    alone = ldp.SampledGroups(DOMAIN, epsilon=3.0, mechanism="grr", groups=[("a", "b")])
+    other = ldp.SampledGroups(DOMAIN, epsilon=3.0, mechanism="grr", groups=[("a", "b"), ("b", "c")])
+    sets = [one.simulate(np.full(64, 50), rng=1) for one in (alone, other)]
+    found = ldp.compare_collectors(sets)
+    assert [test.attributes for test in found.tests] == [("a", "b")] * 2
+    assert "Not compared: b × c, for which one collector asked." in str(found)
+    apart = [ldp.SampledGroups(DOMAIN, epsilon=3.0, mechanism="grr", groups=[one]) for one in (("a", "b"), ("b", "c"))]
+    nothing = ldp.compare_collectors([one.simulate(np.full(64, 50), rng=rng) for rng, one in enumerate(apart)])
+    assert "nothing could be compared" in nothing.headline
+    assert nothing.warning == ()
+    assert "No table could be compared." in str(nothing)
+    assert nothing.to_frame().empty
+
+
+def test_collectors_without_reports_are_no_difficulty() -> None:
+    protocol = ldp.SampledGroups(DOMAIN, epsilon=3.0, mechanism="grr")
+    sets = [protocol.simulate(np.full(64, n), rng=1) for n in (0, 5, 6)]
+    found = ldp.compare_collectors(sets)
+    assert {test.collector for test in found.tests} == {"2", "3"}
+    assert found.reports[0] == 0
+    assert found.differing == ()
+
+
+def test_many_collectors_are_ranked_and_counted() -> None:
+    protocol = ldp.SampledGroups(DOMAIN, epsilon=3.0, mechanism="grr", groups=[("a", "b")])
+    different = [protocol.simulate(np.eye(64, dtype=int)[7 * place] * 900, rng=place) for place in range(8)]
+    alike = [protocol.simulate(np.full(64, 10), rng=place) for place in range(40)]
+    found = ldp.compare_collectors([*different, *alike])
+    assert len(found.differing) == 8
+    assert "So do 3 further collectors." in str(found)
+    assert "And 8 collectors with larger p-values" in str(found)
+    assert len(found.picture().to_frame()) == 40
+
+
+@pytest.mark.parametrize(
+    ("sets", "names"),
+    [
+        ([], None),
+        ("ab", None),
+        (one_forger()[:1], None),
+        ([one_forger()[0], 3], None),
+        ([one_forger()[0]] * 2, None),
+        (one_forger()[:2], ["a"]),
+        (one_forger()[:2], ["a", "a"]),
+        (one_forger()[:2], ["a", 1]),
+        (one_forger()[:2], "ab"),
+        (one_forger()[:2], ["", "b"]),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(sets: Any, names: Any) -> None:
+    for asked in (ldp.compare_collectors, ldp.merge):
+        with pytest.raises(ldp.LdpstatsError, match="Allowed: "):
+            asked(sets, names)
+
+
+@pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.__name__)
+def test_reports_of_every_mechanism_count_for_what_they_speak_for(kind: Any) -> None:
+    made = mechanism(kind.name, k=kind.only_k or 4, epsilon=3.0)
+    tally = made.count(made.privatize(np.zeros(4000, dtype=np.int64), rng=1))
+    counts = telling_counts(tally)
+    if counts.size == made.k and tally.noise.largest == 1:
+        assert counts.argmax() == 0
+    # counts of reports add up, as reports of two collectors do
+    np.testing.assert_array_equal(telling_counts(tally + tally), 2 * counts)
