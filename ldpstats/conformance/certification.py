@@ -45,6 +45,7 @@ CHECKS: tuple[Callable[[Factory], None], ...] = (
     sending.secure_reports_are_made_as_seeded_ones,
     sending.secure_reports_follow_the_channel,
     sending.seeds_reproduce,
+    sending.reports_travel_as_they_are,
 )
 
 

@@ -43,6 +43,7 @@ from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement, strict_epsilon, worst_ratio
 from ldpstats.protocols import PROTOCOLS, LocalProtocol, Protocol
 from ldpstats.protocols.contract import missing
+from ldpstats.protocols.framed import sent_of_frame
 from ldpstats.protocols.groups import label
 from ldpstats.tables import TableSet
 
@@ -286,6 +287,25 @@ def rows_count_in_any_order_and_part(make: Make) -> None:
     refuses(f"{protocol!r}: respondents are counted twice", add, whole, sets[0])
 
 
+def rows_count_chunk_by_chunk(make: Make) -> None:
+    """Rows that are counted in chunks, here and elsewhere, and put down in between, make the tables of all of them."""
+    protocol = make(TINY, LEVEL)
+    rows = protocol.reports(people(protocol, 24), rng=3)
+    ((_, sent, _),) = sent_of_frame(rows, protocol.sent_rows)
+    first, second, third = (sent.taken(np.arange(len(sent)) % 3 == rest) for rest in range(3))
+    here, elsewhere = protocol.counting(), protocol.counting()
+    here.take(first)
+    again = protocol.counting()
+    again.restore(json.loads(json.dumps(here.to_dict())))
+    again.take(second)
+    elsewhere.take(third)
+    again.add(elsewhere)
+    require(_same(again.tables(), protocol.tables(rows)), f"{protocol!r}: rows counted in chunks make other tables")
+    require(again.n == len(sent), f"{protocol!r}: {again.n} of {len(sent)} rows are counted")
+    said = again.tables(set_aside=5).privacy.set_aside
+    require(said == 5, f"{protocol!r}: of 5 rows that were set aside, tables say {said}")
+
+
 def foreign_rows_are_refused(make: Make) -> None:
     """Rows that this protocol cannot have made, or that stand twice, are refused."""
     protocol = make(TINY, LEVEL)
@@ -441,6 +461,7 @@ PROTOCOL_CHECKS: tuple[Callable[[Make], None], ...] = (
     rows_make_the_tables_that_are_collected,
     estimates_are_near_the_truth,
     rows_count_in_any_order_and_part,
+    rows_count_chunk_by_chunk,
     foreign_rows_are_refused,
     protocols_are_saved_and_read,
     simulations_say_so_and_are_reproducible,

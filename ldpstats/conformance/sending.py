@@ -14,6 +14,7 @@ from ldpstats.conformance.enumeration import exact_channel, report_law
 from ldpstats.conformance.laws import CodedChannel, fit_pvalue_of
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE, Factory, enumerated, made, require, smallest
 from ldpstats.mechanisms import Mechanism
+from ldpstats.protocols.wire import from_bytes, from_column, to_bytes, to_column
 from ldpstats.randomness import seeded_bytes
 
 UNSEEDED_FALSE_FAILURE_RATE = 1e-9
@@ -174,6 +175,20 @@ def seeds_reproduce(make: Factory) -> None:
     require(marked, f"{mechanism}: seeded reports do not say simulated")
     tallies = [mechanism.simulate([50] * mechanism.k, rng=seed).counts for seed in (7, 7)]
     require(np.array_equal(tallies[0], tallies[1]), f"{mechanism}: the same seed simulates different tallies")
+
+
+def reports_travel_as_they_are(make: Factory) -> None:
+    """Reports are the same after they were written as bytes, as texts and as numbers, and read again."""
+    for k, epsilon in ((2, 1.0), (9, 1.0), (300, 6.0)):
+        mechanism = made(make, k, epsilon)
+        data, form = mechanism.privatize(np.arange(mechanism.k).repeat(3), rng=5).data, mechanism.report_format
+        column = to_column(data, form)
+        read, unread = from_column([str(report) for report in column.tolist()], form)
+        require(not unread, f"{mechanism}: reports that were written as text cannot be read")
+        require(np.array_equal(read, data), f"{mechanism}: reports that were written as text are others")
+        if form.width is not None:
+            same = np.array_equal(from_bytes(to_bytes(data, form), form), data)
+            require(same, f"{mechanism}: reports that were written as bytes are others")
 
 
 def _global_generator() -> str:

@@ -21,6 +21,7 @@ from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import Asked, AssignedQuestions
 from ldpstats.protocols.population import respondents
+from ldpstats.protocols.row_counts import RowCounts
 from ldpstats.randomness import client_draws, generator
 
 
@@ -365,6 +366,37 @@ class SimulatesTheFirstCategory(FirstCategoryForWhatIsMissing):
         return OneByOne.simulate(self, known, rng, counts=counts)
 
 
+class ForgetsTheFirstChunk(RowCounts):
+    """Taken up again, it goes on from nothing."""
+
+    def restore(self, plain: Any) -> None:
+        del plain
+
+
+class TakesTheLastOfTwo(RowCounts):
+    """What was counted elsewhere takes the place of what was counted here."""
+
+    def add(self, other: RowCounts) -> None:
+        self._counts[:], self._simulated[:] = 0, 0
+        RowCounts.add(self, other)
+
+
+class CountsBadlyInChunks(OneByOne):
+    """What counts in chunks cannot be put down."""
+
+    made: ClassVar[type[RowCounts]] = ForgetsTheFirstChunk
+
+    def counting(self) -> RowCounts:
+        right = OneByOne.counting(self)
+        return self.made(right._rows, right._outputs.tolist(), right._summed, right._make_tables)
+
+
+class AddsBadly(CountsBadlyInChunks):
+    """What was counted elsewhere is not added."""
+
+    made: ClassVar[type[RowCounts]] = TakesTheLastOfTwo
+
+
 FOUND_BY: dict[type[OneByOne], Callable[[Any], None]] = {
     UnitFollowsTheRecord: checks.public_columns_do_not_depend_on_the_record,
     NumberTellsTheRecord: checks.public_columns_do_not_depend_on_the_record,
@@ -375,6 +407,8 @@ FOUND_BY: dict[type[OneByOne], Callable[[Any], None]] = {
     KeepsTheOrderOfMany: checks.order_of_the_respondents_does_not_show,
     StatesAnotherMechanism: checks.mechanisms_are_those_of_the_reports,
     StatesOneOfTwoAnswers: checks.statement_is_that_of_everything_sent,
+    CountsBadlyInChunks: checks.rows_count_chunk_by_chunk,
+    AddsBadly: checks.rows_count_chunk_by_chunk,
     SendsTheTruthToo: checks.statement_is_that_of_everything_sent,
     StatesAnotherLevelOfATable: checks.statement_of_a_table_is_that_of_what_it_counts,
     CountsThroughOtherNoise: checks.tables_know_their_noise,

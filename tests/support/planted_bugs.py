@@ -1150,6 +1150,15 @@ class OneAnswerForEverything(Memo):
         return Memo._keys_of(self, users, permanent, np.zeros_like(values))
 
 
+@caught_by("reports_travel_as_they_are")
+class SymbolsInAByte(OLH):
+    """Symbols are sent as bytes, however many there are."""
+
+    @property
+    def report_format(self) -> ReportFormat:
+        return ReportFormat(np.dtype(np.uint64), 3, np.dtype(np.uint8))
+
+
 # What audits must find in the reports, or in what is said of them.
 
 
