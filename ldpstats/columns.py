@@ -262,6 +262,21 @@ def _column_of_counts(frame: pd.DataFrame, names: Sequence[str], cells: int) -> 
     return None
 
 
+def is_called_like_counts(name: object) -> bool:
+    """Say whether a column has a name that columns of counts or weights have.
+
+    Parameters
+    ----------
+    name : object
+
+    Examples
+    --------
+    >>> is_called_like_counts("Freq."), is_called_like_counts("age")
+    (True, False)
+    """
+    return _called(name) in _COUNTS | _WEIGHTS
+
+
 def _called(name: object) -> str:
     return re.sub(r"[\W_]+", " ", str(name).lower()).strip()
 

@@ -204,9 +204,9 @@ class Demonstration:
         rows = [
             (
                 _named(row),
-                _said(row["raw_v"], row["raw_adjusted"], row["raw_verdict"]),
-                _said(row["cramers_v"], row["adjusted"], row["verdict"]),
-                _respondents(row["needed"]),
+                association_in_words(row["raw_v"], row["raw_adjusted"], row["raw_verdict"]),
+                association_in_words(row["cramers_v"], row["adjusted"], row["verdict"]),
+                respondents_in_words(row["needed"]),
             )
             for _, row in shown.iterrows()
         ]
@@ -424,13 +424,26 @@ def _figures(v: float, pvalue: float) -> str:
     return f"{_v(v)}, p = {pvalue_in_words(pvalue, digits=2)}".replace("= <", "<")
 
 
-def _said(v: float, adjusted: float, verdict: str) -> str:
-    """Say how strong a dependence is and whether it was shown; a verdict of another kind stands for itself."""
+def association_in_words(v: float, adjusted: float, verdict: str) -> str:
+    """Say how strong a dependence is and whether it was shown; a verdict of another kind stands for itself.
+
+    Parameters
+    ----------
+    v, adjusted : float
+        Cramér's V, and the p-value adjusted for the number of tests.
+    verdict : str
+    """
     if verdict not in (DEPENDENT, NOT_SHOWN):
         return verdict
     stars = next((stars for level, stars in _STARS.items() if adjusted <= level), "not shown")
     return f"{_v(v)} {stars}"
 
 
-def _respondents(needed: float) -> str:
+def respondents_in_words(needed: float) -> str:
+    """Say how many respondents it takes, if any number is enough.
+
+    Parameters
+    ----------
+    needed : float
+    """
     return "-" if math.isnan(needed) else "independent" if math.isinf(needed) else f"{needed:,.0f}"

@@ -52,10 +52,16 @@ def load(path: str | Path) -> Any:
     ...     load(f"{directory}/mechanism.json")
     GRR(k=3, epsilon=1.0)
     """
-    return read_file(path, _object, "a file that `save` wrote", LARGEST_FILE)
+    return read_file(path, loaded, "a file that `save` wrote", LARGEST_FILE)
 
 
-def _object(text: str) -> Any:
+def loaded(text: str) -> Any:
+    """Read a saved object from what its file holds.
+
+    Parameters
+    ----------
+    text : str
+    """
     kind = kind_of(text)
     if kind is None:
         if text.startswith(_JOURNAL):

@@ -24,7 +24,7 @@ _PAGE = re.compile(
     r'<!DOCTYPE html>\s*<html lang="en">\s*<head>\s*<meta charset="utf-8">\s*'
     r'<meta name="generator" content="ldpstats ([a-z ]+)">'
 )
-_SECRET = frozenset(["memo", "client", "RRBA aggregator"])
+SECRET = frozenset(["memo", "client", "RRBA aggregator"])
 """Kinds that hold private answers or keys: files that only their owner may read."""
 
 
@@ -132,7 +132,7 @@ def write(path: str | Path, text: str) -> None:
     try:
         target = _target(path)
         found = _refuse_others(target, text)
-        mode = 0o600 if kind_of(text) in _SECRET else found
+        mode = 0o600 if kind_of(text) in SECRET else found
         # a name of its own: with the target's in it, it could be longer than names may be
         beside = target.with_name(f".{secrets.token_hex(16)}.tmp")
         try:

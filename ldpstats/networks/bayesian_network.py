@@ -132,7 +132,7 @@ class BayesianNetwork(Result):
         ----------
         path : str or Path
         """
-        return read_file(path, _of_bif, "a file in the format BIF", LARGEST_BIF)
+        return read_file(path, network_of_bif, "a file in the format BIF", LARGEST_BIF)
 
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:
@@ -253,6 +253,10 @@ class BayesianNetwork(Result):
         path : str or Path
             A file that exists is left as it is, and refused.
         """
+        write(path, self.as_bif())
+
+    def as_bif(self) -> str:
+        """Return what `to_bif` writes."""
         text = written_bif(self.domain.categories, self.parents, self.tables)
         if len(text.encode()) > LARGEST_BIF:  # it could not be read again
             raise LdpstatsError(
@@ -260,7 +264,7 @@ class BayesianNetwork(Result):
                 f"up to {LARGEST_BIF:,}",
                 "`save` writes any network, and takes less room.",
             )
-        write(path, text)
+        return text
 
     def to_dict(self) -> dict[str, Any]:
         """Return the network as plain values."""
@@ -364,7 +368,13 @@ def rescaled(name: str, table: FloatArray) -> FloatArray:
     return np.where(off > _ROUNDING, table / sums, table)
 
 
-def _of_bif(text: str) -> BayesianNetwork:
+def network_of_bif(text: str) -> BayesianNetwork:
+    """Return the network that a text in the interchange format describes.
+
+    Parameters
+    ----------
+    text : str
+    """
     categories, parents, tables = read_bif(text)
     if not categories:
         raise LdpstatsError("a BIF file without variables", "one variable or more, each with its probabilities")

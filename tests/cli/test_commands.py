@@ -57,13 +57,13 @@ def test_demo_writes_its_page_but_over_no_other_file(short_demo: Path, monkeypat
     assert refused.exit_code == 0
     assert "not written: " in refused.output
     assert page.read_text() == "mine"
-    assert run("demo", "--report", str(page)).exit_code == 1
+    assert run("demo", "--report", str(page)).exit_code == 3
     assert json.loads(run("demo", "--json", "--report", "here.html").output)["n"] == 500
     assert (short_demo / "here.html").exists()
 
 
 def test_demo_without_matplotlib_says_what_is_missing(short_demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpstats.cli.find_spec", {}.get)
+    monkeypatch.setattr("ldpstats.cli.starting.find_spec", {}.get)
     assert "pip install 'ldpstats[plots]'" in run("demo").output
     assert not list(short_demo.iterdir())
 
@@ -132,7 +132,7 @@ def test_an_output_without_room_is_a_message() -> None:
     with full.open("w") as out:
         command = [sys.executable, "-m", "ldpstats", "plan", "--shape", "2x2", "--n", "1000", "--epsilon", "1"]
         done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert done.stderr.startswith("Error: ")
     assert "Traceback" not in done.stderr
 
@@ -273,7 +273,7 @@ def test_a_file_that_is_no_domain_for_pairs_is_refused(tmp_path: Path, content: 
     file = tmp_path / "domain.json"
     file.write_bytes(content)
     result = run("plan", "--domain", str(file), "--epsilon", "1")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert result.output.startswith("Error: ")
 
 

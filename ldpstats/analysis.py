@@ -1,0 +1,206 @@
+"""The analysis of a file in one step: a simulated survey of its rows, beside what the raw answers show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.answers import MISSING_CATEGORY, AnswerFile, Cut, Preparation, coded_answers, prepared
+from ldpstats.answers.preparation import USUAL_CLASSES
+from ldpstats.demo import association_in_words, classical_association, respondents_in_words
+from ldpstats.errors import LdpstatsError
+from ldpstats.inference import IndependenceTests
+from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
+from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT, NOT_SHOWN
+from ldpstats.presentation import Shown, Summary, plain_rows, progress, summary_of_figures
+from ldpstats.protocols import SampledGroups
+from ldpstats.report.studied_tables import StudiedTables
+from ldpstats.tables import TableSet
+
+_ALPHA, _POWER, _HOLM, _MOST_ROWS = 0.05, 0.8, "holm", 40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Analysis(Shown):
+    """A simulated survey of the rows of a file, and its findings beside those of the raw answers.
+
+    Parameters
+    ----------
+    file : AnswerFile
+    preparation : Preparation
+        Which columns were questions, and with which categories.
+    people : DataFrame
+        The answers as categories.
+    tables : TableSet
+        What was counted of the simulated reports.
+    pairs : DataFrame
+        A row per pair: the test of the reports, and V and the p-value of the raw answers.
+    seed : int
+        That of the simulation.
+    counts : str, optional
+        The column that says how many respondents a row stands for.
+    """
+
+    file: AnswerFile
+    preparation: Preparation
+    people: pd.DataFrame
+    tables: TableSet
+    pairs: pd.DataFrame
+    seed: int
+    counts: str | None
+
+    def summary(self) -> Summary:
+        """Return all pairs, those with the smallest p-values first: what raw answers show, and what reports show."""
+        rows = [
+            (
+                f"{row['first']} × {row['second']}",
+                association_in_words(row["raw_v"], row["raw_adjusted"], row["raw_verdict"]),
+                association_in_words(row["cramers_v"], row["adjusted"], row["verdict"]),
+                respondents_in_words(row["needed"]),
+            )
+            for row in self.pairs.head(_MOST_ROWS).to_dict(orient="records")
+        ]
+        left = len(self.pairs) - len(rows)
+        return summary_of_figures(
+            f"{self.tables.n:,} respondents of {self.file.name}, asked privately in a simulation",
+            ["pair", "raw answers show", "private reports show", "respondents needed"],
+            rows,
+            [*([f"And {left:,} pairs with larger p-values; --json has them all."] if left else []), *self._sentences()],
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "file": self.file.name,
+            "n": self.tables.n,
+            "simulated": self.tables.simulated,
+            "seed": self.seed,
+            "notes": self.notes,
+            "domain": self.tables.domain.to_dict(),
+            "left_out": self.preparation.left_out,
+            "privacy": self.tables.privacy.to_dict(),
+            "pairs": plain_rows(self.pairs),
+        }
+
+    @property
+    def notes(self) -> list[str]:
+        """What must be said about the file and its columns, a line each."""
+        return [*self.file.notes, *self.preparation.lines()]
+
+    def page(self, title: str | None = None) -> str:
+        """Return the report about the tables as HTML, with the raw answers beside the private ones.
+
+        Parameters
+        ----------
+        title : str, optional
+        """
+        from ldpstats.report import report_page
+
+        return report_page(self.tables, title or f"Analysis of {Path(self.file.name).name}", self._repeated)
+
+    @property
+    def _repeated(self) -> pd.DataFrame:
+        """A row per respondent."""
+        people = self.people if self.counts is None else _repeated(self.people, self.counts)
+        return people[list(self.tables.domain.names)]
+
+    def _sentences(self) -> list[str]:
+        found, raw = (self.pairs[name] == DEPENDENT for name in ("verdict", "raw_verdict"))
+        both, others = int((found & raw).sum()), int((found & ~raw).sum())
+        balance = f"Of {raw.sum()} dependences that the raw answers show, the reports show {both}"
+        stars = f"p adjusted for {len(self.pairs)} tests by Holm's method, up to .05 (*), .01 (**), .001 (***)"
+        done = f"This is a simulation (seed {self.seed}) of what respondents' devices would do"
+        level = f"epsilon = {self.tables.privacy.epsilon:g}"
+        return [
+            f"{balance}, and {others or 'no'} others. Not shown is not a proof of independence.",
+            f"respondents needed: of the whole survey, to find the raw V privately with {_POWER:.0%} power.",
+            f"V: Cramér's V, from 0 (independent) to 1, of reports corrected for the noise. Asterisks: {stars}.",
+            f"{done}: of each row one group of questions was randomized, and the tests saw the reports alone.",
+            f"It protects nobody whose answers are in the file. Of answers collected so each respondent had {level}.",
+            *self.tables.channel_fit().warning,
+        ]
+
+
+def analyse(
+    file: AnswerFile,
+    *,
+    epsilon: float,
+    k: int = 2,
+    columns: Sequence[str] = (),
+    cuts: Mapping[str, Cut] | None = None,
+    missing_as: str = MISSING_CATEGORY,
+    counts: str | None = None,
+    seed: int = 1,
+) -> Analysis:
+    r"""Simulate a private survey of the rows of a file, and test all pairs of its columns.
+
+    Parameters
+    ----------
+    file : AnswerFile
+    epsilon : float
+        The level of every respondent.
+    k : int
+        How many questions each is asked together.
+    columns : sequence of str
+        Those to take; by default all that are questions, see `ldpstats.answers.prepared`.
+    cuts : mapping of str to Cut, optional
+        How to put numbers into classes; more than 30 different ones become four classes by default.
+    missing_as : str
+        The category that missing answers become.
+    counts : str, optional
+        The column that says how many respondents a row stands for.
+    seed : int
+        Of the simulation.
+
+    Examples
+    --------
+    >>> from ldpstats.answers import read_answers
+    >>> rows = "F,yes\n" * 400 + "F,no\n" * 100 + "M,yes\n" * 100 + "M,no\n" * 400
+    >>> found = analyse(read_answers(f"sex,car\n{rows}".encode(), "a file"), epsilon=2.0)
+    >>> found.pairs["verdict"].tolist()
+    ['dependent']
+    """
+    made = prepared(file, columns, cuts, classes=USUAL_CLASSES, missing_as=missing_as, counts=counts)
+    domain = made.domain
+    if len(domain) < max(k, 2):
+        raise LdpstatsError(
+            f"{len(domain)} questions in {file.name}: {', '.join(domain.names)}",
+            f"at least {max(k, 2)}",
+            " ".join(f"Column {name!r}: {why}." for name, why in list(made.left_out.items())[:4]),
+        )
+    people = coded_answers(file, domain, missing_as=missing_as, counts=counts)
+    tables = SampledGroups(domain, epsilon=epsilon, k=k).collect(people, rng=seed, counts=counts)
+    tests = StudiedTables(tables).tests
+    assert tests is not None  # every pair is in a group
+    return Analysis(file, made, people, tables, _beside_raw(tests, people, counts), seed, counts)
+
+
+def _beside_raw(tests: IndependenceTests, people: pd.DataFrame, counts: str | None) -> pd.DataFrame:
+    """Return the tests of all pairs beside what the raw answers show."""
+    shown = tests.to_frame()
+    weights = np.ones(len(people), dtype=np.int64) if counts is None else people[counts].to_numpy(dtype=np.int64)
+    found = []
+    pairs = zip(shown["first"], shown["second"], strict=True)
+    for first, second in progress(pairs, "raw answers", len(shown), "pair"):
+        sizes = (people[first].cat.categories.size, people[second].cat.categories.size)
+        cells = people[first].cat.codes.to_numpy(np.int64) * sizes[1] + people[second].cat.codes.to_numpy(np.int64)
+        counted = np.bincount(cells, weights, minlength=sizes[0] * sizes[1]).astype(np.int64)
+        found.append(classical_association(counted.reshape(sizes)))
+    shown["raw_v"], shown["raw_pvalue"] = zip(*found, strict=True)
+    known = shown["raw_pvalue"].notna()
+    shown["raw_adjusted"] = math.nan
+    shown.loc[known, "raw_adjusted"] = adjusted_pvalues(shown.loc[known, "raw_pvalue"].to_numpy(), _ALPHA, _HOLM)
+    shown["raw_verdict"] = np.where(shown["raw_adjusted"] <= _ALPHA, DEPENDENT, NOT_SHOWN)
+    needed = tests.respondents_needed(_POWER, shown["raw_v"].tolist())
+    shown["needed"] = pd.to_numeric(needed).to_numpy(dtype=float, na_value=math.nan)
+    return shown
+
+
+def _repeated(people: pd.DataFrame, counts: str) -> pd.DataFrame:
+    return people.loc[people.index.repeat(people[counts].to_numpy(dtype=np.int64))].reset_index(drop=True)

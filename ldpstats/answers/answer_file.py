@@ -1,0 +1,243 @@
+"""Answer files: a row per respondent and a column per question, read from CSV or Parquet as texts."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ldpstats.answers.csv_rows import CsvRows
+from ldpstats.answers.encodings import text_of, unpacked
+from ldpstats.answers.separators import separator_of, stated_separator
+from ldpstats.answers.text_column import TextColumn, Texts, numbers_in
+from ldpstats.envelope import kind_of
+from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
+
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "-")
+"""Cells that mean that there is no answer, unless one of them is a category."""
+_PARQUET = b"PAR1"
+_WORDS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_NAMES_FIRST = "The first line must name the questions: add such a line."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerFile:
+    """What is in a file of answers, before anything is made of it.
+
+    Parameters
+    ----------
+    name : str
+        Of the file, for messages.
+    columns : tuple of TextColumn
+    lines : array
+        For every row the line in which it ends; of a file without lines, the number of the row.
+    what : str
+        "line" or "row".
+    commas : bool
+        Whether fractions may be written with a comma.
+    missing : tuple of str
+        Cells that are no answer.
+    notes : tuple of str
+        What must be said about how it was read.
+    """
+
+    name: str
+    columns: tuple[TextColumn, ...]
+    lines: NDArray[np.int64]
+    what: str
+    commas: bool
+    missing: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def __getitem__(self, name: str) -> TextColumn:
+        """Return the column of a name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise DomainError(
+            f"no column {name!r} in {self.name}", f"one of {one_line(self.names)}", "Names must match letter by letter."
+        )
+
+    def place(self, row: int) -> str:
+        """Say where a row stands.
+
+        Parameters
+        ----------
+        row : int
+        """
+        return f"{self.what} {self.lines[row]}"
+
+    def numbers(self, column: TextColumn) -> list[int | float | None]:
+        """Return the numbers that the texts of a column are.
+
+        Parameters
+        ----------
+        column : TextColumn
+        """
+        return numbers_in(column.texts, commas=self.commas)
+
+    def frame(self) -> pd.DataFrame:
+        """Return all cells as texts."""
+        return pd.DataFrame({column.name: column.as_categorical() for column in self.columns})
+
+
+def read_answers(data: bytes, name: str, missing: Iterable[str] = MISSING) -> AnswerFile:
+    r"""Read a file with a row per respondent and a column per question.
+
+    Nothing is guessed silently: `notes` says what separates cells, which encoding was read, and what was renamed.
+
+    Parameters
+    ----------
+    data : bytes
+        What is in the file: CSV in UTF-8, UTF-16 or Windows-1252 with commas, semicolons, tabs or vertical bars, also
+        packed by gzip; or Parquet.
+    name : str
+        What messages call it.
+    missing : iterable of str
+        Cells that are no answer; empty cells never are.
+
+    Examples
+    --------
+    >>> file = read_answers("sex;share\nF;0,5\nM;-\n".encode(), "a file")
+    >>> file.names, file["share"].texts, file.notes
+    (('sex', 'share'), ('0,5', '-'), ('a file: cells are separated by semicolons.',))
+    """
+    none = tuple(dict.fromkeys(["", *missing]))
+    whole = unpacked(data, name)
+    if whole.startswith(_PARQUET):
+        return _of_parquet(whole, name, none)
+    text, notes = text_of(whole, name)
+    _refuse_saved(text, name)
+    stated = stated_separator(text)
+    separator = stated or separator_of(text)
+    records = CsvRows(text.partition("\n")[2] if stated else text, separator, name)
+    if not any(records.names):
+        raise LdpstatsError(f"{name}, which is empty", "a line of names, and a row per respondent", _NAMES_FIRST)
+    found, lines = _columns_of(records)
+    if not lines.size:
+        raise LdpstatsError(f"{name}, which holds names and no rows", "a row per respondent")
+    columns, renamed = _named(found, records.names, len(lines), name)
+    if separator in _WORDS:
+        notes.append(f"{name}: cells are separated by {_WORDS[separator]}.")
+    if records.blank_lines:
+        notes.append(f"{name}: {records.blank_lines} empty lines were left out.")
+    _refuse_without_names(columns, name)
+    return AnswerFile(name, columns, lines + bool(stated), "line", separator != ",", none, (*notes, *renamed))
+
+
+def _columns_of(records: CsvRows) -> tuple[list[Texts], NDArray[np.int64]]:
+    columns = [Texts() for _ in records.names]
+    lines: list[NDArray[np.int64]] = []
+    for rows, ends in records.chunks():
+        for column, cells in zip(columns, zip(*rows, strict=True), strict=True):
+            column.add(cells)
+        lines.append(np.array(ends, dtype=np.int64))
+    return columns, np.concatenate(lines) if lines else np.empty(0, dtype=np.int64)
+
+
+def _named(
+    found: Sequence[Texts], names: Sequence[str], rows: int, file: str
+) -> tuple[tuple[TextColumn, ...], list[str]]:
+    """Return columns under different names: without a name are those of row numbers and those that are empty."""
+    notes, columns = [], []
+    seen: Counter[str] = Counter()
+    for place, (texts, name) in enumerate(zip(found, names, strict=True), start=1):
+        column = texts.column(name or f"column {place}")
+        if not name:
+            why = _needs_no_name(column, rows)
+            notes.append(f"{file}: column {place} has no name, {why or f'and is called {column.name!r}'}.")
+            if why:
+                continue
+        seen[column.name] += 1
+        if seen[column.name] > 1:
+            column = TextColumn(f"{column.name} ({seen[column.name]})", column.texts, column.codes)
+            notes.append(f"{file}: the name {name!r} stands there again; column {place} is called {column.name!r}.")
+        columns.append(column)
+    if len({column.name for column in columns}) < len(columns):
+        raise LdpstatsError(f"{file} with the columns {one_line(names)}", "different names")
+    return tuple(columns), notes
+
+
+def _needs_no_name(column: TextColumn, rows: int) -> str:
+    """Say why a column without a name is left out, if it is."""
+    if column.texts == ("",):
+        return "is empty, and was left out"
+    for first in (0, 1):
+        if column.texts == tuple(map(str, range(first, first + rows))):
+            return "numbers the rows, and was left out"
+    return ""
+
+
+def _refuse_without_names(columns: Collection[TextColumn], name: str) -> None:
+    """Refuse a file whose first line is a row like the others."""
+    numbers = [
+        one.name for one in columns if numbers_in([one.name], commas=True)[0] is not None and _holds_numbers(one)
+    ]
+    if numbers or all(one.name in one.texts for one in columns):
+        raise LdpstatsError(
+            f"{name}, whose first line {one_line([one.name for one in columns], 4)} looks like a row of answers",
+            "the names of the questions in the first line",
+            _NAMES_FIRST,
+        )
+
+
+def _holds_numbers(column: TextColumn) -> bool:
+    return any(number is not None for number in numbers_in(column.texts, commas=True))
+
+
+def _refuse_saved(text: str, name: str) -> None:
+    kind = kind_of(text)
+    if kind is None and text.startswith("# ldpstats reports"):
+        kind = "file of reports"
+    if kind is not None:
+        raise LdpstatsError(
+            f"{name}, which is a saved {kind}", "answers, a row per respondent", "`ldpstats show` says what it holds."
+        )
+    if text.lstrip()[:1] in ("{", "[", "<"):
+        raise LdpstatsError(f"{name}, which begins like JSON or XML: {shortened(text.lstrip()[:20])}", "CSV or Parquet")
+
+
+def _of_parquet(data: bytes, name: str, missing: tuple[str, ...]) -> AnswerFile:
+    if find_spec("pyarrow") is None:
+        raise LdpstatsError(
+            f"{name}, which is Parquet", "CSV, or Parquet with pyarrow", "pip install 'ldpstats[scale]'"
+        )
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(io.BytesIO(data))
+        columns = [_of_arrow(str(key), table.column(place)) for place, key in enumerate(table.column_names)]
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+        raise LdpstatsError(
+            f"{name}, Parquet that cannot be read ({shortened(str(error), 200)})", "a file of plain columns"
+        ) from error
+    if not columns or not table.num_rows:
+        raise LdpstatsError(f"{name}, which holds {len(columns)} columns and {table.num_rows} rows", "at least one")
+    if len({*table.column_names}) < len(columns):
+        raise LdpstatsError(f"{name} with the columns {one_line(table.column_names)}", "different names")
+    rows = np.arange(1, table.num_rows + 1)
+    return AnswerFile(name, tuple(columns), rows, "row", commas=False, missing=missing, notes=())
+
+
+def _of_arrow(name: str, chunks: object) -> TextColumn:
+    """Return a column of Parquet; what is missing there is an empty cell."""
+    values = chunks.combine_chunks()  # type: ignore[attr-defined]  # pyarrow, which has no types
+    coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
+    codes = np.asarray(coded.indices.fill_null(len(coded.dictionary)), dtype=np.int64)
+    texts = ["" if one is None or one != one else str(one) for one in coded.dictionary.to_pylist()]  # noqa: PLR0124
+    return TextColumn.of(name, [*texts, ""], codes)

@@ -1,0 +1,132 @@
+"""Coding: the answers of a file as categories of a domain; what is missing or unknown is refused by its line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ldpstats.answers.answer_file import AnswerFile
+from ldpstats.answers.classes import classes_of
+from ldpstats.answers.preparation import MISSING_CATEGORY, refuse_counts
+from ldpstats.answers.text_column import TextColumn
+from ldpstats.columns import Category
+from ldpstats.domain import Domain
+from ldpstats.errors import DomainError, one_line, shortened
+
+_MISSING_ADVICE = (
+    f"`--missing-as {MISSING_CATEGORY!r}` makes of missing answers a category of their own when the domain is made; "
+    "a protocol with `--outside random` lets a random category take their place."
+)
+
+
+def coded_answers(
+    file: AnswerFile,
+    domain: Domain,
+    *,
+    missing_as: str | None = None,
+    substitutes: bool = False,
+    counts: str | None = None,
+) -> pd.DataFrame:
+    r"""Return a data frame of the answers as categories of a domain, for a protocol to ask.
+
+    A cell is the category that it is written as; a number is the category that equals it, or the class in whose words
+    it falls. Columns that the domain does not know stay as texts.
+
+    Parameters
+    ----------
+    file : AnswerFile
+    domain : Domain
+    missing_as : str, optional
+        The category that takes missing answers; "(missing)" does where the domain has it.
+    substitutes : bool
+        Whether the protocol lets random categories take the place of missing and unknown answers.
+    counts : str, optional
+        The column that says how many respondents a row stands for.
+
+    Examples
+    --------
+    >>> from ldpstats.answers import read_answers
+    >>> file = read_answers(b"sex,age\nF,17\nM,70\n", "a file")
+    >>> coded_answers(file, Domain({"sex": ["F", "M"], "age": ["under 18", "18 or more"]}))
+      sex         age
+    0   F    under 18
+    1   M  18 or more
+    """
+    columns: dict[str, Any] = {column.name: column.as_categorical() for column in file.columns}
+    for name, categories in domain.categories.items():
+        places = _places(file, file[name], categories, missing_as)
+        if not substitutes:
+            _refuse_others(file, file[name], places, categories)
+        codes = places[file[name].codes]
+        columns[name] = pd.Categorical.from_codes(codes, categories=pd.Index(categories, dtype=object))
+    if counts is None:
+        refuse_counts(file, domain.names, domain.size())
+    else:
+        columns[counts] = _counted(file, counts)
+    return pd.DataFrame(columns)
+
+
+def _places(
+    file: AnswerFile, column: TextColumn, categories: tuple[Category, ...], missing_as: str | None
+) -> NDArray[np.int64]:
+    """Return for every text of a column the place of its category; -1 where there is none."""
+    written = {str(category): place for place, category in enumerate(categories)}
+    truths = {str(one).lower(): place for place, one in enumerate(categories) if isinstance(one, bool)}
+    valued = {one: place for place, one in enumerate(categories) if not isinstance(one, (str, bool))}
+    taken = MISSING_CATEGORY if missing_as is None else missing_as
+    if missing_as is not None and missing_as not in written and any(one in file.missing for one in column.texts):
+        raise DomainError(f"--missing-as {missing_as!r} for {column.name!r}", one_line(categories))
+    numbers = file.numbers(column)
+    places = classes_of(numbers, categories)
+    for place, (text, number) in enumerate(zip(column.texts, numbers, strict=True)):
+        if text in written:
+            places[place] = written[text]
+        elif text in file.missing:
+            places[place] = written.get(taken, -1)
+        elif text.lower() in truths:
+            places[place] = truths[text.lower()]
+        elif number is not None and number in valued:
+            places[place] = valued[number]
+    return places
+
+
+def _refuse_others(
+    file: AnswerFile, column: TextColumn, places: NDArray[np.int64], categories: tuple[Category, ...]
+) -> None:
+    """Refuse texts that are no category, and then those that are no answer."""
+    outside = np.flatnonzero((places < 0) & (column.counts > 0))
+    if not outside.size:
+        return
+    unknown = [place for place in outside.tolist() if column.texts[place] not in file.missing]
+    chosen = unknown or outside.tolist()
+    row = column.first_row(chosen)
+    rows, where = int(column.counts[chosen].sum()), file.place(row)
+    text = column.texts[column.codes[row]]
+    if unknown:
+        raise DomainError(
+            f"column {column.name!r} of {file.name} has the unknown category {shortened(text)} in {where} "
+            f"({rows:,} such rows)",
+            one_line(categories),
+            "Correct the answer, or add it to the domain.",
+        )
+    raise DomainError(
+        f"column {column.name!r} of {file.name} has no answer in {where} ({rows:,} such rows, {text!r} there)",
+        one_line(categories),
+        _MISSING_ADVICE,
+    )
+
+
+def _counted(file: AnswerFile, name: str) -> list[int | float | None]:
+    """Return how many respondents each row stands for; what is no number is left to whoever counts."""
+    column = file[name]
+    numbers = file.numbers(column)
+    if None in numbers:
+        row = column.first_row([numbers.index(None)])
+        raise DomainError(
+            f"{column.texts[column.codes[row]]!r} in {file.place(row)} of the column of counts {name!r}",
+            "whole numbers: every row stands for so many respondents",
+        )
+    return [numbers[code] for code in column.codes]

@@ -1,0 +1,305 @@
+"""Preparation: which columns of a file are questions, and what the categories of their answers are."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from ldpstats.answers.answer_file import AnswerFile
+from ldpstats.answers.classes import class_labels, quantile_limits
+from ldpstats.answers.text_column import TextColumn
+from ldpstats.columns import Category, is_called_like_counts, refuse_frequencies
+from ldpstats.domain import Domain
+from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
+
+MISSING_CATEGORY = "(missing)"
+"""The category of missing answers in every domain that has one of this name."""
+MANY = 30
+"""More different answers than these are no categories: tables of them would be noise."""
+USUAL_CLASSES = 4
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./]\d{1,2}[./](\d{2}|\d{4})( .*)?")
+_TRUTHS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How the numbers of a column are put into classes.
+
+    Parameters
+    ----------
+    classes : int
+        How many, of about equally many respondents each.
+    limits : tuple of float
+        Instead: where one class ends and the next one begins.
+    """
+
+    classes: int = USUAL_CLASSES
+    limits: tuple[float, ...] = ()
+
+    @classmethod
+    def read(cls, text: str) -> Cut:
+        """Read a number of classes, or limits between them.
+
+        Parameters
+        ----------
+        text : str
+            Such as "5" for five classes, "18,65" for three with these limits, "65," for two.
+
+        Examples
+        --------
+        >>> Cut.read("5"), Cut.read("18,65")
+        (Cut(classes=5, limits=()), Cut(classes=4, limits=(18.0, 65.0)))
+        """
+        parts = [part.strip() for part in text.split(",")]
+        try:
+            if len(parts) == 1 and 2 <= int(parts[0]) <= 1000:
+                return cls(int(parts[0]))
+            limits = tuple(float(part) for part in parts if part)
+        except ValueError:
+            limits = ()
+        if (
+            len(parts) == 1
+            or not limits
+            or not all(map(math.isfinite, limits))
+            or not all(a < b for a, b in pairwise(limits))
+        ):
+            raise LdpstatsError(
+                f"the classes {text!r}", "a number of classes such as 5, or limits in ascending order such as 18,65"
+            )
+        return cls(limits=limits)
+
+
+@dataclass(slots=True, eq=False)
+class Preparation:
+    """The domain of a file, and what became of its columns.
+
+    Parameters
+    ----------
+    categories : dict
+        Of every column that is a question.
+    left_out : dict
+        Why a column is none, by its name.
+    notes : list of str
+        What must be said about columns that are questions.
+    """
+
+    categories: dict[str, list[Category]] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def domain(self) -> Domain:
+        """The questions with their categories."""
+        if not self.categories:
+            why = "; ".join(f"{name!r}: {words}" for name, words in list(self.left_out.items())[:4])
+            raise DomainError(f"no column that is a question ({why})", "columns with a few categories each")
+        return Domain(self.categories)
+
+    def lines(self) -> list[str]:
+        """Return all that must be said, a line each."""
+        return [*self.notes, *(f"column {name!r} is left out: {why}" for name, why in self.left_out.items())]
+
+
+def prepared(
+    file: AnswerFile,
+    columns: Sequence[str] = (),
+    cuts: Mapping[str, Cut] | None = None,
+    *,
+    classes: int | None = None,
+    missing_as: str | None = None,
+    counts: str | None = None,
+) -> Preparation:
+    r"""Say which columns of a file are questions, with which categories.
+
+    Left out, unless they are named, are columns without an answer or with one alone, identifiers, and those with more
+    than 30 different words or dates. So are more than 30 different numbers, unless classes are asked for.
+
+    Parameters
+    ----------
+    file : AnswerFile
+    columns : sequence of str
+        Those to take, whatever is in them; all by default.
+    cuts : mapping of str to Cut, optional
+        Which columns of numbers to put into classes, and how.
+    classes : int, optional
+        Into how many classes to put all other columns with more than 30 different numbers.
+    missing_as : str, optional
+        The category to be made of missing answers, in columns that have some.
+    counts : str, optional
+        A column that is none: it says how many respondents a row stands for.
+
+    Examples
+    --------
+    >>> from ldpstats.answers import read_answers
+    >>> rows = "\n".join(f"{number},{number % 90 + .5},{number % 2}" for number in range(1000))
+    >>> made = prepared(read_answers(f"id,age,sex\n{rows}".encode(), "a file"), classes=3)
+    >>> made.categories
+    {'age': ['under 30.5', '30.5 to under 60.5', '60.5 or more'], 'sex': [0, 1]}
+    >>> made.left_out
+    {'id': 'all 1,000 answers differ, as those of an identifier do'}
+    """
+    wanted = dict(cuts or {})
+    named = [*dict.fromkeys(columns)]
+    for name in [*named, *wanted, *([counts] if counts else [])]:
+        file[name]  # refuses a column that is not there
+    made = Preparation()
+    for name in named or file.names:
+        if name == counts:
+            continue
+        cut = wanted.get(name) or (Cut(classes) if classes else None)
+        _Question(file, file[name], made, missing_as).decide(cut, chosen=name in named, wanted=name in wanted)
+    if counts is None:
+        refuse_counts(file, tuple(made.categories), math.prod(map(len, made.categories.values())))
+    return made
+
+
+def refuse_counts(file: AnswerFile, questions: Iterable[str], cells: int) -> None:
+    """Refuse a file whose rows stand for more than one respondent, as far as that can be seen.
+
+    Parameters
+    ----------
+    file : AnswerFile
+    questions : iterable of str
+        The columns that are questions; not even these are, if they are called like counts.
+    cells : int
+        How many different rows are possible.
+    """
+    others = [name for name in questions if not is_called_like_counts(name)]
+    try:
+        refuse_frequencies(file.frame(), others, max(cells, 1))
+    except LdpstatsError as error:
+        raise DomainError(
+            f"{file.name}: {error.came}",
+            "a row per respondent; or a frequency table, and which column holds its counts",
+            "`--counts COLUMN` says so. If every row is one respondent, take that column out of the file.",
+        ) from error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Question:
+    """A column, of which it is decided whether it is a question."""
+
+    file: AnswerFile
+    column: TextColumn
+    made: Preparation
+    missing_as: str | None
+
+    def decide(self, cut: Cut | None, *, chosen: bool, wanted: bool) -> None:
+        """Put the column among the questions or those that are left out, and say what must be said."""
+        name, answered = self.column.name, self._answered
+        numbers = [number for number, used in zip(self.file.numbers(self.column), answered, strict=True) if used]
+        texts = [text for text, used in zip(self.column.texts, answered, strict=True) if used]
+        counts = [int(count) for count, used in zip(self.column.counts, answered, strict=True) if used]
+        if not texts:
+            self.made.left_out[name] = "it has no answers"
+            return
+        if wanted or (cut and None not in numbers and len(texts) > MANY and not self._is_identifier(numbers, counts)):
+            categories: list[Category] = self._classes(numbers, texts, counts, cut or Cut())
+        else:
+            why = "" if chosen else self._why_not(numbers, texts, counts)
+            if why:
+                self.made.left_out[name] = why
+                return
+            categories = self._categories(numbers, texts)
+        if len(categories) + self._has_missing < 2 or (len(categories) < 2 and self.missing_as is None):
+            self.made.left_out[name] = f"all answers are {shortened(categories[0])}"
+            return
+        self.made.categories[name] = categories + self._of_missing(categories)
+
+    @property
+    def _answered(self) -> list[bool]:
+        return [
+            text not in self.file.missing and count > 0
+            for text, count in zip(self.column.texts, self.column.counts, strict=True)
+        ]
+
+    @property
+    def _has_missing(self) -> bool:
+        return self._missing > 0
+
+    @property
+    def _missing(self) -> int:
+        return len(self.file) - int(self.column.counts[self._answered].sum())
+
+    def _say(self, words: str) -> None:
+        self.made.notes.append(f"column {self.column.name!r} {words}")
+
+    def _of_missing(self, categories: list[Category]) -> list[Category]:
+        """Return the category of missing answers, where there are some, and say what becomes of them."""
+        if not self._missing:
+            return []
+        missing = f"has {self._missing:,} missing answers"
+        if self.missing_as is None:
+            self._say(f"{missing}, which will be refused: --missing-as '{MISSING_CATEGORY}' gives them a category")
+            return []
+        self._say(f"{missing}, which are the category {self.missing_as!r}")
+        return [] if self.missing_as in categories else [self.missing_as]
+
+    def _why_not(self, numbers: Sequence[float | None], texts: list[str], counts: list[int]) -> str:
+        """Say why a column is no question, if it is none."""
+        if len(texts) <= MANY:
+            return ""
+        if self._is_identifier(numbers, counts):
+            return f"all {len(texts):,} answers differ, as those of an identifier do"
+        if None not in numbers:
+            limits = quantile_limits([one for one in numbers if one is not None], counts, USUAL_CLASSES)
+            proposed = f", for example {', '.join(class_labels(limits))}" if limits else ""
+            how = f"--cut {self.column.name!r}={USUAL_CLASSES} puts them into classes{proposed}"
+            return f"it has {len(texts):,} different numbers; {how}"
+        words = [text for text, number in zip(texts, numbers, strict=True) if number is None]
+        if len(words) < len(texts) / 2:
+            return (
+                f"it has {len(texts):,} different answers, numbers and words ({one_line(words, 4)}); "
+                "if these mean that there is no answer, name them by --missing"
+            )
+        what = "dates" if all(map(_DATE.fullmatch, words)) else "texts"
+        return f"it has {len(texts):,} different {what}: put them into classes first"
+
+    @staticmethod
+    def _is_identifier(numbers: Sequence[float | None], counts: list[int]) -> bool:
+        """Say whether all of many answers differ, and are no measurement: these have fractions."""
+        measured = any(isinstance(number, float) for number in numbers) and None not in numbers
+        return len(counts) > MANY and max(counts) == 1 and not measured
+
+    def _classes(
+        self, numbers: Sequence[float | None], texts: list[str], counts: list[int], cut: Cut
+    ) -> list[Category]:
+        if None in numbers:
+            words = [text for text, number in zip(texts, numbers, strict=True) if number is None]
+            raise DomainError(
+                f"--cut for the column {self.column.name!r}, which has {one_line(words, 4)}",
+                "numbers",
+                "If these mean that there is no answer, name them by --missing.",
+            )
+        given = [number for number in numbers if number is not None]
+        limits = list(cut.limits) or quantile_limits(given, counts, cut.classes)
+        if not limits:
+            return [given[0]]
+        labels = class_labels(limits)
+        source = (
+            "" if cut.limits else "; the limits were read off these answers: of real respondents, state them before"
+        )
+        self._say(f"has {len(texts):,} different numbers, put into the classes {', '.join(labels)}{source}")
+        return [*labels]
+
+    def _categories(self, numbers: Sequence[float | None], texts: list[str]) -> list[Category]:
+        """Return the different answers: as numbers or truth values where all are, else as texts."""
+        given = [number for number in numbers if number is not None]
+        if len(given) == len(texts):
+            return sorted(set(given))
+        truths = {_TRUTHS.get(text.lower()) for text in texts}
+        if None not in truths:
+            return [one for one in (False, True) if one in truths]
+        if given:
+            one = next(text for text, number in zip(texts, numbers, strict=True) if number is not None)
+            other = next(text for text, number in zip(texts, numbers, strict=True) if number is None)
+            self._say(f"has numbers such as {one!r} and words such as {other!r}: all are kept as texts")
+        elif all(map(_DATE.fullmatch, texts)):
+            self._say("has dates, each of them a category")
+        if len({text.casefold() for text in texts}) < len(texts):
+            self._say("has answers that differ in capital letters alone: they are different categories")
+        ranked = sorted(zip(numbers, texts, strict=True), key=lambda one: (one[0] is None, one[0] or 0, one[1]))
+        return [text for _, text in ranked]

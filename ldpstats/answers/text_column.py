@@ -1,0 +1,130 @@
+"""Text columns: the different texts of a column, and which of them stands in which row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+_CODE = re.compile(r"[+-]?0[0-9]")
+_LARGEST = 1 << 53
+"""Doubles tell whole numbers apart up to here; longer ones are codes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextColumn:
+    """A column of a file, every cell as a text.
+
+    Parameters
+    ----------
+    name : str
+    texts : tuple of str
+        The different ones, without spaces around them, in the order in which they first occur.
+    codes : array
+        For every row the place of its text.
+    """
+
+    name: str
+    texts: tuple[str, ...]
+    codes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, name: str, raw: Sequence[str], codes: NDArray[np.int64]) -> TextColumn:
+        """Return the column without spaces around its texts.
+
+        Parameters
+        ----------
+        name : str
+        raw : sequence of str
+            The different texts as they stand there.
+        codes : array
+            For every row the place of its text.
+        """
+        places: dict[str, int] = {}
+        moved = [places.setdefault(text.strip(), len(places)) for text in raw]
+        return cls(name, tuple(places), np.array(moved, dtype=np.int64)[codes] if moved else codes)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many rows have each text."""
+        return np.bincount(self.codes, minlength=len(self.texts)).astype(np.int64)
+
+    def first_row(self, places: Iterable[int]) -> int:
+        """Return the first row with one of some texts.
+
+        Parameters
+        ----------
+        places : iterable of int
+            Of the texts.
+        """
+        return int(np.isin(self.codes, list(places)).argmax())
+
+    def as_categorical(self) -> pd.Categorical:
+        """Return the column as pandas holds it."""
+        return pd.Categorical.from_codes(self.codes, categories=pd.Index(self.texts, dtype=object))
+
+
+class Texts:
+    """The texts of a column while its rows are read, a chunk after the other."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+        self._codes: list[NDArray[np.int64]] = []
+
+    def add(self, cells: Sequence[str]) -> None:
+        """Take the cells of further rows.
+
+        Parameters
+        ----------
+        cells : sequence of str
+        """
+        codes, texts = pd.factorize(np.array(cells, dtype=object))
+        places = [self._places.setdefault(text, len(self._places)) for text in texts]
+        self._codes.append(np.array(places, dtype=np.int64)[codes])
+
+    def column(self, name: str) -> TextColumn:
+        """Return the column of all cells so far.
+
+        Parameters
+        ----------
+        name : str
+        """
+        codes = np.concatenate(self._codes) if self._codes else np.empty(0, dtype=np.int64)
+        return TextColumn.of(name, tuple(self._places), codes)
+
+
+def numbers_in(texts: Sequence[str], *, commas: bool) -> list[int | float | None]:
+    """Return the number that each text is; None for words, for codes such as 007, and for those too long to be one.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    commas : bool
+        Whether fractions may be written with a comma: then they are, where that makes more of the texts numbers.
+
+    Examples
+    --------
+    >>> numbers_in(["3", "2.50", "1e3", "007", "three"], commas=False)
+    [3, 2.5, 1000, None, None]
+    >>> numbers_in(["3,5", "4"], commas=True)
+    [3.5, 4]
+    """
+    plain = [_number(text) for text in texts]
+    if not commas or None not in plain:
+        return plain
+    with_commas = [None if "." in text else _number(text.replace(",", ".", 1)) for text in texts]
+    return with_commas if with_commas.count(None) < plain.count(None) else plain
+
+
+def _number(text: str) -> int | float | None:
+    if not _NUMBER.fullmatch(text) or _CODE.match(text):
+        return None
+    value = float(text)
+    if abs(value) >= _LARGEST:
+        return None
+    return int(value) if value.is_integer() else value

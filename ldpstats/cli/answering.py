@@ -1,0 +1,256 @@
+"""Commands that read answers: their categories, what leaves the respondents, or an analysis in one step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ldpstats.cli import options, streams
+from ldpstats.cli.options import FILE, examples
+from ldpstats.cli.program import wrong_usage
+from ldpstats.errors import LdpstatsError
+
+if TYPE_CHECKING:
+    from ldpstats.analysis import Analysis
+    from ldpstats.answers import AnswerFile, Cut
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_MISSING = "(missing)"
+_data = click.argument("data", type=FILE)
+_missing = click.option(
+    "--missing",
+    multiple=True,
+    help="A cell that is no answer, beside empty ones; again for more.  [default: NA, N/A, n/a, NaN, nan, NULL, null, "
+    "#N/A and -]",
+)
+_counts = click.option("--counts", default=None, help="Of a frequency table: the column that holds its counts.")
+
+
+def _questions(command: Command) -> Command:
+    """Let a command choose columns, and put their numbers into classes."""
+    chosen = click.option("--columns", default=None, help="Those to take, with commas between them.  [default: all]")
+    cut = click.option(
+        "--cut",
+        multiple=True,
+        metavar="COLUMN=CLASSES",
+        help="Put the numbers of a column into classes: age=5 makes five of about equal size, age=18,65 three with "
+        "these limits; again for more columns.",
+    )
+    return chosen(cut(command))
+
+
+@click.command(
+    epilog=examples(
+        "ldpstats domain answers.csv -o domain.json",
+        "ldpstats domain answers.csv --cut age=18,40,65 --missing-as '(missing)' -o domain.json",
+        "ldpstats domain answers.csv --missing 99 --columns sex,age,region -o domain.json --json",
+    )
+)
+@_data
+@_questions
+@_missing
+@click.option("--missing-as", default=None, help="Make missing answers a category of this name.  [default: none]")
+@_counts
+@options.output("The domain as JSON")
+@options.as_json
+def domain(
+    data: str,
+    columns: str | None,
+    cut: tuple[str, ...],
+    missing: tuple[str, ...],
+    missing_as: str | None,
+    counts: str | None,
+    output: str,
+    as_json: bool,
+) -> None:
+    """Read the categories of every question off a file of answers, and point out what is none.
+
+    DATA is CSV (with commas, semicolons, tabs or bars; in UTF-8, UTF-16 or Windows-1252; also packed by gzip) or
+    Parquet, with a row per respondent. Identifiers, free texts, columns with one answer alone and columns with more
+    than 30 different numbers are left out, and named. Check the categories: they should be those of the
+    questionnaire, not those that happened to be answered.
+    """
+    from ldpstats.answers import prepared
+
+    cuts, chosen = _cuts(cut), _listed(columns)
+    file = read(data, missing)
+    made = prepared(file, chosen, cuts, missing_as=missing_as, counts=counts)
+    found = made.domain
+    notes = [*file.notes, *made.lines()]
+    _tell_notes(notes)
+    streams.write_to(output, found.to_json())
+    plain = {"domain": found.to_dict(), "left_out": made.left_out, "notes": notes, "rows": len(file), "output": output}
+    streams.tell(found.summary(), plain, as_json=as_json, output=output)
+
+
+@click.command(
+    epilog=examples(
+        "ldpstats privatize answers.csv --protocol protocol.json -o reports.csv",
+        "ldpstats privatize answers.csv --protocol protocol.json --seed 1 -o - | ldpstats tables - "
+        "--protocol protocol.json -o tables.json",
+    )
+)
+@_data
+@click.option("--protocol", required=True, type=FILE, help="The protocol file.")
+@options.seed("Simulate: the same seed gives the same reports, and they say that they are simulated.")
+@_missing
+@click.option("--missing-as", default=None, help=f"The category that missing answers are.  [default: {_MISSING}]")
+@_counts
+@options.output("The reports")
+@options.as_json
+def privatize(
+    data: str,
+    protocol: str,
+    seed: int | None,
+    missing: tuple[str, ...],
+    missing_as: str | None,
+    counts: str | None,
+    output: str,
+    as_json: bool,
+) -> None:
+    """Do what the devices of all respondents do: randomize each row of answers into what leaves the device.
+
+    Without --seed, chance comes from the operating system. A missing or unknown answer is refused, unless the protocol
+    has a category for it or lets a random one take its place. Numbers fall into the classes of the protocol.
+    """
+    from ldpstats.answers import coded_answers
+
+    streams.refuse_two_inputs(data, protocol)
+    asked = streams.saved_protocol(protocol)
+    file = read(data, missing)
+    _tell_notes(file.notes)
+    substitutes = getattr(asked, "outside", "refuse") == "random"
+    people = coded_answers(file, asked.domain, missing_as=missing_as, substitutes=substitutes, counts=counts)
+    rows = asked.reports(people, seed, counts=counts)
+    streams.write_to(output, rows.to_csv(index=False))
+    simulated = seed is not None
+    words = f"{len(rows):,} reports{' (simulated)' if simulated else ''}: {streams.written_as(output)}"
+    plain = {
+        "reports": len(rows),
+        "simulated": simulated,
+        "protocol": asked.fingerprint(),
+        "privacy": asked.privacy().to_dict(),
+        "notes": list(file.notes),
+        "output": output,
+    }
+    streams.tell(words, plain, as_json=as_json, output=output)
+
+
+@click.command(
+    epilog=examples(
+        "ldpstats analyse answers.csv --epsilon 2",
+        "ldpstats analyse answers.csv --epsilon 1 --columns sex,age,income --cut age=18,40,65 -o report.html",
+        "ldpstats analyse answers.csv --epsilon 2 --json -o - > report.html 2> findings.json",
+    )
+)
+@_data
+@options.epsilon
+@_questions
+@click.option("--k", default=2, show_default=True, type=click.IntRange(min=2), help="Questions asked together.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Of the simulation.")
+@_missing
+@click.option(
+    "--missing-as", default=_MISSING, show_default=True, help="The category of missing answers, in columns with some."
+)
+@_counts
+@click.option(
+    "-o",
+    "--output",
+    default=None,
+    type=FILE,
+    help="The HTML page; - is standard output.  [default: NAME-report.html in this folder, over no other file]",
+)
+@options.as_json
+def analyse(
+    data: str,
+    columns: str | None,
+    cut: tuple[str, ...],
+    missing: tuple[str, ...],
+    output: str | None,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """From a file of answers to a report in one step: what a private survey of these people would have shown.
+
+    Simulates what the devices of all respondents would do, tests all pairs, prints the findings beside what the raw
+    answers show, and writes them as a page. Numbers of more than 30 values are put into four classes, missing answers
+    become a category, identifiers and free texts are left out: all of it is said.
+    """
+    from ldpstats.analysis import analyse as analysed
+
+    cuts, chosen = _cuts(cut), _listed(columns)
+    _check_level(asked["epsilon"])
+    found = analysed(read(data, missing), columns=chosen, cuts=cuts, **asked)
+    _tell_notes(found.notes)
+    page = output or _usual_page(data)
+    where = _write_page(found, page, must=output is not None)
+    streams.tell(found.summary(), {**found.to_dict(), "report": where}, as_json=as_json, output=page)
+    if not as_json:
+        click.echo(f"Report: {where}", err=page == streams.STANDARD)
+
+
+def _check_level(epsilon: float) -> None:
+    from ldpstats.arrays import positive_epsilon
+
+    with wrong_usage():
+        positive_epsilon(epsilon)
+
+
+def _usual_page(data: str) -> str:
+    name = "answers" if data == streams.STANDARD else Path(data).name.partition(".")[0] or "answers"
+    return f"{name}-report.html"
+
+
+def _write_page(found: Analysis, page: str, *, must: bool) -> str:
+    """Write the page; where nobody said where to, a file that is in the way is named instead of replaced."""
+    text = found.page()
+    try:
+        streams.write_to(page, text)
+    except LdpstatsError as error:
+        if must:
+            raise
+        return f"not written: {error} -o says where to."
+    return streams.written_as(page)
+
+
+def read(name: str, missing: Iterable[str] = ()) -> AnswerFile:
+    """Return the answers in a file, or from standard input.
+
+    Parameters
+    ----------
+    name : str
+    missing : iterable of str
+        Cells that are no answer; those that usually are none, if it is empty.
+    """
+    from ldpstats.answers import MISSING, read_answers
+    from ldpstats.answers.encodings import LARGEST
+
+    called = "standard input" if name == streams.STANDARD else Path(name).name
+    return read_answers(streams.bytes_of(name, LARGEST), called, tuple(missing) or MISSING)
+
+
+def _tell_notes(notes: Iterable[str]) -> None:
+    for words in notes:
+        streams.note(words)
+
+
+def _listed(columns: str | None) -> list[str]:
+    return [] if columns is None else [name.strip() for name in columns.split(",")]
+
+
+def _cuts(texts: tuple[str, ...]) -> dict[str, Cut]:
+    """Return how to put numbers into classes, by column."""
+    from ldpstats.answers import Cut
+
+    with wrong_usage():
+        cuts = {}
+        for text in texts:
+            name, equals, classes = text.rpartition("=")
+            if not equals:
+                raise LdpstatsError(f"--cut {text}", "COLUMN=CLASSES, such as age=5 or age=18,40,65")
+            cuts[name] = Cut.read(classes)
+        return cuts

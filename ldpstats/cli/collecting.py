@@ -1,0 +1,112 @@
+"""Commands that collect: answers become categories, a protocol, reports and tables, each in a file."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from ldpstats.cli import options, streams
+from ldpstats.cli.options import FILE, MechanismName, examples
+from ldpstats.cli.program import wrong_usage
+from ldpstats.errors import LdpstatsError
+
+KINDS = ("sampled groups", "whole view", "product domain", "per attribute", "hadamard coefficients", "rrba")
+"""The kinds of protocols whose respondents randomize their answers; here, so that help needs no other module."""
+
+
+@click.command(
+    epilog=examples(
+        "ldpstats protocol domain.json --epsilon 2 -o protocol.json",
+        "ldpstats protocol domain.json --epsilon 2 --groups sex,age --groups sex,income -o protocol.json",
+        "ldpstats domain answers.csv -o - | ldpstats protocol - --epsilon 2 -o protocol.json",
+    )
+)
+@click.argument("domain", type=FILE)
+@options.epsilon
+@click.option("--k", default=None, type=click.IntRange(min=1), help="How many attributes are asked for together.")
+@click.option("--groups", multiple=True, help="Attributes asked for together, as sex,age; again for more groups.")
+@click.option("--mechanism", default=None, type=MechanismName(auto=True), help="As `ldpstats mechanisms` names them.")
+@click.option(
+    "--outside",
+    default="refuse",
+    show_default=True,
+    type=click.Choice(["refuse", "random"]),
+    help="What becomes of missing and unknown answers: an error, or a random category.",
+)
+@click.option("--kind", default=KINDS[0], show_default=True, type=click.Choice(KINDS), help="Who is asked what.")
+@options.output("The protocol file")
+@options.as_json
+def protocol(domain: str, kind: str, output: str, as_json: bool, groups: tuple[str, ...], **asked: Any) -> None:
+    """Say who is asked what, and how the answers are randomized: all that respondents' devices need."""
+    from ldpstats.protocols.kinds import PROTOCOLS
+
+    known = streams.saved_domain(domain)
+    given = {name: value for name, value in asked.items() if value is not None}
+    if groups:
+        given["groups"] = [_names(group) for group in groups]
+    with wrong_usage():
+        try:
+            made: Any = PROTOCOLS[kind](known, **given)  # type: ignore[call-arg]  # every kind takes a domain
+        except TypeError as error:  # such as groups for a product domain
+            raise LdpstatsError(f"options that {kind!r} does not have ({error})", "those of its class") from error
+    streams.write_to(output, made.to_json())
+    plain = {"kind": kind, "fingerprint": made.fingerprint(), "privacy": made.privacy().to_dict(), "output": output}
+    streams.tell(made.summary(), plain, as_json=as_json, output=output)
+
+
+@click.command(
+    epilog=examples(
+        "ldpstats merge monday.json tuesday.json -o both.json",
+        "ldpstats merge *.tables.json -o - | ldpstats test -",
+    )
+)
+@click.argument("tables", nargs=-1, required=True, type=FILE)
+@options.output("All tables, added up")
+@options.as_json
+def merge(tables: tuple[str, ...], output: str, as_json: bool) -> None:
+    """Add up the tables of different respondents, to the last count; nobody is counted twice."""
+    streams.refuse_two_inputs(*tables)
+    merged = sum((streams.saved_tables(name) for name in tables[1:]), streams.saved_tables(tables[0]))
+    _write_tables(merged, output, as_json=as_json)
+
+
+@click.command(
+    epilog=examples(
+        "ldpstats tables reports.csv --protocol protocol.json -o tables.json",
+        "ldpstats tables monday.csv tuesday.csv --protocol protocol.json -o - | ldpstats test -",
+    )
+)
+@click.argument("reports", nargs=-1, required=True, type=FILE)
+@click.option("--protocol", required=True, type=FILE, help="The protocol file.")
+@options.output("The tables")
+@options.as_json
+def tables(reports: tuple[str, ...], protocol: str, output: str, as_json: bool) -> None:
+    """Count reports, each of them checked: what the protocol cannot have produced is refused, naming it."""
+    streams.refuse_two_inputs(protocol, *reports)
+    asked = streams.saved_protocol(protocol)
+    _write_tables(asked.tables(_rows_of(reports)), output, as_json=as_json)
+
+
+def _rows_of(names: tuple[str, ...]) -> Any:
+    import pandas as pd
+
+    try:
+        parts = [pd.read_csv(sys.stdin.buffer if name == "-" else name) for name in names]
+    except (ValueError, UnicodeError) as error:
+        raise LdpstatsError(
+            f"reports that cannot be read ({error})", "files that `ldpstats privatize` wrote"
+        ) from error
+    return pd.concat(parts, ignore_index=True)
+
+
+def _write_tables(tables: Any, output: str, *, as_json: bool) -> None:
+    streams.write_to(output, tables.to_json())
+    plain = {"tables": len(tables), "n": tables.n, "simulated": tables.simulated, "output": output}
+    streams.tell(tables.summary(), plain, as_json=as_json, output=output)
+
+
+def _names(group: str) -> list[str]:
+    """Return the attributes of a group, which stand between commas, or × as summaries name them."""
+    return [name.strip() for name in group.replace("×", ",").split(",")]

@@ -1,0 +1,95 @@
+"""Contents: what a file holds, in words and as plain values, and what is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ldpstats.cli import streams
+from ldpstats.errors import LdpstatsError
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a file holds.
+
+    Parameters
+    ----------
+    words : str
+        For people.
+    plain : dict
+        For programs.
+    defects : tuple of str
+        What is wrong with it.
+    """
+
+    words: str
+    plain: dict[str, Any]
+    defects: tuple[str, ...] = ()
+
+
+def contents_of(name: str) -> Contents:
+    """Say what a file holds.
+
+    Parameters
+    ----------
+    name : str
+    """
+    from ldpstats.limits import LARGEST_FILE
+
+    text = _text(name, streams.bytes_of(name, LARGEST_FILE))
+    return _of_network(name, text) if text.lstrip().startswith("network ") else _of_saved(name, text)
+
+
+def _text(name: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise LdpstatsError(f"{streams.named(name)}, which is no text in UTF-8", "a file of ldpstats") from error
+
+
+def _of_network(name: str, text: str) -> Contents:
+    from ldpstats.networks.bayesian_network import network_of_bif
+
+    try:
+        found = network_of_bif(text)
+    except LdpstatsError as error:
+        return _damaged(name, "network in the format BIF", error)
+    return Contents(str(found), {"kind": "BIF", "file": name, "content": found.to_dict()})
+
+
+def _of_saved(name: str, text: str) -> Contents:
+    """Return what a saved object says of itself; of one that keeps answers or keys, only what it is."""
+    from ldpstats.envelope import kind_of
+    from ldpstats.loading import loaded
+    from ldpstats.saving import SECRET
+
+    kind = kind_of(text)
+    try:
+        found = loaded(text)
+    except LdpstatsError as error:
+        if kind is None:
+            raise type(error)(f"{streams.named(name)}: {error.came}", error.allowed, error.advice) from error
+        return _damaged(name, kind, error)
+    if kind in SECRET:
+        return Contents(
+            f"A saved {kind}. It holds private answers or keys, which are not shown.", {"kind": kind, "file": name}
+        )
+    defects = tuple(found.channel_fit().warning) if hasattr(found, "channel_fit") else ()
+    words = str(found) if hasattr(found, "summary") else repr(found)
+    plain = {"kind": kind or type(found).__name__, "file": name, "content": _plain(found), "defects": [*defects]}
+    return Contents(words, plain, defects)
+
+
+def _plain(found: Any) -> Any:
+    """Return an object as plain values, as far as it says how."""
+    if hasattr(found, "to_dict"):
+        return found.to_dict()
+    if hasattr(found, "fingerprint"):
+        return {"kind": found.kind, "fingerprint": found.fingerprint(), "privacy": found.privacy().to_dict()}
+    return repr(found)
+
+
+def _damaged(name: str, kind: str, error: LdpstatsError) -> Contents:
+    words = f"A {kind} that cannot be read: {error}"
+    return Contents(words, {"kind": kind, "file": name, "defects": [str(error)]}, (str(error),))

@@ -1,0 +1,223 @@
+"""Commands that infer: tests, effects, a network and a report, all from a file of tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ldpstats.cli import options, streams
+from ldpstats.cli.options import FILE, examples
+from ldpstats.cli.program import wrong_usage
+from ldpstats.errors import LdpstatsError
+
+if TYPE_CHECKING:
+    from ldpstats.inference import HypothesisResult
+    from ldpstats.inference.effects.effect_size import Effect
+    from ldpstats.tables import Table, TableSet
+
+_METHODS = ("auto", "score", "gls", "lr", "wald")
+_NETWORKS = ("auto", "chow-liu", "pruned", "hill-climb", "pc")
+_ADJUST, _ALPHA = "holm", 0.05
+
+
+@click.command(
+    epilog=examples(
+        "ldpstats test tables.json                      (all pairs)",
+        "ldpstats test tables.json sex age",
+        "ldpstats test tables.json sex age --given region --json",
+    )
+)
+@click.argument("tables", type=FILE)
+@click.argument("attributes", nargs=-1)
+@click.option("--given", multiple=True, help="Test independence where this attribute is the same; again for more.")
+@click.option("--method", default="auto", show_default=True, type=click.Choice(_METHODS), help="The test statistic.")
+@click.option("--adjust", default=None, help=f"Of all pairs: a method of multipletests, or none.  [default: {_ADJUST}]")
+@click.option("--alpha", default=None, type=float, help=f"Of all pairs: the level of verdicts.  [default: {_ALPHA}]")
+@options.as_json
+def test(
+    tables: str,
+    attributes: tuple[str, ...],
+    given: tuple[str, ...],
+    method: Any,
+    adjust: str | None,
+    alpha: float | None,
+    as_json: bool,
+) -> None:
+    """Test whether attributes are independent: all pairs, those that are named, or those given others.
+
+    Ends with 0, also where independence is rejected.
+    """
+    _check_test(attributes, given, alone=adjust is None and alpha is None)
+    found = streams.saved_tables(tables)
+    result: Any
+    if attributes:
+        result = _test_of(found, attributes, given, method)
+    else:
+        result = _tests_of_pairs(found, method, adjust or _ADJUST, _ALPHA if alpha is None else alpha)
+    streams.tell(result.summary(), result.to_dict(), as_json=as_json)
+
+
+def _check_test(attributes: tuple[str, ...], given: tuple[str, ...], *, alone: bool) -> None:
+    if len(attributes) == 1 or (given and len(attributes) != 2):
+        raise click.UsageError("Name two attributes (or more without --given), or none for all pairs.")
+    if attributes and not alone:
+        raise click.UsageError("--adjust and --alpha are for the tests of all pairs.")
+
+
+def _test_of(tables: TableSet, attributes: tuple[str, ...], given: tuple[str, ...], method: Any) -> HypothesisResult:
+    from ldpstats.inference import conditional_independence_test, independence_test
+
+    table = _table_of(tables, (*attributes, *given))
+    if given:
+        return conditional_independence_test(table, attributes[0], attributes[1], given, method)
+    return independence_test(table, method)
+
+
+def _tests_of_pairs(tables: TableSet, method: Any, adjust: str, alpha: float) -> Any:
+    import numpy as np
+
+    from ldpstats.arrays import significance
+    from ldpstats.inference import independence_tests
+    from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
+
+    with wrong_usage():
+        adjusted_pvalues(np.ones(2), significance(alpha), adjust)
+    return independence_tests(_pairs_of(tables), method, adjust=adjust, alpha=alpha)
+
+
+def _pairs_of(tables: TableSet) -> TableSet:
+    """Return the two-way tables that a set has, or that follow from its wider ones."""
+    from ldpstats.report.studied_tables import StudiedTables
+
+    pairs = StudiedTables(tables).pairs
+    if not pairs:
+        raise LdpstatsError("tables of single attributes", "tables of at least two attributes asked for together")
+    return type(tables)(tables.domain, pairs.values(), tables.privacy)
+
+
+def _table_of(tables: TableSet, attributes: tuple[str, ...]) -> Table:
+    """Return the table of some attributes: as it was asked, or of all reports that tell it."""
+    with wrong_usage():
+        tables.domain.project(attributes)
+    return tables[attributes] if attributes in tables else tables.pooled(attributes)
+
+
+@click.command(
+    epilog=examples("ldpstats effects tables.json", "ldpstats effects tables.json sex age --json"),
+)
+@click.argument("tables", type=FILE)
+@click.argument("attributes", nargs=-1)
+@options.as_json
+def effects(tables: str, attributes: tuple[str, ...], as_json: bool) -> None:
+    """How strongly attributes depend on each other: Cramér's V, mutual information, and odds ratios of 2 by 2 tables.
+
+    With two attributes theirs, else those of all pairs, with 95 % intervals.
+    """
+    if len(attributes) not in (0, 2):
+        raise click.UsageError("Name two attributes, or none for all pairs.")
+    found = streams.saved_tables(tables)
+    if attributes:
+        measures = _measures(_table_of(found, attributes))
+        plain = {name: one.to_dict() for name, one in measures.items()}
+        streams.tell("\n\n".join(str(one.summary()) for one in measures.values()), plain, as_json=as_json)
+        return
+    rows = [(pair.attributes, _measures(pair)) for pair in _pairs_of(found)]
+    plain_rows = [
+        {"attributes": list(names)} | {name: one.to_dict() for name, one in own.items()} for names, own in rows
+    ]
+    streams.tell(_effects_of_pairs(rows, found), plain_rows, as_json=as_json)
+
+
+def _measures(table: Table) -> dict[str, Effect]:
+    from ldpstats.inference import association, mutual_information, odds_ratio
+
+    ratio = {"odds_ratio": odds_ratio(table)} if table.shape == (2, 2) else {}
+    return {"cramers_v": association(table), "mutual_information": mutual_information(table), **ratio}
+
+
+def _effects_of_pairs(rows: list[tuple[tuple[str, ...], dict[str, Effect]]], tables: TableSet) -> Any:
+    """Return the effects of all pairs, the strongest first, as a summary."""
+    from ldpstats.presentation import summary_of_figures
+
+    measures = (("cramers_v", "Cramér's V"), ("mutual_information", "mutual information"), ("odds_ratio", "odds ratio"))
+    strongest = sorted(rows, key=lambda row: _strength(row[1]["cramers_v"]))
+    lines = [
+        [" × ".join(names), *(_figure(own[name]) if name in own else "" for name, _ in measures)]
+        for names, own in strongest
+    ]
+    sentences = [
+        "With 95 % intervals, each by itself; V and mutual information are corrected for noise.",
+        *tables.privacy.sentences(tables.n),
+        *tables.channel_fit().warning,
+    ]
+    return summary_of_figures(
+        f"Effects of {len(rows):,} pairs of attributes", ["pair", *(words for _, words in measures)], lines, sentences
+    )
+
+
+def _strength(effect: Effect) -> float:
+    return -effect.estimate if effect.estimate == effect.estimate else 0.0
+
+
+def _figure(effect: Effect) -> str:
+    """Return an estimate with its interval."""
+    if effect.estimate != effect.estimate:
+        return "not estimable"
+    low, high = effect.conf_int()
+    return f"{effect.estimate:.3f} ({low:.3f} to {high:.3f})"
+
+
+@click.command(
+    epilog=examples(
+        "ldpstats network tables.json -o network.bif",
+        "ldpstats network tables.json --method chow-liu -o network.json",
+    )
+)
+@click.argument("tables", type=FILE)
+@click.option("--method", default="auto", show_default=True, type=click.Choice(_NETWORKS), help="How edges are found.")
+@options.output("The network: as .json with everything that was learned, else in the interchange format BIF")
+@options.as_json
+def network(tables: str, method: str, output: str, as_json: bool) -> None:
+    """Learn a Bayesian network."""
+    from ldpstats.networks import learn_network
+
+    learned = learn_network(streams.saved_tables(tables), method)
+    if output.endswith(".json"):
+        streams.write_to(output, learned.to_json())
+    else:
+        streams.write_to(output, learned.network.as_bif())
+    streams.tell(learned.summary(), learned.to_dict(), as_json=as_json, output=output)
+
+
+@click.command(
+    epilog=examples(
+        "ldpstats report tables.json -o report.html",
+        "ldpstats report tables.json --network --title 'Travel 2026' -o - > report.html",
+    )
+)
+@click.argument("tables", type=FILE)
+@options.output("The HTML page")
+@click.option("--title", default=None, help="What stands above it.")
+@click.option("--network", is_flag=True, help="Learn a Bayesian network, too.")
+@click.option(
+    "--truth", default=None, type=FILE, help="Of simulated reports: what the respondents would have answered."
+)
+@options.as_json
+def report(tables: str, output: str, title: str | None, network: bool, truth: str | None, as_json: bool) -> None:
+    """Write all that tables tell as one HTML page to send or print."""
+    from ldpstats.report import report_page
+
+    streams.refuse_two_inputs(tables, truth or "")
+    found = streams.saved_tables(tables)
+    people = None if truth is None else _true_answers(truth, found)
+    streams.write_to(output, report_page(found, title, people, network=network))
+    plain = {"report": output, "tables": len(found), "n": found.n}
+    streams.tell(f"Report: {streams.written_as(output)}", plain, as_json=as_json, output=output)
+
+
+def _true_answers(name: str, tables: TableSet) -> Any:
+    from ldpstats.answers import coded_answers
+    from ldpstats.cli.answering import read
+
+    return coded_answers(read(name), tables.domain)

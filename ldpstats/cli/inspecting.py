@@ -1,0 +1,159 @@
+"""Commands that inspect: what a file holds, what mechanisms there are, and whether they keep what they claim."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.exceptions import Exit
+
+from ldpstats.cli import options, streams
+from ldpstats.cli.options import FILE, MechanismName, examples
+from ldpstats.cli.program import DEFECT, wrong_usage
+from ldpstats.errors import LdpstatsError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ldpstats.auditing import Audit
+    from ldpstats.mechanisms import Mechanism
+
+_FIGURES = ("epsilon", "bits", "n x variance")
+
+
+@click.command(epilog=examples("ldpstats mechanisms --k 4 --epsilon 2", "ldpstats mechanisms --json"))
+@click.option("--k", default=16, show_default=True, type=click.IntRange(min=2), help="How many values.")
+@click.option("--epsilon", default=1.0, show_default=True, help="The privacy level asked for.")
+@options.as_json
+def mechanisms(k: int, epsilon: float, as_json: bool) -> None:
+    """List the mechanisms with their exact privacy, cost and variance."""
+    from ldpstats.mechanisms import mechanisms as all_mechanisms
+    from ldpstats.presentation import plain_rows
+
+    with wrong_usage():
+        listed = all_mechanisms(k, epsilon)
+    plain = plain_rows(listed)
+    listed["name"] += [f" (k = {own})" if own != k else "" for own in listed["k"]]
+    listed["epsilon"] = listed["epsilon"].map("{:.4f}".format)
+    listed["variance"] = listed["variance"].map("{:.3f}".format)
+    shown = listed[["name", "epsilon", "bits", "variance", "purpose", "aliases", "source"]]
+    columns = _columns(
+        shown.rename(columns={"variance": "n x variance", "purpose": "for", "aliases": "also known as"}).astype(str)
+    )
+    legend = (
+        "epsilon: strict, for all that a respondent sends about one value; bits: per report; "
+        "\nn x variance: of the unbiased frequency of a value that one respondent in k has."
+    )
+    streams.tell(f"Mechanisms for {k} values at epsilon = {epsilon:g}\n{columns}\n\n{legend}", plain, as_json=as_json)
+
+
+def _columns(frame: pd.DataFrame) -> str:
+    """Set a table of texts: figures to the right, words to the left."""
+    widths = [max(len(name), *map(len, frame[name])) for name in frame.columns]
+    rows = [list(frame.columns), *frame.itertuples(index=False)]
+    return "\n".join(
+        "  ".join(
+            text.rjust(width) if name in _FIGURES else text.ljust(width)
+            for name, text, width in zip(frame.columns, row, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    )
+
+
+@click.command(
+    epilog=examples(
+        "ldpstats audit grr --k 4 --epsilon 2",
+        "ldpstats audit protocol.json                   (the mechanisms of a protocol)",
+        "ldpstats audit --all --settings 5 --json",
+    )
+)
+@click.argument("name", required=False, type=MechanismName(files=True))
+@click.option("--all", "every", is_flag=True, help="All mechanisms, instead of one by name.")
+@click.option("--k", default=16, show_default=True, help="How many values; of a walk, the most.")
+@click.option("--epsilon", default=1.0, show_default=True, help="The privacy level asked for; of a walk, the highest.")
+@click.option(
+    "--settings",
+    default=None,
+    type=click.IntRange(min=1),
+    help="A walk: so many settings of k and epsilon, along a Halton sequence.  [default: the one that is given]",
+)
+@click.option("--n", default=100_000, show_default=True, help="How many reports to draw, in each setting.")
+@click.option("--confidence", default=0.99, show_default=True, help="Of all that reports show, together.")
+@options.seed("Simulate; else the reports are secure ones.")
+@options.as_json
+def audit(name: str | None, every: bool, as_json: bool, settings: int | None, **asked: Any) -> None:
+    """What a mechanism, or those of a protocol file, claim to spend, what they spend exactly, and what reports show.
+
+    Ends with 0 where nothing contradicts the claims, with 1 where something does, with 2 if it cannot be asked so.
+    """
+    if every == (name is not None):
+        raise click.UsageError("Give a name, the file of a protocol, or --all: one of the three.")
+    of_file = None if name is None or _is_mechanism(name) else _mechanisms_of(name)
+    with wrong_usage():
+        found = _audited(name, of_file, settings, **asked)
+    plain = [one.to_dict() for one in found]
+    walked = every or settings is not None or of_file is not None
+    words = "\n".join(one.headline for one in found) if walked else found[0].summary()
+    streams.tell(words, plain if walked else plain[0], as_json=as_json)
+    if any(one.failures for one in found):
+        raise Exit(DEFECT)
+
+
+def _is_mechanism(name: str) -> bool:
+    """Say whether a name is meant as that of a mechanism: of no file, that is."""
+    from pathlib import Path
+
+    return name != streams.STANDARD and not Path(name).exists() and not name.endswith(".json")
+
+
+def _mechanisms_of(name: str) -> list[Mechanism]:
+    """Return the mechanisms of a protocol in a file, each of the different ones once."""
+    protocol = streams.saved_protocol(name)
+    used = dict.fromkeys(map(protocol.mechanism_for, getattr(protocol, "groups", ())))
+    if not used:
+        raise LdpstatsError(f"the protocol in {name!r} without groups", "one whose groups have mechanisms")
+    return list(used)
+
+
+def _audited(
+    name: str | None,
+    given: list[Mechanism] | None,
+    settings: int | None,
+    k: int,
+    epsilon: float,
+    n: int,
+    confidence: float,
+    seed: int | None,
+) -> list[Audit]:
+    """Audit mechanisms, in one setting or along a walk; each audit gets its share of what may err."""
+    from ldpstats.auditing import audit as audit_one, audits
+    from ldpstats.mechanisms import mechanism, registered_mechanisms
+
+    if given is not None:
+        each = 1 - (1 - confidence) / len(given)
+        return [audit_one(one, n, each, seed) for one in given]
+    kinds = registered_mechanisms() if name is None else (type(mechanism(name, k=k, epsilon=epsilon)),)
+    each = 1 - (1 - confidence) / len(kinds)
+    if settings is not None:
+        walks = (audits(kind, settings, k, epsilon, n, each, seed) for kind in kinds)
+        return [one for walk in walks for one in walk]
+    made = (mechanism(kind.name, k=kind.only_k or k if name is None else k, epsilon=epsilon) for kind in kinds)
+    return [audit_one(one, n, each, seed) for one in made]
+
+
+@click.command(epilog=examples("ldpstats show tables.json", "ldpstats show - --json < protocol.json"))
+@click.argument("file", type=FILE)
+@options.as_json
+def show(file: str, as_json: bool) -> None:
+    """Say what a file holds, and what that says.
+
+    A domain, a protocol, tables, any other saved object, reports, or a network as BIF. Ends with 1 if the file was
+    changed, damaged or cut short after it was written, or if its reports cannot have come through their channel;
+    with 3 if it is no file of ldpstats.
+    """
+    from ldpstats.cli.contents import contents_of
+
+    found = contents_of(file)
+    streams.tell(found.words, found.plain, as_json=as_json)
+    if found.defects:
+        raise Exit(DEFECT)

@@ -1,0 +1,126 @@
+"""The program: how every command ends, with an exit code and a message instead of a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import click
+from click.exceptions import Exit
+
+from ldpstats.errors import LdpstatsError
+
+DEFECT, USAGE, BAD_DATA, UNFORESEEN, INTERRUPTED, BROKEN_PIPE = 1, 2, 3, 70, 130, 141
+_TRACEBACK = "LDPSTATS_TRACEBACK"
+
+
+class Program(click.Group):
+    """A group of commands that ends with the exit codes that its help states, whatever happens in a command."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,  # as click calls it
+        **extra: Any,
+    ) -> Any:
+        """Run the command that the arguments name, and end the process.
+
+        Parameters
+        ----------
+        args, prog_name, complete_var, **extra
+            As click has them.
+        standalone_mode : bool
+            Without it errors are raised and the process goes on.
+        """
+
+        def run() -> Any:
+            return super(Program, self).main(args, prog_name, complete_var, standalone_mode=False, **extra)
+
+        if not standalone_mode:
+            return run()
+        sys.exit(_ended(run))
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the arguments; a help text that nobody reads to its end is no error."""
+        with _quiet_pipe():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; a result that nobody reads to its end is no error."""
+        with _quiet_pipe():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def wrong_usage() -> Iterator[None]:
+    """Turn errors of the package into those of usage, where nothing but an argument can be wrong."""
+    try:
+        yield
+    except LdpstatsError as error:
+        raise click.UsageError(str(error)) from error
+
+
+@contextlib.contextmanager
+def _quiet_pipe() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        # what is left in the buffer would be complained about when Python ends
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise Exit(BROKEN_PIPE) from error
+
+
+def _ended(run: Callable[[], Any]) -> int:
+    """Run a command; return its exit code, and say what went wrong."""
+    try:
+        _spell_what_cannot_be_printed()
+        with _warnings_as_notes():
+            code = run()
+        return code if isinstance(code, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort as error:
+        interrupted = not isinstance(error.__cause__, EOFError)
+        return _said("interrupted", INTERRUPTED) if interrupted else _said("an input that ends too early", BAD_DATA)
+    except (LdpstatsError, OSError) as error:
+        return _said(str(error), BAD_DATA)
+    except MemoryError:
+        return _said("there is not enough memory for this", BAD_DATA)
+    except Exception as error:
+        if os.environ.get(_TRACEBACK):
+            raise
+        why = f"something nobody foresaw ({type(error).__name__}: {error})"
+        return _said(f"{why}. Please report it; with {_TRACEBACK}=1 in the environment it says where.", UNFORESEEN)
+
+
+def _said(words: str, code: int) -> int:
+    with contextlib.suppress(OSError):
+        click.echo(f"Error: {words}", err=True)
+    return code
+
+
+@contextlib.contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Print warnings as a line for people, without the place in the code that they come from."""
+
+    def shown(message: Warning | str, *_: Any, **__: Any) -> None:
+        click.echo(f"Note: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = shown
+        yield
+
+
+def _spell_what_cannot_be_printed() -> None:
+    """Spell out letters that the terminal's encoding does not have."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError, OSError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # of what is replaced by tests

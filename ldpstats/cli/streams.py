@@ -1,0 +1,227 @@
+"""Streams: files, or standard input and output where a name is `-`."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ldpstats.errors import LdpstatsError, shortened
+
+if TYPE_CHECKING:
+    from ldpstats.domain import Domain
+    from ldpstats.protocols import LocalProtocol
+    from ldpstats.tables import TableSet
+
+STANDARD = "-"
+
+
+def refuse_two_inputs(*names: str) -> None:
+    """Refuse to read two things from standard input.
+
+    Parameters
+    ----------
+    *names : str
+        Of files that a command reads.
+    """
+    if names.count(STANDARD) > 1:
+        raise click.UsageError("Standard input ('-') can be one file only. Name the others.")
+
+
+def bytes_of_input(most: int) -> bytes:
+    """Return what comes from standard input.
+
+    Parameters
+    ----------
+    most : int
+        More bytes are refused.
+    """
+    given = sys.stdin.buffer.read(most + 1)
+    if len(given) > most:
+        raise LdpstatsError("standard input of too many bytes", f"up to {most:,}")
+    return given
+
+
+def bytes_of(name: str, most: int) -> bytes:
+    """Return what is in a file, or comes from standard input.
+
+    Parameters
+    ----------
+    name : str
+    most : int
+        More bytes are refused.
+    """
+    if name == STANDARD:
+        return bytes_of_input(most)
+    with Path(name).open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise LdpstatsError(f"{named(name)} of too many bytes", f"up to {most:,}")
+    return data
+
+
+def named(name: str) -> str:
+    """Return what messages call a file.
+
+    Parameters
+    ----------
+    name : str
+    """
+    return "standard input" if name == STANDARD else f"the file {shortened(name, 200)}"
+
+
+def saved_object(name: str) -> Any:
+    """Return the object that a file, or standard input, holds.
+
+    Parameters
+    ----------
+    name : str
+    """
+    from ldpstats.limits import LARGEST_FILE
+    from ldpstats.loading import load, loaded
+
+    if name != STANDARD:
+        return load(name)
+    try:
+        return loaded(bytes_of_input(LARGEST_FILE).decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise LdpstatsError("standard input that is no text in UTF-8", "a saved object") from error
+    except LdpstatsError as error:
+        raise type(error)(f"standard input: {error.came}", error.allowed, error.advice) from error
+
+
+def saved_domain(name: str) -> Domain:
+    """Return the domain in a file; any other object is refused.
+
+    Parameters
+    ----------
+    name : str
+    """
+    from ldpstats.domain import Domain
+
+    found = saved_object(name)
+    if not isinstance(found, Domain):
+        raise _of_another_kind(name, found, "a domain", "`ldpstats domain DATA -o DOMAIN` makes one of answers.")
+    return found
+
+
+def saved_protocol(name: str) -> LocalProtocol:
+    """Return the protocol in a file whose respondents randomize their answers themselves; all else is refused.
+
+    Parameters
+    ----------
+    name : str
+    """
+    from ldpstats.protocols import LocalProtocol
+    from ldpstats.protocols.contract import missing
+
+    found = saved_object(name)
+    if missing(found, LocalProtocol):
+        advice = "`ldpstats protocol DOMAIN --epsilon E -o PROTOCOL` makes one of a domain."
+        raise _of_another_kind(name, found, "a protocol whose respondents randomize their answers", advice)
+    protocol: LocalProtocol = found
+    return protocol
+
+
+def saved_tables(name: str) -> TableSet:
+    """Return the set of tables in a file; any other object is refused.
+
+    Parameters
+    ----------
+    name : str
+    """
+    from ldpstats.tables import TableSet
+
+    found = saved_object(name)
+    if not isinstance(found, TableSet):
+        advice = "`ldpstats tables REPORTS --protocol PROTOCOL -o TABLES` makes them of reports."
+        raise _of_another_kind(name, found, "a TableSet", advice)
+    return found
+
+
+def write_to(name: str, text: str) -> None:
+    """Write a text to a file as a whole, or to standard output.
+
+    Parameters
+    ----------
+    name : str
+    text : str
+    """
+    if name != STANDARD:
+        from ldpstats.saving import write
+
+        write(name, text)
+        return
+    sys.stdout.buffer.write(text.encode() if text.endswith("\n") else f"{text}\n".encode())
+    sys.stdout.buffer.flush()
+
+
+def tell(words: object, plain: Any, *, as_json: bool, output: str = "") -> None:
+    """Print what a command has to say: on standard output, or beside it where that carries a file.
+
+    Parameters
+    ----------
+    words : object
+        For people.
+    plain : dict or list
+        The same as plain values.
+    as_json : bool
+        Whether a program reads it.
+    output : str
+        Where the command wrote its file.
+    """
+    text = as_text(plain) if as_json else str(words)
+    click.echo(text, err=output == STANDARD)
+
+
+def note(words: str) -> None:
+    """Print a line that people must know, beside the output.
+
+    Parameters
+    ----------
+    words : str
+    """
+    click.echo(f"Note: {words}", err=True)
+
+
+def as_text(plain: Any) -> str:
+    """Return plain values as JSON, with null for what JSON has no number for.
+
+    Parameters
+    ----------
+    plain : dict or list
+
+    Examples
+    --------
+    >>> print(as_text({"p": float("nan")}))
+    {
+     "p": null
+    }
+    """
+    return json.dumps(_finite(plain), indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def written_as(name: str) -> str:
+    """Say where a file was written.
+
+    Parameters
+    ----------
+    name : str
+    """
+    return "standard output" if name == STANDARD else str(Path(name))
+
+
+def _finite(plain: Any) -> Any:
+    if isinstance(plain, dict):
+        return {key: _finite(value) for key, value in plain.items()}
+    if isinstance(plain, (list, tuple)):
+        return [_finite(value) for value in plain]
+    return None if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+def _of_another_kind(name: str, found: object, allowed: str, advice: str) -> LdpstatsError:
+    return LdpstatsError(f"{named(name)}, which holds a {type(found).__name__}", allowed, advice)

@@ -1,0 +1,121 @@
+"""Answer files: every kind of dirt is read as what it is, or refused by its place."""
+
+from __future__ import annotations
+
+import gzip
+import io
+
+import pandas as pd
+import pytest
+
+from ldpstats import LdpstatsError
+from ldpstats.answers import AnswerFile, read_answers
+
+ROWS = [["name", "größe", "note"], ["Ann", "1,5", "a;b"], ["Bär", "2", "x|y"]]
+
+
+def read(text: str | bytes, **options: object) -> AnswerFile:
+    return read_answers(text if isinstance(text, bytes) else text.encode(), "a file", **options)  # type: ignore[arg-type]
+
+
+def cells(file: AnswerFile) -> list[list[str]]:
+    return [list(file.names), *file.frame().astype(str).to_numpy().tolist()]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_every_usual_way_to_write_a_table_is_read(encoding: str, separator: str, end: str) -> None:
+    lines = [separator.join(f'"{cell}"' for cell in row) for row in ROWS]
+    file = read((end.join(lines) + end).encode(encoding))
+    assert cells(file) == ROWS
+    assert file.commas == (separator != ",")
+    assert any("Windows-1252" in note for note in file.notes) == (encoding == "cp1252")
+    assert any("separated by" in note for note in file.notes) == (separator != ",")
+
+
+def test_packed_files_and_stated_separators_are_read() -> None:
+    text = "sep=;\na;b\n1;2\n"
+    assert cells(read(gzip.compress(text.encode()))) == [["a", "b"], ["1", "2"]]
+    assert read(text).place(0) == "line 3"
+
+
+def test_parquet_is_read_as_the_same_texts() -> None:
+    frame = pd.DataFrame({"a": [1, 2, None], "b": ["x", None, "z"], "c": [True, False, True], "d": [0.5, 1.0, 1.0]})
+    frame["e"] = pd.Categorical(["u", "v", None])
+    packed = io.BytesIO()
+    frame.to_parquet(packed)
+    file = read(packed.getvalue())
+    assert cells(file)[1:] == [
+        ["1.0", "x", "True", "0.5", "u"],
+        ["2.0", "", "False", "1.0", "v"],
+        ["", "z", "True", "1.0", ""],
+    ]
+    assert file.place(2) == "row 3"
+
+
+def test_line_breaks_in_cells_and_empty_lines_do_not_shift_what_errors_name() -> None:
+    file = read('a,b\n\n"one\ntwo",1\n\n3,4\n\n')
+    assert [file.place(row) for row in range(len(file))] == ["line 4", "line 6"]
+    assert file["a"].texts == ("one\ntwo", "3")
+    assert file.notes == ("a file: 3 empty lines were left out.",)
+
+
+def test_names_are_made_different_and_said() -> None:
+    file = read(",age,age, sex ,\n0,1,1,F,\n1,2,3,M,\n")
+    assert file.names == ("age", "age (2)", "sex")
+    assert [note.partition(": ")[2] for note in file.notes] == [
+        "column 1 has no name, numbers the rows, and was left out.",
+        "the name 'age' stands there again; column 3 is called 'age (2)'.",
+        "column 5 has no name, is empty, and was left out.",
+    ]
+    assert read("a,\n1,x\n2,y\n").names == ("a", "column 2")
+
+
+def test_spaces_around_cells_are_no_part_of_them() -> None:
+    file = read("a, b\nx , y\nx,\u00a0y\n")
+    assert [column.texts for column in file.columns] == [("x",), ("y",)]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "which is empty"),
+        (b"\n\n", "which is empty"),
+        (b"\xef\xbb\xbf", "which is empty"),
+        (b"a,b\n", "holds names and no rows"),
+        (b"a,b\n1,2\n3\n", "line 3 of a file with the cells '3'. Allowed: 2 cells in every line"),
+        (b"a,b\n1,2\n3,4,5\n", "line 3 of a file with the cells '3', '4', '5'"),
+        (b'a,b\n1,"2\n3,4\n', "a quote that opens and is never closed in a file, line 2"),
+        (b'a,b\n1,"2"x\n', "line 2"),
+        (b'a,b\n1,"' + b"x" * 200_000 + b'"\n', "a cell of more than 131,072 letters"),
+        (b"F,25\nM,30\nF,25\nM,25\n", "looks like a row of answers"),
+        (b"F,x\nM,y\nF,x\nM,x\n", "looks like a row of answers"),
+        (b"PK\x03\x04....[Content_Types].xml", "an Excel workbook"),
+        (b"PK\x03\x04....", "a packed archive"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "an Excel workbook"),
+        (b"%PDF-1.7\n", "a PDF document"),
+        (b"\x00\x01\x02\x03" * 100, "binary data"),
+        (b"\x81\x8d,b\n1,2\n", "in an unknown encoding"),
+        (b"\xff\xfea", "which is no text"),
+        (b"\x1f\x8b\x08garbage", "cannot be unpacked"),
+        (gzip.compress(b"a,b\n1,2\n")[:-4], "cannot be unpacked"),
+        (b"PAR1garbagePAR1", "Parquet that cannot be read"),
+        (b'{"a": 1}', "begins like JSON or XML"),
+        (b'{"format": "ldpstats protocol", "version": 1}', "which is a saved protocol"),
+        (b"# ldpstats reports {}\nrow,report\n", "a saved file of reports"),
+    ],
+)
+def test_what_is_no_table_of_answers_is_refused(content: bytes, message: str) -> None:
+    with pytest.raises(LdpstatsError, match="Allowed") as error:
+        read(content)
+    assert message in str(error.value)
+
+
+def test_many_rows_are_read_in_chunks_as_the_same() -> None:
+    rows = [f"{number % 7},{number}" for number in range(150_000)]
+    file = read("\n".join(["a,b", *rows]))
+    assert len(file) == 150_000
+    assert file["b"].codes.tolist() == list(range(150_000))
+    assert [file["a"].texts[code] for code in file["a"].codes[[0, 65_535, 65_536, 149_999]]] == ["0", "1", "2", "3"]
+    assert file.place(149_999) == "line 150001"

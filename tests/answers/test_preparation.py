@@ -1,0 +1,110 @@
+"""Preparation: what columns are, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from ldpstats import LdpstatsError
+from ldpstats.answers import Cut, Preparation, prepared, read_answers
+
+
+def made(answers: Sequence[object], **options: object) -> Preparation:
+    """Prepare a file with the column "it" of these answers, beside one that is always a question."""
+    rows = "\n".join(f"{one};{place % 2}" for place, one in enumerate(answers))
+    return prepared(read_answers(f"it;sex\n{rows}\n".encode(), "a file"), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("answers", "categories"),
+    [
+        (["b", "a", "B"], ["B", "a", "b"]),
+        (["10", "9", "9.0"], [9, 10]),
+        (["0,5", "1", "2,25"], [0.5, 1, 2.25]),
+        (["007", "008"], ["007", "008"]),
+        (["true", "FALSE", "True"], [False, True]),
+        (["3", "4+", "1", "10"], ["1", "3", "10", "4+"]),
+        (["2024-01-31", "2023-12-01"], ["2023-12-01", "2024-01-31"]),
+        (["99999999999999999999", "1"], ["1", "99999999999999999999"]),
+        (["inf", "1"], ["1", "inf"]),
+        (["x", "-", "NA", "null"], []),
+        (["x", "y", "", " "], ["x", "y"]),
+    ],
+)
+def test_categories_are_numbers_truth_values_or_texts(answers: list[str], categories: list[object]) -> None:
+    found = made(answers).categories.get("it", [])
+    assert found == categories
+    assert list(map(type, found)) == list(map(type, categories))
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        (["x"] * 5, "all answers are 'x'"),
+        (["", "-", ""], "it has no answers"),
+        ([f"person {n}" for n in range(40)], "all 40 answers differ, as those of an identifier do"),
+        (range(40), "all 40 answers differ"),
+        ([f"{n % 35} Elm Street" for n in range(400)], "it has 35 different texts"),
+        ([f"2024-01-{1 + n % 31:02}" for n in range(400)], "it has 31 different dates"),
+        ([n % 80 for n in range(400)], "it has 80 different numbers; --cut 'it'=4 puts them into classes, for example"),
+        ([n % 80 if n % 9 else "refused" for n in range(400)], "numbers and words ('refused')"),
+        ([n / 2 for n in range(400)], "it has 400 different numbers"),
+    ],
+)
+def test_columns_that_are_no_questions_are_left_out_and_named(answers: Sequence[object], why: str) -> None:
+    found = made(answers)
+    assert found.left_out["it"].startswith(why) or why in found.left_out["it"]
+    assert list(found.categories) == ["sex"]
+
+
+def test_a_column_that_is_asked_for_is_taken() -> None:
+    assert len(made([f"person {n}" for n in range(40)], columns=["it", "sex"]).categories["it"]) == 40
+    with pytest.raises(LdpstatsError, match="no column 'shoe'"):
+        made(["x", "y"], columns=["shoe"])
+
+
+def test_20_000_different_numbers_become_classes() -> None:
+    found = made([n + 0.5 for n in range(20_000)], classes=4)
+    assert found.categories["it"] == [
+        "under 5000",
+        "5000 to under 10000",
+        "10000 to under 15000",
+        "15000 or more",
+    ]
+    assert "20,000 different numbers, put into the classes under 5000" in found.notes[0]
+    assert "state them before" in found.notes[0]
+
+
+def test_classes_are_cut_where_it_was_said() -> None:
+    ages = [n % 80 for n in range(400)]
+    assert made(ages, cuts={"it": Cut.read("18,65")}).categories["it"] == ["under 18", "18 to under 65", "65 or more"]
+    assert made(ages, cuts={"it": Cut.read("40,")}).categories["it"] == ["under 40", "40 or more"]
+    assert len(made(ages, cuts={"it": Cut.read("5")}).categories["it"]) == 5
+    with pytest.raises(LdpstatsError, match="'refused'"):
+        made([*ages, "refused"], cuts={"it": Cut.read("5")})
+
+
+def test_most_answers_being_one_number_leaves_fewer_classes() -> None:
+    found = made([0] * 9000 + [n / 10 for n in range(1000)], classes=4)
+    assert found.left_out == {"it": "all answers are 0"} or len(found.categories["it"]) < 4
+
+
+@pytest.mark.parametrize("text", ["", "1", "0", "x", "5,5", "5,3", "nan,", "1e9", "1001", ","])
+def test_classes_that_make_no_sense_are_refused(text: str) -> None:
+    with pytest.raises(LdpstatsError, match="ascending order"):
+        Cut.read(text)
+
+
+def test_missing_answers_are_said_and_become_a_category_only_where_asked() -> None:
+    answers = ["x", "y", "NA", "x", ""]
+    assert made(answers).categories["it"] == ["x", "y"]
+    assert "has 2 missing answers, which will be refused" in made(answers).notes[0]
+    assert made(answers, missing_as="none").categories["it"] == ["x", "y", "none"]
+    assert made(answers, missing_as="x").categories["it"] == ["x", "y"]
+    assert made(["x", "", "x"], missing_as="(missing)").categories["it"] == ["x", "(missing)"]
+    assert made(["x", "", "x"]).left_out["it"] == "all answers are 'x'"
+
+
+def test_answers_that_differ_in_capitals_are_pointed_out() -> None:
+    assert "capital letters" in made(["Yes", "yes", "no"]).notes[0]
