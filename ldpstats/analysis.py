@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.answers import MISSING_CATEGORY, AnswerFile, Cut, Preparation, coded_answers, prepared
-from ldpstats.answers.preparation import USUAL_CLASSES
+from ldpstats.answers.answer_file import AnswerFile
+from ldpstats.answers.coding import coded_answers
+from ldpstats.answers.preparation import MISSING_CATEGORY, USUAL_CLASSES, Cut, Preparation, prepared
 from ldpstats.demo import association_in_words, classical_association, respondents_in_words
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference import IndependenceTests
 from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
 from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT, NOT_SHOWN
-from ldpstats.presentation import Shown, Summary, plain_rows, progress, summary_of_figures
+from ldpstats.presentation import Summary, plain_rows, progress, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.tables import TableSet
@@ -27,7 +28,7 @@ _ALPHA, _POWER, _HOLM, _MOST_ROWS = 0.05, 0.8, "holm", 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Analysis(Shown):
+class Analysis:
     """A simulated survey of the rows of a file, and its findings beside those of the raw answers.
 
     Parameters
@@ -55,7 +56,7 @@ class Analysis(Shown):
     seed: int
     counts: str | None
 
-    def summary(self) -> Summary:
+    def findings(self) -> Summary:
         """Return all pairs, those with the smallest p-values first: what raw answers show, and what reports show."""
         rows = [
             (

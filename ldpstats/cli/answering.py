@@ -15,7 +15,8 @@ from ldpstats.errors import LdpstatsError
 
 if TYPE_CHECKING:
     from ldpstats.analysis import Analysis
-    from ldpstats.answers import AnswerFile, Cut
+    from ldpstats.answers.answer_file import AnswerFile
+    from ldpstats.answers.preparation import Cut
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -188,7 +189,7 @@ def analyse(
     _tell_notes(found.notes)
     page = output or _usual_page(data)
     where = _write_page(found, page, must=output is not None)
-    streams.tell(found.summary(), {**found.to_dict(), "report": where}, as_json=as_json, output=page)
+    streams.tell(found.findings(), {**found.to_dict(), "report": where}, as_json=as_json, output=page)
     if not as_json:
         click.echo(f"Report: {where}", err=page == streams.STANDARD)
 
@@ -244,7 +245,7 @@ def _listed(columns: str | None) -> list[str]:
 
 def _cuts(texts: tuple[str, ...]) -> dict[str, Cut]:
     """Return how to put numbers into classes, by column."""
-    from ldpstats.answers import Cut
+    from ldpstats.answers.preparation import Cut
 
     with wrong_usage():
         cuts = {}

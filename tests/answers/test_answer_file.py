@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from ldpstats import LdpstatsError
-from ldpstats.answers import AnswerFile, read_answers
+from ldpstats.answers.answer_file import AnswerFile, read_answers
 
 ROWS = [["name", "größe", "note"], ["Ann", "1,5", "a;b"], ["Bär", "2", "x|y"]]
 

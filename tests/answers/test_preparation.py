@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from ldpstats import LdpstatsError
-from ldpstats.answers import Cut, Preparation, prepared, read_answers
+from ldpstats.answers import read_answers
+from ldpstats.answers.preparation import Cut, Preparation, prepared
 
 
 def made(answers: Sequence[object], **options: object) -> Preparation:
