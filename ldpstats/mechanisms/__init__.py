@@ -12,6 +12,7 @@ from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
 from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo
 from ldpstats.mechanisms.open_alphabet import OpenRAPPOR, OpenRR
+from ldpstats.mechanisms.plain import plain_mechanism, read_mechanism
 from ldpstats.mechanisms.random_projection import SHist
 from ldpstats.mechanisms.rappor import RAPPOR
 from ldpstats.mechanisms.registry import (
@@ -28,7 +29,6 @@ from ldpstats.mechanisms.sketch import CMS, HCMS
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.truth_or_fake import FakeResponse, fake_numerators, least_fake
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
-from ldpstats.mechanisms.written import read_mechanism, written
 
 __all__ = [
     "BLH",
@@ -78,9 +78,9 @@ __all__ = [
     "least_fake",
     "mechanism",
     "mechanisms",
+    "plain_mechanism",
     "read_mechanism",
     "recommend",
     "register_mechanism",
     "registered_mechanisms",
-    "written",
 ]

@@ -32,7 +32,7 @@ from ldpstats.protocols.row_counts import RowCounts, Sums
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD, among, scheduled, worst_level
 from ldpstats.protocols.summary import between, named, summary_of
-from ldpstats.protocols.unit_lists import read_mechanisms, written_units
+from ldpstats.protocols.unit_lists import plain_units, read_mechanisms
 from ldpstats.protocols.wire import Sendable, to_column
 from ldpstats.questions import Question
 from ldpstats.randomness import Rng, client_draws, generator, permutation
@@ -440,7 +440,7 @@ class AssignedQuestions(SavedProtocol):
         }
 
     def _asked_of_respondents(self) -> dict[str, Any]:
-        return written_units(self._units)
+        return plain_units(self._units)
 
     @classmethod
     def _resolved(cls, domain: Domain, options: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:

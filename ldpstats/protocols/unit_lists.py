@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ldpstats.mechanisms import Mechanism, read_mechanism, written
+from ldpstats.mechanisms import Mechanism, plain_mechanism, read_mechanism
 from ldpstats.protocols.groups import label
 
 if TYPE_CHECKING:
     from ldpstats.protocols.assigned import Asked, Row, Unit
 
 
-def written_units(units: Sequence[Unit]) -> dict[str, Any]:
+def plain_units(units: Sequence[Unit]) -> dict[str, Any]:
     """Return every different mechanism once, and the rows of every unit, which name theirs by its number.
 
     Parameters
@@ -23,7 +23,7 @@ def written_units(units: Sequence[Unit]) -> dict[str, Any]:
     asked = [one for unit in units for row in unit for one in row.asked]
     numbers = {one: number for number, one in enumerate(dict.fromkeys(one.mechanism for one in asked))}
     return {
-        "mechanisms": [written(one) for one in numbers],
+        "mechanisms": [plain_mechanism(one) for one in numbers],
         "units": [[_row(row, numbers) for row in unit] for unit in units],
     }
 
@@ -34,7 +34,7 @@ def read_mechanisms(body: Mapping[str, Any]) -> tuple[Mechanism, ...]:
     Parameters
     ----------
     body : mapping
-        What `written_units` wrote, and more.
+        What `plain_units` wrote, and more.
     """
     listed = [read_mechanism(one) for one in body["mechanisms"]]
     answers = [one for unit in body["units"] for row in unit for one in row.get("crossed", [row])]

@@ -13,7 +13,7 @@ from ldpstats.domain import Domain
 from ldpstats.envelope import UNREADABLE, differences, read_json, shortened_reason
 from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
 from ldpstats.grid import read_numerator
-from ldpstats.mechanisms import FakeResponse, joint_ratio, written
+from ldpstats.mechanisms import FakeResponse, joint_ratio, plain_mechanism
 from ldpstats.privacy import strict_epsilon
 
 _VERSION = 2
@@ -96,7 +96,8 @@ class Query:
     def to_json(self) -> str:
         """Return the query as JSON: what is sent to the client."""
         groups = [
-            {"domain": asked.domain.to_list(), **written(asked.randomizer)["probabilities"]} for asked in self.groups
+            {"domain": asked.domain.to_list(), **plain_mechanism(asked.randomizer)["probabilities"]}
+            for asked in self.groups
         ]
         plain = {"protocol": self.protocol, "number": self.number, "block": self.block, "token": self.token}
         return json.dumps({**_QUERY_HEAD, **plain, "groups": groups}, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Written mechanisms: every one comes back as it was, with the probabilities that it draws with, and no other does."""
+"""Plain mechanisms: every one comes back as it was, with the probabilities that it draws with, and no other does."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ldpstats.mechanisms import (
     FakeResponse,
     Mechanism,
     mechanism,
+    plain_mechanism,
     read_mechanism,
     registry,
-    written,
 )
 from ldpstats.mechanisms.patterns import Patterns
 from ldpstats.randomness import client_draws
@@ -40,20 +40,20 @@ MADE: list[Mechanism] = [
 
 
 def plain(made: Mechanism) -> dict[str, Any]:
-    return json.loads(json.dumps(written(made)))
+    return json.loads(json.dumps(plain_mechanism(made)))
 
 
 @pytest.mark.parametrize("made", MADE, ids=str)
 def test_it_comes_back_as_it_was(made: Mechanism) -> None:
     assert read_mechanism(plain(made)) == made
-    assert written(made)["probabilities"]
+    assert plain_mechanism(made)["probabilities"]
     numbers = np.hstack([np.array(one, dtype=object) for one in made.probabilities.values()])
     assert all(type(one) is int and 0 <= one <= GRID for one in numbers)
 
 
 @pytest.mark.parametrize("made", MADE, ids=str)
 def test_readers_of_json_with_doubles_lose_nothing(made: Mechanism) -> None:
-    whole = json.loads(json.dumps(written(made)), parse_int=float)
+    whole = json.loads(json.dumps(plain_mechanism(made)), parse_int=float)
     assert {name: whole[name] for name in whole} == plain(made)
 
 

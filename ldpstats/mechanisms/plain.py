@@ -1,4 +1,4 @@
-"""Written mechanisms: name, parameters and probabilities as plain values that any language can read, and back."""
+"""Plain mechanisms: name, parameters and probabilities as plain values that any language can read, and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ldpstats.privacy import plain_level
 _PROBABILITIES = "probabilities"
 
 
-def written(mechanism: Mechanism) -> dict[str, Any]:
+def plain_mechanism(mechanism: Mechanism) -> dict[str, Any]:
     """Return a mechanism as plain values: also the sizes and probabilities that follow from its parameters today.
 
     Probabilities are whole numbers of 2^-64, as texts: many a language would round the numbers.
@@ -30,7 +30,7 @@ def written(mechanism: Mechanism) -> dict[str, Any]:
     Examples
     --------
     >>> from ldpstats import OLH
-    >>> written(OLH(100, epsilon=1.0))
+    >>> plain_mechanism(OLH(100, epsilon=1.0))
     {'name': 'olh', 'k': 100, 'epsilon': 1.0, 'symbols': 4, 'probabilities': {'truth': '8768971294881393556'}}
     """
     numerators, own = mechanism.probabilities, {one.name: getattr(mechanism, one.name) for one in fields(mechanism)}
@@ -49,7 +49,7 @@ def written(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def read_mechanism(plain: Mapping[str, Any]) -> Mechanism:
-    """Return the mechanism that `written` wrote; refuse it where name and parameters give another one today.
+    """Return the mechanism that `plain_mechanism` wrote; refuse it where name and parameters give another one today.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def read_mechanism(plain: Mapping[str, Any]) -> Mechanism:
     Examples
     --------
     >>> from ldpstats import HR
-    >>> read_mechanism(written(HR(100, epsilon=1.0, blocks=2)))
+    >>> read_mechanism(plain_mechanism(HR(100, epsilon=1.0, blocks=2)))
     HR(k=100, epsilon=1.0, blocks=2)
     """
     if not isinstance(plain, Mapping) or "name" not in plain:
@@ -72,7 +72,7 @@ def read_mechanism(plain: Mapping[str, Any]) -> Mechanism:
         made = kind(**{field.name: values[field.name] for field in fields(kind) if field.name in values})
     except TypeError as error:
         raise LdpstatsError(f"the mechanism {shortened(plain)}", f"the parameters of {kind.name}") from error
-    known = written(made)
+    known = plain_mechanism(made)
     other = differences(known, plain)
     if other:
         raise LdpstatsError(
