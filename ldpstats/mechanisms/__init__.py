@@ -12,7 +12,7 @@ from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
 from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo
 from ldpstats.mechanisms.open_alphabet import OpenRAPPOR, OpenRR
-from ldpstats.mechanisms.plain import plain_mechanism, read_mechanism
+from ldpstats.mechanisms.plain_mechanisms import plain_mechanism, read_mechanism
 from ldpstats.mechanisms.random_projection import SHist
 from ldpstats.mechanisms.rappor import RAPPOR
 from ldpstats.mechanisms.registry import (
