@@ -269,3 +269,52 @@ def hash_value(factor: np.uint64, offset: np.uint64, value: int) -> np.uint32:
     bits ^= bits >> np.uint32(15)
     bits = np.uint32(bits * np.uint32(0x846CA68B))
     return np.uint32(bits ^ (bits >> np.uint32(16)))
+
+
+@compiled
+def mix_numbers(rows: NDArray[Any], reports: NDArray[Any], out: NDArray[np.uint64]) -> None:
+    """Write a word for every row of reports that are whole numbers, in which each bit depends on row and report."""
+    for i in range(rows.size):
+        word = np.uint64(rows[i]) * np.uint64(0xD6E8FEB86659FD93) + np.uint64(reports[i])
+        word = (word ^ word >> np.uint64(32)) * np.uint64(0x9E3779B97F4A7C15)
+        out[i] = (word ^ word >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
+
+
+@compiled
+def mix_bytes(rows: NDArray[Any], reports: NDArray[np.uint8], out: NDArray[np.uint64]) -> None:
+    """Write a word for every row of reports that are bytes, in which each bit depends on the row and on all bytes."""
+    for i in range(rows.size):
+        word = np.uint64(rows[i]) + np.uint64(1)
+        for start in range(0, reports.shape[1], 8):
+            part = np.uint64(0)
+            for j in range(start, min(start + 8, reports.shape[1])):
+                part = part << np.uint64(8) | np.uint64(reports[i, j])
+            word = (word ^ part) * np.uint64(0x9E3779B97F4A7C15)
+            word ^= word >> np.uint64(32)
+        out[i] = word * np.uint64(0xBF58476D1CE4E5B9)
+
+
+@compiled
+def find_windows(
+    words: NDArray[np.uint64], start: int, window: int, below: np.uint64, found: NDArray[np.uint64]
+) -> int:
+    """Note windows of words that end from `start` on, where a hash of the last 64 words is small; return how many.
+
+    A row of `found` holds the end of a window, the hash that chose it, and two hashes of all its words, which are zero
+    where these are all the same.
+    """
+    number, rolled = 0, np.uint64(0)
+    for i in range(max(0, start - 64), words.size):
+        # older words are shifted out
+        rolled = (rolled << np.uint64(1)) + words[i]
+        if rolled <= below and i >= start and i + 1 >= window and number < found.shape[0]:
+            one, other, same = np.uint64(0), np.uint64(0), True
+            for j in range(i + 1 - window, i + 1):
+                one = (one + words[j]) * np.uint64(0x9E3779B97F4A7C15)
+                other = (other ^ words[j]) * np.uint64(0xD6E8FEB86659FD93)
+                other ^= other >> np.uint64(32)
+                same = same and words[j] == words[i]
+            found[number, 0], found[number, 1] = np.uint64(i), rolled
+            found[number, 2], found[number, 3] = np.uint64(0) if same else one, np.uint64(0) if same else other
+            number += 1
+    return number

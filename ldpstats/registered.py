@@ -73,6 +73,7 @@ _HOMES = {
     "poisoning": ["Poisoning"],
     "privacy": ["PrivacyStatement"],
     "protocols.hadamard_coefficients": ["HadamardCoefficients"],
+    "protocols.repeated_rows": ["Copy", "RepeatedRows"],
     "protocols.rrba.stopping": ["Convergence"],
     "questions": ["Question"],
     "tables.conditional": ["Conditional"],

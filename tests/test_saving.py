@@ -29,6 +29,7 @@ from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
 from ldpstats.mechanisms.truth_or_fake import FakeResponse, fake_numerators
 from ldpstats.networks import fit_parameters
 from ldpstats.networks.lopub import lopub
+from ldpstats.protocols.repeated_rows import Copy, RepeatedRows
 from ldpstats.protocols.rrba.stopping import convergence
 from ldpstats.saving import Saveable
 
@@ -128,6 +129,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "ProcessedEstimate": lambda: ldp.GRR(4, epsilon=1.0).estimate(counted("grr"), method="ibu"),
     "PublishedResult": lambda: ldp.two_step_test(table(), rng=1),
     "QueryResult": lambda: fit_parameters(tables(), {"a": ["b", "c"]}).query("a", {"c": 1}),
+    "RepeatedRows": lambda: RepeatedRows(9000, 64, (Copy(1, 300, 4001, 250), Copy(1000, 1063, 5000, 64)), same=True),
     "Reports": lambda: ldp.OLH(4, epsilon=1.0).privatize(np.arange(4), rng=1),
     "SampleSizeCurve": lambda: ldp.sample_size_curve(["grr", "oue"], (2, 2), epsilon=[1.0, 2.0]),
     "Table": table,

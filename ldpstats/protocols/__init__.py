@@ -7,6 +7,7 @@ from ldpstats.protocols.contract import LocalProtocol, Protocol
 from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
 from ldpstats.protocols.kinds import PROTOCOLS, register_protocol
 from ldpstats.protocols.per_attribute import PerAttribute
+from ldpstats.protocols.repeated_rows import RepeatedRows
 from ldpstats.protocols.rrba import RRBA
 from ldpstats.protocols.sampled_groups import SampledGroups
 
@@ -22,6 +23,7 @@ __all__ = [
     "PerAttribute",
     "ProductDomain",
     "Protocol",
+    "RepeatedRows",
     "SampledGroups",
     "WholeView",
     "register_protocol",

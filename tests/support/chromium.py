@@ -93,8 +93,12 @@ class Chromium:
     def open(self, file: Path, width: int = 1280, height: int = 900, scheme: str = "light") -> None:
         """Show a file in a window of some size, by day or by night."""
         self.shape(width, height, scheme)
+        self.visit(file.resolve().as_uri())
+
+    def visit(self, address: str) -> None:
+        """Show what stands at an address."""
         self.events.clear()
-        self.send("Page.navigate", url=file.resolve().as_uri())
+        self.send("Page.navigate", url=address)
         self.wait_for("Page.loadEventFired")
 
     def shape(self, width: int = 1280, height: int = 900, scheme: str = "light") -> None:
@@ -108,6 +112,11 @@ class Chromium:
         found = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
+
+    def awaited(self, script: str) -> Any:
+        """Return what a script finds in the page, as soon as that is something."""
+        look = f"const found = {script}; found ? done(found) : requestAnimationFrame(look)"
+        return self.value(f"new Promise((done) => {{ const look = () => {{ {look}; }}; look(); }})")
 
     def said(self) -> list[str]:
         """Return every message of the page in the console."""

@@ -1,0 +1,888 @@
+// A client for browsers and Node: it answers ldpstats protocol files on the respondent's own device.
+//
+// What it does, word by word, stands in ../SPECIFICATION.md; ../test_vectors.json holds examples of all of it, and
+// ldpstats/client.py is the same client in Python. It has no dependencies: randomness and digests are WebCrypto's.
+
+export const GRID = 1n << 64n; // every probability is a whole number of GRID-ths, every random word is below GRID
+
+const MOST_CELLS = 1 << 22;
+const MOST_SYMBOLS = 1 << 16;
+const DIGEST = "digest against accidents, not attackers";
+const WHOLE = ["format", "version", DIGEST, "body"];
+const SEALED = new RegExp(`^\\{"format":"ldpstats protocol","version":2,"${DIGEST}":"([0-9a-f]{64})","body":(.*)\\}$`, "s");
+const TEXT_OR_SPACE = /("(?:[^"\\]|\\.)*")|[ \t\r\n]+/gs;
+const TEXT_AND_COLON = /"(?:[^"\\]|\\.)*"[ \t\r\n]*(:?)/gs;
+const BODY = ["kind", "fingerprint", "domain", "parameters", "outside", "privacy", "units"];
+const QUERY = ["format", "version", "protocol", "number", "block", "token", "groups"];
+const RECORD = "a respondent's whole record";
+const INFINITE = "infinite";
+const ADAPTIVE = "rrba";
+const DIGITS = 320n; // binary digits behind the point of a logarithm
+const MARGIN = 1n << 20n; // more than all its rounding: 2^-300
+
+const crypto = globalThis.crypto ?? (await import("node:crypto")).webcrypto; // Node 18 has it in a module only
+
+/** Input that a client does not answer: what came, what is allowed, and what to do. */
+export class ClientError extends Error {
+  constructor(came, allowed, advice = "") {
+    super(`${came}. Allowed: ${allowed}.${advice && ` ${advice}`}`);
+    this.name = "ClientError";
+    Object.assign(this, { came, allowed, advice });
+  }
+}
+
+/** Random decisions, each out of 64-bit words of a source: by default the secure randomness of the browser. */
+export class Words {
+  #source;
+
+  /** `word`, for tests and simulations, returns a BigInt below 2^64 at every call; messages say so. */
+  constructor(word) {
+    this.simulated = word !== undefined;
+    this.#source = word ?? systemWord;
+  }
+
+  word() {
+    const word = this.#source();
+    if (typeof word !== "bigint" || word < 0n || word >= GRID) {
+      throw new ClientError(`the random word ${String(word)}`, "whole numbers from 0 to below 2^64");
+    }
+    return word;
+  }
+
+  /** Decide with probability numerator / GRID, by one word, also where it is certain. */
+  chance(numerator) {
+    return this.word() < numerator;
+  }
+
+  /** Draw one of the whole numbers below a bound, all equally likely. */
+  below(bound) {
+    const outcomes = BigInt(bound);
+    const fair = (GRID / outcomes) * outcomes;
+    let word = this.word();
+    while (word >= fair) word = this.word();
+    return Number(word % outcomes);
+  }
+
+  /** Draw the place of a weight, as likely as its weight, by one word; the weights add up to GRID. */
+  pick(weights) {
+    const word = this.word();
+    let upper = 0n;
+    let found = 0;
+    for (const weight of weights) {
+      upper += weight;
+      found += upper <= word ? 1 : 0;
+    }
+    return found;
+  }
+}
+
+function systemWord() {
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  return new DataView(bytes.buffer).getBigUint64(0, true);
+}
+
+// Mechanisms. Each has k, the number of different reports if these can be read as numbers (null otherwise), the ratio
+// [numerator, denominator] that bounds what a report tells (null if nothing does), and a report about a value: a number,
+// or bytes.
+
+class RandomizedResponse {
+  constructor(k, truth) {
+    Object.assign(this, { k, truth });
+  }
+
+  static read(plain) {
+    plain.refuseOthers([], ["truth"]);
+    const k = plain.whole("k", 2);
+    if (plain.text("name") === "rr" && k !== 2) {
+      throw new ClientError(`the mechanism rr with k = ${k}`, "2 values", "grr takes any number of them.");
+    }
+    return new RandomizedResponse(k, plain.numerator("truth"));
+  }
+
+  get outputs() {
+    return BigInt(this.k);
+  }
+
+  ratio() {
+    return worst(this.truth * BigInt(this.k - 1), GRID - this.truth);
+  }
+
+  /** Draw a coin and a lie; both are always drawn. */
+  report(value, words) {
+    const truthful = words.chance(this.truth);
+    const lie = words.below(this.k - 1);
+    return truthful ? value : lie + (lie >= value ? 1 : 0);
+  }
+}
+
+class UnaryBits {
+  constructor(k, keep, flip) {
+    Object.assign(this, { k, keep, flip });
+  }
+
+  static read(plain) {
+    plain.refuseOthers([], ["keep", "flip"]);
+    return new UnaryBits(plain.whole("k", 2), plain.numerator("keep"), plain.numerator("flip"));
+  }
+
+  get outputs() {
+    return 1n << BigInt(this.k);
+  }
+
+  ratio() {
+    return worst(this.keep * (GRID - this.flip), (GRID - this.keep) * this.flip);
+  }
+
+  /** Draw the bits in order; the first is the highest of the first byte, and those left over are 0. */
+  report(value, words) {
+    const packed = new Uint8Array((this.k + 7) >> 3);
+    for (let place = 0; place < this.k; place++) {
+      if (words.chance(place === value ? this.keep : this.flip)) packed[place >> 3] |= 128 >> (place & 7);
+    }
+    return packed;
+  }
+}
+
+class Subset {
+  constructor(k, omega, holds) {
+    Object.assign(this, { k, omega, holds });
+  }
+
+  static read(plain) {
+    plain.refuseOthers(["omega"], ["holds"]);
+    const k = plain.whole("k", 2);
+    return new Subset(k, plain.whole("omega", 1, k - 1), plain.numerator("holds"));
+  }
+
+  get outputs() {
+    return null;
+  }
+
+  ratio() {
+    return worst(this.holds * BigInt(this.k - this.omega), (GRID - this.holds) * BigInt(this.omega));
+  }
+
+  /** Go through the other values in order, and take each with the chance that the places left give it. */
+  report(value, words) {
+    const holds = words.chance(this.holds);
+    const members = holds ? [value] : [];
+    let needed = this.omega - members.length;
+    let left = this.k - 1;
+    for (let other = 0; other < this.k; other++) {
+      if (other === value) continue;
+      if (words.below(left) < needed) {
+        members.push(other);
+        needed--;
+      }
+      left--;
+    }
+    members.sort((one, other) => one - other);
+    const width = this.k <= 1 << 8 ? 1 : this.k <= 1 << 16 ? 2 : 4;
+    return joined(members.map((member) => littleEndian(BigInt(member), width)));
+  }
+}
+
+class HashedResponse {
+  constructor(k, symbols, truth) {
+    Object.assign(this, { k, symbols, answered: new RandomizedResponse(symbols, truth) });
+  }
+
+  static read(plain) {
+    plain.refuseOthers(["symbols"], ["truth"]);
+    return new HashedResponse(plain.whole("k", 2), plain.whole("symbols", 2, MOST_SYMBOLS), plain.numerator("truth"));
+  }
+
+  get outputs() {
+    return null;
+  }
+
+  ratio() {
+    return this.answered.ratio();
+  }
+
+  /** Draw the function's two words, then the answer about the symbol. */
+  report(value, words) {
+    const factor = words.word();
+    const offset = words.word();
+    const symbol = Number((hashValue(factor, offset, value) * BigInt(this.symbols)) >> 32n);
+    const answer = this.answered.report(symbol, words);
+    const width = this.symbols <= 1 << 8 ? 1 : 2;
+    return joined([littleEndian(factor, 8), littleEndian(offset, 8), littleEndian(BigInt(answer), width)]);
+  }
+}
+
+/** Return 32 bits: the upper half of an affine map modulo 2^64, scattered by a bijection. */
+export function hashValue(factor, offset, value) {
+  const half = (1n << 32n) - 1n;
+  let bits = ((factor * BigInt(value) + offset) & (GRID - 1n)) >> 32n;
+  bits ^= bits >> 16n;
+  bits = (bits * 0x7feb352dn) & half;
+  bits ^= bits >> 15n;
+  bits = (bits * 0x846ca68bn) & half;
+  return bits ^ (bits >> 16n);
+}
+
+class HadamardOutput {
+  constructor(k, blocks, size, inside) {
+    const half = size / 2;
+    Object.assign(this, { k, size, inside, half, outputs: BigInt(blocks * size), others: blocks * size - half });
+  }
+
+  static read(plain) {
+    plain.refuseOthers(["blocks", "size"], ["inside"]);
+    const [k, blocks, size] = [plain.whole("k", 2), plain.whole("blocks", 1), plain.whole("size", 2)];
+    if ((size & (size - 1)) !== 0 || blocks * (size - 1) < k) {
+      throw new ClientError(
+        `the mechanism hr with ${blocks} blocks of ${size} outputs for ${k} values`,
+        "blocks of a power of two, with an output less than that for each of their values",
+      );
+    }
+    return new HadamardOutput(k, blocks, size, plain.numerator("inside"));
+  }
+
+  ratio() {
+    return worst(this.inside * BigInt(this.others), (GRID - this.inside) * BigInt(this.half));
+  }
+
+  /** Draw a coin, an output of the own set, and one of all others; all three are always drawn. */
+  report(value, words) {
+    const inside = words.chance(this.inside);
+    const near = words.below(this.half);
+    const other = words.below(this.others);
+    const row = (value % (this.size - 1)) + 1;
+    const start = Math.floor(value / (this.size - 1)) * this.size;
+    if (inside) return start + column(row, near, false);
+    if (other < this.half) return start + column(row, other, true);
+    const elsewhere = other - this.half;
+    return elsewhere + (elsewhere >= start ? this.size : 0);
+  }
+}
+
+/** Return the column of this number among those where the row of the Hadamard matrix has this sign.
+ *
+ * The number gives all binary digits but one, for which the row has a one: that digit sets the sign. */
+function column(row, number, negative) {
+  const digit = row & -row;
+  const low = number & (digit - 1);
+  const found = 2 * (number - low) + low;
+  let odd = false;
+  for (let bits = row & found; bits !== 0; bits &= bits - 1) odd = !odd;
+  return odd === negative ? found : found + digit;
+}
+
+class FakeOrTruth {
+  constructor(truth, fake) {
+    Object.assign(this, { k: fake.length, truth, fake });
+  }
+
+  static read(plain) {
+    plain.refuseOthers([], ["truth", "fake"]);
+    const read = FakeOrTruth.stated(plain.named("probabilities"));
+    if (plain.whole("k", 2) !== read.k) {
+      throw new ClientError(`${read.k} fakes for ${plain.get("k")} values`, "a fake for every value");
+    }
+    return read;
+  }
+
+  /** Read the chances themselves; nothing but these may be certain. */
+  static stated(plain) {
+    const truth = gridNumber(plain.get("truth"), "truth", 1n, GRID);
+    const fake = plain.sequence("fake").map((one) => gridNumber(one, "fake", 0n, GRID));
+    const total = fake.reduce((sum, one) => sum + one, 0n);
+    if (fake.length < 2 || total !== GRID) {
+      throw new ClientError(`${fake.length} fakes that add up to ${total}`, `at least 2 that add up to ${GRID}`);
+    }
+    return new FakeOrTruth(truth, fake);
+  }
+
+  get outputs() {
+    return BigInt(this.k);
+  }
+
+  ratio() {
+    const faked = (GRID - this.truth) * this.fake.reduce((least, one) => (one < least ? one : least));
+    return faked === 0n ? null : [this.truth * GRID + faked, faked];
+  }
+
+  /** Draw a coin and a fake; both are always drawn. */
+  report(value, words) {
+    const truthful = words.chance(this.truth);
+    const fake = words.pick(this.fake);
+    return truthful ? value : fake;
+  }
+}
+
+const RANDOMIZERS = new Map([
+  ["rr", RandomizedResponse],
+  ["grr", RandomizedResponse],
+  ["sue", UnaryBits],
+  ["oue", UnaryBits],
+  ["ss", Subset],
+  ["olh", HashedResponse],
+  ["hr", HadamardOutput],
+  ["truth or fake", FakeOrTruth],
+]);
+
+/** Return a ratio or its inverse, whichever is larger. */
+function worst(numerator, denominator) {
+  return numerator >= denominator ? [numerator, denominator] : [denominator, numerator];
+}
+
+function littleEndian(number, width) {
+  return Uint8Array.from({ length: width }, (_, place) => Number((number >> BigInt(8 * place)) & 255n));
+}
+
+function joined(parts) {
+  return Uint8Array.from(parts.flatMap((part) => [...part]));
+}
+
+/** Read a mechanism as protocol files write it; one that clients do not know is refused by name. */
+export function randomizer(mechanism) {
+  const plain = new Named(mechanism, "a mechanism");
+  const name = plain.text("name");
+  if (!RANDOMIZERS.has(name)) {
+    const known = [...RANDOMIZERS.keys()].join(", ");
+    const advice = "Answer with a client that knows it, such as ldpstats itself.";
+    throw new ClientError(`the mechanism ${shown(name)}`, `what clients know: ${known}`, advice);
+  }
+  return RANDOMIZERS.get(name).read(plain);
+}
+
+/** Return a report as messages carry it: a number, or hexadecimal text. */
+export function written(report) {
+  if (typeof report === "number") return report;
+  return Array.from(report, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+// Respondents.
+
+/** A device that answers one protocol, once: asked again, it returns the very same message.
+ *
+ * It refuses a file that was altered, that asks for what it does not know, or whose mechanisms would tell more than the
+ * level that the file states. Whether that level is low enough is for the respondent to say, before she answers:
+ * `epsilon`. A device that forgets its message may be asked twice, and then levels add up: store the
+ * message before it leaves the device. */
+export class Respondent {
+  #words;
+  #message;
+  #asked;
+
+  /** `Respondent.of(text)` makes one of a protocol file's text. */
+  static async of(text, word) {
+    return new Respondent(await readProtocol(text), word);
+  }
+
+  constructor(questionnaire, word) {
+    this.questionnaire = questionnaire;
+    this.#words = new Words(word);
+  }
+
+  /** The strict level of the whole record: what the file promises, and what was checked. */
+  get epsilon() {
+    return this.questionnaire.epsilon;
+  }
+
+  /** Return the message that is sent: JSON in one line. */
+  answer(record, token) {
+    this.#message ??= this.#answered(checkedRecord(record), token === undefined ? token : checkedToken(token));
+    return this.#message;
+  }
+
+  /** Return the answer to a query of a protocol that sends them (rrba); a second, other query is refused. */
+  answerQuery(query, record) {
+    if (this.#message === undefined) {
+      this.#message = this.#queryAnswered(query, checkedRecord(record));
+      this.#asked = query;
+    } else if (this.#asked !== query) {
+      throw new ClientError("a second query", "one, which may be repeated as it was: levels add up");
+    }
+    return this.#message;
+  }
+
+  #answered(record, token) {
+    const [asked, words] = [this.questionnaire, this.#words];
+    if (asked.kind === ADAPTIVE) {
+      throw new ClientError(`a protocol of the kind ${shown(asked.kind)}`, "queries", "Use answerQuery.");
+    }
+    const known = asked.outside === "refuse" ? codesOf(asked, record) : undefined;
+    const unit = words.below(asked.units.length);
+    const codes = known ?? codesOf(asked, record, words);
+    const reports = asked.units[unit].map((row) => rowReport(row, codes, words));
+    const said = { format: "ldpstats answer", version: 1, protocol: asked.fingerprint, unit, reports };
+    return JSON.stringify({ ...said, simulated: words.simulated, token });
+  }
+
+  #queryAnswered(text, record) {
+    const [asked, words] = [this.questionnaire, this.#words];
+    if (asked.kind !== ADAPTIVE) {
+      throw new ClientError(`a query about a protocol of the kind ${shown(asked.kind)}`, "a query of rrba");
+    }
+    const { said, groups } = readQuery(asked, text);
+    const codes = codesOf(asked, record, asked.outside === "refuse" ? undefined : words);
+    const cells = groups.map((group) => groupReport(group, codes, words));
+    return JSON.stringify({ ...said, cells, simulated: words.simulated });
+  }
+}
+
+/** Return the number of every answer; where random ones are substituted, each question takes a draw. */
+function codesOf(asked, record, words) {
+  const given = (name) => (Object.hasOwn(record, name) ? record[name] : undefined);
+  const found = asked.domain.map(({ name, categories }) => categories.indexOf(given(name)));
+  if (words !== undefined) {
+    const drawn = asked.domain.map(({ categories }) => words.below(categories.length));
+    return found.map((place, number) => (place < 0 ? drawn[number] : place));
+  }
+  found.forEach((place, number) => {
+    const { name, categories } = asked.domain[number];
+    if (place < 0) {
+      const came = Object.hasOwn(record, name) ? `the answer ${shown(record[name])} about` : "a record without";
+      const advice = "Nothing was answered. Ask the respondent again.";
+      throw new ClientError(`${came} ${shown(name)}`, listed(categories), advice);
+    }
+  });
+  return found;
+}
+
+/** Return the true answer of a record: its cell, in which the last attribute varies fastest, or that cell's answer. */
+function trueAnswer(group, codes) {
+  const cell = group.places.reduce((sum, place, number) => sum * group.sizes[number] + codes[place], 0);
+  return group.answers === undefined ? cell : group.answers[cell];
+}
+
+function groupReport(group, codes, words) {
+  return group.mechanism.report(trueAnswer(group, codes), words);
+}
+
+/** Draw what is sent about a record: one answer, or several ones that travel together, each as a number. */
+function rowReport(row, codes, words) {
+  const reports = row.groups.map((group) => groupReport(group, codes, words));
+  if (row.width === undefined) return written(reports[0]);
+  return written(joined(reports.map((report, place) => littleEndian(asNumber(report, row.groups[place]), row.width))));
+}
+
+/** Return a report as a number: bits are read as a binary one that begins with the first value's. */
+function asNumber(report, group) {
+  if (typeof report === "number") return BigInt(report);
+  return report.reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n) >> BigInt(8 * report.length - group.mechanism.k);
+}
+
+/** Read a protocol file and check all of it; a file that does not hold what clients know is refused. */
+export async function readProtocol(text) {
+  const body = new Named(await bodyOf(text), "a protocol file");
+  const kind = body.text("kind");
+  if (!body.has("units")) {
+    throw new ClientError(`a protocol of the kind ${shown(kind)} without units`, "units that respondents answer");
+  }
+  body.refuseNames(kind === ADAPTIVE ? BODY : [...BODY, "mechanisms"]);
+  const [fingerprint, outside] = [body.text("fingerprint"), body.text("outside")];
+  if (!/^p[0-9a-f]{12}$/.test(fingerprint)) {
+    throw new ClientError(`the fingerprint ${shown(fingerprint)}`, "the letter p and 12 hexadecimal digits");
+  }
+  if (outside !== "refuse" && outside !== "random") {
+    throw new ClientError(`outside = ${shown(outside)}`, "refuse or random");
+  }
+  const domain = readDomain(body.sequence("domain"));
+  const epsilon = promisedLevel(body.named("privacy"), kind);
+  const units = readUnits(body, domain, kind === ADAPTIVE);
+  const parameters = body.named("parameters").plain;
+  if (kind !== ADAPTIVE) {
+    const ratios = (unit) => unit.flatMap((row) => row.groups.map(({ mechanism }) => mechanism.ratio()));
+    refuseAbove(largest(units.map(ratios)), epsilon);
+  }
+  return Object.freeze({ kind, fingerprint, domain, outside, epsilon, units, parameters });
+}
+
+/** Return the body of a protocol file that is whole. */
+async function bodyOf(text) {
+  const plain = parsed(text, "a protocol file");
+  refuseOtherFormats(plain, "protocol", 2);
+  const sealed = SEALED.exec(withoutSpaces(text));
+  const names = Object.keys(plain);
+  if (sealed === null || names.length !== WHOLE.length) {
+    throw new ClientError(`a protocol file with ${listed(names)}`, `${listed(WHOLE)}, in this order`);
+  }
+  if ((await sha256(sealed[2])) !== sealed[1]) {
+    const came = "a protocol file whose digest is that of another body";
+    throw new ClientError(came, "a file as it was written", "Fetch it again.");
+  }
+  return plain.body;
+}
+
+/** Refuse what is of another format or version. */
+function refuseOtherFormats(plain, kind, version) {
+  const said = kindOf(plain) === "object" ? plain.format : plain;
+  if (said !== `ldpstats ${kind}`) {
+    throw new ClientError(`a file of the format ${shown(said)}`, `the format ldpstats ${kind}`);
+  }
+  if (plain.version !== version) {
+    const advice = "Write it anew with ldpstats; a newer version needs a newer client.";
+    throw new ClientError(`a ${kind} of version ${shown(plain.version)}`, `version ${version}`, advice);
+  }
+}
+
+async function sha256(text) {
+  if (crypto?.subtle === undefined) {
+    throw new ClientError("a page without crypto.subtle", "pages that came over https, or from a file");
+  }
+  return written(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+}
+
+function withoutSpaces(text) {
+  return text.replace(TEXT_OR_SPACE, "$1");
+}
+
+function readDomain(plain) {
+  const attributes = plain.map((given) => {
+    const one = new Named(given, "an attribute");
+    one.refuseNames(["name", "categories"]);
+    const [name, categories] = [one.text("name"), one.sequence("categories")];
+    const proper = categories.every((category) => isCategory(category));
+    if (categories.length === 0 || !proper || new Set(categories).size < categories.length) {
+      const came = `the categories ${listed(categories)} of ${shown(name)}`;
+      throw new ClientError(came, "different texts, numbers below 2^53 or truth values");
+    }
+    return { name, categories };
+  });
+  const names = attributes.map(({ name }) => name);
+  if (names.length === 0 || new Set(names).size < names.length) {
+    throw new ClientError(`the attributes ${listed(names)}`, "at least one, each of them once");
+  }
+  return attributes;
+}
+
+function readUnits(body, domain, adaptive) {
+  const mechanisms = adaptive ? undefined : body.sequence("mechanisms").map((one) => randomizer(one));
+  const units = body
+    .sequence("units")
+    .map((unit) => sequence(unit, "a unit").map((row) => readRow(new Named(row, "a row"), domain, mechanisms)));
+  if (units.length === 0 || units.some((unit) => unit.length === 0)) {
+    const came = `${units.length} units, or one of them without rows`;
+    throw new ClientError(came, "at least one unit, each with a row");
+  }
+  return units;
+}
+
+function readRow(row, domain, mechanisms) {
+  if (!row.has("crossed")) return { groups: [readGroup(row, domain, mechanisms, ["group"])] };
+  row.refuseNames(["group", "crossed", "bytes"]);
+  const crossed = row.sequence("crossed").map((one) => new Named(one, "a crossed answer"));
+  const groups = crossed.map((one) => readGroup(one, domain, mechanisms));
+  const width = row.whole("bytes", 1, 8);
+  const outputs = groups.map((group) => group.mechanism?.outputs ?? null);
+  if (groups.length === 0 || outputs.some((number) => number === null || number > 1n << BigInt(8 * width))) {
+    throw new ClientError(
+      `the row ${shown(row.text("group"))} whose crossed answers have ${listed(outputs)} outputs`,
+      `answers that are numbers of ${width} bytes, or as many bits`,
+    );
+  }
+  return { groups, width };
+}
+
+function readGroup(plain, domain, mechanisms, names = []) {
+  plain.refuseNames(["attributes", ...names, ...(mechanisms === undefined ? [] : ["mechanism"])], ["answers"]);
+  const places = placesOf(domain, plain.sequence("attributes"));
+  const sizes = places.map((place) => domain[place].categories.length);
+  const cells = product(sizes);
+  const mechanism = mechanisms?.[plain.whole("mechanism", 0, mechanisms.length - 1)];
+  const answers = plain.has("answers") ? plain.sequence("answers") : undefined;
+  if (cells > MOST_CELLS || !covers(answers, cells, mechanism?.k)) {
+    throw new ClientError(
+      `a question about ${listed(plain.get("attributes"))} with ${cells} cells and ${mechanism?.k} answers`,
+      `an answer for every cell, up to ${MOST_CELLS} of them, and as many answers as its mechanism has values`,
+    );
+  }
+  return { places, sizes, answers, mechanism };
+}
+
+function placesOf(domain, names) {
+  const known = domain.map(({ name }) => name);
+  const places = names.map((name) => known.indexOf(name)).filter((place) => place >= 0);
+  if (names.length === 0 || new Set(places).size < names.length) {
+    throw new ClientError(`a row about ${listed(names)}`, `different ones of ${listed(known)}`);
+  }
+  return places;
+}
+
+/** Say whether every cell has an answer, and every answer a cell. */
+function covers(answers, cells, k) {
+  if (answers === undefined) return k === undefined || k === cells;
+  if (answers.length !== cells || !answers.every((one) => Number.isInteger(one) && one >= 0)) return false;
+  const most = answers.reduce((largest, one) => Math.max(largest, one), 0) + 1;
+  return new Set(answers).size === most && (k === undefined || most === k);
+}
+
+/** Return the level that a file states for a respondent's whole record; only queries may leave it open. */
+function promisedLevel(privacy, kind) {
+  const [unit, level] = [privacy.text("unit"), privacy.get("epsilon")];
+  if (unit !== RECORD) throw new ClientError(`a level of ${shown(unit)}`, `one of ${RECORD}`);
+  if (level === INFINITE && kind === ADAPTIVE) return Infinity;
+  if (kindOf(level) !== "number" || level < 0) {
+    const allowed = `a number of at least 0; ${INFINITE} of a protocol that sends queries`;
+    throw new ClientError(`the level ${shown(level)}`, allowed);
+  }
+  return level;
+}
+
+// Levels: whole numbers alone, so that a ratio is compared with e^epsilon to ninety digits, as in Python.
+
+/** Refuse what could tell more than a level: a ratio above e^epsilon. */
+function refuseAbove(ratio, promised) {
+  if (promised === Infinity || (ratio !== null && ratio[0] === ratio[1])) return;
+  if (ratio === null || logarithm(...ratio) + MARGIN > fixedPoint(promised)) {
+    const level = ratio === null ? "infinity" : (Number(logarithm(...ratio) >> (DIGITS - 40n)) / 2 ** 40).toFixed(6);
+    const advice = "Nothing was answered: the file promises more privacy than it keeps.";
+    throw new ClientError(`randomization at the level ${level}`, `at most the promised ${promised}`, advice);
+  }
+}
+
+/** Return ln(numerator / denominator) in 2^-320ths, off by less than 2^-300: 2 artanh((m - 1) / (m + 1)), and digits. */
+function logarithm(numerator, denominator) {
+  const shift = BigInt(numerator.toString(2).length - denominator.toString(2).length);
+  const other = denominator << shift; // numerator >= denominator
+  return twiceArtanh(numerator - other, numerator + other) + shift * twiceArtanh(1n, 3n);
+}
+
+/** Return 2 artanh(numerator / denominator) in 2^-320ths; at 1/3 that is ln 2. */
+function twiceArtanh(numerator, denominator) {
+  let power = (numerator << (DIGITS + 1n)) / denominator;
+  let sum = 0n;
+  for (let odd = 1n; power !== 0n; odd += 2n) {
+    sum += power / odd;
+    power = (power * numerator * numerator) / (denominator * denominator);
+  }
+  return sum;
+}
+
+/** Return a double in 2^-320ths, rounded down where it has further digits. */
+function fixedPoint(number) {
+  let [scaled, exponent] = [number, 0n];
+  while (scaled !== 0 && !Number.isInteger(scaled)) {
+    scaled *= 2;
+    exponent += 1n;
+  }
+  return (BigInt(scaled) << DIGITS) >> exponent;
+}
+
+/** Return the largest product of the ratios of a unit; null if a factor has no bound. */
+function largest(units) {
+  let [most, least] = [1n, 1n];
+  for (const ratios of units) {
+    if (ratios.includes(null)) return null;
+    const numerator = ratios.reduce((product, [one]) => product * one, 1n);
+    const denominator = ratios.reduce((product, [, one]) => product * one, 1n);
+    if (numerator * least > most * denominator) [most, least] = [numerator, denominator];
+  }
+  return [most, least];
+}
+
+// Queries.
+
+/** Read a query of a protocol that sends them; return what its answer begins with, and the groups to answer.
+ *
+ * A query is refused that is about other groups than a unit's, makes a fake rarer than the floor, tells the truth more
+ * often than p, or exceeds the level that the protocol promises. */
+function readQuery(asked, text) {
+  const query = new Named(parsed(text, "a query"), "a query");
+  refuseOtherFormats(query.plain, "RRBA query", 2);
+  query.refuseNames(QUERY);
+  if (query.text("protocol") !== asked.fingerprint) {
+    throw new ClientError(`a query of the protocol ${shown(query.get("protocol"))}`, `one of ${asked.fingerprint}`);
+  }
+  const [number, block] = ["number", "block"].map((name) => query.whole(name, 0, Number.MAX_SAFE_INTEGER));
+  const said = { format: "ldpstats RRBA answer", version: 2, protocol: asked.fingerprint, number, block };
+  const groups = query.sequence("groups").map((one) => askedGroup(asked, new Named(one, "a group of a query")));
+  const places = JSON.stringify(groups.map((group) => group.places));
+  const placesOfUnit = (unit) => JSON.stringify(unit.flatMap((row) => row.groups.map((group) => group.places)));
+  if (!asked.units.some((unit) => placesOfUnit(unit) === places)) {
+    throw new ClientError("a query about other groups than those of a unit", "all groups of one unit, in their order");
+  }
+  refuseAbove(largest([groups.map((group) => group.mechanism.ratio())]), asked.epsilon);
+  return { said: { ...said, token: checkedToken(query.text("token")) }, groups };
+}
+
+function askedGroup(asked, group) {
+  group.refuseNames(["domain", "truth", "fake"]);
+  const attributes = readDomain(group.sequence("domain"));
+  const mechanism = FakeOrTruth.stated(group);
+  const known = asked.domain.map((one) => JSON.stringify(one));
+  const places = attributes.map((one) => known.indexOf(JSON.stringify(one)));
+  if (places.includes(-1)) {
+    const came = `a group about ${listed(attributes.map(({ name }) => name))}`;
+    throw new ClientError(came, "the protocol's own attributes");
+  }
+  const sizes = attributes.map(({ categories }) => categories.length);
+  if (mechanism.k !== product(sizes)) {
+    throw new ClientError(`${mechanism.k} fakes for ${product(sizes)} cells`, "a fake for every cell");
+  }
+  refuseBrokenRules(asked.parameters, mechanism);
+  return { places, sizes, mechanism };
+}
+
+/** Refuse fakes below the floor, and more truth than p. */
+function refuseBrokenRules(rules, told) {
+  const least = (share(rules, "floor") * GRID) / BigInt(told.k);
+  if (told.fake.some((one) => one < least >> DIGITS)) {
+    throw new ClientError("a query with a fake that is rarer than the floor", `the floor ${rules.floor} or more`);
+  }
+  if ((rules.p ?? null) !== null && told.truth > (share(rules, "p") * GRID) >> DIGITS) {
+    throw new ClientError("a query that asks for more truth", `the truth with probability ${rules.p}`);
+  }
+}
+
+/** Return a share among the parameters in 2^-320ths. */
+function share(rules, name) {
+  const found = Object.hasOwn(rules, name) ? rules[name] : null;
+  if (kindOf(found) !== "number" || found < 0 || found > 1) {
+    throw new ClientError(`${name} = ${shown(found)}`, "a number from 0 to 1");
+  }
+  return fixedPoint(found);
+}
+
+// Plain values.
+
+/** An object of a file: values by name, of the kind that is asked for, or an error that names them. */
+class Named {
+  constructor(plain, what) {
+    if (kindOf(plain) !== "object") throw new ClientError(`${what} that is ${shown(plain)}`, "an object with names");
+    Object.assign(this, { plain, what });
+  }
+
+  has(name) {
+    return Object.hasOwn(this.plain, name);
+  }
+
+  get(name) {
+    if (!this.has(name)) throw new ClientError(`${this.what} without ${name}`, `${this.what} with ${name}`);
+    return this.plain[name];
+  }
+
+  text(name) {
+    return ofKind(this.get(name), "text", `${name} of ${this.what}`);
+  }
+
+  named(name) {
+    return new Named(this.get(name), name);
+  }
+
+  sequence(name) {
+    return sequence(this.get(name), `${name} of ${this.what}`);
+  }
+
+  whole(name, least, most = MOST_CELLS) {
+    const value = this.get(name);
+    if (!Number.isInteger(value) || value < least || value > most) {
+      throw new ClientError(`${name} = ${shown(value)} in ${this.what}`, `whole numbers from ${least} to ${most}`);
+    }
+    return value;
+  }
+
+  numerator(name) {
+    return gridNumber(this.named("probabilities").get(name), name, 1n, GRID - 1n);
+  }
+
+  /** Refuse an object that lacks a name, or has one that this client does not know. */
+  refuseNames(known, optional = []) {
+    for (const name of known.filter((one) => !this.has(one))) {
+      throw new ClientError(`${this.what} without ${name}`, listed(known));
+    }
+    for (const name of Object.keys(this.plain).filter((one) => !known.includes(one) && !optional.includes(one))) {
+      throw new ClientError(`${this.what} with ${shown(name)}`, listed(known), "A newer client may know it.");
+    }
+  }
+
+  /** Refuse a mechanism with other options or probabilities than these. */
+  refuseOthers(options, probabilities) {
+    this.refuseNames(["name", "k", "epsilon", "probabilities", ...options]);
+    this.named("probabilities").refuseNames(probabilities);
+  }
+}
+
+/** Read a probability: a whole number of GRID-ths as a decimal text. */
+function gridNumber(text, name, least, most) {
+  const number = typeof text === "string" && /^(0|[1-9][0-9]{0,19})$/.test(text) ? BigInt(text) : -1n;
+  if (number < least || number > most) {
+    throw new ClientError(`${name} = ${shown(text)}`, `whole numbers from ${least} to ${most}, as decimal texts`);
+  }
+  return number;
+}
+
+function ofKind(value, kind, where) {
+  if (kindOf(value) !== kind) throw new ClientError(`${where} that is ${shown(value)}`, `a ${kind}`);
+  return value;
+}
+
+function sequence(value, what) {
+  return ofKind(value, "list", what);
+}
+
+/** Return what a plain value is; an empty text for a number that is not finite, and for anything else. */
+function kindOf(value) {
+  if (Array.isArray(value)) return "list";
+  if (typeof value === "number") return Number.isFinite(value) ? "number" : "";
+  const kinds = { boolean: "truth value", string: "text", object: value === null ? "" : "object" };
+  return kinds[typeof value] ?? "";
+}
+
+function isCategory(value) {
+  const kind = kindOf(value);
+  return kind === "number" ? Math.abs(value) <= Number.MAX_SAFE_INTEGER : kind === "text" || kind === "truth value";
+}
+
+function product(sizes) {
+  return sizes.reduce((product, size) => product * size, 1);
+}
+
+function checkedRecord(record) {
+  if (kindOf(record) !== "object") {
+    const allowed = "an object with the answer to every question, by name";
+    throw new ClientError(`the record ${shown(record)}`, allowed);
+  }
+  return record;
+}
+
+function checkedToken(token) {
+  if (typeof token !== "string" || !/^[!-~]{1,200}$/.test(token)) {
+    throw new ClientError(`the token ${shown(token)}`, "1 to 200 printable ASCII characters without spaces");
+  }
+  return token;
+}
+
+/** Parse JSON; names that stand twice are refused. */
+function parsed(text, what) {
+  let [plain, reason] = [undefined, ""];
+  try {
+    if (typeof text !== "string") throw new TypeError(`it is of type ${typeof text}`);
+    plain = JSON.parse(text);
+    if (namesIn(plain) !== [...text.matchAll(TEXT_AND_COLON)].filter(([, colon]) => colon !== "").length) {
+      throw new SyntaxError("a name stands twice");
+    }
+  } catch (error) {
+    reason = error.message.slice(0, 200);
+  }
+  if (reason !== "") throw new ClientError(`text that is not ${what} (${reason})`, `${what} as it was written`);
+  return plain;
+}
+
+/** Return how many names the objects of a plain value have together. */
+function namesIn(plain) {
+  let names = 0;
+  for (const left = [plain]; left.length > 0; ) {
+    const value = left.pop();
+    if (value === null || typeof value !== "object") continue;
+    const values = Object.values(value);
+    names += Array.isArray(value) ? 0 : values.length;
+    for (const one of values) left.push(one);
+  }
+  return names;
+}
+
+/** Print a value for an error message, cut after 80 letters. */
+function shown(value) {
+  const text = typeof value === "bigint" ? String(value) : (JSON.stringify(value) ?? `of type ${typeof value}`);
+  return text.length <= 80 ? text : `${text.slice(0, 80)}...`;
+}
+
+function listed(values) {
+  const some = values.slice(0, 8).map(shown).join(", ") || "nothing";
+  return values.length <= 8 ? some : `${some}, ... (${values.length} in all)`;
+}

@@ -1,0 +1,1199 @@
+"""A client for devices: it answers any protocol file, needs the standard library alone, and works as a lone file.
+
+What it does, word by word, stands in clients/SPECIFICATION.md; clients/test_vectors.json holds examples of all of it,
+and clients/js is the same client in JavaScript. As a program it reads a protocol file and, from standard input, a
+record:
+
+    python client.py protocol.json < record.json
+    python client.py protocol.json query.json < record.json    (a protocol that sends queries: rrba)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+import threading
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from itertools import accumulate
+from math import inf, isfinite, prod
+from typing import Any
+
+GRID = 1 << 64
+"""Every probability is a whole number of GRID-ths, and every random word a whole number below GRID."""
+
+Word = Callable[[], int]
+Report = int | bytes
+Category = str | int | float | bool
+
+_DIGEST = "digest against accidents, not attackers"
+_WHOLE = ["format", "version", _DIGEST, "body"]
+_SEALED = re.compile(
+    rf'\{{"format":"ldpstats protocol","version":2,"{_DIGEST}":"([0-9a-f]{{64}})","body":(.*)\}}', re.DOTALL
+)
+_TEXT_OR_SPACE = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\r\n]+', re.DOTALL)
+_BODY = {"kind", "fingerprint", "domain", "parameters", "outside", "privacy", "mechanisms", "units"}
+_QUERY = {"format", "version", "protocol", "number", "block", "token", "groups"}
+_RECORD = "a respondent's whole record"
+_INFINITE = "infinite"
+_ADAPTIVE = "rrba"
+_UNCHECKED = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, MemoryError)
+_PRECISE = Context(prec=100, Emax=999_999, Emin=-999_999)
+_MOST_CELLS = 1 << 22
+_MOST_SYMBOLS = 1 << 16
+
+
+class ClientError(ValueError):
+    """Input that a client does not answer: what came, what is allowed, and what to do.
+
+    Parameters
+    ----------
+    came : str
+        What was received.
+    allowed : str
+        What would have been accepted there.
+    advice : str
+        What the caller can do next.
+    """
+
+    def __init__(self, came: str, allowed: str, advice: str = "") -> None:
+        self.came, self.allowed, self.advice = came, allowed, advice
+        super().__init__(" ".join(part for part in (f"{came}. Allowed: {allowed}.", advice) if part))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.came, self.allowed, self.advice)
+
+
+class Words:
+    """Random decisions, each out of 64-bit words of a source: by default the operating system's secure randomness.
+
+    Parameters
+    ----------
+    word : callable, optional
+        Returns a whole number below 2^64 at every call. It is for tests and simulations: messages say so.
+    """
+
+    def __init__(self, word: Word | None = None) -> None:
+        self.simulated = word is not None
+        self._source = word or _system_word
+
+    def word(self) -> int:
+        """Return a random word."""
+        word = self._source()
+        if type(word) is not int or not 0 <= word < GRID:
+            raise ClientError(f"the random word {_shown(word)}", "whole numbers from 0 to below 2^64")
+        return word
+
+    def chance(self, numerator: int) -> bool:
+        """Decide with probability numerator / GRID, by one word, also where it is certain.
+
+        Parameters
+        ----------
+        numerator : int
+        """
+        return self.word() < numerator
+
+    def below(self, bound: int) -> int:
+        """Draw one of the whole numbers below a bound, all equally likely.
+
+        Parameters
+        ----------
+        bound : int
+        """
+        fair = GRID // bound * bound
+        word = self.word()
+        while word >= fair:
+            word = self.word()
+        return word % bound
+
+    def pick(self, weights: Sequence[int]) -> int:
+        """Draw the place of a weight, as likely as its weight, by one word.
+
+        Parameters
+        ----------
+        weights : sequence of int
+            They add up to GRID.
+        """
+        return bisect_right(list(accumulate(weights)), self.word())
+
+
+def _system_word() -> int:
+    return int.from_bytes(os.urandom(8), "little")
+
+
+class Randomizer(ABC):
+    """A mechanism with its whole-number probabilities: what it reports of a value, and how much that can tell."""
+
+    k: int
+
+    @classmethod
+    @abstractmethod
+    def read(cls, plain: _Named) -> Randomizer:
+        """Read an entry of a protocol file.
+
+        Parameters
+        ----------
+        plain : mapping
+        """
+
+    @property
+    def outputs(self) -> int | None:
+        """How many reports there are, where each is a number or can be read as one."""
+        return self.k
+
+    @abstractmethod
+    def ratio(self) -> Fraction | None:
+        """Return the largest P(report | a value) / P(report | another); None where it has no bound."""
+
+    @abstractmethod
+    def report(self, value: int, words: Words) -> Report:
+        """Draw what is sent: a whole number, or bytes.
+
+        Parameters
+        ----------
+        value : int
+            The true value, below k.
+        words : Words
+        """
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(Randomizer):
+    """The truth, or else one of the other values (rr, grr).
+
+    Parameters
+    ----------
+    k : int
+    truth : int
+        How often the truth is told, in GRID-ths.
+    """
+
+    k: int
+    truth: int
+
+    @classmethod
+    def read(cls, plain: _Named) -> Randomizer:
+        """Read an entry of a protocol file."""
+        plain.refuse_others((), ("truth",))
+        if plain.text("name") == "rr" and plain.whole("k", 2) != 2:
+            raise ClientError(f"the mechanism rr with k = {plain['k']}", "2 values", "grr takes any number of them.")
+        return cls(plain.whole("k", 2), plain.numerator("truth"))
+
+    def ratio(self) -> Fraction:
+        """Return P(v | v) / P(v | another value)."""
+        return _worst(self.truth * (self.k - 1), GRID - self.truth)
+
+    def report(self, value: int, words: Words) -> int:
+        """Draw a coin and a lie; both are always drawn."""
+        truthful, lie = words.chance(self.truth), words.below(self.k - 1)
+        return value if truthful else lie + (lie >= value)
+
+
+@dataclass(frozen=True)
+class UnaryBits(Randomizer):
+    """A bit for every value, each set with a probability of its own (sue, oue).
+
+    Parameters
+    ----------
+    k : int
+    keep, flip : int
+        How often the true value's bit is set, and how often another one, in GRID-ths.
+    """
+
+    k: int
+    keep: int
+    flip: int
+
+    @classmethod
+    def read(cls, plain: _Named) -> Randomizer:
+        """Read an entry of a protocol file."""
+        plain.refuse_others((), ("keep", "flip"))
+        return cls(plain.whole("k", 2), plain.numerator("keep"), plain.numerator("flip"))
+
+    @property
+    def outputs(self) -> int:
+        """All rows of bits."""
+        return 1 << self.k
+
+    def ratio(self) -> Fraction:
+        """Return the ratio of a report with one value's bit set and not another's, between the two."""
+        return _worst(self.keep * (GRID - self.flip), (GRID - self.keep) * self.flip)
+
+    def report(self, value: int, words: Words) -> bytes:
+        """Draw the bits in order; the first is the highest of the first byte, and those left over are 0."""
+        packed = bytearray((self.k + 7) // 8)
+        for place in range(self.k):
+            if words.chance(self.keep if place == value else self.flip):
+                packed[place // 8] |= 128 >> place % 8
+        return bytes(packed)
+
+
+@dataclass(frozen=True)
+class Subset(Randomizer):
+    """A set of `omega` values, in which the true one is with a raised probability (ss).
+
+    Parameters
+    ----------
+    k, omega : int
+    holds : int
+        How often the set holds the true value, in GRID-ths.
+    """
+
+    k: int
+    omega: int
+    holds: int
+
+    @classmethod
+    def read(cls, plain: _Named) -> Randomizer:
+        """Read an entry of a protocol file."""
+        plain.refuse_others(("omega",), ("holds",))
+        k = plain.whole("k", 2)
+        return cls(k, plain.whole("omega", 1, k - 1), plain.numerator("holds"))
+
+    @property
+    def outputs(self) -> None:
+        """A set is no number."""
+
+    def ratio(self) -> Fraction:
+        """Return P(S | v in S) / P(S | w not in S)."""
+        return _worst(self.holds * (self.k - self.omega), (GRID - self.holds) * self.omega)
+
+    def report(self, value: int, words: Words) -> bytes:
+        """Go through the other values in order, and take each with the chance that the places left give it."""
+        needed, left, members = self.omega, self.k - 1, []
+        if words.chance(self.holds):
+            members.append(value)
+            needed -= 1
+        for other in range(self.k):
+            if other != value:
+                if words.below(left) < needed:
+                    members.append(other)
+                    needed -= 1
+                left -= 1
+        width = 1 if self.k <= 1 << 8 else 2 if self.k <= 1 << 16 else 4
+        return b"".join(member.to_bytes(width, "little") for member in sorted(members))
+
+
+@dataclass(frozen=True)
+class HashedResponse(Randomizer):
+    """A public hash function of one's own, and randomized response about the value's symbol (olh).
+
+    Parameters
+    ----------
+    k, symbols : int
+    truth : int
+        How often the true symbol is told, in GRID-ths.
+    """
+
+    k: int
+    symbols: int
+    truth: int
+
+    @classmethod
+    def read(cls, plain: _Named) -> Randomizer:
+        """Read an entry of a protocol file."""
+        plain.refuse_others(("symbols",), ("truth",))
+        return cls(plain.whole("k", 2), plain.whole("symbols", 2, _MOST_SYMBOLS), plain.numerator("truth"))
+
+    @property
+    def _answered(self) -> RandomizedResponse:
+        return RandomizedResponse(self.symbols, self.truth)
+
+    @property
+    def outputs(self) -> None:
+        """A hash function with an answer is no number."""
+
+    def ratio(self) -> Fraction:
+        """Return the ratio of two values that the function tells apart."""
+        return self._answered.ratio()
+
+    def report(self, value: int, words: Words) -> bytes:
+        """Draw the function's two words, then the answer about the symbol."""
+        factor, offset = words.word(), words.word()
+        symbol = hash_value(factor, offset, value) * self.symbols >> 32
+        answer = self._answered.report(symbol, words)
+        width = 1 if self.symbols <= 1 << 8 else 2
+        return factor.to_bytes(8, "little") + offset.to_bytes(8, "little") + answer.to_bytes(width, "little")
+
+
+def hash_value(factor: int, offset: int, value: int) -> int:
+    """Return 32 bits: the upper half of an affine map modulo 2^64, scattered by a bijection.
+
+    Parameters
+    ----------
+    factor, offset : int
+        The two words of the hash function.
+    value : int
+    """
+    bits = (factor * value + offset) % GRID >> 32
+    bits ^= bits >> 16
+    bits = bits * 0x7FEB352D % (1 << 32)
+    bits ^= bits >> 15
+    bits = bits * 0x846CA68B % (1 << 32)
+    return bits ^ bits >> 16
+
+
+@dataclass(frozen=True)
+class HadamardOutput(Randomizer):
+    """One of `blocks` times `size` outputs, more likely one of the value's own set: half of its block (hr).
+
+    Parameters
+    ----------
+    k, blocks, size : int
+    inside : int
+        How often the output is in the value's own set, in GRID-ths.
+    """
+
+    k: int
+    blocks: int
+    size: int
+    inside: int
+
+    @classmethod
+    def read(cls, plain: _Named) -> Randomizer:
+        """Read an entry of a protocol file."""
+        plain.refuse_others(("blocks", "size"), ("inside",))
+        k, blocks, size = plain.whole("k", 2), plain.whole("blocks", 1), plain.whole("size", 2)
+        if size & (size - 1) or blocks * (size - 1) < k:
+            raise ClientError(
+                f"the mechanism hr with {blocks} blocks of {size} outputs for {k} values",
+                "blocks of a power of two, with an output less than that for each of their values",
+            )
+        return cls(k, blocks, size, plain.numerator("inside"))
+
+    @property
+    def outputs(self) -> int:
+        """Those of all blocks."""
+        return self.blocks * self.size
+
+    @property
+    def _half(self) -> int:
+        return self.size // 2
+
+    @property
+    def _others(self) -> int:
+        return self.outputs - self._half
+
+    def ratio(self) -> Fraction:
+        """Return P(y | y in the set of v) / P(y | y not in that of w)."""
+        return _worst(self.inside * self._others, (GRID - self.inside) * self._half)
+
+    def report(self, value: int, words: Words) -> int:
+        """Draw a coin, an output of the own set, and one of all others; all three are always drawn."""
+        inside, near, other = words.chance(self.inside), words.below(self._half), words.below(self._others)
+        block, row = divmod(value, self.size - 1)
+        start = block * self.size
+        if inside:
+            return start + _column(row + 1, near, negative=False)
+        if other < self._half:
+            return start + _column(row + 1, other, negative=True)
+        elsewhere = other - self._half
+        return elsewhere + self.size * (elsewhere >= start)
+
+
+def _column(row: int, number: int, *, negative: bool) -> int:
+    """Return the column of this number among those where the row of the Hadamard matrix has this sign.
+
+    The number gives all binary digits but one, for which the row has a one: that digit sets the sign.
+    """
+    digit = row & -row
+    low = number & (digit - 1)
+    found = 2 * (number - low) + low
+    odd = (row & found).bit_count() % 2 == 1
+    return found if odd == negative else found + digit
+
+
+@dataclass(frozen=True)
+class FakeOrTruth(Randomizer):
+    """The truth, or else a fake out of a public distribution (truth or fake: what rrba's queries ask for).
+
+    Parameters
+    ----------
+    k : int
+    truth : int
+        How often the truth is told, in GRID-ths.
+    fake : tuple of int
+        How often each of the k values is the fake, in GRID-ths; they add up to all of them.
+    """
+
+    k: int
+    truth: int
+    fake: tuple[int, ...]
+
+    @classmethod
+    def read(cls, plain: _Named) -> Randomizer:
+        """Read an entry of a protocol file."""
+        plain.refuse_others((), ("truth", "fake"))
+        read = cls.stated(plain.named("probabilities"))
+        if plain.whole("k", 2) != read.k:
+            raise ClientError(f"{read.k} fakes for {plain['k']} values", "a fake for every value")
+        return read
+
+    @classmethod
+    def stated(cls, plain: _Named) -> FakeOrTruth:
+        """Read the chances themselves; nothing but these may be certain.
+
+        Parameters
+        ----------
+        plain : mapping
+        """
+        truth = _grid_number(plain["truth"], "truth", 1, GRID)
+        fake = tuple(_grid_number(one, "fake", 0, GRID) for one in plain.sequence("fake"))
+        if len(fake) < 2 or sum(fake) != GRID:
+            raise ClientError(f"{len(fake)} fakes that add up to {sum(fake)}", f"at least 2 that add up to {GRID}")
+        return cls(len(fake), truth, fake)
+
+    def ratio(self) -> Fraction | None:
+        """Return P(v | v) / P(v | another value) for the rarest fake v."""
+        faked = (GRID - self.truth) * min(self.fake)
+        return Fraction(self.truth * GRID + faked, faked) if faked else None
+
+    def report(self, value: int, words: Words) -> int:
+        """Draw a coin and a fake; both are always drawn."""
+        truthful, fake = words.chance(self.truth), words.pick(self.fake)
+        return value if truthful else fake
+
+
+RANDOMIZERS: dict[str, type[Randomizer]] = {
+    "rr": RandomizedResponse,
+    "grr": RandomizedResponse,
+    "sue": UnaryBits,
+    "oue": UnaryBits,
+    "ss": Subset,
+    "olh": HashedResponse,
+    "hr": HadamardOutput,
+    "truth or fake": FakeOrTruth,
+}
+"""The mechanisms that clients know, by the names that protocol files give them."""
+
+
+def _worst(numerator: int, denominator: int) -> Fraction:
+    """Return a ratio or its inverse, whichever is larger."""
+    return Fraction(max(numerator, denominator), min(numerator, denominator))
+
+
+def randomizer(mechanism: Mapping[str, Any]) -> Randomizer:
+    """Read a mechanism as protocol files write it; one that clients do not know is refused by name.
+
+    Parameters
+    ----------
+    mechanism : mapping
+        Its name, k, epsilon, options and probabilities.
+
+    Examples
+    --------
+    >>> plain = {"name": "rr", "k": 2, "epsilon": 1.0, "probabilities": {"truth": "13485554135213049664"}}
+    >>> randomizer(plain).report(1, Words(lambda: 0))
+    1
+    """
+    plain = _Named(mechanism, "a mechanism")
+    name = plain.text("name")
+    if name not in RANDOMIZERS:
+        raise ClientError(
+            f"the mechanism {_shown(name)}",
+            f"what clients know: {', '.join(RANDOMIZERS)}",
+            "Answer with a client that knows it, such as ldpstats itself.",
+        )
+    return RANDOMIZERS[name].read(plain)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A question of the questionnaire, with the answers it knows.
+
+    Parameters
+    ----------
+    name : str
+    categories : tuple
+    """
+
+    name: str
+    categories: tuple[Category, ...]
+
+    def place(self, answer: object) -> int | None:
+        """Return the number of an answer: a text, a number or a truth value equals only its own kind.
+
+        Parameters
+        ----------
+        answer : object
+        """
+        for place, category in enumerate(self.categories):
+            if _kind(category) == _kind(answer) and category == answer:
+                return place
+        return None
+
+
+@dataclass(frozen=True)
+class AskedGroup:
+    """Attributes that are asked for together, and how the answer is randomized.
+
+    Parameters
+    ----------
+    places : tuple of int
+        The places of the attributes in the questionnaire.
+    sizes : tuple of int
+        Their numbers of categories.
+    answers : tuple of int, optional
+        The answer that belongs to every cell; without them, the cell itself.
+    mechanism : Randomizer, optional
+        None in a protocol that sends queries.
+    """
+
+    places: tuple[int, ...]
+    sizes: tuple[int, ...]
+    answers: tuple[int, ...] | None
+    mechanism: Randomizer | None
+
+    def answer(self, codes: Sequence[int]) -> int:
+        """Return the true answer of a record: its cell, in which the last attribute varies fastest, or that cell's.
+
+        Parameters
+        ----------
+        codes : sequence of int
+            The number of the answer to every question.
+        """
+        cell = 0
+        for place, size in zip(self.places, self.sizes, strict=True):
+            cell = cell * size + codes[place]
+        return cell if self.answers is None else self.answers[cell]
+
+    def report(self, codes: Sequence[int], words: Words) -> Report:
+        """Draw the report about a record.
+
+        Parameters
+        ----------
+        codes : sequence of int
+        words : Words
+        """
+        assert self.mechanism is not None  # queries bring theirs
+        return self.mechanism.report(self.answer(codes), words)
+
+
+@dataclass(frozen=True)
+class AskedRow:
+    """A row of a unit: one answer, or several ones that travel together, each as a number of so many bytes.
+
+    Parameters
+    ----------
+    groups : tuple of AskedGroup
+    width : int, optional
+        The bytes of every number, where several answers travel together.
+    """
+
+    groups: tuple[AskedGroup, ...]
+    width: int | None = None
+
+    def report(self, codes: Sequence[int], words: Words) -> int | str:
+        """Draw what is sent about a record: a number, or bytes as hexadecimal text.
+
+        Parameters
+        ----------
+        codes : sequence of int
+            The number of the answer to every question.
+        words : Words
+        """
+        reports = [group.report(codes, words) for group in self.groups]
+        if self.width is None:
+            return reports[0] if isinstance(reports[0], int) else reports[0].hex()
+        numbers = [_as_number(report, group) for report, group in zip(reports, self.groups, strict=True)]
+        return b"".join(number.to_bytes(self.width, "little") for number in numbers).hex()
+
+
+def _as_number(report: Report, group: AskedGroup) -> int:
+    """Return a report as a number: bits are read as a binary one that begins with the first value's."""
+    assert group.mechanism is not None  # queries have no rows of several answers
+    return report if isinstance(report, int) else int.from_bytes(report, "big") >> -group.mechanism.k % 8
+
+
+@dataclass(frozen=True)
+class Questionnaire:
+    """What a protocol file asks and promises, checked.
+
+    Parameters
+    ----------
+    kind, fingerprint : str
+    domain : tuple of Attribute
+    outside : str
+        "refuse" or "random": what becomes of an answer that is missing or not listed.
+    epsilon : float
+        The strict level of a respondent's whole record that the file promises; infinite if it promises none.
+    units : tuple of tuple of AskedRow
+        A respondent answers all rows of one of them.
+    parameters : mapping
+        Those of the Python object; clients use p and floor of a protocol that sends queries.
+    """
+
+    kind: str
+    fingerprint: str
+    domain: tuple[Attribute, ...]
+    outside: str
+    epsilon: float
+    units: tuple[tuple[AskedRow, ...], ...]
+    parameters: Mapping[str, Any]
+
+    def ratio(self) -> Fraction | None:
+        """Return the largest ratio of all that one respondent may send: the product over the rows of a unit."""
+        combined = {
+            tuple(group.mechanism for row in unit for group in row.groups if group.mechanism) for unit in self.units
+        }
+        return _largest([[mechanism.ratio() for mechanism in unit] for unit in combined])
+
+    def codes(self, record: Mapping[str, object], words: Words | None) -> list[int]:
+        """Return the number of every answer; where random ones are substituted, each question takes a draw.
+
+        Parameters
+        ----------
+        record : mapping
+        words : Words, optional
+            None where an answer that is missing or not listed is refused.
+        """
+        found = [attribute.place(record.get(attribute.name)) for attribute in self.domain]
+        if words is None:
+            return [self._known(one, record, place) for one, place in zip(self.domain, found, strict=True)]
+        drawn = [words.below(len(attribute.categories)) for attribute in self.domain]
+        return [other if place is None else place for place, other in zip(found, drawn, strict=True)]
+
+    def _known(self, attribute: Attribute, record: Mapping[str, object], place: int | None) -> int:
+        if place is None:
+            name, known = attribute.name, _listed(attribute.categories)
+            given = f"the answer {_shown(record[name])} about" if name in record else "a record without"
+            raise ClientError(f"{given} {_shown(name)}", known, "Nothing was answered. Ask the respondent again.")
+        return place
+
+
+class Respondent:
+    """A device that answers one protocol, once: asked again, it returns the very same message.
+
+    It refuses a file that was altered, that asks for what it does not know, or whose mechanisms would tell more than
+    the level that the file states. Whether that level is low enough is for the respondent to say, before she answers:
+    `epsilon`. A device that forgets its message may be asked twice, and then levels add up: it
+    stores the message before that leaves it.
+
+    Parameters
+    ----------
+    protocol : str
+        The text of a protocol file.
+    word : callable, optional
+        Random words for tests and simulations, whose messages say so; the operating system's by default.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> respondent = Respondent(ldp.SampledGroups(domain, epsilon=1.0).to_json())
+    >>> respondent.epsilon
+    1.0
+    >>> message = respondent.answer({"sex": "F", "car": "no"})
+    >>> json.loads(message)["unit"]
+    0
+    """
+
+    def __init__(self, protocol: str, word: Word | None = None) -> None:
+        self.questionnaire = read_protocol(protocol)
+        self._words = Words(word)
+        self._process = os.getpid()
+        self._turn = threading.Lock()
+        self._message: str | None = None
+        self._asked: str | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """The strict level of the whole record: what the file promises, and what was checked."""
+        return self.questionnaire.epsilon
+
+    def answer(self, record: Mapping[str, object], token: str | None = None) -> str:
+        """Return the message that is sent: JSON in one line.
+
+        Parameters
+        ----------
+        record : mapping
+            The true answer to every question.
+        token : str, optional
+            1 to 200 printable ASCII characters by which a collector knows who has answered.
+        """
+        with self._turn:
+            if self._message is None:
+                self._refuse_another_process()
+                self._message = self._answered(_record(record), _checked_token(token))
+            return self._message
+
+    def answer_query(self, query: str, record: Mapping[str, object]) -> str:
+        """Return the answer to a query of a protocol that sends them (rrba); a second, other query is refused.
+
+        Parameters
+        ----------
+        query : str
+            The query's text.
+        record : mapping
+            The true answer to every question.
+        """
+        with self._turn:
+            if self._message is None:
+                self._refuse_another_process()
+                self._message = self._query_answered(query, _record(record))
+                self._asked = query
+            elif self._asked != query:
+                raise ClientError("a second query", "one, which may be repeated as it was: levels add up")
+            return self._message
+
+    def _refuse_another_process(self) -> None:
+        if os.getpid() != self._process:
+            raise ClientError(
+                "a respondent in a copy of the process that made it", "one process: two could give two answers"
+            )
+
+    def _answered(self, record: Mapping[str, object], token: str | None) -> str:
+        asked, words = self.questionnaire, self._words
+        if asked.kind == _ADAPTIVE:
+            raise ClientError(f"a protocol of the kind {_shown(asked.kind)}", "queries", "Use answer_query.")
+        known = asked.codes(record, None) if asked.outside == "refuse" else None
+        unit = words.below(len(asked.units))
+        codes = asked.codes(record, words) if known is None else known
+        said = {"format": "ldpstats answer", "version": 1, "protocol": asked.fingerprint, "unit": unit}
+        said["reports"] = [row.report(codes, words) for row in asked.units[unit]]
+        message = {**said, "simulated": words.simulated}
+        return _written(message if token is None else {**message, "token": token})
+
+    def _query_answered(self, text: str, record: Mapping[str, object]) -> str:
+        asked, words = self.questionnaire, self._words
+        if asked.kind != _ADAPTIVE:
+            raise ClientError(f"a query about a protocol of the kind {_shown(asked.kind)}", "a query of rrba")
+        said, groups = read_query(asked, text)
+        codes = asked.codes(record, None if asked.outside == "refuse" else words)
+        cells = [group.report(codes, words) for group in groups]
+        return _written({**said, "cells": cells, "simulated": words.simulated})
+
+
+def read_protocol(text: str) -> Questionnaire:
+    """Read a protocol file and check all of it; a file that does not hold what clients know is refused.
+
+    Parameters
+    ----------
+    text : str
+        What the file holds.
+    """
+    body = _Named(_body(text), "a protocol file")
+    kind = body.text("kind")
+    if "units" not in body.plain:
+        raise ClientError(f"a protocol of the kind {_shown(kind)} without units", "units that respondents answer")
+    body.refuse_names(_BODY - {"mechanisms"} if kind == _ADAPTIVE else _BODY)
+    fingerprint, outside = body.text("fingerprint"), body.text("outside")
+    if not re.fullmatch("p[0-9a-f]{12}", fingerprint):
+        raise ClientError(f"the fingerprint {_shown(fingerprint)}", "the letter p and 12 hexadecimal digits")
+    if outside not in ("refuse", "random"):
+        raise ClientError(f"outside = {_shown(outside)}", "refuse or random")
+    domain, promised = _read_domain(body.sequence("domain")), _promised(body.named("privacy"), kind)
+    units, parameters = _read_units(body, domain, adaptive=kind == _ADAPTIVE), body.named("parameters").plain
+    read = Questionnaire(kind, fingerprint, domain, outside, promised, units, parameters)
+    if kind != _ADAPTIVE:
+        refuse_above(read.ratio(), promised)
+    return read
+
+
+def _body(text: object) -> Any:
+    """Return the body of a protocol file that is whole."""
+    plain = _parsed(text, "a protocol file")
+    assert isinstance(text, str)  # or it were not parsed
+    _refuse_other_formats(plain, "protocol", 2)
+    sealed = _SEALED.fullmatch(_TEXT_OR_SPACE.sub(lambda found: found[1] or "", text))
+    if sealed is None or len(plain) != len(_WHOLE):
+        raise ClientError(f"a protocol file with {_listed(list(plain))}", f"{_listed(_WHOLE)}, in this order")
+    if hashlib.sha256(sealed[2].encode(errors="surrogatepass")).hexdigest() != sealed[1]:
+        raise ClientError(
+            "a protocol file whose digest is that of another body", "a file as it was written", "Fetch it again."
+        )
+    return plain["body"]
+
+
+def _refuse_other_formats(plain: Any, kind: str, version: int) -> None:
+    """Refuse what is of another format or version."""
+    said = plain.get("format") if isinstance(plain, Mapping) else plain
+    if said != f"ldpstats {kind}":
+        raise ClientError(f"a file of the format {_shown(said)}", f"the format ldpstats {kind}")
+    if type(plain.get("version")) is not int or plain["version"] != version:
+        advice = "Write it anew with ldpstats; a newer version needs a newer client."
+        raise ClientError(f"a {kind} of version {_shown(plain.get('version'))}", f"version {version}", advice)
+
+
+def _read_domain(listed: Sequence[Any]) -> tuple[Attribute, ...]:
+    attributes = []
+    for plain in listed:
+        one = _Named(plain, "an attribute")
+        one.refuse_names({"name", "categories"})
+        categories = tuple(one.sequence("categories"))
+        different = {(_kind(category), category) for category in categories if _is_category(category)}
+        if not categories or len(different) < len(categories):
+            raise ClientError(
+                f"the categories {_listed(categories)} of {_shown(one.text('name'))}",
+                "different texts, numbers below 2^53 or truth values",
+            )
+        attributes.append(Attribute(one.text("name"), categories))
+    if not attributes or len({one.name for one in attributes}) < len(attributes):
+        raise ClientError(
+            f"the attributes {_listed([one.name for one in attributes])}", "at least one, each of them once"
+        )
+    return tuple(attributes)
+
+
+def _read_units(body: _Named, domain: Sequence[Attribute], *, adaptive: bool) -> tuple[tuple[AskedRow, ...], ...]:
+    mechanisms = None if adaptive else [randomizer(one) for one in body.sequence("mechanisms")]
+    units = tuple(
+        tuple(_read_row(_Named(row, "a row"), domain, mechanisms) for row in _sequence(unit, "a unit"))
+        for unit in body.sequence("units")
+    )
+    if not units or not all(units):
+        raise ClientError(f"{len(units)} units, or one of them without rows", "at least one unit, each with a row")
+    return units
+
+
+def _read_row(row: _Named, domain: Sequence[Attribute], mechanisms: Sequence[Randomizer] | None) -> AskedRow:
+    if "crossed" not in row.plain:
+        return AskedRow((_read_group(row, domain, mechanisms, {"group"}),))
+    row.refuse_names({"group", "crossed", "bytes"})
+    crossed = [_Named(one, "a crossed answer") for one in row.sequence("crossed")]
+    groups = tuple(_read_group(one, domain, mechanisms) for one in crossed)
+    width = row.whole("bytes", 1, 8)
+    outputs = [group.mechanism and group.mechanism.outputs for group in groups]
+    if not groups or not all(number and number <= 1 << 8 * width for number in outputs):
+        raise ClientError(
+            f"the row {_shown(row.text('group'))} whose crossed answers have {_listed(outputs)} outputs",
+            f"answers that are numbers of {width} bytes, or as many bits",
+        )
+    return AskedRow(groups, width)
+
+
+def _read_group(
+    plain: _Named, domain: Sequence[Attribute], mechanisms: Sequence[Randomizer] | None, names: Collection[str] = ()
+) -> AskedGroup:
+    asked = {"attributes", *names} | (set() if mechanisms is None else {"mechanism"})
+    plain.refuse_names(asked, optional={"answers"})
+    places = _places(domain, plain.sequence("attributes"))
+    sizes = tuple(len(domain[place].categories) for place in places)
+    mechanism = None if mechanisms is None else mechanisms[plain.whole("mechanism", 0, len(mechanisms) - 1)]
+    answers = tuple(plain.sequence("answers")) if "answers" in plain.plain else None
+    k = None if mechanism is None else mechanism.k
+    if prod(sizes) > _MOST_CELLS or not _covers(answers, prod(sizes), k):
+        raise ClientError(
+            f"a question about {_listed(plain['attributes'])} with {prod(sizes)} cells and {k} answers",
+            f"an answer for every cell, up to {_MOST_CELLS} of them, and as many answers as its mechanism has values",
+        )
+    return AskedGroup(places, sizes, answers, mechanism)
+
+
+def _places(domain: Sequence[Attribute], names: Sequence[Any]) -> tuple[int, ...]:
+    known = {attribute.name: place for place, attribute in enumerate(domain)}
+    places = tuple(known[name] for name in names if isinstance(name, str) and name in known)
+    if not names or len(set(places)) < len(names):
+        raise ClientError(f"a row about {_listed(names)}", f"different ones of {_listed(list(known))}")
+    return places
+
+
+def _covers(answers: tuple[Any, ...] | None, cells: int, k: int | None) -> bool:
+    """Say whether every cell has an answer, and every answer a cell."""
+    if answers is None:
+        return k is None or k == cells
+    whole = all(type(one) is int for one in answers)
+    return whole and len(answers) == cells and set(answers) == set(range(k or max(answers) + 1))
+
+
+def _promised(privacy: _Named, kind: str) -> float:
+    """Return the level that a file states for a respondent's whole record; only queries may leave it open."""
+    unit, level = privacy.text("unit"), privacy["epsilon"]
+    if unit != _RECORD:
+        raise ClientError(f"a level of {_shown(unit)}", f"one of {_RECORD}")
+    if level == _INFINITE and kind == _ADAPTIVE:
+        return inf
+    if _kind(level) != "number" or not level >= 0:
+        allowed = f"a number of at least 0; {_INFINITE} of a protocol that sends queries"
+        raise ClientError(f"the level {_shown(level)}", allowed)
+    return float(level)
+
+
+def refuse_above(ratio: Fraction | None, promised: float) -> None:
+    """Refuse what could tell more than a level: a ratio above e^epsilon, compared with a hundred digits.
+
+    Parameters
+    ----------
+    ratio : Fraction or None
+        The largest ratio; None if it has no bound.
+    promised : float
+        The level.
+    """
+    if promised == inf or ratio == 1:
+        return
+    level = None
+    if ratio is not None:
+        quotient = _PRECISE.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
+        level = _PRECISE.add(_PRECISE.ln(quotient), Decimal("1e-90"))
+    if level is None or level > Decimal(promised):
+        raise ClientError(
+            f"randomization at the level {'infinity' if level is None else f'{level:.6f}'}",
+            f"at most the promised {promised!r}",
+            "Nothing was answered: the file promises more privacy than it keeps.",
+        )
+
+
+def _largest(units: Collection[Sequence[Fraction | None]]) -> Fraction | None:
+    """Return the largest product; None if a factor has no bound."""
+    largest = Fraction(1)
+    for ratios in units:
+        bounded = [ratio for ratio in ratios if ratio is not None]
+        if len(bounded) < len(ratios):
+            return None
+        largest = max(largest, Fraction(prod(r.numerator for r in bounded), prod(r.denominator for r in bounded)))
+    return largest
+
+
+def read_query(asked: Questionnaire, text: str) -> tuple[dict[str, Any], tuple[AskedGroup, ...]]:
+    """Read a query of a protocol that sends them; return what its answer begins with, and the groups to answer.
+
+    A query is refused that is about other groups than a unit's, makes a fake rarer than the floor, tells the truth
+    more often than p, or exceeds the level that the protocol promises.
+
+    Parameters
+    ----------
+    asked : Questionnaire
+        The protocol.
+    text : str
+        What the aggregator sent.
+    """
+    query = _Named(_parsed(text, "a query"), "a query")
+    _refuse_other_formats(query.plain, "RRBA query", 2)
+    query.refuse_names(_QUERY)
+    if query.text("protocol") != asked.fingerprint:
+        raise ClientError(f"a query of the protocol {_shown(query['protocol'])}", f"one of {asked.fingerprint}")
+    said = {"format": "ldpstats RRBA answer", "version": 2, "protocol": asked.fingerprint}
+    said |= {name: query.whole(name, 0, (1 << 53) - 1) for name in ("number", "block")}
+    groups = tuple(_asked_group(asked, _Named(one, "a group of a query")) for one in query.sequence("groups"))
+    units = [[group.places for row in unit for group in row.groups] for unit in asked.units]
+    if [group.places for group in groups] not in units:
+        raise ClientError("a query about other groups than those of a unit", "all groups of one unit, in their order")
+    refuse_above(_largest([[group.mechanism.ratio() for group in groups if group.mechanism]]), asked.epsilon)
+    return {**said, "token": _checked_token(query.text("token"))}, groups
+
+
+def _asked_group(asked: Questionnaire, group: _Named) -> AskedGroup:
+    group.refuse_names({"domain", "truth", "fake"})
+    attributes, told = _read_domain(group.sequence("domain")), FakeOrTruth.stated(group)
+    if not set(attributes) <= set(asked.domain):
+        raise ClientError(f"a group about {_listed([one.name for one in attributes])}", "the protocol's own attributes")
+    sizes = tuple(len(one.categories) for one in attributes)
+    if told.k != prod(sizes):
+        raise ClientError(f"{told.k} fakes for {prod(sizes)} cells", "a fake for every cell")
+    _refuse_broken_rules(asked.parameters, told)
+    return AskedGroup(tuple(asked.domain.index(one) for one in attributes), sizes, None, told)
+
+
+def _refuse_broken_rules(rules: Mapping[str, Any], told: FakeOrTruth) -> None:
+    """Refuse fakes below the floor, and more truth than p."""
+    floor = _share(rules, "floor")
+    if min(told.fake) < int(floor * GRID / told.k):
+        raise ClientError("a query with a fake that is rarer than the floor", f"the floor {float(floor)} or more")
+    if rules.get("p") is not None and told.truth > int(_share(rules, "p") * GRID):
+        raise ClientError("a query that asks for more truth", f"the truth with probability {rules['p']}")
+
+
+def _share(rules: Mapping[str, Any], name: str) -> Fraction:
+    share = rules.get(name)
+    if share is None or _kind(share) != "number" or not 0 <= share <= 1:
+        raise ClientError(f"{name} = {_shown(share)}", "a number from 0 to 1")
+    return Fraction(share)
+
+
+class _Named:
+    """An object of a file: values by name, of the kind that is asked for, or an error that names them."""
+
+    def __init__(self, plain: object, what: str) -> None:
+        if not isinstance(plain, Mapping):
+            raise ClientError(f"{what} that is {_shown(plain)}", "an object with names")
+        self.plain: Mapping[str, Any] = plain
+        self._what = what
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.plain:
+            raise ClientError(f"{self._what} without {name}", f"{self._what} with {name}")
+        return self.plain[name]
+
+    def text(self, name: str) -> str:
+        return str(_of_kind(self[name], "text", f"{name} of {self._what}"))
+
+    def named(self, name: str) -> _Named:
+        return _Named(self[name], name)
+
+    def sequence(self, name: str) -> Sequence[Any]:
+        return _sequence(self[name], f"{name} of {self._what}")
+
+    def whole(self, name: str, least: int, most: int = _MOST_CELLS) -> int:
+        value = self[name]
+        if type(value) is not int or not least <= value <= most:
+            raise ClientError(f"{name} = {_shown(value)} in {self._what}", f"whole numbers from {least} to {most}")
+        return value
+
+    def numerator(self, name: str) -> int:
+        return _grid_number(self.named("probabilities")[name], name, 1, GRID - 1)
+
+    def refuse_names(self, known: set[str], optional: Collection[str] = ()) -> None:
+        """Refuse an object that lacks a name, or has one that this client does not know."""
+        for name in sorted(known - set(self.plain)):
+            raise ClientError(f"{self._what} without {name}", _listed(sorted(known)))
+        for name in self.plain:
+            if name not in known and name not in optional:
+                raise ClientError(
+                    f"{self._what} with {_shown(name)}", _listed(sorted(known)), "A newer client knows it."
+                )
+
+    def refuse_others(self, options: Collection[str], probabilities: Collection[str]) -> None:
+        """Refuse a mechanism with other options or probabilities than these."""
+        self.refuse_names({"name", "k", "epsilon", "probabilities", *options})
+        self.named("probabilities").refuse_names(set(probabilities))
+
+
+def _grid_number(text: object, name: str, least: int, most: int) -> int:
+    """Read a probability: a whole number of GRID-ths as a decimal text."""
+    number = int(text) if isinstance(text, str) and re.fullmatch("0|[1-9][0-9]{0,19}", text) else -1
+    if not least <= number <= most:
+        raise ClientError(f"{name} = {_shown(text)}", f"whole numbers from {least} to {most}, as decimal texts")
+    return number
+
+
+def _of_kind(value: object, kind: str, where: str) -> Any:
+    if _kind(value) != kind:
+        raise ClientError(f"{where} that is {_shown(value)}", f"a {kind}")
+    return value
+
+
+def _sequence(value: object, what: str) -> Sequence[Any]:
+    return _of_kind(value, "list", what)  # type: ignore[no-any-return]  # of that kind
+
+
+def _kind(value: object) -> str:
+    """Return what a plain value is; an empty text for a number that is not finite, and for anything else."""
+    if isinstance(value, bool):
+        return "truth value"
+    if isinstance(value, (int, float)):
+        return "number" if isinstance(value, int) or isfinite(value) else ""
+    return "text" if isinstance(value, str) else "list" if isinstance(value, (list, tuple)) else ""
+
+
+def _is_category(value: object) -> bool:
+    """Say whether a value is one in every language: some round whole numbers from 2^53 on."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return abs(value) < 1 << 53
+    return _kind(value) in ("text", "truth value")
+
+
+def _record(record: object) -> Mapping[str, object]:
+    if not isinstance(record, Mapping):
+        raise ClientError(f"the record {_shown(record)}", "an object with the answer to every question, by name")
+    return record
+
+
+def _checked_token(token: object) -> str | None:
+    if token is not None and not (isinstance(token, str) and re.fullmatch("[!-~]{1,200}", token)):
+        raise ClientError(f"the token {_shown(token)}", "1 to 200 printable ASCII characters without spaces")
+    return token
+
+
+def _parsed(text: object, what: str) -> Any:
+    """Parse JSON; names that stand twice, and numbers that are none, are refused."""
+    try:
+        if not isinstance(text, str):
+            raise TypeError(f"it is of type {type(text).__name__}")
+        return json.loads(
+            text, object_pairs_hook=_different_names, parse_float=_number, parse_constant=_refuse_constant
+        )
+    except _UNCHECKED as error:
+        raise ClientError(f"text that is not {what} ({str(error)[:200]})", f"{what} as it was written") from error
+
+
+def _number(text: str) -> float:
+    """Read a number; a whole one is one however it is written, as in languages with one kind of number."""
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"the number {name}")
+
+
+def _different_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a name stands twice")
+    return dict(pairs)
+
+
+def _written(message: Mapping[str, Any]) -> str:
+    return json.dumps(message, separators=(",", ":"))
+
+
+def _shown(value: object) -> str:
+    """Print a value for an error message, cut after 80 letters."""
+    try:
+        shown = json.dumps(value, ensure_ascii=False, default=repr)
+    except _UNCHECKED:
+        shown = f"of type {type(value).__name__}"
+    return shown if len(shown) <= 80 else f"{shown[:80]}..."
+
+
+def _listed(values: Sequence[object]) -> str:
+    shown = ", ".join(map(_shown, values[:8])) or "nothing"
+    return shown if len(values) <= 8 else f"{shown}, ... ({len(values)} in all)"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Answer a protocol file, or a query of it, for the record at standard input; return the exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        The name of the protocol file, and that of a query if the protocol sends them.
+    """
+    if len(arguments) not in (1, 2) or arguments[0].startswith("-"):
+        sys.stderr.write("usage: client.py PROTOCOL [QUERY] < RECORD\n")
+        return 2
+    try:
+        protocol, *query = [_file(name) for name in arguments]
+        record = _parsed(_decoded(sys.stdin.buffer.read(), "the record"), "a record")
+        respondent = Respondent(protocol)
+        message = respondent.answer_query(query[0], record) if query else respondent.answer(record)
+        _print(f"{message}\n")
+    except ClientError as error:
+        sys.stderr.write(f"{error}\n")
+        return 3
+    except OSError as error:
+        sys.stderr.write(f"{error.filename or 'standard output'}: {error.strerror}\n")
+        return 3
+    return 0
+
+
+def _print(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError:
+        # what could not be written is not tried again when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
+def _file(name: str) -> str:
+    with open(name, "rb") as file:  # noqa: PTH123  # pathlib costs a device more than it gives
+        return _decoded(file.read(), name)
+
+
+def _decoded(content: bytes, what: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ClientError(f"{what} with bytes that are not UTF-8", "text in UTF-8") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

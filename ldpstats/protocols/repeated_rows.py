@@ -1,0 +1,320 @@
+"""Repeated rows: whether a stretch of rows stands twice in a file, which reports drawn anew do not do by chance."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ldpstats.errors import LdpstatsError
+from ldpstats.hints import Count
+from ldpstats.mechanisms import Mechanism
+from ldpstats.mechanisms.unary import UnaryEncoding
+from ldpstats.noise import NoiseModel, SupportNoise
+from ldpstats.presentation import Result, Summary, plain_rows, summary_of_figures
+from ldpstats.protocols.counting import SentRow, SentRows
+from ldpstats.protocols.crossed import CrossedAnswers
+
+CHANCE = 1e-9
+"""How often, at most, rows drawn anew are taken for copies."""
+_MOST_ROWS = 1 << 40
+_LEAST_WINDOW, _LONGEST_WINDOW = 64, 1 << 20
+_MOST_KEPT, _MOST_DISTANCES, _SAID = 1 << 16, 1000, 5
+_MOST_DESIGN = 4_000_000
+_AT_ONCE = 1 << 16
+_BITS = 64
+_CAUSES = (
+    "a file that was put together from overlapping ones, a second attempt at sending, one seed used twice, or forgery"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Rows that stand twice in the same order.
+
+    Parameters
+    ----------
+    first, last : int
+        The first and the last of these rows, counted from 1.
+    again : int
+        Where the first comes again.
+    rows : int
+        So many of them at least come again.
+    """
+
+    first: Count
+    last: Count
+    again: Count
+    rows: Count
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RepeatedRows(Result):
+    """What was found of rows that stand twice.
+
+    Parameters
+    ----------
+    n : int
+        The rows that were looked at.
+    window : int, optional
+        So many equal rows in a row are no chance; None where chance could make any number of rows equal.
+    copies : tuple of Copy
+        Those that stand twice, the longest first.
+    same : bool
+        Whether so many rows in a row are one and the same.
+    """
+
+    n: Count
+    window: int | None
+    copies: tuple[Copy, ...] = ()
+    same: bool = False
+
+    @property
+    def warning(self) -> tuple[str, ...]:
+        """Sentences that the summary of the tables adds where rows stand twice; none otherwise."""
+        if not self.copies:
+            return ()
+        first = self.copies[0]
+        more = f" (and {len(self.copies) - 1:,} further stretches)" if len(self.copies) > 1 else ""
+        where = f"rows {first.first:,} to {first.last:,} come again from row {first.again:,} on{more}"
+        return (
+            f"REPEATED ROWS: at least {first.rows:,} of {where}.",
+            f"Reports that were drawn anew do so with a probability below {CHANCE:g}.",
+            f"Possible causes: {_CAUSES}.",
+            "Estimates, intervals and tests take these rows for different respondents.",
+        )
+
+    @property
+    def headline(self) -> str:
+        """How many rows were looked at, and whether some stand twice."""
+        number = len(self.copies)
+        found = (
+            f"{number:,} stretch{'es stand' if number > 1 else ' stands'} twice"
+            if number
+            else "no stretch stands twice"
+        )
+        if self.window is None:
+            found = "not told from chance"
+        return f"{self.n:,} rows: {found}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per stretch that stands twice, the longest first."""
+        rows = [(one.first, one.last, one.again, one.rows) for one in self.copies]
+        return pd.DataFrame(rows, columns=["first", "last", "again", "rows"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "check": "repeated rows",
+            "n": self.n,
+            "window": self.window,
+            "chance": CHANCE,
+            "copies": plain_rows(self.to_frame()),
+            "same": self.same,
+            "warning": list(self.warning),
+        }
+
+    def summary(self) -> Summary:
+        """Return the stretches that stand twice, and what could be found."""
+        rows = [[f"{one:,}" for one in (copy.first, copy.last, copy.again, copy.rows)] for copy in self.copies[:_SAID]]
+        more = len(self.copies) - len(rows)
+        sentences = [
+            *([f"And {more:,} shorter ones: to_frame() has them."] if more > 0 else []),
+            *(self.warning or self._nothing()),
+            *([f"In some place {self.window:,} rows in a row are the same: {_SORTED}."] if self.same else []),
+        ]
+        headers = ["from row", "to row", "again from row", "rows, at least"]
+        return summary_of_figures(f"Rows that come again among {self.n:,}", headers, rows, sentences)
+
+    def _nothing(self) -> list[str]:
+        if self.window is None:
+            return ["These reports may be equal by chance, whatever their order: nothing was looked at."]
+        return [
+            f"No stretch of {self.window:,} rows was found that stands twice. Short ones in long files may be missed."
+        ]
+
+
+_SORTED = (
+    "the rows are sorted by their reports, so that their order tells nothing, or one report was sent again and again"
+)
+
+
+class RepetitionSearch:
+    """Look for stretches of rows that stand twice, in rows that come chunk by chunk.
+
+    Whatever the answers are, a report equals an earlier one with a probability of at most the largest that any report
+    has under any answer. So each of the n²/2 pairs of windows of L rows is equal with at most that to the power of L,
+    in order; L is the least number for which the chance of any equal pair among 2^40 rows stays below 10^-9. Of all
+    windows those are kept that a hash of their last rows chooses, the fewer the more rows come, so that memory and time
+    do not grow: a stretch that stands twice is chosen twice. In 10^8 rows it is found from some 20,000 rows on.
+
+    Parameters
+    ----------
+    rows : sequence of SentRow
+        What a protocol's rows answer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups
+    >>> protocol = SampledGroups(Domain({"a": [0, 1, 2], "b": [0, 1, 2]}), epsilon=1.0, mechanism="grr")
+    >>> search = RepetitionSearch(protocol.sent_rows)
+    >>> reports = np.random.default_rng(1).integers(0, 9, 1000).astype(np.uint8)
+    >>> for _ in range(2):
+    ...     search.take(SentRows("0" * 32, np.zeros(1000, dtype=np.uint8), reports))
+    >>> search.found()
+    <RepeatedRows: 2,000 rows: 1 stretch stands twice>
+    """
+
+    def __init__(self, rows: Sequence[SentRow]) -> None:
+        self.window = telling_window([largest_probability(row.wire) for row in rows])
+        self._n, self._same = 0, False
+        self._kept: dict[int, tuple[int, int, int]] = {}
+        self._copies: dict[int, Copy] = {}
+        length = self.window or 0
+        self._last = np.zeros(0, dtype=np.uint64)
+        # a look at every window would take a step for each of its rows
+        self._skipped = max(0, length.bit_length() - 4)
+
+    def take(self, rows: SentRows) -> None:
+        """Look at more rows, in the order in which they stand.
+
+        Parameters
+        ----------
+        rows : SentRows
+        """
+        if self.window is None:
+            self._n += len(rows)
+            return
+        for start in range(0, len(rows), _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            self._look(_words(rows.rows[some], rows.reports[some]), self.window)
+
+    def _look(self, new: NDArray[np.uint64], window: int) -> None:
+        from ldpstats import kernels
+
+        words, before = np.concatenate([self._last, new]), len(self._last)
+        below = np.uint64(((1 << _BITS) - 1) >> self._skipped)
+        found = np.empty((len(new), 4), dtype=np.uint64)
+        number = kernels.find_windows(words, before, window, below, found)
+        for end, chosen, one, other in found[:number].tolist():
+            self._compare(self._n + end - before, chosen, one, other)
+        self._n += len(new)
+        self._last = words[-window:]
+        while len(self._kept) > _MOST_KEPT:
+            self._skipped += 1
+            below = np.uint64(((1 << _BITS) - 1) >> self._skipped)
+            self._kept = {key: value for key, value in self._kept.items() if value[2] <= below}
+
+    def _compare(self, end: int, chosen: int, one: int, other: int) -> None:
+        if one == other == 0:
+            self._same = True
+            return
+        earlier, known, _ = self._kept.setdefault(one, (end, other, chosen))
+        if known == other and earlier < end:
+            self._note(earlier + 1, end - earlier)
+
+    def _note(self, last: int, distance: int) -> None:
+        """Note that the window of rows up to this one, counted from 1, comes again so many rows later."""
+        window = self.window or 0
+        known = self._copies.get(distance)
+        if known is not None:
+            more = min(window, last - known.last)
+            self._copies[distance] = Copy(known.first, last, known.again, known.rows + more)
+        elif len(self._copies) < _MOST_DISTANCES:
+            first = last - window + 1
+            self._copies[distance] = Copy(first, last, first + distance, window)
+
+    def found(self) -> RepeatedRows:
+        """Return what was found so far."""
+        ranked = tuple(sorted(self._copies.values(), key=lambda one: -one.rows))
+        return RepeatedRows(self._n, self.window, ranked, self._same)
+
+
+def telling_window(probabilities: Sequence[float | None]) -> int | None:
+    """Return how many equal rows in a row are no chance; None where any number could be.
+
+    Parameters
+    ----------
+    probabilities : sequence of float
+        The largest that a report has, of every row of a protocol; None where it is not known.
+
+    Examples
+    --------
+    >>> telling_window([0.5, 0.25]), telling_window([0.5, None]), telling_window([1.0])
+    (109, None, None)
+    """
+    known = [one for one in probabilities if one is not None]
+    if not known or len(known) < len(probabilities) or max(known) >= 1:
+        return None
+    pairs = 2 * math.log(_MOST_ROWS) - math.log(2)
+    length = math.ceil((pairs - math.log(CHANCE)) / -math.log(max(known)))
+    return max(length, _LEAST_WINDOW) if length <= _LONGEST_WINDOW else None
+
+
+def largest_probability(wire: Any) -> float | None:
+    """Return a bound of the largest probability that any report has under any answer; None where none is known.
+
+    Parameters
+    ----------
+    wire : Sendable
+
+    Examples
+    --------
+    >>> from ldpstats import GRR, OUE
+    >>> round(largest_probability(GRR(4, epsilon=1.0)), 3), round(largest_probability(OUE(4, epsilon=1.0)), 3)
+    (0.475, 0.195)
+    """
+    if isinstance(wire, CrossedAnswers):
+        parts = [largest_probability(one.mechanism) for one in wire.asked]
+        return None if None in parts else math.prod(one for one in parts if one is not None)
+    kinds = type(wire).__mro__
+    if Mechanism not in kinds or wire.longitudinal:
+        return None
+    if wire.hash_symbols is not None:
+        # two words of a function that is drawn anew
+        return 2.0**-_BITS
+    if UnaryEncoding in kinds:
+        own, other = wire.noise.p, wire.noise.q
+        return float(max(own, 1 - own) * max(other, 1 - other) ** (wire.k - 1))
+    return _largest_output(wire.noise)
+
+
+def _largest_output(noise: NoiseModel) -> float | None:
+    """Return the largest share of an output that is the report; where it follows from the report, that or its rest."""
+    channel = noise.truth_or_fake
+    if channel is not None:
+        return channel.truth + (1 - channel.truth) * max(channel.fake)
+    if isinstance(noise, SupportNoise) and noise.size is not None:
+        others, inside = noise.cells - 1, noise.p / math.comb(noise.cells - 1, noise.size - 1)
+        return max(inside, (1 - noise.p) / math.comb(others, noise.size)) if noise.size <= others else inside
+    if noise.largest != 1 or noise.outputs * noise.cells > _MOST_DESIGN:
+        return None
+    matrix, offset = noise.design()
+    shares = matrix + offset[:, None]
+    if noise.size == 1:
+        return float(shares.max())
+    return float(np.maximum(shares, 1 - shares).min(axis=0).max())
+
+
+def _words(rows: NDArray[Any], reports: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return a word for every row, in which each bit depends on the row and on the report."""
+    from ldpstats import kernels
+
+    words = np.empty(len(rows), dtype=np.uint64)
+    if reports.dtype == object:
+        digests = [hashlib.blake2b(repr(one).encode(), digest_size=8).digest() for one in reports]
+        kernels.mix_numbers(rows, np.frombuffer(b"".join(digests), dtype=np.uint64), words)
+    elif reports.ndim == 2:
+        kernels.mix_bytes(rows, reports, words)
+    elif reports.dtype.kind in "iu":
+        kernels.mix_numbers(rows, reports, words)
+    else:
+        raise LdpstatsError(f"reports of the type {reports.dtype}", "whole numbers, bytes, or objects of both kinds")
+    return words

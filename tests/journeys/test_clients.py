@@ -1,0 +1,395 @@
+"""Clients in every language: the published vectors, a real browser, and planted mistakes that the vectors find."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from support.chromium import CHROMIUM, chromium
+from support.client_vectors import VECTORS, Recorded, answered
+from support.collector import collector
+
+from ldpstats import client
+from ldpstats.domain import Domain
+from ldpstats.protocols import (
+    RRBA,
+    AssignedQuestions,
+    HadamardCoefficients,
+    PerAttribute,
+    ProductDomain,
+    SampledGroups,
+    WholeView,
+)
+from ldpstats.protocols.counting import SentRows
+from ldpstats.protocols.rrba import Answer
+
+CLIENTS = Path(__file__).parents[2] / "clients"
+JAVASCRIPT = CLIENTS / "js" / "ldpstats.mjs"
+NODE = shutil.which("node")
+PUBLISHED = json.loads(VECTORS.read_text(encoding="utf-8"))
+QUERIED = next(case for case in PUBLISHED["messages"] if "query" in case)
+with_node = pytest.mark.skipif(NODE is None, reason="no Node on this machine")
+
+PLANTED = {
+    "bits in the other order": ("128 >> place % 8", "1 << place % 8", "128 >> (place & 7)", "1 << (place & 7)"),
+    "hash functions in the other byte order": (
+        'factor.to_bytes(8, "little")',
+        'factor.to_bytes(8, "big")',
+        "littleEndian(factor, 8)",
+        "littleEndian(factor, 8).reverse()",
+    ),
+    "members in the other byte order": (
+        'member.to_bytes(width, "little")',
+        'member.to_bytes(width, "big")',
+        "littleEndian(BigInt(member), width)",
+        "littleEndian(BigInt(member), width).reverse()",
+    ),
+    "members too narrow": ("if self.k <= 1 << 16", "if self.k < 0", "this.k <= 1 << 16 ?", "this.k < 0 ?"),
+    "members too wide": ("1 if self.k <= 1 << 8", "1 if self.k < 1 << 8", "this.k <= 1 << 8 ?", "this.k < 1 << 8 ?"),
+    "symbols too wide": (
+        "1 if self.symbols <= 1 << 8",
+        "1 if self.symbols < 0",
+        "this.symbols <= 1 << 8 ?",
+        "this.symbols < 0 ?",
+    ),
+    "a fair word rejected": ("GRID // bound * bound", "GRID // bound * bound - 1", "* outcomes;", "* outcomes - 1n;"),
+    "an unfair word kept": ("while word >= fair", "while word > fair", "while (word >= fair)", "while (word > fair)"),
+    "no word rejected": ("while word >= fair", "while False", "while (word >= fair)", "while (false)"),
+    "a coin that equals its numerator": (
+        "self.word() < numerator",
+        "self.word() <= numerator",
+        "this.word() < numerator",
+        "this.word() <= numerator",
+    ),
+    "always the truth": (
+        "value if truthful else lie + (lie >= value)",
+        "value",
+        "truthful ? value : lie + (lie >= value ? 1 : 0)",
+        "value",
+    ),
+    "a lie drawn only for liars": (
+        "truthful, lie = words.chance(self.truth), words.below(self.k - 1)",
+        "truthful = words.chance(self.truth)\n        lie = 0 if truthful else words.below(self.k - 1)",
+        "const lie = words.below(this.k - 1)",
+        "const lie = truthful ? 0 : words.below(this.k - 1)",
+    ),
+    "a lie that may be the truth": ("lie + (lie >= value)", "lie", "lie + (lie >= value ? 1 : 0)", "lie"),
+    "a word used twice": (
+        "factor, offset = words.word(), words.word()",
+        "factor = offset = words.word()",
+        "const offset = words.word()",
+        "const offset = factor",
+    ),
+    "a bit flipped as if it were the own": (
+        "self.keep if place == value else self.flip",
+        "self.keep",
+        "place === value ? this.keep : this.flip",
+        "this.keep",
+    ),
+    "sets drawn by the wrong chance": (
+        "words.below(left) < needed",
+        "words.below(left) <= needed",
+        "words.below(left) < needed",
+        "words.below(left) <= needed",
+    ),
+    "sets drawn with places left over": (
+        "                left -= 1",
+        "                left -= 0",
+        "      left--;",
+        "",
+    ),
+    "the set without its own value": (
+        "members.append(value)",
+        "pass",
+        "holds ? [value] : []",
+        "[]",
+    ),
+    "another hash": ("0x7FEB352D", "0x7FEB352B", "0x7feb352dn", "0x7feb352bn"),
+    "the other half of the matrix": (
+        "found if odd == negative else",
+        "found if odd != negative else",
+        "odd === negative ?",
+        "odd !== negative ?",
+    ),
+    "an output of the own block": (
+        "elsewhere >= start",
+        "elsewhere > start",
+        "elsewhere >= start",
+        "elsewhere > start",
+    ),
+    "a fake at the border": ("bisect_right(list", "bisect_left(list", "upper <= word ?", "upper < word ?"),
+    "the first attribute varies fastest": (
+        "zip(self.places, self.sizes, strict=True)",
+        "zip(self.places[::-1], self.sizes[::-1], strict=True)",
+        "group.places.reduce((sum, place, number)",
+        "[...group.places].reverse().reduce((sum, place, number)",
+    ),
+    "answers not looked up": (
+        "cell if self.answers is None else self.answers[cell]",
+        "cell",
+        "group.answers === undefined ? cell : group.answers[cell]",
+        "cell",
+    ),
+    "always the first unit": (
+        "unit = words.below(len(asked.units))",
+        "unit = 0",
+        "words.below(asked.units.length)",
+        "0",
+    ),
+    "substitutes drawn only where they are needed": (
+        "words.below(len(attribute.categories)) for attribute in self.domain",
+        "0 if p is not None else words.below(len(a.categories)) for a, p in zip(self.domain, found, strict=True)",
+        "({ categories }) => words.below(categories.length)",
+        "({ categories }, n) => (found[n] >= 0 ? 0 : words.below(categories.length))",
+    ),
+    "a simulation that does not say so": (
+        'message = {**said, "simulated": words.simulated',
+        'message = {**said, "simulated": False',
+        "simulated: words.simulated, token",
+        "simulated: false, token",
+    ),
+    "an altered file": ("!= sealed[1]", "== 7", "!== sealed[1]", "=== 7"),
+    "a channel that tells more than promised": (
+        "level is None or level > Decimal(promised)",
+        "level is None",
+        "|| logarithm(...ratio) + MARGIN > fixedPoint(promised)",
+        "",
+    ),
+    "names that nobody knows": (
+        "if name not in known and name not in optional",
+        "if False",
+        "filter((one) => !known.includes(one) && !optional.includes(one))",
+        "filter(() => false)",
+    ),
+    "crossed numbers in the other byte order": (
+        'number.to_bytes(self.width, "little")',
+        'number.to_bytes(self.width, "big")',
+        "row.groups[place]), row.width)",
+        "row.groups[place]), row.width).reverse()",
+    ),
+    "crossed bits with their padding": (
+        ">> -group.mechanism.k % 8",
+        ">> 0",
+        ">> BigInt(8 * report.length - group.mechanism.k)",
+        "",
+    ),
+    "fakes below the floor": (
+        "min(told.fake) < int(floor * GRID / told.k)",
+        "False",
+        "told.fake.some((one) => one < least >> DIGITS)",
+        "least === 7",
+    ),
+    "another query answered anew": (
+        "elif self._asked != query:",
+        "elif False:",
+        "else if (this.#asked !== query) {",
+        "else if (false) {",
+    ),
+    "names that stand twice": ("len(dict(pairs)) < len(pairs)", "False", "if (namesIn(plain) !== ", "if (0 === "),
+}
+
+
+def altered(source: Path, found: str, planted: str) -> str:
+    """Return a source with one mistake in it."""
+    text = source.read_text(encoding="utf-8")
+    assert text.count(found) == 1, f"{found!r} stands {text.count(found)} times in {source.name}"
+    return text.replace(found, planted)
+
+
+def python_module(text: str) -> ModuleType:
+    """Return the client that such a source makes."""
+    module = ModuleType("planted")
+    sys.modules["planted"] = module  # dataclasses look it up
+    exec(compile(text, "planted", "exec"), vars(module))  # noqa: S102  # our own source, with one mistake
+    del sys.modules["planted"]
+    return module
+
+
+def unmet(module: Any) -> Iterator[str]:
+    """Yield the titles of vectors that a client in Python does not meet."""
+    for case in PUBLISHED["reports"]:
+        left = iter(map(int, case["words"]))
+        with suppress(StopIteration, OverflowError, ValueError, IndexError):
+            report = module.randomizer(case["mechanism"]).report(case["value"], module.Words(left.__next__))
+            shown = report if isinstance(report, int) else report.hex()
+            if shown == case["report"] and next(left, None) is None:
+                continue
+        yield case["title"]
+    for case in PUBLISHED["messages"]:
+        left = iter(map(int, case["words"]))
+        with suppress(StopIteration, OverflowError, ValueError, IndexError):
+            if answered(module, case, left.__next__) == case["message"] and next(left, None) is None:
+                continue
+        yield case["title"]
+    respondent, case = module.Respondent(QUERIED["protocol"]), QUERIED
+    respondent.answer_query(case["query"], case["record"])
+    with suppress(module.ClientError):
+        respondent.answer_query(case["query"] + " ", case["record"])
+        yield "a second query"
+    for case in PUBLISHED["refusals"]:
+        try:
+            answered(module, case, None)
+        except module.ClientError as error:
+            if case["names"] in str(error):
+                continue
+        yield case["title"]
+
+
+def node(*arguments: Any) -> subprocess.CompletedProcess[str]:
+    """Run the vectors in Node, for a client and vectors that are named or the published ones."""
+    return subprocess.run(
+        [str(NODE), str(CLIENTS / "js" / "test.mjs"), *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_client_in_python_meets_all_vectors() -> None:
+    assert not list(unmet(client))
+
+
+@with_node
+def test_the_client_in_javascript_meets_all_vectors() -> None:
+    done = node()
+    assert done.returncode == 0, done.stderr
+    numbers = [f"{len(PUBLISHED[name])} {name}" for name in ("reports", "messages", "refusals")]
+    assert done.stdout.startswith(", ".join(numbers))
+
+
+@pytest.mark.parametrize("title", PLANTED)
+def test_planted_mistakes_in_python_are_found(title: str) -> None:
+    found, planted, *_ = PLANTED[title]
+    text = altered(Path(client.__file__), found, planted).replace(
+        "import bisect_right", "import bisect_left, bisect_right"
+    )
+    assert next(unmet(python_module(text)), None)
+
+
+PROTOCOLS = {
+    **{name: partial(SampledGroups, mechanism=name) for name in ("auto", "grr", "sue", "oue", "ss", "olh", "hr")},
+    **{f"crossed {name}": partial(PerAttribute, k=2, mechanism=name) for name in ("grr", "oue", "hr")},
+    "per attribute": partial(PerAttribute, k=1, mechanism="oue"),
+    "sampled attributes": partial(PerAttribute, k=1, sampled=True),
+    "product domain": ProductDomain,
+    "whole view": WholeView,
+    "parities": HadamardCoefficients,
+}
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_what_clients_send_is_counted_where_it_belongs(name: str) -> None:
+    """Respondents who are all alike, with little noise: every table has them in their own cell."""
+    domain = Domain({"sex": ["F", "M"], "größe": ["klein", "mittel", "groß"], "n": [7, 8, 9]})
+    protocol: AssignedQuestions = PROTOCOLS[name](domain, epsilon=24.0)
+    text, record, word = protocol.to_json(), {"sex": "M", "größe": "mittel", "n": 9}, Recorded("alike")
+    messages = [json.loads(client.Respondent(text, word).answer(record)) for _ in range(600)]
+    first_of = [
+        next(place for place, row in enumerate(protocol.sent_rows) if row.unit == unit)
+        for unit in range(1 + max(row.unit for row in protocol.sent_rows))
+    ]
+    rows = [
+        (first_of[sent["unit"]] + place, report) for sent in messages for place, report in enumerate(sent["reports"])
+    ]
+    data = np.empty(len(rows), dtype=object)
+    data[:] = [bytes.fromhex(report) if isinstance(report, str) else report for _, report in rows]
+    counting = protocol.counting()
+    counting.take(SentRows("0" * 32, np.array([row for row, _ in rows]), data, simulated=True))
+    tables = counting.tables()
+    assert counting.n == len(rows)
+    for table in tables:
+        cell = tuple(domain.categories[one].index(record[one]) for one in table.attributes)
+        assert np.unravel_index(table.estimate.argmax(), table.estimate.shape) == cell
+        assert table.estimate[cell] > 0.7
+
+
+@pytest.mark.parametrize(
+    "options", [{"epsilon": 1.0}, {"p": 0.9, "block_size": 5}, {"epsilon": 2.0, "k": 1, "answer": "view"}]
+)
+def test_answers_to_queries_are_taken(options: dict[str, Any]) -> None:
+    domain = Domain({"sex": ["F", "M"], "größe": ["klein", "groß"]})
+    protocol = RRBA(domain, **options)
+    aggregator, text = protocol.aggregator(), protocol.to_json()
+    for _ in range(12):
+        respondent, query = client.Respondent(text), aggregator.query().to_json()
+        message = respondent.answer_query(query, {"sex": "M", "größe": "klein"})
+        assert respondent.answer_query(query, {"sex": "F", "größe": "klein"}) == message
+        answer = Answer.from_json(message)
+        assert not answer.simulated
+        aggregator.take(answer)
+        with pytest.raises(client.ClientError, match="second query"):
+            respondent.answer_query(aggregator.query().to_json(), {"sex": "M", "größe": "klein"})
+    assert aggregator.n == 12
+
+
+@with_node
+@pytest.mark.parametrize("title", PLANTED)
+def test_planted_mistakes_in_javascript_are_found(title: str, tmp_path: Path) -> None:
+    *_, found, planted = PLANTED[title]
+    copy = tmp_path / "planted.mjs"
+    copy.write_text(altered(JAVASCRIPT, found, planted), encoding="utf-8")
+    done = node(copy, VECTORS)
+    assert done.returncode != 0
+    assert "SyntaxError" not in done.stderr
+
+
+def test_the_javascript_client_needs_nothing_else() -> None:
+    text = JAVASCRIPT.read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if line.startswith("import ")] == []
+    assert text.count("import(") == 1  # of Node's own WebCrypto, where it is not global
+    assert not json.loads((CLIENTS / "js" / "package.json").read_text("utf-8")).get("dependencies")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_a_page_in_a_browser_answers(tmp_path: Path) -> None:
+    """The module stands in the page itself: a page that was opened from a file may not load another."""
+    domain = Domain({"sex": ["F", "M"], "größe": ["klein", "groß"]})
+    protocol = SampledGroups(domain, epsilon=1.0, mechanism="olh")
+    case = PUBLISHED["messages"][3]
+    script = f"""{JAVASCRIPT.read_text("utf-8")}
+    const record = {{sex: "M", "größe": "groß"}};
+    const respondent = await Respondent.of({json.dumps(protocol.to_json())});
+    const words = {json.dumps(case["words"])}.map(BigInt);
+    const scripted = await Respondent.of({json.dumps(case["protocol"])}, () => words.shift());
+    globalThis.answers = [respondent.answer(record), scripted.answer({json.dumps(case["record"])})];
+    """
+    page = tmp_path / "page.html"
+    page.write_text(f'<!doctype html><meta charset="utf-8"><script type="module">{script}</script>', encoding="utf-8")
+    with chromium() as browser:
+        browser.open(page)
+        answers = browser.awaited("globalThis.answers")
+        assert not browser.said()
+    own = json.loads(answers[0])
+    assert (own["protocol"], own["simulated"]) == (protocol.fingerprint(), False)
+    assert len(bytes.fromhex(own["reports"][0])) == 17
+    assert answers[1] == case["message"]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_the_page_of_the_readme_sends_an_answer(tmp_path: Path) -> None:
+    """It is opened twice, and sends the same message both times."""
+    page = re.search(r"```html\n(.*?)```", (CLIENTS / "js" / "README.md").read_text("utf-8"), flags=re.DOTALL)
+    assert page is not None
+    (tmp_path / "index.html").write_text(page[1], encoding="utf-8")
+    shutil.copy(JAVASCRIPT, tmp_path)
+    domain = Domain({"sex": ["F", "M"], "smokes": ["yes", "no"]})
+    protocol = SampledGroups(domain, k=1, epsilon=1.0, mechanism="oue")
+    (tmp_path / "protocol.json").write_text(protocol.to_json(), encoding="utf-8")
+    with collector(tmp_path) as (address, posted), chromium() as browser:
+        messages = []
+        for _ in range(2):
+            browser.visit(f"{address}/index.html")
+            assert browser.awaited("document.querySelector('output').textContent") == "epsilon = 1 of your whole record"
+            browser.value("document.querySelector('button').click()")
+            messages.append(posted.get(timeout=60))
+        assert not browser.said()
+    assert messages[0] == messages[1]
+    assert json.loads(messages[0])["protocol"] == protocol.fingerprint()

@@ -1,0 +1,402 @@
+"""The client of devices: its test vectors, its exact law, what it refuses, and that it needs nothing else."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+import math
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.client_vectors import DOMAIN, VECTORS, Recorded, answered, text_of, vectors
+from support.enumerated_words import law_of_client
+from support.protocol_files import body_of, sealed_again
+
+from ldpstats import client
+from ldpstats.conformance.courses import law_of_courses
+from ldpstats.conformance.enumeration import seeds_of_all_maps
+from ldpstats.domain import Domain
+from ldpstats.grid import GRID
+from ldpstats.mechanisms import GRR, HR, OLH, OUE, RR, SS, SUE, FakeResponse, Mechanism, joint_ratio, plain_mechanism
+from ldpstats.privacy import strict_epsilon
+from ldpstats.protocols import PerAttribute, SampledGroups
+
+SOURCE = Path(client.__file__)
+RECORD = {"sex": "F", "größe": "groß", "1": True}
+PUBLISHED = json.loads(VECTORS.read_text(encoding="utf-8"))
+SAMPLED = SampledGroups(DOMAIN, epsilon=1.0).to_json()
+
+SMALL = [
+    RR(2, 0.3),
+    RR(2, 3.0),
+    GRR(2, 1.0),
+    GRR(5, 0.1),
+    GRR(9, 4.0),
+    SUE(2, 1.0),
+    SUE(5, 2.5),
+    OUE(4, 0.2),
+    OUE(9, 1.0),
+    SS(2, 1.0),
+    SS(4, 1.0, omega=1),
+    SS(5, 1.0, omega=2),
+    SS(6, 0.5, omega=3),
+    SS(5, 2.0, omega=4),
+    HR(2, 1.0),
+    HR(3, 0.2),
+    HR(7, 1.0, blocks=1),
+    HR(9, 3.0, blocks=3),
+    HR(10, 4.0, blocks=10),
+]
+HASHES = [OLH(2, 0.2), OLH(5, 1.0), OLH(9, 2.0)]
+
+
+def scripted(words: Sequence[int]) -> Any:
+    """Return a source of these words, and of no more."""
+    return iter(words).__next__
+
+
+def row_bytes(mechanism: Mechanism, report: client.Report) -> bytes:
+    """Return a report as the bytes of the array that holds it: those that travel are the same, hash functions aside."""
+    expected = mechanism.report_format
+    if isinstance(report, int):
+        return expected.dtype.type(report).tobytes()
+    if mechanism.hash_symbols is None:
+        return report
+    words = [int.from_bytes(report[start : start + 8], "little") for start in (0, 8)]
+    return np.array([*words, int.from_bytes(report[16:], "little")], dtype=np.uint64).tobytes()
+
+
+def test_the_published_vectors_are_what_this_client_does() -> None:
+    """They are frozen: whoever changes what words mean sees it here, and in every other client."""
+    assert VECTORS.read_text(encoding="utf-8") == text_of(vectors())
+
+
+def test_vectors_cover_every_mechanism_and_every_kind_of_report() -> None:
+    names = Counter(one["mechanism"]["name"] for one in PUBLISHED["reports"])
+    assert set(names) == set(client.RANDOMIZERS)
+    assert min(names.values()) >= 6
+
+
+@pytest.mark.parametrize("mechanism", SMALL, ids=str)
+def test_the_client_has_the_exact_law_of_the_vectorized_sampler(mechanism: Mechanism) -> None:
+    randomizer = client.randomizer(plain_mechanism(mechanism))
+    for value in range(mechanism.k):
+        law = law_of_client(lambda words, value=value: row_bytes(mechanism, randomizer.report(value, words)))
+        sampler = lambda count, draws, value=value: mechanism.randomize(np.full(count, value), draws)  # noqa: E731
+        assert law == law_of_courses(sampler, mechanism.report_format.dtype, seeds_of_all_maps, 20_000)
+
+
+@pytest.mark.parametrize("mechanism", HASHES, ids=str)
+def test_given_the_hash_function_the_law_is_that_of_the_vectorized_sampler(mechanism: Mechanism) -> None:
+    """Both draw the function's two words uniformly."""
+    randomizer, word = client.randomizer(plain_mechanism(mechanism)), Recorded("functions")
+    functions = [(0, 0), (GRID - 1, GRID - 1), *((word(), word()) for _ in range(8))]
+    for function, value in itertools.product(functions, range(mechanism.k)):
+        law = law_of_client(lambda words, value=value: row_bytes(mechanism, randomizer.report(value, words)), function)
+        sampler = lambda count, draws, value=value: mechanism.randomize(np.full(count, value), draws)  # noqa: E731
+        seeds = np.array([function], dtype=np.uint64)
+        of_all = law_of_courses(sampler, np.dtype(np.uint64), lambda k, symbols: seeds, 20_000)  # noqa: B023, ARG005
+        assert law == of_all
+
+
+def test_truth_or_fake_has_the_exact_law_of_the_vectorized_sampler() -> None:
+    for truth, fake in ((GRID // 3, (GRID // 2, GRID // 4, GRID // 4)), (GRID, (0, GRID)), (1, (GRID - 2, 1, 1, 0))):
+        mechanism = FakeResponse(truth, fake)
+        numbers = {"truth": str(truth), "fake": [str(one) for one in fake]}
+        plain = {"name": "truth or fake", "k": len(fake), "epsilon": 1.0, "probabilities": numbers}
+        for value in range(mechanism.k):
+            law = law_of_client(partial(client.randomizer(plain).report, value))
+            sampler = lambda count, draws, value=value: mechanism.randomize(np.full(count, value), draws)  # noqa: E731, B023
+            exact = law_of_courses(sampler, np.dtype(np.uint8), seeds_of_all_maps, 20_000)
+            assert law == {report[0]: chance for report, chance in exact.items()}
+
+
+@pytest.mark.parametrize("mechanism", [*SMALL, *HASHES], ids=str)
+def test_clients_and_mechanisms_agree_on_the_exact_level(mechanism: Mechanism) -> None:
+    assert client.randomizer(plain_mechanism(mechanism)).ratio() == mechanism.likelihood_ratio()
+
+
+@pytest.mark.parametrize("outside", ["refuse", "random"])
+def test_a_whole_message_has_its_exact_law(outside: str) -> None:
+    """Units are equally likely, rows independent, and substitutes uniform: here written down by hand."""
+    domain = Domain({"a": [0, 1], "b": ["x", "y"]})
+    protocol = SampledGroups(domain, k=1, epsilon=1.0, mechanism="grr", outside=outside)
+    text, truth = protocol.to_json(), Fraction(GRR(2, 1.0).truth, GRID)
+    record = {"a": 1, "b": "y"} if outside == "refuse" else {"a": 1}
+
+    def message(words: client.Words) -> str:
+        respondent = client.Respondent(text)
+        respondent._words = words
+        return respondent.answer(record)
+
+    law = {}
+    for sent, chance in law_of_client(message).items():
+        plain = json.loads(str(sent))
+        law[plain["unit"], *plain["reports"]] = chance
+    half = Fraction(1, 2)
+    about_b = truth if outside == "refuse" else half
+    expected = {(0, 0): 1 - truth, (0, 1): truth, (1, 0): 1 - about_b, (1, 1): about_b}
+    assert law == {outcome: half * chance for outcome, chance in expected.items()}
+
+
+def test_below_and_chance_have_exact_laws_on_a_small_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With words of six bits all of them can be tried: a rejected one leaves the law of the next."""
+    monkeypatch.setattr(client, "GRID", 64)
+    for bound in range(1, 65):
+        accepted = []
+        for word in range(64):
+            taken = scripted([word, 0])
+            number = client.Words(taken).below(bound)
+            if next(taken.__self__, None) is not None:  # the second word was not needed
+                accepted.append(number)
+        assert Counter(accepted) == dict.fromkeys(range(bound), 64 // bound)
+    for numerator in range(65):
+        assert sum(client.Words(scripted([word])).chance(numerator) for word in range(64)) == numerator
+    weights = [10, 0, 33, 1, 0, 20]
+    assert Counter(client.Words(scripted([word])).pick(weights) for word in range(64)) == Counter(
+        {place: weight for place, weight in enumerate(weights) if weight}
+    )
+
+
+@pytest.mark.parametrize("mechanism", [*SMALL, *HASHES], ids=str)
+def test_no_value_takes_more_words_than_another(mechanism: Mechanism) -> None:
+    """How long an answer takes must not tell it, rejected words aside: these are rarer than k in 2^64."""
+    randomizer, taken = client.randomizer(plain_mechanism(mechanism)), set()
+    for value in range(mechanism.k):
+        source = Recorded(f"{mechanism} {value}")
+        randomizer.report(value, client.Words(source))
+        taken.add(len(source.given))
+    assert len(taken) == 1
+
+
+def test_substitutes_take_as_many_words_as_answers() -> None:
+    text = PerAttribute(DOMAIN, k=1, epsilon=1.0, mechanism="grr", outside="random").to_json()
+    taken = set()
+    for record in (RECORD, {}, {"sex": "nobody"}):
+        source = Recorded(f"{record}")
+        client.Respondent(text, source).answer(record)
+        taken.add(len(source.given))
+    assert taken == {1 + 3 + 2 * 3}
+
+
+@pytest.mark.parametrize("mechanism", [*SMALL, *HASHES, GRR(300, 4.0), SS(300, 4.0), OLH(5000, 5.7)], ids=str)
+def test_what_clients_send_is_counted(mechanism: Mechanism) -> None:
+    """Reports that made the way through bytes are possible, and count like those of the mechanism."""
+    randomizer, words = client.randomizer(plain_mechanism(mechanism)), client.Words(Recorded("counted"))
+    sent = [row_bytes(mechanism, randomizer.report(value % mechanism.k, words)) for value in range(50)]
+    expected = mechanism.report_format
+    data = np.frombuffer(b"".join(sent), dtype=expected.dtype).reshape(expected.shape(50))
+    assert mechanism.possible(data).all()
+    assert mechanism.count(data).n == 50
+
+
+@pytest.mark.parametrize("case", PUBLISHED["refusals"], ids=lambda case: case["title"])
+def test_what_is_refused_is_named(case: dict[str, Any]) -> None:
+    with pytest.raises(client.ClientError, match=r"Allowed: ") as refused:
+        answered(client, case, None)
+    assert case["names"] in str(refused.value)
+
+
+def test_the_level_is_compared_exactly() -> None:
+    """The stated level is the least double that is enough; one unit in its last place less is refused."""
+    mechanisms = [GRR(6, 1.0), OUE(4, 0.5)]
+    ratio = joint_ratio(mechanisms)
+    assert ratio is not None
+    level = strict_epsilon(ratio)
+    client.refuse_above(ratio, level)
+    client.refuse_above(Fraction(1), 0.0)
+    client.refuse_above(None, math.inf)
+    for less in (math.nextafter(level, 0), 0.0):
+        with pytest.raises(client.ClientError, match="promised"):
+            client.refuse_above(ratio, less)
+    with pytest.raises(client.ClientError, match="infinity"):
+        client.refuse_above(None, 1e308)
+
+
+def test_levels_of_the_rows_of_a_unit_add_up() -> None:
+    body = body_of(PerAttribute(DOMAIN, k=1, epsilon=1.0, mechanism="grr"))
+    assert client.Respondent(sealed_again(body)).epsilon <= 1.0
+    body["units"][0].append(dict(body["units"][0][0]))
+    with pytest.raises(client.ClientError, match="promised"):
+        client.Respondent(sealed_again(body))
+
+
+def test_one_unit_in_many_that_tells_more_is_found() -> None:
+    body = body_of(SampledGroups(DOMAIN, epsilon=1.0, mechanism="grr"))
+    weaker = plain_mechanism(GRR(6, 1.0001))
+    body["mechanisms"].append(weaker)
+    body["units"].append([{**body["units"][0][0], "mechanism": len(body["mechanisms"]) - 1}])
+    with pytest.raises(client.ClientError, match="promised"):
+        client.Respondent(sealed_again(body))
+
+
+def test_a_respondent_answers_once() -> None:
+    respondent = client.Respondent(SAMPLED)
+    message = respondent.answer(RECORD)
+    assert {respondent.answer({**RECORD, "sex": "M"}) for _ in range(20)} == {message}
+    assert len({client.Respondent(SAMPLED).answer(RECORD) for _ in range(64)}) > 1  # all alike: less than 2^-64
+
+
+def test_a_refused_record_is_no_answer() -> None:
+    respondent = client.Respondent(SAMPLED)
+    with pytest.raises(client.ClientError, match="größe"):
+        respondent.answer({"sex": "F"})
+    assert json.loads(respondent.answer(RECORD))["simulated"] is False
+
+
+def test_threads_get_one_answer() -> None:
+    respondent, found = client.Respondent(SAMPLED), []
+    threads = [threading.Thread(target=lambda: found.append(respondent.answer(RECORD))) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 16
+    assert len(set(found)) == 1
+
+
+def test_a_forked_respondent_gives_no_second_answer() -> None:
+    respondent = client.Respondent(SAMPLED)
+    child = os.fork()
+    if child == 0:
+        try:
+            respondent.answer(RECORD)
+        except client.ClientError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert respondent.answer(RECORD)
+
+
+def test_simulated_messages_say_so() -> None:
+    assert json.loads(client.Respondent(SAMPLED, Recorded("simulated")).answer(RECORD))["simulated"] is True
+
+
+@pytest.mark.parametrize("word", [-1, GRID, 0.5, True, None, "7"])
+def test_a_source_of_other_words_is_refused(word: Any) -> None:
+    with pytest.raises(client.ClientError, match="random word"):
+        client.Respondent(SAMPLED, lambda: word).answer(RECORD)
+
+
+@pytest.mark.parametrize("text", [None, b"{}", 7, [], "[" * 100_000, "9" * 5000, "\ud800", '{"format": {}}', "null"])
+def test_what_is_no_protocol_file_is_refused(text: Any) -> None:
+    with pytest.raises(client.ClientError):
+        client.Respondent(text)
+
+
+@pytest.mark.parametrize("record", [None, [], "F", 7, {"sex": ["F"]}, {"sex": {}, "größe": object(), "1": math.nan}])
+def test_what_is_no_record_is_refused(record: Any) -> None:
+    with pytest.raises(client.ClientError):
+        client.Respondent(SAMPLED).answer(record)
+
+
+def test_errors_travel_between_processes() -> None:
+    error = client.ClientError("7", "8", "Add one.")
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301  # our own
+    assert (str(again), again.came, again.allowed, again.advice) == ("7. Allowed: 8. Add one.", "7", "8", "Add one.")
+
+
+def test_every_altered_letter_is_refused_or_makes_no_difference() -> None:
+    """One letter is another at every place: a digest finds it, or it stood outside of the body."""
+    text = SampledGroups(Domain({"a": [0, 1]}), k=1, epsilon=1.0).to_json()
+    known = client.read_protocol(text)
+    for place in range(len(text)):
+        for letter in ("7", '"', " ", ""):
+            altered = text[:place] + letter + text[place + 1 :]
+            try:
+                assert client.read_protocol(altered) == known
+            except client.ClientError:
+                assert altered != text
+
+
+# As a program, alone.
+
+
+def alone(*arguments: str, record: bytes, folder: Path, isolated: bool = True) -> subprocess.CompletedProcess[bytes]:
+    """Run a copy of the client's file where nothing else of the package is."""
+    copy = folder / "client.py"
+    shutil.copy(SOURCE, copy)
+    flags = ["-I", "-S"] if isolated else []
+    command = [sys.executable, *flags, str(copy), *arguments]
+    return subprocess.run(command, input=record, capture_output=True, cwd=folder, check=False)
+
+
+def test_the_lone_file_answers_without_any_package(tmp_path: Path) -> None:
+    (tmp_path / "protocol.json").write_text("\ufeff" + SAMPLED, encoding="utf-8")
+    done = alone("protocol.json", record=json.dumps(RECORD).encode(), folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    message = json.loads(done.stdout)
+    assert (message["protocol"], message["simulated"]) == (json.loads(SAMPLED)["body"]["fingerprint"], False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "record", "code", "said"),
+    [
+        ((), b"{}", 2, b"usage"),
+        (("--help",), b"{}", 2, b"usage"),
+        (("missing.json",), b"{}", 3, b"missing.json"),
+        (("protocol.json",), b"{", 3, b"a record"),
+        (("protocol.json",), b"\xff", 3, b"UTF-8"),
+        (("protocol.json",), b"", 3, b"a record"),
+        (("protocol.json",), b'{"sex": "F"}', 3, b"without"),
+        (("client.py",), b"{}", 3, b"a protocol file"),
+        ((".",), b"{}", 3, b"."),
+    ],
+)
+def test_the_program_says_what_was_wrong(
+    tmp_path: Path, arguments: tuple[str, ...], record: bytes, code: int, said: bytes
+) -> None:
+    (tmp_path / "protocol.json").write_text(SAMPLED, encoding="utf-8")
+    done = alone(*arguments, record=record, folder=tmp_path)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert not done.stdout
+
+
+def test_a_full_disk_is_said(tmp_path: Path) -> None:
+    (tmp_path / "protocol.json").write_text(SAMPLED, encoding="utf-8")
+    shutil.copy(SOURCE, tmp_path / "client.py")
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "client.py", "protocol.json"],
+            input=json.dumps(RECORD).encode(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert b"Traceback" not in done.stderr
+    assert b"standard output" in done.stderr
+
+
+def test_importing_it_loads_neither_numpy_nor_pandas() -> None:
+    code = "import sys, ldpstats.client; print({name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "pandas", "scipy", "numba"} & ast.literal_eval(done.stdout)
+
+
+def test_it_imports_the_standard_library_alone() -> None:
+    imports = [
+        node for node in ast.walk(ast.parse(SOURCE.read_text("utf-8"))) if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    names = {
+        name.partition(".")[0]
+        for node in imports
+        for name in ([one.name for one in node.names] if isinstance(node, ast.Import) else [node.module or ""])
+    }
+    assert names <= set(sys.stdlib_module_names)
