@@ -25,7 +25,7 @@ CHANCE = 1e-9
 """How often, at most, rows drawn anew are taken for copies."""
 _MOST_ROWS = 1 << 40
 _LEAST_WINDOW, _LONGEST_WINDOW = 64, 1 << 20
-_MOST_KEPT, _MOST_DISTANCES, _SAID = 1 << 16, 1000, 5
+_MOST_KEPT, _MOST_DISTANCES, _SAID = 1 << 14, 1000, 5
 _MOST_DESIGN = 4_000_000
 _AT_ONCE = 1 << 16
 _BITS = 64
@@ -152,7 +152,7 @@ class RepetitionSearch:
     has under any answer. So each of the n²/2 pairs of windows of L rows is equal with at most that to the power of L,
     in order; L is the least number for which the chance of any equal pair among 2^40 rows stays below 10^-9. Of all
     windows those are kept that a hash of their last rows chooses, the fewer the more rows come, so that memory and time
-    do not grow: a stretch that stands twice is chosen twice. In 10^8 rows it is found from some 20,000 rows on.
+    do not grow: a stretch that stands twice is chosen twice. In 10^8 rows it is found from some 80,000 rows on.
 
     Parameters
     ----------
@@ -178,9 +178,11 @@ class RepetitionSearch:
         self._kept: dict[int, tuple[int, int, int]] = {}
         self._copies: dict[int, Copy] = {}
         length = self.window or 0
-        self._last = np.zeros(0, dtype=np.uint64)
         # a look at every window would take a step for each of its rows
         self._skipped = max(0, length.bit_length() - 4)
+        # the words of the last rows stand at the beginning of what is looked at next
+        self._words = np.zeros(length + _AT_ONCE, dtype=np.uint64)
+        self._chosen = np.zeros((_AT_ONCE, 4), dtype=np.uint64)
 
     def take(self, rows: SentRows) -> None:
         """Look at more rows, in the order in which they stand.
@@ -194,23 +196,29 @@ class RepetitionSearch:
             return
         for start in range(0, len(rows), _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
-            self._look(_words(rows.rows[some], rows.reports[some]), self.window)
+            self._look(rows.rows[some], rows.reports[some], self.window)
 
-    def _look(self, new: NDArray[np.uint64], window: int) -> None:
+    def _look(self, rows: NDArray[Any], reports: NDArray[Any], window: int) -> None:
         from ldpstats import kernels
 
-        words, before = np.concatenate([self._last, new]), len(self._last)
-        below = np.uint64(((1 << _BITS) - 1) >> self._skipped)
-        found = np.empty((len(new), 4), dtype=np.uint64)
-        number = kernels.find_windows(words, before, window, below, found)
-        for end, chosen, one, other in found[:number].tolist():
+        before = min(self._n, window)
+        words = self._words[: before + len(rows)]
+        _write_words(rows, reports, words[before:])
+        number = kernels.find_windows(words, before, window, self._below, self._chosen)
+        for end, chosen, one, other in self._chosen[:number].tolist():
             self._compare(self._n + end - before, chosen, one, other)
-        self._n += len(new)
-        self._last = words[-window:]
+        self._n += len(rows)
+        kept = min(self._n, window)
+        self._words[:kept] = words[len(words) - kept :].copy()
         while len(self._kept) > _MOST_KEPT:
             self._skipped += 1
-            below = np.uint64(((1 << _BITS) - 1) >> self._skipped)
+            below = int(self._below)
             self._kept = {key: value for key, value in self._kept.items() if value[2] <= below}
+
+    @property
+    def _below(self) -> np.uint64:
+        """What the hash of a window that is kept does not exceed."""
+        return np.uint64(((1 << _BITS) - 1) >> self._skipped)
 
     def _compare(self, end: int, chosen: int, one: int, other: int) -> None:
         if one == other == 0:
@@ -303,11 +311,10 @@ def _largest_output(noise: NoiseModel) -> float | None:
     return float(np.maximum(shares, 1 - shares).min(axis=0).max())
 
 
-def _words(rows: NDArray[Any], reports: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return a word for every row, in which each bit depends on the row and on the report."""
+def _write_words(rows: NDArray[Any], reports: NDArray[Any], words: NDArray[np.uint64]) -> None:
+    """Write a word for every row, in which each bit depends on the row and on the report."""
     from ldpstats import kernels
 
-    words = np.empty(len(rows), dtype=np.uint64)
     if reports.dtype == object:
         digests = [hashlib.blake2b(repr(one).encode(), digest_size=8).digest() for one in reports]
         kernels.mix_numbers(rows, np.frombuffer(b"".join(digests), dtype=np.uint64), words)
@@ -317,4 +324,3 @@ def _words(rows: NDArray[Any], reports: NDArray[Any]) -> NDArray[np.uint64]:
         kernels.mix_numbers(rows, reports, words)
     else:
         raise LdpstatsError(f"reports of the type {reports.dtype}", "whole numbers, bytes, or objects of both kinds")
-    return words
