@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ldpstats.arrays import FloatArray, at_least, positive_epsilon, significance
 from ldpstats.errors import LdpstatsError
 from ldpstats.hints import Amount, Count, Share
-from ldpstats.mechanisms import Mechanism
+from ldpstats.mechanisms import Mechanism, plain_mechanism
 from ldpstats.mechanisms.registry import checked_mechanism
 from ldpstats.presentation import Picture, Result, Summary, progress, summary_of_figures
 from ldpstats.privacy import plain_level, strict_epsilon, worst_ratio
@@ -172,7 +172,12 @@ class Audit(Result):
         """Return everything as plain values."""
         names = ("n", "confidence", "simulated", "asked", "claimed", "lifetime", "exact", "lower_bound", "event")
         plain = {name: plain_level(getattr(self, name)) for name in names}
-        return {"mechanism": self.mechanism.to_dict(), **plain, "power": dict(self.power), "verdict": self.verdict}
+        return {
+            "mechanism": plain_mechanism(self.mechanism),
+            **plain,
+            "power": dict(self.power),
+            "verdict": self.verdict,
+        }
 
 
 def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng: Rng = None) -> Audit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from ldpstats.registered import is_named
 from ldpstats.saving import read_file, read_object
 from ldpstats.tables import TableSet
 
-_JOURNAL = '["ldpstats rrba journal"'
 _READERS: Mapping[str, Callable[[str], Any]] = {
     "RRBA aggregator": Aggregator.from_json,
     "client": Client.from_json,
@@ -26,6 +26,27 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "table set": TableSet.from_json,
 }
 """What reads the formats that are not named after a class."""
+_HEAD = 4096
+_COUNTED = "`ldpstats tables FILE --protocol PROTOCOL` and ldpstats.tables_of(file, protocol) count them."
+_COLLECTED = (
+    "Answers, a row per respondent, become tables by SampledGroups(Domain.from_frame(frame), "
+    "epsilon=...).collect(frame), and by `ldpstats analyse FILE --epsilon 2`."
+)
+_OTHERS: Mapping[str, tuple[str, str]] = {
+    r"PAR1": ("a file in the format Parquet", f"If it holds reports: {_COUNTED} {_COLLECTED}"),
+    r"# ldpstats reports ": ("a file of reports", _COUNTED),
+    r"(?!\s*\{)(?=.*\bprotocol\b)(?=.*\bcollection\b)(?=.*\breport\b)": ("reports, a row each", _COUNTED),
+    r'\s*\{\s*"format"\s*:\s*"ldpstats answer"': ("what clients sent, a line each", _COUNTED),
+    r'\s*\{\s*"format"\s*:\s*"ldpstats RRBA (query|answer)"': (
+        "a message between an aggregator and a client",
+        "rrba.Query.from_json and rrba.Answer.from_json read them.",
+    ),
+    r'\["ldpstats rrba journal"': (
+        "the journal of an aggregator",
+        "protocol.aggregator(journal=path) goes on from it.",
+    ),
+}
+"""How other files begin that stand beside saved objects: what they are, and what reads them."""
 
 
 def load(path: str | Path) -> Any:
@@ -52,6 +73,11 @@ def load(path: str | Path) -> Any:
     ...     load(f"{directory}/mechanism.json")
     GRR(k=3, epsilon=1.0)
     """
+    # before it is read as text: other files may be of any size, and need not be texts
+    try:
+        _refuse_others(_head(path))
+    except LdpstatsError as error:
+        raise type(error)(f"the file {str(path)!r}: {error.came}", error.allowed, error.advice) from error
     return read_file(path, loaded, "a file that `save` wrote", LARGEST_FILE)
 
 
@@ -62,19 +88,11 @@ def loaded(text: str) -> Any:
     ----------
     text : str
     """
+    _refuse_others(text)
     kind = kind_of(text)
     if kind is None:
-        if text.startswith(_JOURNAL):
-            raise LdpstatsError(
-                "the journal of an aggregator", "a saved object", "protocol.aggregator(journal=path) goes on from it."
-            )
         if not text.lstrip().startswith("{"):
-            raise LdpstatsError(
-                "text that is no saved object",
-                "a file that `save` wrote",
-                "Answers, a row per respondent, become tables by SampledGroups(Domain.from_frame(frame), "
-                "epsilon=...).collect(frame).",
-            )
+            raise LdpstatsError("text that is no saved object", "a file that `save` wrote", _COLLECTED)
         return Domain.from_json(text)
     if kind in _READERS:
         return _READERS[kind](text)
@@ -86,3 +104,21 @@ def loaded(text: str) -> Any:
             "ldpstats.registered.register.",
         )
     return read_object(text, kind)
+
+
+def _refuse_others(text: str) -> None:
+    """Refuse what begins as another file of ours does, and say what reads it."""
+    for beginning, (came, advice) in _OTHERS.items():
+        if re.match(beginning, text[:_HEAD]):
+            raise LdpstatsError(came, "a file that `save` wrote", advice)
+
+
+def _head(path: Any) -> str:
+    """Return how a file begins, whatever it is; nothing where it cannot be read."""
+    try:
+        if Path(path).is_file():
+            with Path(path).open("rb") as file:
+                return file.read(_HEAD).decode("utf-8-sig", errors="replace")
+    except (TypeError, ValueError, OSError):
+        return ""
+    return ""

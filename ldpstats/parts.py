@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray, IntArray
+from ldpstats.codec import decoded, encoded
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 
 _DIGITS = 32
@@ -178,7 +179,7 @@ class Parts:
 
     def to_list(self) -> list[list[Any]]:
         """Return a list for every interval: identity, unit, first place, place behind the last."""
-        return [[_identity(row[:2]), *map(int, row[2:])] for row in self.intervals]
+        return [[_identity(row[:2]), *encoded(tuple(row[2:]))] for row in self.intervals]
 
     @classmethod
     def from_list(cls, plain: Sequence[Sequence[Any]]) -> Parts:
@@ -187,13 +188,14 @@ class Parts:
 
     @classmethod
     def _read(cls, plain: Sequence[Sequence[Any]]) -> Parts:
-        for row in plain:
+        rows = [(row[0], *decoded(list(row[1:]))) for row in plain]
+        for row in rows:
             places = list(row[1:])
             whole = all(type(one) is int and 0 <= one <= LARGEST_PLACE for one in places)
             if not whole or len(places) != 3 or not places[1] < places[2]:
                 raise LdpstatsError(f"the part {shortened(row)}", "an identity, a unit, and an interval of places")
-        words = _words([row[0] for row in plain])
-        rest = np.array([row[1:] for row in plain], dtype=np.uint64).reshape(len(plain), 3)
+        words = _words([row[0] for row in rows])
+        rest = np.array([row[1:] for row in rows], dtype=np.uint64).reshape(len(rows), 3)
         return cls(_sorted(np.column_stack([words, rest])))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ldpstats.arrays import at_least, integers_below, significance
-from ldpstats.mechanisms import Mechanism, mechanism
+from ldpstats.mechanisms import Mechanism, mechanism, plain_mechanism
 from ldpstats.mechanisms.registry import checked_mechanism, registered_mechanisms
 from ldpstats.presentation import Picture, Result, Summary, progress, summary_of_facts
 
@@ -113,7 +113,7 @@ class Poisoning(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values."""
         return {
-            "mechanism": self.mechanism.to_dict(),
+            "mechanism": plain_mechanism(self.mechanism),
             "share": self.share,
             "target": self.target,
             "n": self.n,

@@ -33,7 +33,7 @@ from ldpstats.auditing import audit, audits
 from ldpstats.conformance import events
 from ldpstats.conformance.events import level_shown
 from ldpstats.errors import LdpstatsError
-from ldpstats.mechanisms import GRR, OUE, REGISTRY, RR, SS, SUE, Mechanism
+from ldpstats.mechanisms import GRR, OUE, REGISTRY, RR, SS, SUE, Mechanism, plain_mechanism
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.pictures.intervals import Intervals
 from ldpstats.randomness import Draws
@@ -293,7 +293,7 @@ def test_a_lower_bound_is_never_rounded_up() -> None:
 def test_an_audit_can_be_written_down() -> None:
     found = audit(SS(12, 1.0), n=1000, rng=13)
     plain = json.loads(json.dumps(found.to_dict()))
-    assert plain["mechanism"] == {"name": "ss", "k": 12, "epsilon": 1.0, "omega": found.mechanism.to_dict()["omega"]}
+    assert plain["mechanism"] == plain_mechanism(found.mechanism)
     assert plain["verdict"] == found.verdict
     assert (plain["exact"], plain["lower_bound"], plain["confidence"]) == (None, found.lower_bound, 0.99)
 

@@ -17,6 +17,7 @@ import ldpstats as ldp
 from ldpstats import limits
 from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError
+from ldpstats.loading import loaded
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": [0, 1]})
 PEOPLE = np.array([300, 100, 50, 50, 80, 20, 100, 300, 10, 40, 60, 90])
@@ -189,6 +190,53 @@ def test_other_files_are_refused_by_name(content: bytes, said: str, tmp_path: Pa
     (tmp_path / "file.json").write_bytes(content)
     with pytest.raises(LdpstatsError, match=said):
         ldp.load(tmp_path / "file.json")
+
+
+MESSAGE = b'{"format": "ldpstats answer", "version": 1, "protocol": "p0123456789ab", "unit": 0, "reports": [1]}\n'
+OTHERS: dict[str, tuple[bytes, str]] = {
+    "Parquet": (
+        b"PAR1\x15\x04\xff\xfe" * 40,
+        r"in the format Parquet.*If it holds reports: `ldpstats tables",
+    ),
+    "reports": (b'# ldpstats reports {"version": 2}\nrow,report\n0,1\n', "a file of reports.*ldpstats.tables_of"),
+    "reports with a mark": (b"\xef\xbb\xbf# ldpstats reports {}\r\nrow,report\r\n", "a file of reports"),
+    "messages": (MESSAGE * 3, "what clients sent, a line each.*ldpstats tables"),
+    "a journal": (b'["ldpstats rrba journal",3,"note",{}]', "the journal of an aggregator.*goes on from it"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_files_of_ours_are_known_and_what_reads_them_is_said(name: str, tmp_path: Path):
+    content, said = OTHERS[name]
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(LdpstatsError, match=rf"the file '.*file': .*{said}"):
+        ldp.load(tmp_path / "file")
+    if name != "Parquet":
+        with pytest.raises(LdpstatsError, match=said):
+            loaded(content.decode("utf-8-sig"))
+
+
+@pytest.mark.parametrize("named_rows", [True, False])
+def test_rows_and_messages_that_were_saved_are_known(named_rows: bool, tmp_path: Path):
+    rows = ldp.RRBA(DOMAIN, epsilon=1.0).reports(DOMAIN.decode([[0, 0, 0], [1, 1, 1]]), rng=1)
+    rows.to_csv(tmp_path / "rows.csv", index=named_rows)
+    with pytest.raises(LdpstatsError, match=r"reports, a row each.*ldpstats tables FILE --protocol"):
+        ldp.load(tmp_path / "rows.csv")
+    query = ldp.RRBA(DOMAIN, epsilon=1.0).aggregator().query()
+    (tmp_path / "query.json").write_text(query.to_json())
+    with pytest.raises(LdpstatsError, match=r"a message between an aggregator and a client.*Query\.from_json"):
+        ldp.load(tmp_path / "query.json")
+    DOMAIN.decode([[0, 0, 0]]).to_csv(tmp_path / "people.csv", index=named_rows)
+    with pytest.raises(LdpstatsError, match=r"no saved object.*ldpstats analyse FILE"):
+        ldp.load(tmp_path / "people.csv")
+
+
+def test_a_file_of_reports_may_be_of_any_size(tmp_path: Path):
+    with (tmp_path / "huge.parquet").open("wb") as file:
+        file.write(b"PAR1")
+        file.truncate(limits.LARGEST_FILE + 1)
+    with pytest.raises(LdpstatsError, match="in the format Parquet"):
+        ldp.load(tmp_path / "huge.parquet")
 
 
 def test_huge_files_are_refused_unread(tmp_path: Path):

@@ -214,6 +214,13 @@ def test_files_whose_parts_cannot_be_are_refused(people: pd.DataFrame, part: Any
         ldp.TableSet.from_json(sealed("table set", 4, body | {"parts": [[part]]}))
 
 
+def test_places_beyond_what_doubles_hold_are_texts_and_numbers_of_older_files_are_read() -> None:
+    ends = ((1 << 53) - 1, (1 << 53) + 1)
+    part = Parts.from_list([[ONE, 3, *ends]])
+    assert part.to_list() == [[ONE, 3, ends[0], {"int": str(ends[1])}]]
+    assert Parts.from_list(json.loads(json.dumps(part.to_list()))) == part
+
+
 def test_files_that_contradict_themselves_are_refused(people: pd.DataFrame) -> None:
     body = json.loads(PROTOCOLS["product domain"].collect(people).to_json())["body"]
     few = [[[ONE, 0, 0, 120]]]

@@ -191,6 +191,20 @@ def test_objects_come_back_as_they_were(name: str):
     assert shown(read) == shown(value)
 
 
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_no_file_holds_a_whole_number_that_doubles_would_round(name: str):
+    """Nor do the plain values that programs are given. (A mechanism has the numbers that Python makes it of.)"""
+
+    def exact(digits: str) -> int:
+        assert abs(int(digits)) < 1 << 53
+        return int(digits)
+
+    value = EXAMPLES[name]()
+    json.loads(value.to_json(), parse_int=exact)
+    if hasattr(value, "to_dict") and not isinstance(value, FakeResponse):
+        json.loads(json.dumps(value.to_dict()), parse_int=exact)
+
+
 @pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.__name__)
 def test_mechanisms_and_their_tallies_come_back(kind: type[Mechanism]):
     made = mechanism(kind.name, k=kind.only_k or 4, epsilon=1.0)
