@@ -193,7 +193,7 @@ def test_objects_come_back_as_they_were(name: str):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_no_file_holds_a_whole_number_that_doubles_would_round(name: str):
-    """Nor do the plain values that programs are given. (A mechanism has the numbers that Python makes it of.)"""
+    """Nor do the plain values that programs are given, but for the numbers that Python makes a mechanism of."""
 
     def exact(digits: str) -> int:
         assert abs(int(digits)) < 1 << 53
