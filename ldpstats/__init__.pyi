@@ -56,6 +56,7 @@ from .inference import (
     trend_test as trend_test,
     two_step_test as two_step_test,
 )
+from .io import tables_of as tables_of, write_messages as write_messages, write_reports as write_reports
 from .loading import load as load
 from .mechanisms import (
     BLH as BLH,

@@ -318,3 +318,193 @@ def find_windows(
             found[number, 2], found[number, 3] = np.uint64(0) if same else one, np.uint64(0) if same else other
             number += 1
     return number
+
+
+@compiled
+def folded(words: NDArray[np.uint64], start: np.uint64) -> np.uint64:
+    """Fold words into one: every word makes a difference, and so does their order; a sum against accidents.
+
+    Four polynomials in an odd number, modulo 2^64, of every fourth word each.
+    """
+    factor, odd = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
+    a, b, c, d = start, start ^ odd, start + factor, start * odd + factor
+    whole = words.size - words.size % 4
+    for i in range(0, whole, 4):
+        a = a * factor + words[i]
+        b = b * factor + words[i + 1]
+        c = c * factor + words[i + 2]
+        d = d * factor + words[i + 3]
+    for i in range(whole, words.size):
+        a = a * factor + words[i]
+    folds = a * odd + b
+    folds = (folds ^ folds >> np.uint64(29)) * odd + c
+    folds = (folds ^ folds >> np.uint64(31)) * odd + d
+    return folds ^ folds >> np.uint64(32)
+
+
+@compiled
+def copy_pieces(data: NDArray[np.uint8], starts: NDArray[np.int64], out: NDArray[np.uint8]) -> None:
+    """Copy pieces of one length that begin in some places, a row of the result each."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = data[starts[i] + j]
+
+
+@compiled
+def find_fields(text: NDArray[np.uint8], bounds: NDArray[np.int64]) -> int:
+    """Find the fields of lines, with commas between them: where each begins, and last where the line is over.
+
+    Of a line that has fewer or more the second number is -1. Returns how many lines there are.
+    """
+    line, column, columns = 0, 0, bounds.shape[1] - 1
+    bounds[0, 0] = 0
+    for i in range(text.size):
+        if text[i] == 44:
+            column += 1
+            if column < columns:
+                bounds[line, column] = i + 1
+        elif text[i] == 10:
+            bounds[line, columns] = i + 1
+            if column != columns - 1:
+                bounds[line, 1] = -1
+            line, column = line + 1, 0
+            if line < bounds.shape[0]:
+                bounds[line, 0] = i + 1
+    return line
+
+
+@compiled
+def read_numbers(
+    text: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64], out: NDArray[np.int64]
+) -> None:
+    """Read whole numbers of up to 18 digits, written as they usually are; -1 stands for anything else."""
+    for i in range(starts.size):
+        digits, number = ends[i] - starts[i], np.int64(0)
+        fine = 0 < digits < 19 and (digits == 1 or text[starts[i]] != 48)
+        for place in range(starts[i], ends[i] if fine else starts[i]):
+            digit = np.int64(text[place]) - 48
+            fine = fine and 0 <= digit < 10
+            number = 10 * number + digit
+        out[i] = number if fine else -1
+
+
+@compiled
+def read_bytes(
+    text: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    out: NDArray[np.uint8],
+    fine: NDArray[np.bool_],
+) -> None:
+    """Read bytes written as an x and two lower-case hexadecimal digits each; say where there are others, or not all."""
+    for i in range(starts.size):
+        good = ends[i] - starts[i] == 2 * out.shape[1] + 1 and text[starts[i]] == 120
+        for j in range(out.shape[1] if good else 0):
+            high, low = text[starts[i] + 2 * j + 1], text[starts[i] + 2 * j + 2]
+            good = good and _is_digit(high) and _is_digit(low)
+            out[i, j] = _digit(high) << 4 | _digit(low)
+        fine[i] = good
+
+
+@compiled
+def _is_digit(letter: int) -> bool:
+    return 48 <= letter < 58 or 97 <= letter < 103
+
+
+@compiled
+def _digit(letter: int) -> int:
+    return (letter - 48 if letter < 58 else letter - 87) & 15
+
+
+@compiled
+def write_numbers(columns: NDArray[np.int64], out: NDArray[np.uint8]) -> int:
+    """Write a line for every row of whole numbers, with commas between them; return how many bytes that takes."""
+    digits, written = np.empty(20, dtype=np.uint8), 0
+    for i in range(columns.shape[0]):
+        for j in range(columns.shape[1]):
+            number, found = columns[i, j], 0
+            while number or not found:
+                digits[found] = 48 + number % 10
+                number //= 10
+                found += 1
+            for place in range(found - 1, -1, -1):
+                out[written] = digits[place]
+                written += 1
+            out[written] = 44
+            written += 1
+        out[written - 1] = 10
+    return written
+
+
+@compiled
+def write_bytes(rows: NDArray[np.int64], raw: NDArray[np.uint8], out: NDArray[np.uint8]) -> int:
+    """Write a line for every row of bytes: a whole number, and the bytes as `read_bytes` reads them."""
+    written, number = 0, np.empty((1, 1), dtype=np.int64)
+    for i in range(raw.shape[0]):
+        number[0, 0] = rows[i]
+        written += write_numbers(number, out[written:])
+        out[written - 1], out[written] = 44, 120
+        for j in range(2 * raw.shape[1]):
+            digit = raw[i, j >> 1] >> np.uint8(4 - 4 * (j & 1)) & np.uint8(15)
+            out[written + 1 + j] = digit + (48 if digit < 10 else 87)
+        written += 2 * raw.shape[1] + 2
+        out[written - 1] = 10
+    return written
+
+
+@compiled
+def hash_texts(
+    data: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    salts: NDArray[np.uint64],
+    keys: NDArray[np.uint64],
+    out: NDArray[np.uint64],
+) -> None:
+    """Hash texts to 128 bits: in four lanes, each the upper half of a random linear form of length, salt and words.
+
+    With random `keys` any two different texts agree with probability 2^-128 (Dietzfelbinger 1996, over 32-bit words):
+    a row of keys for each lane, one for every four bytes and three more.
+    """
+    for i in range(starts.size):
+        for lane in range(4):
+            key = keys[lane]
+            total = key[0] + key[1] * np.uint64(ends[i] - starts[i]) + key[2] * salts[i]
+            word, length = np.uint64(0), ends[i] - starts[i]
+            for j in range(length):
+                word |= np.uint64(data[starts[i] + j]) << np.uint64(8 * (j & 3))
+                if j & 3 == 3 or j == length - 1:
+                    total += key[3 + (j >> 2)] * word
+                    word = np.uint64(0)
+            half = total >> np.uint64(32)
+            if lane & 1:
+                out[i, lane >> 1] |= half
+            else:
+                out[i, lane >> 1] = half << np.uint64(32)
+
+
+@compiled
+def insert_keys(
+    table: NDArray[np.uint64],
+    values: NDArray[np.uint32],
+    keys: NDArray[np.uint64],
+    own: NDArray[np.uint32],
+    found: NDArray[np.int64],
+) -> int:
+    """Put keys of two words, each with its own value, into an open table whose size is a power of two.
+
+    Of a key that is there already the value is found, and stays; -1 stands for a new one. A place is free where both
+    words are 0. Returns how many were put in.
+    """
+    mask, inserted = np.uint64(table.shape[0] - 1), 0
+    for i in range(keys.shape[0]):
+        place = keys[i, 0] & mask
+        while (table[place, 0] | table[place, 1]) and (table[place, 0] != keys[i, 0] or table[place, 1] != keys[i, 1]):
+            place = (place + np.uint64(1)) & mask
+        found[i] = -1
+        if table[place, 0] | table[place, 1]:
+            found[i] = values[place]
+        else:
+            table[place, 0], table[place, 1], values[place] = keys[i, 0], keys[i, 1], own[i]
+            inserted += 1
+    return inserted

@@ -6,11 +6,11 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, BinaryIO, Protocol, Self, TypeVar
 
 from ldpstats.codec import decoded_as, encoded
 from ldpstats.envelope import kind_of, opened, sealed
@@ -129,14 +129,39 @@ def write(path: str | Path, text: str) -> None:
     text : str
         What `to_json` of the object returned, or the page as HTML.
     """
+
+    def permissions(target: Path) -> int | None:
+        found = _refuse_others(target, text)
+        return 0o600 if kind_of(text) in SECRET else found
+
+    with replacing(path, permissions) as file:
+        file.write(text.encode())
+
+
+@contextmanager
+def replacing(path: str | Path, refuse: Callable[[Path], int | None]) -> Iterator[BinaryIO]:
+    """Write a new file beside another, whose place it takes once all of it is on the disk; else nothing is left of it.
+
+    Parameters
+    ----------
+    path : str or Path
+    refuse : callable
+        Refuses a file that must not be replaced, and returns the permissions of the new one; None for the usual ones.
+    """
     try:
         target = _target(path)
-        found = _refuse_others(target, text)
-        mode = 0o600 if kind_of(text) in SECRET else found
+        mode = refuse(target)
         # a name of its own: with the target's in it, it could be longer than names may be
         beside = target.with_name(f".{secrets.token_hex(16)}.tmp")
         try:
-            _write_through(beside, text, mode)
+            # nobody else opens it before it has its permissions
+            beside.touch(0o666 if mode is None else 0o600, exist_ok=False)
+            with beside.open("wb") as file:
+                if mode is not None:
+                    beside.chmod(mode)
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
             beside.replace(target)
         except BaseException:
             with suppress(OSError):
@@ -184,18 +209,6 @@ def _refuse_others(target: Path, text: str) -> int | None:
         f"a new name, or a file that holds {f'a saved {known}' if (known := _written_kind(text)) else 'the same'}",
         "Nothing in it was changed. Choose another name, or remove it first.",
     )
-
-
-def _write_through(path: Path, text: str, mode: int | None) -> None:
-    """Write a new file, and wait until it is on the disk."""
-    # nobody else opens it before it has its permissions
-    path.touch(0o666 if mode is None else 0o600, exist_ok=False)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        if mode is not None:
-            path.chmod(mode)
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _settle(directory: Path) -> None:

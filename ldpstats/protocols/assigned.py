@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ldpstats.arrays import IntArray
 from ldpstats.blocks import Block
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, shortened
@@ -23,7 +24,7 @@ from ldpstats.noise import Tally
 from ldpstats.parts import Parts, new_identity
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.protocols.counting import SentRow
+from ldpstats.protocols.counting import Sending, SentReports, SentRow
 from ldpstats.protocols.framed import numbered, take_frame
 from ldpstats.protocols.groups import Group, checked_domain, known_for, label, refuse_shared_labels
 from ldpstats.protocols.outside import checked_outside
@@ -361,6 +362,24 @@ class AssignedQuestions(SavedProtocol):
                 parts.append(pd.DataFrame(columns, index=pd.Index(places)))
         return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
 
+    def sent(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> Sending:
+        """Return what every respondent sends about the unit that she is asked, as arrays; `reports` makes rows of it.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A row per respondent.
+        rng : int or Generator, optional
+            As in `reports`.
+        counts : str, optional
+            As in `collect`.
+        """
+        sent = self._sent(frame, rng, counts)
+        people = (sent.order[among(own)] for own, unit in zip(sent.places, self._units, strict=True) for _ in unit)
+        answers = (data for unit in sent.answers for data in unit)
+        columns = [SentReports(row, data, own) for row, (data, own) in enumerate(zip(answers, people, strict=True))]
+        return Sending(sent.identity, rng is not None, columns)
+
     def tables(self, reports: pd.DataFrame) -> TableSet:
         """Count rows that travelled; a row that this protocol cannot have produced is refused, naming it.
 
@@ -472,7 +491,7 @@ class AssignedQuestions(SavedProtocol):
             [row.send(self.domain, own, source) for row in unit]
             for own, unit in zip((codes[order[among(asked)]] for asked in places), units, strict=True)
         ]
-        return _Sent(new_identity(source, (data for unit in answers for data in unit)), places, answers)
+        return _Sent(new_identity(source, (data for unit in answers for data in unit)), order, places, answers)
 
     def _whole(self, identity: str, places: Sequence[range]) -> list[Parts]:
         """Return all respondents of a collection, for every row that they sent."""
@@ -501,8 +520,9 @@ class AssignedQuestions(SavedProtocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sent:
-    """What the respondents of one collection sent: for every unit who was asked it, and an array for each row."""
+    """What the respondents of one collection sent, in random order: for every unit who was asked it, and what came."""
 
     identity: str
+    order: IntArray
     places: list[range]
     answers: list[list[NDArray[Any]]]

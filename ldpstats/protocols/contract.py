@@ -13,7 +13,7 @@ from ldpstats.frames import Frame
 from ldpstats.mechanisms import Mechanism
 from ldpstats.presentation import Summary
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.protocols.counting import Counting, SentRow
+from ldpstats.protocols.counting import Counting, Sending, SentRow
 from ldpstats.protocols.population import Population
 from ldpstats.randomness import Rng
 from ldpstats.tables import TableSet
@@ -111,6 +111,19 @@ class LocalProtocol(Protocol, typing.Protocol):
 
     def counting(self) -> Counting:
         """Return what counts rows of reports, chunk by chunk, and makes tables of all of them."""
+
+    def sent(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> Sending:
+        """Return what every respondent sends, as arrays.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A row per respondent.
+        rng : int or Generator, optional
+            A seed makes a simulation.
+        counts : str, optional
+            For a frequency table: the column that says for how many respondents a row stands.
+        """
 
     def mechanism_for(self, group: str | Iterable[str]) -> Mechanism:
         """Return the mechanism that randomizes the answers about a group: the first one, where it changes.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
+from ldpstats.mechanisms import ReportFormat
 from ldpstats.parts import Parts
 from ldpstats.protocols.wire import Reason, Sendable, from_bytes, report_size
 from ldpstats.tables import TableSet
@@ -90,6 +91,46 @@ class SentRows:
         if isinstance(self.simulated, np.ndarray):
             return int(self.simulated[places].sum())
         return len(places) * self.simulated
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentReports:
+    """What several respondents sent in one row of a protocol.
+
+    Parameters
+    ----------
+    row : int
+        The number of the protocol's row.
+    data : array
+        The reports, as their mechanism has them.
+    people : array of int
+        Which respondents of the frame they are, in the order in which they are numbered.
+    blocks : array of int, optional
+        In which block they were asked, where a protocol has blocks.
+    """
+
+    row: int
+    data: NDArray[Any]
+    people: NDArray[np.integer[Any]]
+    blocks: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sending:
+    """What all respondents of a collection sent.
+
+    Parameters
+    ----------
+    identity : str
+        That of the collection: 32 hexadecimal digits.
+    simulated : bool
+        Whether it came from a seed.
+    reports : sequence of SentReports
+    """
+
+    identity: str
+    simulated: bool
+    reports: Sequence[SentReports]
 
 
 class Counting(typing.Protocol):
@@ -276,21 +317,15 @@ def decoded_reports(
         Their places, for the reasons.
     """
     form, size, reasons = wire.report_format, report_size(wire.report_format), {}
-    if reports.ndim == 2:
-        fits = np.full(len(reports), size == reports.shape[1])
-    elif size is None:
-        fits = _whole(reports, int(np.iinfo(form.dtype).max))
+    fits = _fit(reports, form, size)
+    if fits.all():
+        data = _of_form(reports, form, size)
+        possible = wire.possible(data)
     else:
-        fits = np.array([isinstance(one, bytes) and len(one) == size for one in reports], dtype=np.bool_)
-    data = np.zeros(form.shape(len(reports)), dtype=form.dtype)
-    good = np.flatnonzero(fits)
-    if size is None and reports.ndim == 1:
-        data[good] = reports[good].astype(form.dtype)
-    elif size is not None and good.size:
-        raw = reports[good] if reports.ndim == 2 else np.frombuffer(b"".join(reports[good]), np.uint8)
-        data[good] = from_bytes(raw.reshape(good.size, size), form)
-    possible = np.zeros(len(reports), dtype=np.bool_)
-    possible[good] = wire.possible(data[good])
+        good = np.flatnonzero(fits)
+        data, possible = np.zeros(form.shape(len(reports)), dtype=form.dtype), np.zeros(len(reports), dtype=np.bool_)
+        data[good] = _of_form(reports[good], form, size)
+        possible[good] = wire.possible(data[good])
     listed = None
     for one in np.flatnonzero(~possible).tolist():
         listed = list(places) if listed is None else listed
@@ -303,6 +338,42 @@ def decoded_reports(
     return data, reasons
 
 
+def _fit(reports: NDArray[Any], form: ReportFormat, size: int | None) -> BoolArray:
+    """Say which reports are whole numbers, or bytes, of this form."""
+    if reports.ndim == 2:
+        return np.full(len(reports), size == reports.shape[1])
+    if size is None:
+        return _whole(reports, int(np.iinfo(form.dtype).max))
+    return np.array([isinstance(one, bytes) and len(one) == size for one in reports], dtype=np.bool_)
+
+
+def _of_form(reports: NDArray[Any], form: ReportFormat, size: int | None) -> NDArray[Any]:
+    """Return reports that fit as their mechanism has them."""
+    if size is None:
+        return reports.astype(form.dtype, copy=False)
+    raw = reports if reports.ndim == 2 else np.frombuffer(b"".join(reports), np.uint8)
+    return from_bytes(raw.reshape(len(reports), size), form)
+
+
+def at_places(array: NDArray[Any], places: NDArray[np.integer[Any]]) -> NDArray[Any]:
+    """Return an array's entries in increasing places; where these follow each other, without copying them.
+
+    Parameters
+    ----------
+    array : array
+    places : array of int
+
+    Examples
+    --------
+    >>> at_places(np.arange(5), np.array([1, 2])), at_places(np.arange(5), np.array([1, 3]))
+    (array([1, 2]), array([1, 3]))
+    """
+    n = len(places)
+    consecutive = n > 0 and int(places[-1]) - int(places[0]) == n - 1
+    found: NDArray[Any] = array[int(places[0]) : int(places[0]) + n] if consecutive else array[places]
+    return found
+
+
 def _whole(reports: NDArray[Any], most: int) -> BoolArray:
     if reports.dtype.kind in "iu":
         inside: BoolArray = (reports >= 0) & (reports <= most)
@@ -311,4 +382,6 @@ def _whole(reports: NDArray[Any], most: int) -> BoolArray:
 
 
 def _shown(report: Any) -> object:
-    return report.hex() if isinstance(report, bytes) else bytes(report).hex() if np.ndim(report) else report
+    if isinstance(report, np.ndarray):
+        return report.tobytes().hex()
+    return report.hex() if isinstance(report, bytes) else report.item() if isinstance(report, np.generic) else report

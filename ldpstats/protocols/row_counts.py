@@ -16,6 +16,7 @@ from ldpstats.protocols.counting import (
     Respondents,
     SentRow,
     SentRows,
+    at_places,
     by_row,
     decoded_reports,
     unknown_rows,
@@ -75,7 +76,7 @@ class RowCounts:
         known = np.flatnonzero(rows.rows < len(self._rows))
         for row, places in by_row(rows.taken(known), len(self._rows)):
             here = known[places]
-            reasons |= decoded_reports(rows.reports[here], self._rows[row].wire, here)[1]
+            reasons |= decoded_reports(at_places(rows.reports, here), self._rows[row].wire, here)[1]
         return dict(sorted(reasons.items()))
 
     def take(self, rows: SentRows) -> None:
@@ -122,7 +123,7 @@ class RowCounts:
             return False
         decoded_rows = []
         for row, places in by_row(rows, len(self._rows)):
-            data, reasons = decoded_reports(rows.reports[places], self._rows[row].wire, places)
+            data, reasons = decoded_reports(at_places(rows.reports, places), self._rows[row].wire, places)
             if reasons:
                 return False
             decoded_rows.append((row, places, data))

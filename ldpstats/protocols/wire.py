@@ -231,10 +231,14 @@ def _parsed(value: object, form: ReportFormat) -> int | list[int] | Reason:
     if not whole or width != form.width or (form.last is not None and numbers[-1] > np.iinfo(form.last).max):
         wanted = f"a whole number up to {_largest(form)}" if size is None else f"{size} bytes in hexadecimal digits"
         return Reason(
-            f"the report {shortened(value, _SHOWN)}", wanted, "The file may be cut off, or of another protocol."
+            f"the report {shortened(_plain(value), _SHOWN)}", wanted, "The file may be cut off, or of another protocol."
         )
     return numbers if form.width is not None else int(numbers[0])
 
 
 def _largest(form: ReportFormat) -> int:
     return int(np.iinfo(form.dtype).max)
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.arrays import LARGEST_WHOLE, at_least
+from ldpstats.arrays import LARGEST_WHOLE, IntArray, at_least
 from ldpstats.columns import Category
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, ReportError, one_line
@@ -21,7 +21,7 @@ from ldpstats.mechanisms import FakeResponse
 from ldpstats.parts import Parts, new_identity
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.protocols.counting import SentRow
+from ldpstats.protocols.counting import Sending, SentReports, SentRow
 from ldpstats.protocols.framed import numbered, take_frame
 from ldpstats.protocols.groups import (
     Group,
@@ -340,6 +340,27 @@ class RRBA(SavedProtocol):
         }
         return pd.DataFrame(rows)
 
+    def sent(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> Sending:
+        """Return what every respondent sends, as arrays; `reports` makes rows of it.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A row per respondent.
+        rng : int or Generator, optional
+            As in `reports`.
+        counts : str, optional
+            As in `collect`.
+        """
+        source, series = None if rng is None else generator(rng), self.series()
+        numbers = {row.label: number for number, row in enumerate(self.sent_rows)}
+        columns = [
+            SentReports(numbers[label(question.attributes)], cells, asked.people, np.full(len(cells), asked.block))
+            for asked in self._answers(frame, source, series, counts)
+            for question, cells in zip(asked.questions, asked.reported, strict=True)
+        ]
+        return Sending(_identity(source, series), source is not None, columns)
+
     def tables(self, reports: pd.DataFrame, method: str = "mle") -> TableSet:
         """Count rows that travelled, with the fakes that every block was sent: those that the rows before it gave.
 
@@ -473,7 +494,7 @@ class RRBA(SavedProtocol):
                 reported = [used.randomize(truth[start:stop], draws) for used, truth in asked]
                 counted = [used.count_reports(own) for (used, _), own in zip(asked, reported, strict=True)]
                 one.take_all(counted, simulated=len(reported[0]) if draws.simulated else 0)
-                yield _AskedBlock(one.questions, block, places[start:stop], reported)
+                yield _AskedBlock(one.questions, block, places[start:stop], order[among(places[start:stop])], reported)
 
     def _refuse_imbalance(self, sizes: Sequence[int]) -> None:
         if max(sizes) - min(sizes) > 1:
@@ -505,6 +526,7 @@ class _AskedBlock:
     questions: tuple[Question, ...]
     block: int
     places: range
+    people: IntArray
     reported: list[NDArray[Any]]
 
 

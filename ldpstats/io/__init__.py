@@ -1,0 +1,6 @@
+"""Files of reports: written, read piece by piece, checked, and counted."""
+
+from ldpstats.io.counted_files import tables_of
+from ldpstats.io.writing import write_messages, write_reports
+
+__all__ = ["tables_of", "write_messages", "write_reports"]

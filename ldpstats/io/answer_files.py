@@ -1,0 +1,252 @@
+"""Answers of clients: files with one message in each line, and messages one at a time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.envelope import UNREADABLE, read_json, shortened_reason
+from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.io.chunks import Chunk
+from ldpstats.io.headers import damaged
+from ldpstats.io.layouts import Layout, Ragged
+from ldpstats.protocols import LocalProtocol
+from ldpstats.protocols.counting import SentRows
+from ldpstats.protocols.wire import Reason, parsed_report, to_bytes
+
+_FORMAT, _VERSION = "ldpstats answer", 1
+_REQUIRED = frozenset(["format", "version", "protocol", "unit", "reports", "simulated"])
+_AT_ONCE = 1 << 14
+"""How many messages are counted at once."""
+_LONGEST = 1 << 24
+"""The most bytes of one message."""
+_AS_SENT = "a message of a client, as it was sent"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClientAnswer:
+    """What one respondent sent.
+
+    Parameters
+    ----------
+    rows : tuple of int
+        The numbers of the protocol's rows that she answered: those of one unit.
+    reports : list of array
+        A report for each.
+    simulated : bool
+    token : str
+        Empty where there is none.
+    """
+
+    rows: tuple[int, ...]
+    reports: list[NDArray[Any]]
+    simulated: bool
+    token: str
+
+
+class AnswerReader:
+    """Reads the messages of clients of one protocol.
+
+    Parameters
+    ----------
+    protocol : LocalProtocol
+    """
+
+    def __init__(self, protocol: LocalProtocol) -> None:
+        self._fingerprint, self._rows = protocol.fingerprint(), protocol.sent_rows
+        self._units: dict[int, tuple[int, ...]] = {}
+        for number, row in enumerate(self._rows):
+            self._units[row.unit] = (*self._units.get(row.unit, ()), number)
+
+    def read(self, message: str | bytes | Mapping[str, Any]) -> ClientAnswer | Reason:
+        """Return what a message says, or why it is none of a client of this protocol.
+
+        Parameters
+        ----------
+        message : str, bytes or mapping
+        """
+        try:
+            plain = message if isinstance(message, Mapping) else read_json(_decoded(message))
+            if not isinstance(plain, Mapping):
+                raise TypeError("it is no object")
+        except UNREADABLE as error:
+            return Reason(f"a message that cannot be read ({shortened_reason(error)[:80]})", _AS_SENT)
+        return self._foreign(plain) or self._answer(plain)
+
+    def possible(self, answers: Mapping[int, ClientAnswer]) -> dict[int, Reason]:
+        """Return why answers are refused that no client sends, by their places.
+
+        Parameters
+        ----------
+        answers : mapping of int to ClientAnswer
+        """
+        reasons = {}
+        for row, places, data in self.by_row(answers):
+            wire = self._rows[row].wire
+            for one in np.flatnonzero(~wire.possible(data)).tolist():
+                reasons[int(places[one])] = Reason(
+                    f"the report {data[one].tolist()!r}", f"reports that {wire} can send"
+                )
+        return reasons
+
+    def by_row(self, answers: Mapping[int, ClientAnswer]) -> Iterator[tuple[int, NDArray[np.int64], NDArray[Any]]]:
+        """Return the reports in each row of the protocol, with the places of the answers.
+
+        Parameters
+        ----------
+        answers : mapping of int to ClientAnswer
+        """
+        found: dict[int, tuple[list[int], list[NDArray[Any]]]] = {}
+        for place, answer in answers.items():
+            for row, report in zip(answer.rows, answer.reports, strict=True):
+                places, reports = found.setdefault(row, ([], []))
+                places.append(place)
+                reports.append(report)
+        for row, (places, reports) in sorted(found.items()):
+            yield row, np.array(places), np.stack(reports)
+
+    def _foreign(self, plain: Mapping[str, Any]) -> Reason | None:
+        if plain.get("format") != _FORMAT or plain.get("version") != _VERSION:
+            said = f"the format {shortened(plain.get('format'))}, version {shortened(plain.get('version'))}"
+            return Reason(said, f"{_FORMAT!r}, version {_VERSION}")
+        if plain.get("protocol") != self._fingerprint:
+            return Reason(
+                f"an answer to the protocol {shortened(plain.get('protocol'))}", f"the protocol {self._fingerprint!r}"
+            )
+        if not _REQUIRED <= set(plain) <= _REQUIRED | {"token"}:
+            return Reason(
+                f"a message with {sorted(map(str, plain))}"[:300], f"{sorted(_REQUIRED)}, and perhaps a token"
+            )
+        return None
+
+    def _answer(self, plain: Mapping[str, Any]) -> ClientAnswer | Reason:
+        unit, sent, token = plain["unit"], plain["reports"], plain.get("token", "")
+        rows = self._units.get(unit) if type(unit) is int else None
+        if rows is None or not isinstance(sent, list) or len(sent) != len(rows):
+            many = f"{len(sent)} reports" if isinstance(sent, list) else shortened(sent)
+            return Reason(
+                f"{many} about the unit {shortened(unit)}", f"a report for every row of a unit below {len(self._units)}"
+            )
+        if (
+            type(plain["simulated"]) is not bool
+            or not isinstance(token, str)
+            or token.encode(errors="ignore").decode() != token
+        ):
+            return Reason("a message that is neither simulated nor not, or whose token is no text", _AS_SENT)
+        reports = []
+        for row, report in zip(rows, sent, strict=True):
+            known = type(report) in (int, str)
+            read = parsed_report(report, self._rows[row].wire.report_format) if known else None
+            if not isinstance(read, np.ndarray):
+                return read or Reason(
+                    f"the report {shortened(report)}", "a whole number, or a text of hexadecimal digits"
+                )
+            reports.append(read)
+        return ClientAnswer(rows, reports, plain["simulated"], token)
+
+
+class AnswerSource:
+    """Reads a file of messages, one in each line; its collection is known by a digest of all of it.
+
+    Parameters
+    ----------
+    path : str
+    name : str
+        What errors call it.
+    """
+
+    tokens = True
+
+    def __init__(self, path: str, name: str) -> None:
+        self._path, self.name = path, name
+        digest, rows, last = hashlib.sha256(), 0, b"\n"
+        with Path(path).open("rb") as file:
+            for line in file:
+                digest.update(line)
+                rows, last = rows + 1, line
+        self._digest = digest.hexdigest()
+        self.identity, self.size = self._digest[:32], rows
+        if not last.endswith((b"\n", b"}")):
+            raise damaged(name, f"its last line, {rows:,}, was cut off")
+
+    @property
+    def about(self) -> list[Any]:
+        """A digest of all of it."""
+        return ["answers", self._digest, self.size]
+
+    def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
+        """Return what reads the messages of a protocol's clients.
+
+        Parameters
+        ----------
+        protocol : LocalProtocol
+        """
+        if protocol.adaptive:
+            raise LdpstatsError(
+                f"messages in the file {self.name!r} for a protocol of the kind {protocol.kind!r}",
+                "messages of clients whose questions do not depend on earlier answers",
+                "protocol.aggregator(journal=...) takes the answers to its queries one by one.",
+            )
+        return partial(self._chunks, AnswerReader(protocol), Layout.of(protocol))
+
+    def line(self, place: int) -> str:
+        """Return what errors call a message: its line.
+
+        Parameters
+        ----------
+        place : int
+        """
+        return f"line {place + 1:,}"
+
+    def _chunks(self, reader: AnswerReader, layout: Layout, end: int = 0) -> Iterator[Chunk]:
+        digest = hashlib.sha256()
+        with Path(self._path).open("rb") as file:
+            first, lines = 0, self._lines(file, digest)
+            while messages := list(islice(lines, _AT_ONCE)):
+                first += len(messages)
+                if first > end:
+                    yield self._chunk(reader, layout, messages, first - len(messages))
+        if digest.hexdigest() != self._digest:
+            raise damaged(self.name, "it changed while it was read")
+
+    def _lines(self, file: Iterable[bytes], digest: Any) -> Iterator[bytes]:
+        for line in file:
+            digest.update(line)
+            yield line
+
+    def _chunk(self, reader: AnswerReader, layout: Layout, messages: list[bytes], first: int) -> Chunk:
+        read = {place: reader.read(message) for place, message in enumerate(messages)}
+        answers = {place: one for place, one in read.items() if isinstance(one, ClientAnswer)}
+        bad = {place: one for place, one in read.items() if isinstance(one, Reason)}
+        bad |= reader.possible(answers)
+        for place in bad:
+            answers.pop(place, None)
+        assert self.identity is not None  # that of a file of messages is its digest
+        sent: list[tuple[NDArray[np.int64] | None, SentRows]] = []
+        for row, places, data in reader.by_row(answers):
+            simulated = np.array([answers[int(place)].simulated for place in places])
+            form = layout.rows[row].wire.report_format
+            reports = to_bytes(data, form) if layout.sizes[row] else data
+            sent.append((places, SentRows(self.identity, np.full(len(places), row), reports, None, simulated)))
+        tokens = [answers[place].token.encode() if place in answers else b"" for place in range(len(messages))]
+        ends = np.cumsum([len(one) for one in tokens], dtype=np.int64)
+        texts = Ragged(np.frombuffer(b"".join(tokens), dtype=np.uint8), np.append(0, ends[:-1]), ends)
+
+        def content(place: int) -> str:
+            return messages[place].decode(errors="replace").rstrip("\r\n")
+
+        return Chunk(first, len(messages), sent, bad, content, texts if any(tokens) else None, first + len(messages))
+
+
+def _decoded(message: str | bytes) -> str:
+    if len(message) > _LONGEST:
+        raise ValueError(f"it has {len(message):,} letters")
+    return message if isinstance(message, str) else message.decode()

@@ -1,0 +1,69 @@
+"""Checkpoints: how far a count has come, in a file, so that it goes on without loss or double count."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from ldpstats.envelope import opened, sealed
+from ldpstats.errors import LdpstatsError
+from ldpstats.limits import LARGEST_FILE
+from ldpstats.saving import read_file, write
+
+_KIND, _VERSION = "unfinished count", 1
+_SECONDS = 5.0
+"""How much work is lost at most."""
+
+
+class Checkpoint:
+    """The file that an interrupted count goes on from.
+
+    Parameters
+    ----------
+    path : str or Path
+        A new file, or the checkpoint of this very count.
+    about : list
+        Plain values: the protocol, and the files in order.
+    """
+
+    def __init__(self, path: str | Path, about: list[Any]) -> None:
+        self._path, self._about = path, about
+        self._last = time.monotonic()
+        self.state: dict[str, Any] = self._read() if _exists(path) else {}
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write down how far it came."""
+        return time.monotonic() - self._last >= _SECONDS
+
+    def write(self, state: dict[str, Any]) -> None:
+        """Write down how far it came.
+
+        Parameters
+        ----------
+        state : dict
+            Plain values.
+        """
+        write(self._path, sealed(_KIND, _VERSION, {"about": self._about, "state": state}))
+        self._last = time.monotonic()
+
+    def _read(self) -> dict[str, Any]:
+        body = read_file(
+            self._path, lambda text: opened(text, _KIND, _VERSION, dict), "the checkpoint of a count", LARGEST_FILE
+        )
+        if body.get("about") != self._about or not isinstance(body.get("state"), dict):
+            raise LdpstatsError(
+                f"the checkpoint {str(self._path)!r} of another count: other files, or another protocol",
+                "the checkpoint of this very count, or a new name",
+                "Nothing in it was changed.",
+            )
+        state: dict[str, Any] = body["state"]
+        return state
+
+
+def _exists(path: Any) -> bool:
+    try:
+        return Path(path).exists()
+    except (TypeError, ValueError, OSError) as error:
+        raise LdpstatsError(f"the checkpoint {path!r} ({error})", "the name of a file") from error

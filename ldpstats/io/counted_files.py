@@ -1,0 +1,318 @@
+"""Counted files: tables of report files of any size, counted piece by piece while every row is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.errors import LdpstatsError, ReportError, shortened
+from ldpstats.io.checkpoints import Checkpoint
+from ldpstats.io.chunks import Chunk, Source, ahead
+from ldpstats.io.known_tokens import LONGEST_TOKEN, REFUSE, KnownTokens, checked_policy
+from ldpstats.io.layouts import Ragged
+from ldpstats.io.quarantines import Quarantine, refuse_mostly_bad
+from ldpstats.io.sources import STANDARD, Reports, opened_sources
+from ldpstats.presentation import progress
+from ldpstats.protocols import LocalProtocol
+from ldpstats.protocols.contract import missing
+from ldpstats.protocols.counting import Counting, SentRows
+from ldpstats.protocols.wire import Reason
+from ldpstats.tables import TableSet
+
+
+def tables_of(
+    reports: Reports,
+    protocol: LocalProtocol,
+    *,
+    quarantine: str | Path | None = None,
+    tokens: str = REFUSE,
+    resume: str | Path | None = None,
+) -> TableSet:
+    """Count reports in files of any size, in constant memory; every row is checked before it counts.
+
+    A file of another protocol, or one that was edited or cut short, is refused, and so is a file that is given twice.
+    Files of several collectors are counted together. Of a protocol in which questions depend on earlier answers every
+    file is one collection, and its tables are added to those of the others.
+
+    Parameters
+    ----------
+    reports : path, data frame, or several of one kind
+        Files as `write_reports` writes them, files with the messages of clients, rows that `reports` returned, as CSV
+        or as data frames. The path "-" is standard input.
+    protocol : LocalProtocol
+        The one whose respondents sent them.
+    quarantine : path, optional
+        Where rows are written that cannot be counted. Without it the first of them is an error; with it results say
+        how many there were. A file of which most rows are bad is refused.
+    tokens : {"refuse", "once"}
+        What becomes of a token that comes twice: an error, or the first report counts, and results say how many were
+        left out. (A token takes 16 bytes of memory, in a table of which a quarter is empty at least.)
+    resume : path, optional
+        A file that is written every few seconds. The same call goes on from there after an interruption, and returns
+        the same tables at once when all was counted. It is yours to remove, once the tables are saved.
+
+    Returns
+    -------
+    TableSet
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> protocol = ldp.SampledGroups(domain, k=1, epsilon=1.0)
+    >>> people = pd.DataFrame({"sex": ["F", "M"] * 50, "car": ["yes", "no"] * 50})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ldp.write_reports(f"{folder}/reports.csv", protocol, people, rng=1)
+    ...     tables = tables_of(f"{folder}/reports.csv", protocol)
+    >>> tables.to_json() == protocol.collect(people, rng=1).to_json()
+    True
+    """
+    if missing(protocol, LocalProtocol):
+        raise LdpstatsError(
+            f"{shortened(protocol)} as the protocol of reports", "a protocol whose respondents send reports themselves"
+        )
+    checked_policy(tokens)
+    with opened_sources(reports) as sources:
+        return _Count(sources, protocol, tokens).run(quarantine, resume)
+
+
+class _Count:
+    """A count of several sources, which can be written down between any two chunks.
+
+    Parameters
+    ----------
+    sources : list of Source
+    protocol : LocalProtocol
+    tokens : {"refuse", "once"}
+    """
+
+    def __init__(self, sources: list[Source], protocol: LocalProtocol, tokens: str) -> None:
+        self._sources, self._protocol, self._tokens = sources, protocol, tokens
+        _refuse_same_collections(sources)
+        self._readers = [source.fits(protocol) for source in sources]
+        self._known = KnownTokens(protocol.sent_rows)
+        self._countings: list[Counting] = [protocol.counting()]
+        self._quarantine: Quarantine | None = None
+        self._done = _Done()
+
+    def run(self, quarantine: str | Path | None, resume: str | Path | None) -> TableSet:
+        """Count all of them, from where an earlier count was interrupted.
+
+        Parameters
+        ----------
+        quarantine, resume : path, optional
+        """
+        with ExitStack() as opened:
+            checkpoint = None if resume is None else Checkpoint(resume, self._about(quarantine))
+            state = checkpoint.state if checkpoint else {}
+            if state:
+                self._restore(state)
+            if quarantine is not None:
+                self._quarantine = opened.enter_context(Quarantine(quarantine, state.get("quarantine")))
+            sizes = [source.size for source in self._sources]
+            total = None if None in sizes else sum(size or 0 for size in sizes)
+            bar = opened.enter_context(progress(None, "counting", total, "row"))
+            while self._done.source < len(self._sources):
+                self._read(checkpoint, bar.update)
+            if checkpoint:
+                self._write(checkpoint)
+        first, *more = self._countings
+        return sum((one.tables() for one in more), first.tables(set_aside=self._done.all_bad))
+
+    def _read(self, checkpoint: Checkpoint | None, show: Callable[[int], Any]) -> None:
+        """Count what is left of one source."""
+        source, read = self._sources[self._done.source], self._readers[self._done.source]
+        for chunk in ahead(read(self._done.end)):
+            self._take(source, chunk)
+            self._done.end, self._done.rows = chunk.end, self._done.rows + chunk.n
+            refuse_mostly_bad(source.name, self._done.bad, self._done.rows, over=False)
+            show(chunk.n)
+            if checkpoint and checkpoint.due:
+                self._write(checkpoint)
+        refuse_mostly_bad(source.name, self._done.bad, self._done.rows, over=True)
+        self._done = self._done.next_source()
+        if self._protocol.adaptive and self._done.source < len(self._sources):
+            self._countings.append(self._protocol.counting())
+
+    def _take(self, source: Source, chunk: Chunk) -> None:
+        """Count a chunk, all of it or none."""
+        counting = self._countings[-1]
+        if not chunk.bad and chunk.tokens is None:
+            try:
+                if len(chunk.sent) == 1:
+                    counting.take(chunk.sent[0][1])
+                else:
+                    counting.add(self._counted(chunk))
+            except ReportError:
+                if not self._bad_rows(chunk):
+                    raise
+            else:
+                return
+        bad = self._bad_rows(chunk)
+        self._set_aside(source, chunk, bad)
+        fine = [_without(places, rows, bad) for places, rows in chunk.sent]
+        if chunk.tokens is not None:
+            fine = [self._once(source, chunk, chunk.tokens, places, rows) for places, rows in fine]
+        for _, rows in fine:
+            counting.take(rows)
+
+    def _counted(self, chunk: Chunk) -> Any:
+        """Return what a chunk of good rows adds up to: all of it, or an error that leaves nothing half counted."""
+        counting = self._protocol.counting()
+        for _, rows in chunk.sent:
+            counting.take(rows)
+        return counting
+
+    def _bad_rows(self, chunk: Chunk) -> dict[int, Reason]:
+        """Return why some rows of a chunk cannot be counted, in their order."""
+        bad = dict(chunk.bad)
+        for places, rows in chunk.sent:
+            for place, reason in self._countings[-1].bad_rows(rows).items():
+                bad[place if places is None else int(places[place])] = reason
+        if chunk.tokens is not None:
+            lengths = chunk.tokens.ends - chunk.tokens.starts
+            for place in np.flatnonzero(lengths > LONGEST_TOKEN).tolist():
+                bad.setdefault(place, Reason(f"a token of {lengths[place]} bytes", f"up to {LONGEST_TOKEN} bytes"))
+        return dict(sorted(bad.items()))
+
+    def _set_aside(self, source: Source, chunk: Chunk, bad: dict[int, Reason]) -> None:
+        for place, reason in bad.items():
+            line = source.line(chunk.first + place)
+            error = reason.error(f"{line} of {source.name!r}")
+            if self._quarantine is None:
+                raise error
+            self._quarantine.add(source.name, line, f"{reason.came}. Allowed: {reason.allowed}.", chunk.content(place))
+        self._done.bad += len(bad)
+
+    def _once(
+        self, source: Source, chunk: Chunk, tokens: Ragged, places: NDArray[np.int64], rows: SentRows
+    ) -> tuple[NDArray[np.int64], SentRows]:
+        """Return the rows whose token comes for the first time."""
+        named = np.flatnonzero(tokens.ends[places] > tokens.starts[places])
+        again = named[self._known.again(rows.rows[named], tokens.taken(places[named]))]
+        if again.size and self._tokens == REFUSE:
+            place = int(places[again[0]])
+            raise self._twice(source, chunk.first + place, tokens.taken(np.array([place])))
+        self._done.again += len(again)
+        kept = np.delete(np.arange(len(rows)), again)
+        return places[kept], rows.taken(kept)
+
+    def _twice(self, source: Source, place: int, token: Ragged) -> ReportError:
+        """Return the error about a token, naming where it came before."""
+        earlier, wanted = "an earlier row", self._known.hashes(token)[0]
+        for known, read in zip(self._sources, self._readers, strict=True):
+            for chunk in read(0):
+                hashes = None if chunk.tokens is None else self._known.hashes(chunk.tokens)
+                same = [] if hashes is None else np.flatnonzero(np.all(hashes == wanted, axis=1)).tolist()
+                if same:
+                    earlier = f"{known.line(chunk.first + same[0])} of {known.name!r}"
+                    break
+            else:
+                continue
+            break
+        where = f"{source.line(place)} of {source.name!r}"
+        return ReportError(
+            f"the token {token.text(0)!r} in {where}, which came in {earlier} already",
+            "each respondent's reports once",
+            "tokens='once' counts the first of them, and says how many were left out.",
+        )
+
+    def _about(self, quarantine: str | Path | None) -> list[Any]:
+        """Return what a checkpoint knows this count by."""
+        unknown = [one.name for one in self._sources if not one.about or one.name == STANDARD]
+        if unknown:
+            raise LdpstatsError(
+                f"an interrupted count of {unknown[0]!r}", "files, which can be read again from any place"
+            )
+        files = [[source.name, *source.about] for source in self._sources]
+        return [self._protocol.fingerprint(), self._tokens, None if quarantine is None else str(quarantine), files]
+
+    def _write(self, checkpoint: Checkpoint) -> None:
+        """Write down what was counted; what was set aside is on the disk before."""
+        size = None if self._quarantine is None else self._quarantine.settled()
+        counted = [one.to_dict() for one in self._countings]
+        checkpoint.write({"done": asdict(self._done), "counted": counted, "quarantine": size})
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Go on from what was written down; tokens are read again, which no checkpoint holds."""
+        self._done = _Done(**state["done"])
+        self._countings = [self._protocol.counting() for _ in state["counted"]]
+        for counting, plain in zip(self._countings, state["counted"], strict=True):
+            counting.restore(plain)
+        for number, read in enumerate(self._readers[: self._done.source + 1]):
+            last = number == self._done.source
+            if last and not self._done.end:
+                return
+            for chunk in read(0):
+                if last and chunk.end > self._done.end:
+                    return
+                self._note_tokens(chunk)
+
+    def _note_tokens(self, chunk: Chunk) -> None:
+        if chunk.tokens is None:
+            return
+        bad = self._bad_rows(chunk)
+        for whole in chunk.sent:
+            places, rows = _without(*whole, bad)
+            named = np.flatnonzero(chunk.tokens.ends[places] > chunk.tokens.starts[places])
+            self._known.again(rows.rows[named], chunk.tokens.taken(places[named]))
+
+
+@dataclass(slots=True)
+class _Done:
+    """How far a count has come.
+
+    Parameters
+    ----------
+    source, end : int
+        Which source is read, and from where on.
+    rows, bad : int
+        How many of its rows were read, and set aside.
+    all_bad, again : int
+        How many rows were set aside in all, and left out because their token came before.
+    """
+
+    source: int = 0
+    end: int = 0
+    rows: int = 0
+    bad: int = 0
+    earlier_bad: int = 0
+    again: int = 0
+
+    @property
+    def all_bad(self) -> int:
+        """How many rows of all sources were set aside."""
+        return self.earlier_bad + self.bad
+
+    def next_source(self) -> _Done:
+        """Return the beginning of the next source."""
+        return _Done(self.source + 1, earlier_bad=self.all_bad, again=self.again)
+
+
+def _without(
+    places: NDArray[np.int64] | None, rows: SentRows, bad: dict[int, Reason]
+) -> tuple[NDArray[np.int64], SentRows]:
+    """Return the rows that are not bad, with their places in the chunk."""
+    here = np.arange(len(rows)) if places is None else places
+    fine = np.flatnonzero(~np.isin(here, list(bad)))
+    return here[fine], rows if len(fine) == len(rows) else rows.taken(fine)
+
+
+def _refuse_same_collections(sources: list[Source]) -> None:
+    names: dict[str, str] = {}
+    for source in sources:
+        known = names.setdefault(source.identity, source.name) if source.identity else source.name
+        if known != source.name or (source.identity and [one.name for one in sources].count(source.name) > 1):
+            raise ReportError(
+                f"the file {source.name!r}, which holds the same collection as {known!r}",
+                "each collection once",
+                "One of them is a copy of the other: leave it out.",
+            )

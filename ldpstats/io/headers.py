@@ -1,0 +1,180 @@
+"""Headers of report files: what a file says about itself, and whether a protocol can have made it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ldpstats import __version__
+from ldpstats.envelope import digest, read_json
+from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
+from ldpstats.privacy import plain_level
+from ldpstats.protocols import LocalProtocol
+
+VERSION = 2
+_IDENTITY = re.compile(r"[0-9a-f]{32}")
+_TEXTS = ("protocol", "domain", "collection", "unit", "writer")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a report file says about itself.
+
+    Parameters
+    ----------
+    protocol, domain : str
+        The fingerprints of the protocol and of its domain.
+    collection : str
+        32 hexadecimal digits that no other collection has.
+    rows : tuple of str
+        What the protocol's rows are called, in order: a row of the file names its own by number.
+    mechanisms : tuple of str
+        What made the reports in them.
+    epsilon : float or str
+        The strict level of a respondent; "infinite" where there is none.
+    unit : str
+        What that is a level of.
+    simulated : bool
+        Whether the reports came from a seed.
+    writer : str
+        The program that wrote the file, and its version.
+    """
+
+    protocol: str
+    domain: str
+    collection: str
+    rows: tuple[str, ...]
+    mechanisms: tuple[str, ...]
+    epsilon: float | str
+    unit: str
+    simulated: bool
+    writer: str
+
+    @classmethod
+    def of(cls, protocol: LocalProtocol, collection: str, *, simulated: bool) -> Header:
+        """Return the header of a new collection.
+
+        Parameters
+        ----------
+        protocol : LocalProtocol
+        collection : str
+        simulated : bool
+        """
+        privacy, rows = protocol.privacy(), protocol.sent_rows
+        return cls(
+            protocol.fingerprint(),
+            domain_fingerprint(protocol),
+            collection,
+            tuple(row.label for row in rows),
+            tuple(str(row.wire) for row in rows),
+            plain_level(privacy.epsilon),
+            privacy.unit,
+            simulated,
+            f"ldpstats {__version__}",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, the version first."""
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {"version": VERSION, **plain, "rows": list(self.rows), "mechanisms": list(self.mechanisms)}
+
+    def to_text(self, **more: Any) -> str:
+        """Return it as JSON in one line, which ends with its own digest.
+
+        Parameters
+        ----------
+        **more
+            Further plain values that the file says.
+        """
+        plain = {**self.to_dict(), **more}
+        return json.dumps({**plain, "digest": digest(plain)}, ensure_ascii=True, allow_nan=False)
+
+    def refuse_another(self, protocol: LocalProtocol, name: str) -> None:
+        """Refuse a file of another protocol.
+
+        Parameters
+        ----------
+        protocol : LocalProtocol
+        name : str
+            That of the file, for the error.
+        """
+        own = Header.of(protocol, self.collection, simulated=self.simulated)
+        if self.protocol == own.protocol and self.rows == own.rows:
+            return
+        differing = [
+            one for one in ("domain", "rows", "mechanisms", "epsilon") if getattr(self, one) != getattr(own, one)
+        ]
+        known = f"they differ in {' and '.join(differing)}" if differing else "domain, groups and mechanisms are alike"
+        raise ReportError(
+            f"the file {name!r} of another protocol, {shortened(self.protocol)} ({known})",
+            f"reports of the protocol {own.protocol!r}",
+            "Domain, groups, mechanism and epsilon must be those of the collection.",
+        )
+
+
+def read_header(text: str | bytes, name: str) -> tuple[Header, dict[str, Any]]:
+    """Return the header that a text holds, and what else it says.
+
+    Parameters
+    ----------
+    text : str or bytes
+        What `Header.to_text` wrote.
+    name : str
+        That of the file, for errors.
+    """
+    try:
+        plain = read_json(text if isinstance(text, str) else text.decode())
+        if not isinstance(plain, dict):
+            raise TypeError("no object")
+        return _header_of(plain)
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise damaged(name, f"its header cannot be read: {shortened(str(error), 200)}") from error
+
+
+def damaged(name: str, reason: str) -> ReportError:
+    """Return the error about a report file that is not as it was written.
+
+    Parameters
+    ----------
+    name : str
+        That of the file.
+    reason : str
+        What shows that.
+    """
+    return ReportError(
+        f"the report file {name!r}, which is not as it was written ({reason})",
+        "a whole file, as `write_reports` wrote it",
+        "It was cut short, edited or damaged: none of it was taken for granted. Copy it again from where it was made.",
+    )
+
+
+def domain_fingerprint(protocol: LocalProtocol) -> str:
+    """Return a short digest of a protocol's domain.
+
+    Parameters
+    ----------
+    protocol : LocalProtocol
+    """
+    return f"d{hashlib.sha256(protocol.domain.to_json().encode()).hexdigest()[:12]}"
+
+
+def _header_of(plain: Mapping[str, Any]) -> tuple[Header, dict[str, Any]]:
+    said = {name: value for name, value in plain.items() if name != "digest"}
+    version = said.pop("version", None)
+    if type(version) is int and version > VERSION:
+        raise LdpstatsError(f"version {version}", f"versions up to {VERSION}", "A newer ldpstats wrote it.")
+    if version != VERSION or plain.get("digest") != digest({"version": version, **said}):
+        raise ValueError("its digest is that of another header")
+    own = {one.name: said.pop(one.name) for one in fields(Header)}
+    texts = all(isinstance(own[name], str) for name in _TEXTS)
+    lists = all(
+        isinstance(own[name], list) and all(isinstance(one, str) for one in own[name])
+        for name in ("rows", "mechanisms")
+    )
+    if not texts or not lists or type(own["simulated"]) is not bool or not _IDENTITY.fullmatch(own["collection"]):
+        raise ValueError(f"it holds {one_line(list(own.values()))}")
+    return Header(**{**own, "rows": tuple(own["rows"]), "mechanisms": tuple(own["mechanisms"])}), said

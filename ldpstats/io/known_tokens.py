@@ -1,0 +1,140 @@
+"""Tokens: which respondents have sent their reports already, known by 20 bytes for each."""
+
+from __future__ import annotations
+
+import re
+import secrets
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import BoolArray, IntArray
+from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.io.layouts import Ragged
+from ldpstats.protocols.counting import SentRow
+
+LONGEST_TOKEN = 128
+"""The most bytes of a token."""
+REFUSE, ONCE = "refuse", "once"
+_FULL = 0.75
+_PLAIN = re.compile(r'[^\x00-\x20",\x7f]+')
+_ALLOWED = f"texts of 1 to {LONGEST_TOKEN} bytes without blanks, commas and quotation marks"
+
+
+class KnownTokens:
+    """The tokens that were seen, as hashes of 128 bits under a key of this process.
+
+    A token belongs to one unit, for each of whose rows it may come once.
+
+    Parameters
+    ----------
+    rows : sequence of SentRow
+        The protocol's.
+    """
+
+    def __init__(self, rows: tuple[SentRow, ...]) -> None:
+        self._units = np.array([row.unit for row in rows], dtype=np.uint32)
+        # drawn anew in every process: nobody can choose tokens that collide
+        random = np.frombuffer(secrets.token_bytes(8 * 4 * (3 + LONGEST_TOKEN // 4)), dtype=np.uint64)
+        self._keys = random.reshape(4, -1).copy()
+        self._of_units, self._of_rows = _Table(), _Table()
+        self._single = len(np.unique(self._units)) == len(rows)
+
+    def again(self, rows: IntArray, tokens: Ragged) -> BoolArray:
+        """Note tokens, and say which came before: for the same row, from an earlier place here, or for another unit.
+
+        Parameters
+        ----------
+        rows : array of int
+            The numbers of the protocol's rows that respondents answered.
+        tokens : Ragged
+            Of up to LONGEST_TOKEN bytes.
+        """
+        units = self._units[rows]
+        found = self._of_units.found(self.hashes(tokens), units)
+        again: BoolArray = found >= 0
+        if self._single:
+            return again
+        again = (found >= 0) & (found != units)
+        own = np.flatnonzero(~again)
+        of_row = rows[own].astype(np.uint32)
+        again[own] = self._of_rows.found(self.hashes(tokens.taken(own), of_row + 1), of_row) >= 0
+        return again
+
+    def hashes(self, tokens: Ragged, salts: IntArray | None = None) -> NDArray[np.uint64]:
+        """Return two words for each token, other ones with another salt.
+
+        Parameters
+        ----------
+        tokens : Ragged
+        salts : array of int, optional
+        """
+        from ldpstats import kernels
+
+        n = len(tokens.starts)
+        salted = np.zeros(n, dtype=np.uint64) if salts is None else salts.astype(np.uint64)
+        hashed = np.empty((n, 2), dtype=np.uint64)
+        starts, ends = np.ascontiguousarray(tokens.starts), np.ascontiguousarray(tokens.ends)
+        kernels.hash_texts(tokens.data, starts, ends, salted, self._keys, hashed)
+        return hashed
+
+
+class _Table:
+    """Keys of two words with a value each, in a table that grows."""
+
+    def __init__(self) -> None:
+        self._keys, self._values = _empty(1 << 10)
+        self._n = 0
+
+    def found(self, keys: NDArray[np.uint64], values: IntArray) -> NDArray[np.int64]:
+        """Put keys in; return the values of those that were there already, and -1 for the others."""
+        size = len(self._keys)
+        while self._n + len(keys) > _FULL * size:
+            size *= 2
+        if size > len(self._keys):
+            known = self._keys.any(axis=1)
+            old_keys, old_values = self._keys[known], self._values[known]
+            self._keys, self._values = _empty(size)
+            self._put(old_keys, old_values)
+        found, new = self._put(keys, values.astype(np.uint32))
+        self._n += new
+        return found
+
+    def _put(self, keys: NDArray[np.uint64], values: NDArray[np.uint32]) -> tuple[NDArray[np.int64], int]:
+        from ldpstats import kernels
+
+        found = np.empty(len(keys), dtype=np.int64)
+        return found, int(kernels.insert_keys(self._keys, self._values, keys, values, found))
+
+
+def _empty(size: int) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    return np.zeros((size, 2), dtype=np.uint64), np.zeros(size, dtype=np.uint32)
+
+
+def checked_tokens(tokens: list[object]) -> list[str]:
+    """Return tokens that can stand in every file.
+
+    Parameters
+    ----------
+    tokens : list of str
+    """
+    for place, one in enumerate(tokens):
+        # half a surrogate pair is lost when it is encoded, and so no plain text
+        plain = isinstance(one, str) and _PLAIN.fullmatch(one.encode(errors="ignore").decode()) and one.isprintable()
+        if not plain or len(str(one).encode(errors="replace")) > LONGEST_TOKEN:
+            raise LdpstatsError(f"the token {shortened(one)} of respondent {place}", _ALLOWED)
+    return [str(one) for one in tokens]
+
+
+def checked_policy(tokens: str) -> str:
+    """Return a known policy for tokens that come twice.
+
+    Parameters
+    ----------
+    tokens : {"refuse", "once"}
+    """
+    if tokens not in (REFUSE, ONCE):
+        raise LdpstatsError(
+            f"tokens = {shortened(tokens)}", f"{REFUSE!r} (an error) or {ONCE!r} (the first one counts)"
+        )
+    return tokens

@@ -1,0 +1,318 @@
+"""Parquet: report files for large collections, as compact as the reports are and read as fast as they can be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.arrays import IntArray
+from ldpstats.envelope import UNREADABLE
+from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
+from ldpstats.io.checksums import checksum
+from ldpstats.io.chunks import Chunk
+from ldpstats.io.headers import Header, damaged, read_header
+from ldpstats.io.layouts import Layout, Ragged, counted_columns
+from ldpstats.protocols import LocalProtocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAGIC = b"PAR1"
+_KEY = b"ldpstats"
+_ROWS, _BYTES = 1 << 20, 1 << 24
+"""The most rows of a row group, and the most bytes of its reports: what a reader holds at once."""
+_BLOCK = np.dtype(np.uint32)
+
+
+class ParquetReports:
+    """Writes reports as Parquet: in row groups of which each is checked by itself when they are read.
+
+    Parameters
+    ----------
+    file : binary file
+    layout : Layout
+    header : Header
+    tokens : bool
+        Whether rows have tokens.
+    """
+
+    def __init__(self, file: BinaryIO, layout: Layout, header: Header, *, tokens: bool) -> None:
+        _, parquet = _arrow()
+        self._layout, self._header, self._tokens = layout, header, tokens
+        self._schema = _schema(layout, tokens=tokens)
+        # reports that are numbers are packed into as many bits as they need, which a compression would not improve
+        numbers = layout.size == 0
+        self._writer = parquet.ParquetWriter(
+            file,
+            self._schema,
+            compression={"token": "zstd", "row": "none", "block": "none", "report": "none" if numbers else "zstd"},
+            use_dictionary=["row", "block", *["report"] * numbers],
+            write_statistics=False,
+            write_page_checksum=True,
+        )
+        self._limit = min(_ROWS, max(8, _BYTES // int(layout.widths.max()) // 8 * 8))
+        self._waiting: list[_Piece] = []
+        self._groups: list[tuple[int, str]] = []
+
+    def add(
+        self, row: int, data: NDArray[Any], blocks: IntArray | None = None, tokens: Sequence[str] | None = None
+    ) -> None:
+        """Write the reports of several respondents in one row of the protocol.
+
+        Parameters
+        ----------
+        row : int
+            The number of the protocol's row.
+        data : array
+            The reports, as their mechanism has them.
+        blocks : array of int, optional
+        tokens : sequence of str, optional
+        """
+        if not len(data):
+            return
+        written = self._layout.written(row, data)
+        self._waiting.append(_Piece(row, written, blocks, None if tokens is None else list(tokens)))
+        while sum(map(len, self._waiting)) >= self._limit:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left, and what the file says about itself."""
+        if self._waiting:
+            self._flush()
+        self._writer.add_key_value_metadata({_KEY: self._header.to_text(groups=self._groups)})
+        self._writer.close()
+
+    def _flush(self) -> None:
+        """Write one row group."""
+        pieces, room = [], self._limit
+        while self._waiting and room:
+            whole = self._waiting.pop(0)
+            pieces.append(whole.part(0, room))
+            if len(whole) > room:
+                self._waiting.insert(0, whole.part(room, len(whole)))
+            room -= len(pieces[-1])
+        columns = self._columns(pieces)
+        table = _arrow()[0].Table.from_arrays(columns, schema=self._schema)
+        self._writer.write_table(table, row_group_size=self._limit)
+        self._groups.append((len(table), checksum(_arrays(table))))
+
+    def _columns(self, pieces: Sequence[_Piece]) -> list[pa.Array]:
+        arrow, _ = _arrow()
+        numbers = np.array([piece.row for piece in pieces], dtype=self._layout.row_number)
+        columns = [arrow.array(np.repeat(numbers, [len(piece) for piece in pieces]))]
+        reports = [piece.reports for piece in pieces]
+        if self._layout.size == 0:
+            columns.append(arrow.array(np.concatenate(reports)))
+        else:
+            lengths = np.concatenate([np.full(len(one), one.shape[1]) for one in reports])
+            offsets = np.append(0, np.cumsum(lengths)).astype(np.int32)
+            raw = np.concatenate([one.ravel() for one in reports])
+            of_one_size = [None, arrow.py_buffer(raw)]
+            buffers = of_one_size if self._layout.size else [None, arrow.py_buffer(offsets), arrow.py_buffer(raw)]
+            columns.append(arrow.Array.from_buffers(self._schema.field("report").type, len(lengths), buffers))
+        if self._layout.blocks:
+            columns.append(arrow.array(np.concatenate([piece.blocks for piece in pieces]).astype(_BLOCK)))
+        if self._tokens:
+            columns.append(arrow.array([one for piece in pieces for one in piece.tokens or ()], arrow.string()))
+        return columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Piece:
+    """Reports in one row of the protocol that wait until there are enough for a row group."""
+
+    row: int
+    reports: NDArray[Any]
+    blocks: IntArray | None
+    tokens: list[str] | None
+
+    def __len__(self) -> int:
+        return len(self.reports)
+
+    def part(self, start: int, stop: int) -> _Piece:
+        blocks, tokens = (None if one is None else one[start:stop] for one in (self.blocks, self.tokens))
+        return _Piece(self.row, self.reports[start:stop], blocks, tokens)  # type: ignore[arg-type]  # each its own kind
+
+
+class ParquetSource:
+    """Reads reports from a Parquet file, row group by row group.
+
+    Parameters
+    ----------
+    path : str
+    name : str
+        What errors call it.
+    """
+
+    def __init__(self, path: str, name: str) -> None:
+        self._path, self.name = path, name
+        with _as_damage(name):
+            _, parquet = _arrow()
+            self._file = parquet.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
+            said = (self._file.metadata.metadata or {}).get(_KEY)
+            columns = self._file.schema_arrow.names
+        if said is None:
+            raise LdpstatsError(
+                f"the file {name!r}, a Parquet file with the columns {one_line(columns)}",
+                "a file of reports, as `write_reports` wrote it",
+                "Answers, a row per respondent, are written as reports by `write_reports`.",
+            )
+        self.header, more = read_header(said, name)
+        self._groups = _checked_groups(more, name)
+        self.identity, self.size = self.header.collection, sum(n for n, _ in self._groups)
+        self._refuse_other_groups()
+
+    @property
+    def about(self) -> list[Any]:
+        """What the file says, in short."""
+        return ["parquet", self.identity, self._groups[:1], self._groups[-1:], self.size]
+
+    @property
+    def tokens(self) -> bool:
+        """Whether rows have tokens."""
+        return "token" in self._file.schema_arrow.names
+
+    def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
+        """Return what reads the rows of a protocol; a file of another one is refused.
+
+        Parameters
+        ----------
+        protocol : LocalProtocol
+        """
+        self.header.refuse_another(protocol, self.name)
+        layout, found = Layout.of(protocol), self._file.schema_arrow
+        if found.remove_metadata() != _schema(layout, tokens=self.tokens):
+            raise damaged(self.name, f"its columns are {shortened(str(found.remove_metadata()), 200)}")
+        return partial(self._chunks, layout)
+
+    def line(self, place: int) -> str:
+        """Return what errors call a row: its number among the rows, and its index in a data frame.
+
+        Parameters
+        ----------
+        place : int
+        """
+        return f"row {place + 1:,} (index {place})"
+
+    def _chunks(self, layout: Layout, end: int = 0) -> Iterator[Chunk]:
+        first = sum(n for n, _ in self._groups[:end])
+        for group in range(end, len(self._groups)):
+            with _as_damage(self.name):
+                table = self._file.read_row_group(group).combine_chunks()
+            if (len(table), checksum(_arrays(table))) != self._groups[group]:
+                raise damaged(self.name, f"the rows from {first} on are others than were written")
+            yield self._chunk(layout, table, first, group + 1)
+            first += len(table)
+
+    def _chunk(self, layout: Layout, table: pa.Table, first: int, end: int) -> Chunk:
+        rows = table["row"].to_numpy()
+        blocks = table["block"].to_numpy() if layout.blocks else None
+        sent, bad = counted_columns(
+            layout, self.header.collection, rows, _reports(table), self.header.simulated, blocks
+        )
+        texts = _ragged(table["token"].chunk(0)) if "token" in table.column_names and len(table) else None
+
+        def content(place: int) -> str:
+            row = table.slice(place, 1).to_pylist()[0]
+            return json.dumps(row, default=lambda raw: raw.hex(), ensure_ascii=False)
+
+        return Chunk(first, len(table), sent, bad, content, texts, end)
+
+    def _refuse_other_groups(self) -> None:
+        said, found = self._groups, self._file.metadata
+        rows = [found.row_group(group).num_rows for group in range(found.num_row_groups)]
+        if rows != [n for n, _ in said] or found.num_rows != self.size or max(rows, default=0) > _ROWS:
+            raise damaged(
+                self.name, f"it has {found.num_rows:,} rows in {len(rows)} row groups, not {self.size:,} in {len(said)}"
+            )
+
+
+def _arrow() -> Any:
+    """Import what reads and writes Parquet."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise LdpstatsError(
+            "a Parquet file where pyarrow is not installed",
+            "a file of reports as CSV, which needs nothing else",
+            "pip install 'ldpstats[scale]'",
+        ) from error
+    return pa, parquet
+
+
+def _schema(layout: Layout, *, tokens: bool) -> pa.Schema:
+    arrow, _ = _arrow()
+    kinds = [("row", arrow.from_numpy_dtype(layout.row_number))]
+    numbers = arrow.from_numpy_dtype(layout.number) if layout.size == 0 else None
+    kinds.append(("report", numbers or arrow.binary(layout.size or -1)))
+    kinds += [("block", arrow.from_numpy_dtype(_BLOCK))] * layout.blocks + [("token", arrow.string())] * tokens
+    return arrow.schema([arrow.field(name, kind, nullable=False) for name, kind in kinds])
+
+
+def _arrays(table: pa.Table) -> Iterator[NDArray[Any]]:
+    """Return the columns as arrays of bytes and numbers."""
+    for column in table.columns:
+        for part in column.chunks:
+            found = _array(part)
+            if isinstance(found, Ragged):
+                yield found.data[: found.ends[-1]] if len(part) else found.data
+                yield found.ends - found.starts
+            else:
+                yield found
+
+
+def _reports(table: pa.Table) -> NDArray[Any] | Ragged:
+    column = table["report"]
+    return _array(column.chunk(0)) if column.num_chunks else np.zeros(0, dtype=np.uint8)
+
+
+def _array(column: pa.Array) -> NDArray[Any] | Ragged:
+    """Return a column without copying it."""
+    import pyarrow as pa
+
+    if column.null_count:
+        raise ValueError("it has missing values")
+    if pa.types.is_fixed_size_binary(column.type):
+        raw, width = np.frombuffer(column.buffers()[1], dtype=np.uint8), column.type.byte_width
+        return raw[column.offset * width : (column.offset + len(column)) * width].reshape(len(column), width)
+    if pa.types.is_binary(column.type) or pa.types.is_string(column.type):
+        return _ragged(column)
+    found: NDArray[Any] = column.to_numpy(zero_copy_only=True)
+    return found
+
+
+def _ragged(column: pa.Array) -> Ragged:
+    _, offsets, data = column.buffers()
+    places = np.frombuffer(offsets, dtype=np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    raw = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, dtype=np.uint8)
+    return Ragged(raw, places[:-1], places[1:])
+
+
+def _checked_groups(said: dict[str, Any], name: str) -> list[tuple[int, str]]:
+    groups = said.get("groups")
+    if set(said) != {"groups"} or not isinstance(groups, list):
+        raise damaged(name, "its header says nothing about its row groups")
+    proper = all(isinstance(one, list) and len(one) == 2 and type(one[0]) is int and one[0] > 0 for one in groups)
+    if not proper:
+        raise damaged(name, f"its row groups are {shortened(groups)}")
+    return [(n, digits) for n, digits in groups]
+
+
+@contextmanager
+def _as_damage(name: str) -> Iterator[None]:
+    """Say of which file it is that pyarrow cannot read something."""
+    pa, _ = _arrow()
+    try:
+        yield
+    except (LdpstatsError, ReportError):
+        raise
+    except (pa.ArrowException, OSError, *UNREADABLE) as error:
+        raise damaged(name, shortened(str(error), 200)) from error

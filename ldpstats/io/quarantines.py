@@ -1,0 +1,127 @@
+"""Quarantine: rows that cannot be counted, written to a file of their own with the reason."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from ldpstats.errors import LdpstatsError, ReportError
+
+_HEADER = b"file,row,reason,content\n"
+_ENOUGH = 10_000
+"""So many rows of a file show whether most of them are bad."""
+
+
+class Quarantine:
+    """A CSV file with a row for every row that was set aside.
+
+    Parameters
+    ----------
+    path : str or Path
+        A new file, or one that a quarantine was written to before, which is replaced.
+    size : int, optional
+        To go on with a file: how many of its bytes count.
+    """
+
+    def __init__(self, path: str | Path, size: int | None = None) -> None:
+        self._path, self.n = str(path), 0
+        try:
+            found = Path(path)
+            if found.exists() and not found.is_file():
+                raise OSError("it is no ordinary file")
+            self._file: BinaryIO = found.open("r+b" if found.exists() else "x+b")
+        except (OSError, ValueError) as error:
+            raise self._unwritable(error) from error
+        try:
+            self._begin(size)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            self._file.close()
+        except OSError as reason:
+            # an earlier error says more
+            if error is None:
+                raise self._unwritable(reason) from reason
+
+    def add(self, file: str, row: str, reason: str, content: str) -> None:
+        """Set a row aside.
+
+        Parameters
+        ----------
+        file, row : str
+            Where it stands.
+        reason : str
+            Why it cannot be counted.
+        content : str
+            What stands there.
+        """
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow([file, row, reason, content])
+        try:
+            self._file.write(line.getvalue().encode(errors="replace"))
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self.n += 1
+
+    def settled(self) -> int:
+        """Wait until all of it is on the disk; return how many bytes that are."""
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            return self._file.tell()
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _begin(self, size: int | None) -> None:
+        """Go behind the first so many bytes, or to a new beginning; refuse files that hold anything else."""
+        start = self._file.read(len(_HEADER))
+        whole = self._file.seek(0, os.SEEK_END)
+        if start != _HEADER[: len(start)] or (start != _HEADER and size is not None) or (size or 0) > whole:
+            raise LdpstatsError(
+                f"the file {self._path!r}, which holds something else",
+                "a new name, or a file that rows were set aside to",
+                "Nothing in it was changed.",
+            )
+        try:
+            self._file.truncate(size or 0)
+            self._file.seek(size or 0)
+            if size is None:
+                self._file.write(_HEADER)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: BaseException) -> LdpstatsError:
+        return LdpstatsError(
+            f"the file {self._path!r} for rows that are set aside ({getattr(error, 'strerror', None) or error})",
+            "a name in a directory that may be written to, with room for these rows",
+        )
+
+
+def refuse_mostly_bad(name: str, bad: int, rows: int, *, over: bool) -> None:
+    """Refuse a file of which more than half the rows cannot be counted.
+
+    Parameters
+    ----------
+    name : str
+        That of the file.
+    bad, rows : int
+        How many rows could not be counted, and how many were looked at.
+    over : bool
+        Whether that is all of it.
+    """
+    if 2 * bad > rows and (over or rows >= _ENOUGH):
+        raise ReportError(
+            f"the file {name!r}, of which {bad:,} of {rows:,} rows cannot be counted",
+            "a file of which some rows are bad, not most",
+            "It seems to be a file of something else.",
+        )

@@ -1,0 +1,150 @@
+"""Rows in data frames, and in CSV files as data frames are written: reports that name collection and respondent."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ldpstats.envelope import UNREADABLE
+from ldpstats.errors import ReportError, shortened
+from ldpstats.io.chunks import Chunk
+from ldpstats.protocols import LocalProtocol
+from ldpstats.protocols.counting import SentRow, SentRows
+from ldpstats.protocols.framed import refuse_foreign_rows, sent_of_frame
+from ldpstats.protocols.wire import Reason
+
+COLUMNS = frozenset(["collection", "group", "number", "protocol", "report", "simulated"])
+_ROWS = 1 << 16
+"""How many rows are read at once."""
+_FIRST_LINE = 2
+_TEXTS = dict.fromkeys(["collection", "group", "protocol", "report"], str)
+_TEXTS["simulated"] = str
+
+
+class FrameSource:
+    """Rows of data frames, as `protocol.reports` returns them.
+
+    Parameters
+    ----------
+    frames : iterable of DataFrame
+        Read once, one after the other.
+    """
+
+    identity: str | None = None
+    size: int | None = None
+
+    def __init__(self, frames: Iterable[pd.DataFrame]) -> None:
+        self.name, self._frames = "data frame", frames
+
+    @property
+    def about(self) -> list[Any]:
+        """Nothing: what cannot be read again is not known again."""
+        return []
+
+    def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
+        """Return what reads the rows of a protocol.
+
+        Parameters
+        ----------
+        protocol : LocalProtocol
+        """
+        return lambda _: _chunks_of_frames(self._frames, protocol)
+
+    def line(self, place: int) -> str:
+        """Return what errors call a row: its place among all rows.
+
+        Parameters
+        ----------
+        place : int
+        """
+        return f"row {place}"
+
+
+class RowsSource:
+    """Rows in a CSV file as `protocol.reports(...).to_csv` writes them, without what shows that it is whole.
+
+    Parameters
+    ----------
+    path : str
+    name : str
+        What errors call it.
+    """
+
+    identity: str | None = None
+    size: int | None = None
+
+    def __init__(self, path: str, name: str) -> None:
+        self._path, self.name = path, name
+        with Path(path).open("rb") as file:
+            self._digest = hashlib.file_digest(file, "sha256").hexdigest()
+
+    @property
+    def about(self) -> list[Any]:
+        """A digest of all of it."""
+        return ["rows", self._digest]
+
+    def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
+        """Return what reads the rows of a protocol.
+
+        Parameters
+        ----------
+        protocol : LocalProtocol
+        """
+        return partial(self._chunks, protocol)
+
+    def line(self, place: int) -> str:
+        """Return what errors call a row: the line in which it stands.
+
+        Parameters
+        ----------
+        place : int
+        """
+        return f"line {place + _FIRST_LINE:,}"
+
+    def _chunks(self, protocol: LocalProtocol, end: int = 0) -> Iterator[Chunk]:
+        return (chunk for chunk in _chunks_of_frames(self._frames(), protocol) if chunk.end > end)
+
+    def _frames(self) -> Iterator[pd.DataFrame]:
+        try:
+            # everything as it stands there: numbers are read by whoever knows what they should be
+            reader = pd.read_csv(
+                self._path, dtype=_TEXTS, chunksize=_ROWS, keep_default_na=False, na_filter=False, encoding="utf-8-sig"
+            )
+            with reader:
+                yield from reader
+        except UNREADABLE as error:
+            raise ReportError(
+                f"the file {self.name!r}, which cannot be read as rows ({shortened(str(error).strip(), 200)})",
+                "rows as they were sent, as CSV",
+                "It may be cut short or edited.",
+            ) from error
+
+
+def _chunks_of_frames(frames: Iterable[pd.DataFrame], protocol: LocalProtocol) -> Iterator[Chunk]:
+    kinds, fingerprint, first = protocol.sent_rows, protocol.fingerprint(), 0
+    labels = [one.label for one in kinds]
+    for frame in frames:
+        refuse_foreign_rows(frame, fingerprint, labels)
+        yield _chunk(frame, kinds, first)
+        first += len(frame)
+
+
+def _chunk(frame: pd.DataFrame, kinds: tuple[SentRow, ...], first: int) -> Chunk:
+    sent: list[tuple[NDArray[np.int64] | None, SentRows]] = []
+    bad: dict[int, Reason] = {}
+    for places, rows, reasons in sent_of_frame(frame, kinds):
+        bad |= {int(places[place]): reason for place, reason in reasons.items()}
+        fine = np.delete(np.arange(len(rows)), list(reasons))
+        sent.append((places[fine], rows.taken(fine)))
+
+    def content(place: int) -> str:
+        return ",".join(map(str, frame.iloc[place].tolist()))
+
+    return Chunk(first, len(frame), sent, bad, content, None, first + len(frame))

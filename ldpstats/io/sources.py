@@ -1,0 +1,190 @@
+"""Sources: which files hold reports and in what form, and what all others are."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pandas as pd
+
+from ldpstats.envelope import kind_of
+from ldpstats.errors import LdpstatsError, ReportError, shortened
+from ldpstats.io import csv_files, parquet_files
+from ldpstats.io.answer_files import AnswerSource
+from ldpstats.io.chunks import Source
+from ldpstats.io.row_frames import COLUMNS, FrameSource, RowsSource
+
+Reports: TypeAlias = str | Path | pd.DataFrame | Iterable[str | Path] | Iterable[pd.DataFrame]
+"""Files, data frames, or several of one kind."""
+
+STANDARD = "-"
+"""The name of standard input and output."""
+_HEAD = 1 << 14
+_ANSWER = re.compile(rb'\s*\{[^\n]*"format"\s*:\s*"ldpstats answer"')
+_FOREIGN = {
+    b"PK\x03\x04": "a zip archive, perhaps a workbook of a spreadsheet program",
+    b"\xd0\xcf\x11\xe0": "a document of an older office program",
+    b"\x1f\x8b": "a file compressed by gzip",
+    b"\x28\xb5\x2f\xfd": "a file compressed by zstd",
+    b"BZh": "a file compressed by bzip2",
+    b"\xfd7zXZ": "a file compressed by xz",
+    b"ARROW1": "an Arrow file",
+    b"SQLite format 3": "a database of SQLite",
+    b"%PDF": "a PDF document",
+    b"\x89HDF": "an HDF5 file",
+    b"\x93NUMPY": "an array of NumPy",
+    b"\x80\x04": "a pickled object",
+    b"\x80\x05": "a pickled object",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+}
+_ALLOWED = "a file of reports: Parquet or CSV as `write_reports` writes it, or messages of clients, one in each line"
+_COMPRESSED = "Unpack it first."
+_ANSWERS = "Answers, a row per respondent, are written as reports by `write_reports`."
+
+
+@contextmanager
+def opened_sources(reports: Reports) -> Iterator[list[Source]]:
+    """Open files, or take data frames; standard input is kept in a file meanwhile.
+
+    Parameters
+    ----------
+    reports : path, data frame, or iterable of one of them
+    """
+    first, rest = _peeked(reports)
+    if isinstance(first, pd.DataFrame):
+        yield [FrameSource(_frames(rest))]
+        return
+    paths = [_checked_path(one) for one in rest]
+    if paths.count(STANDARD) > 1:
+        raise LdpstatsError("standard input twice", "each file once")
+    with tempfile.TemporaryDirectory() if STANDARD in paths else _nothing() as folder:
+        yield [_standard_input(folder) if path == STANDARD else open_source(path) for path in paths]
+
+
+def open_source(path: str, name: str | None = None) -> Source:
+    """Open a file of reports, whatever its form; say what any other file is.
+
+    Parameters
+    ----------
+    path : str
+    name : str, optional
+        What errors call it.
+    """
+    head, called = _head(path), path if name is None else name
+    kinds: list[tuple[object, Callable[[str, str], Source]]] = [
+        (head.startswith(parquet_files.MAGIC), parquet_files.ParquetSource),
+        (head.startswith(csv_files.MAGIC), csv_files.CsvSource),
+        (_ANSWER.match(head), AnswerSource),
+        (_has_columns(head), RowsSource),
+    ]
+    for fits, source in kinds:
+        if fits:
+            return source(path, called)
+    raise ReportError(f"the file {called!r}, which is {_described(head)}", _ALLOWED, _advice(head))
+
+
+def is_report_file(head: bytes) -> bool:
+    """Say whether what a file begins with is that of a report file, as `write_reports` writes it.
+
+    Parameters
+    ----------
+    head : bytes
+    """
+    return head.startswith((csv_files.MAGIC, parquet_files.MAGIC))
+
+
+def _peeked(reports: Any) -> tuple[Any, Iterable[Any]]:
+    """Return the first one and all of them."""
+    if isinstance(reports, (str, Path, pd.DataFrame)):
+        return reports, [reports]
+    if not isinstance(reports, Iterable) or isinstance(reports, (bytes, dict)):
+        raise LdpstatsError(f"reports {shortened(reports)}", "the names of files, or data frames")
+    listed = iter(reports)
+    first = list(islice(listed, 1))
+    if not first:
+        raise LdpstatsError("no reports at all", "the name of at least one file, or a data frame")
+    return first[0], chain(first, listed)
+
+
+def _frames(frames: Iterable[Any]) -> Iterator[pd.DataFrame]:
+    for one in frames:
+        if not isinstance(one, pd.DataFrame):
+            raise LdpstatsError(f"{shortened(one)} among data frames", "data frames of rows that `reports` returned")
+        yield one
+
+
+def _checked_path(path: Any) -> str:
+    if not isinstance(path, (str, Path)) or not str(path) or "\0" in str(path):
+        raise LdpstatsError(f"the file {shortened(path)}", "the name of a file, as a text or a pathlib.Path")
+    return str(path)
+
+
+@contextmanager
+def _nothing() -> Iterator[str]:
+    yield ""
+
+
+def _standard_input(folder: str) -> Source:
+    """Keep what comes in a file: it is looked at more than once."""
+    path = Path(folder) / "standard input"
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return open_source(str(path), STANDARD)
+
+
+def _head(path: str) -> bytes:
+    """Return what a file begins with; refuse what is no ordinary file."""
+    try:
+        found = Path(path).stat()
+        if stat.S_ISDIR(found.st_mode):
+            inside = sorted(one.name for one in Path(path).iterdir())[:3]
+            raise ReportError(
+                f"{path!r}, which is a directory (with {', '.join(inside) or 'nothing'} in it)",
+                _ALLOWED,
+                "Name the files in it.",
+            )
+        if not stat.S_ISREG(found.st_mode):
+            raise ReportError(f"{path!r}, which is no ordinary file", _ALLOWED)
+        with Path(path).open("rb") as file:
+            return file.read(_HEAD)
+    except FileNotFoundError as error:
+        raise ReportError(f"the file {path!r}, which does not exist", _ALLOWED) from error
+    except (OSError, ValueError) as error:
+        raise ReportError(f"the file {path!r}, which cannot be read ({error})", _ALLOWED) from error
+
+
+def _has_columns(head: bytes) -> bool:
+    names = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode(errors="replace").strip()
+    return set(names.replace('"', "").split(",")) >= COLUMNS
+
+
+def _described(head: bytes) -> str:
+    """Say what a file is that begins so."""
+    if not head:
+        return "empty"
+    for magic, what in _FOREIGN.items():
+        if head.startswith(magic):
+            return what
+    text = head.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
+    if csv_files.MAGIC in head[:_HEAD]:
+        return "a file of reports that a program changed: it begins with something else"
+    kind = kind_of(text)
+    if kind is not None:
+        return f"a saved {kind}"
+    if "\0" in text or text.count("�") > len(text) // 10:
+        return f"no text, and nothing that is known here: it begins with {head[:16].hex(' ')}"
+    return f"text that begins with {shortened(text.partition(chr(10))[0][:80])}"
+
+
+def _advice(head: bytes) -> str:
+    compressed = any("compressed" in what and head.startswith(magic) for magic, what in _FOREIGN.items())
+    return _COMPRESSED if compressed else "" if head.lstrip().startswith(b"{") else _ANSWERS

@@ -1,0 +1,224 @@
+"""Writing: what respondents send, and messages of their clients, as report files."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.columns import frame_column
+from ldpstats.errors import LdpstatsError, ReportError, shortened
+from ldpstats.frames import Frame
+from ldpstats.io.answer_files import AnswerReader, ClientAnswer
+from ldpstats.io.csv_files import CsvReports
+from ldpstats.io.headers import Header
+from ldpstats.io.known_tokens import checked_tokens
+from ldpstats.io.layouts import Layout
+from ldpstats.io.parquet_files import ParquetReports
+from ldpstats.io.sources import STANDARD, is_report_file
+from ldpstats.parts import new_identity
+from ldpstats.presentation import progress
+from ldpstats.protocols import LocalProtocol
+from ldpstats.protocols.contract import missing
+from ldpstats.protocols.wire import Reason
+from ldpstats.randomness import Rng, generator
+from ldpstats.saving import replacing
+
+Writer: TypeAlias = ParquetReports | CsvReports
+_WRITERS: dict[str, type[Writer]] = {".parquet": ParquetReports, ".csv": CsvReports, STANDARD: CsvReports}
+_AT_ONCE = 1 << 14
+"""How many messages are written at once."""
+
+
+def write_reports(
+    path: str | Path,
+    protocol: LocalProtocol,
+    frames: Frame | Iterable[Frame],
+    rng: Rng = None,
+    *,
+    tokens: str | None = None,
+    counts: str | None = None,
+) -> None:
+    """Write what the respondents of a frame send, in random order; the file is written as a whole or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        Its suffix says what becomes of it: .parquet or .csv. The path "-" is standard output, as CSV. A report file
+        that exists is replaced; any other one is left as it is, and refused.
+    protocol : LocalProtocol
+    frames : DataFrame, or an iterator or list of them
+        A row per respondent. Of several frames one is held at a time, and its respondents follow those of the one
+        before; where questions depend on earlier answers, all are held.
+    rng : int or Generator, optional
+        A seed makes a simulation, and the file says so.
+    tokens : str, optional
+        The column with a text for every respondent that nobody else has, which is written beside her reports: whoever
+        sends twice is noticed. It must not tell anything else about her, and it links all that she sends.
+    counts : str, optional
+        For a frequency table: the column that says for how many respondents a row stands.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import ldpstats as ldp
+    >>> protocol = ldp.SampledGroups(ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]}), k=1, epsilon=1.0)
+    >>> people = pd.DataFrame({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_reports(f"{folder}/reports.csv", protocol, people, rng=1)
+    ...     print(Path(f"{folder}/reports.csv").read_text().splitlines()[1:4])
+    ['row,report', '0,0', '1,1']
+    """
+    _refuse_others(protocol)
+    if tokens is not None and counts is not None:
+        raise LdpstatsError(
+            "tokens of respondents who are counted", "tokens, or counts", "Each respondent has her own."
+        )
+    source = None if rng is None else generator(rng)
+    several = isinstance(frames, (list, tuple, Iterator))
+    parts: Iterator[Any] = iter(frames) if isinstance(frames, (list, tuple, Iterator)) else iter([frames])
+    if several and protocol.adaptive:
+        parts = iter([pd.concat([*parts])])
+    first = next(parts, None)
+    if first is None:
+        raise LdpstatsError("no data frame at all", "at least one")
+    sent = protocol.sent(first, source, counts=counts)
+    header = Header.of(protocol, sent.identity, simulated=sent.simulated)
+    with _writing(path, protocol, header, tokens=tokens is not None) as writer:
+        shown = progress(chain([first], parts), "writing", None if several else 1, "frame")
+        for number, frame in enumerate(shown):
+            more = protocol.sent(frame, source, counts=counts) if number else sent
+            named = (
+                None if tokens is None else np.array(checked_tokens(frame_column(frame, tokens).tolist()), dtype=object)
+            )
+            for one in more.reports:
+                own = None if named is None else named[one.people].tolist()
+                writer.add(one.row, one.data, one.blocks, own)
+
+
+def write_messages(
+    path: str | Path, protocol: LocalProtocol, messages: Iterable[str | bytes | Mapping[str, Any]]
+) -> None:
+    """Write what clients sent, one message each, as a compact report file: as a whole or not at all.
+
+    Messages may come from anywhere, one at a time, such as the lines of an open file. A message that no client of the
+    protocol sends is refused, naming its number. (`tables_of` reads a file of messages as well, and can set bad ones
+    aside.)
+
+    Parameters
+    ----------
+    path : str or Path
+        As in `write_reports`.
+    protocol : LocalProtocol
+    messages : iterable of str, bytes or mapping
+        As JSON, or what JSON says.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import ldpstats as ldp
+    >>> protocol = ldp.SampledGroups(ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]}), k=1, epsilon=1.0)
+    >>> message = {"format": "ldpstats answer", "version": 1, "protocol": protocol.fingerprint(),
+    ...            "unit": 0, "reports": [1], "simulated": True}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_messages(f"{folder}/reports.csv", protocol, [message, {**message, "unit": 1}])
+    ...     ldp.tables_of(f"{folder}/reports.csv", protocol)["sex"].n
+    1
+    """
+    _refuse_others(protocol)
+    if protocol.adaptive:
+        raise LdpstatsError(
+            f"messages for a protocol of the kind {protocol.kind!r}",
+            "clients whose questions do not depend on earlier answers",
+            "protocol.aggregator(journal=...) takes the answers to its queries one by one.",
+        )
+    reader, waiting, done = AnswerReader(protocol), iter(messages), 0
+    first = _read(reader, waiting, done)
+    if not first:
+        raise LdpstatsError("no messages at all", "at least one")
+    simulated, named = first[0].simulated, any(one.token for one in first.values())
+    header = Header.of(protocol, new_identity(None, ()), simulated=simulated)
+    with _writing(path, protocol, header, tokens=named) as writer:
+        while first:
+            _write(writer, reader, first, simulated, named, done)
+            done += len(first)
+            first = _read(reader, waiting, done)
+
+
+def _write(
+    writer: Writer, reader: AnswerReader, answers: dict[int, ClientAnswer], simulated: bool, named: bool, done: int
+) -> None:
+    for place, answer in answers.items():
+        if answer.simulated != simulated or (answer.token and not named):
+            unlike = "has a token" if answer.simulated == simulated else f"says simulated = {answer.simulated}"
+            raise ReportError(
+                f"the message {done + place + 1:,}, which {unlike}, unlike the first one",
+                "messages that are all alike in that",
+                "Write the others to a file of their own.",
+            )
+    checked_tokens([one.token for one in answers.values() if one.token])
+    for row, places, data in reader.by_row(answers):
+        writer.add(row, data, None, [answers[place].token for place in places.tolist()] if named else None)
+
+
+def _read(reader: AnswerReader, messages: Iterator[Any], done: int) -> dict[int, ClientAnswer]:
+    """Return the next messages by their places; refuse the first one that no client sends."""
+    read = dict(enumerate(map(reader.read, islice(messages, _AT_ONCE))))
+    answers = {place: one for place, one in read.items() if isinstance(one, ClientAnswer)}
+    bad = {place: one for place, one in read.items() if isinstance(one, Reason)} | reader.possible(answers)
+    if bad:
+        raise bad[min(bad)].error(f"message {done + min(bad) + 1:,}")
+    return answers
+
+
+@contextmanager
+def _writing(path: str | Path, protocol: LocalProtocol, header: Header, *, tokens: bool) -> Iterator[Writer]:
+    """Open a report file, or standard output, and close it when all is written."""
+    kind = _WRITERS.get(STANDARD if str(path) == STANDARD else Path(str(path)).suffix.lower())
+    if kind is None or not isinstance(path, (str, Path)):
+        raise LdpstatsError(
+            f"a report file {shortened(path)}", f"names that end with {' or '.join(list(_WRITERS)[:2])}, or '-'"
+        )
+    if str(path) == STANDARD:
+        writer = kind(sys.stdout.buffer, Layout.of(protocol), header, tokens=tokens)
+        yield writer
+        writer.close()
+        sys.stdout.buffer.flush()
+        return
+    with replacing(path, _refuse_foreign) as file:
+        writer = kind(file, Layout.of(protocol), header, tokens=tokens)
+        yield writer
+        writer.close()
+
+
+def _refuse_foreign(target: Path) -> int | None:
+    """Refuse to replace anything but a report file; return the permissions of the one that is replaced."""
+    try:
+        found = target.stat()
+    except FileNotFoundError:
+        return None
+    if stat.S_ISREG(found.st_mode):
+        with target.open("rb") as file:
+            head = file.read(64)
+        if not head or is_report_file(head):
+            return stat.S_IMODE(found.st_mode)
+    raise LdpstatsError(
+        f"{str(target)!r}, which is no report file",
+        "a new name, or that of a report file, which is replaced",
+        "Nothing in it was changed.",
+    )
+
+
+def _refuse_others(protocol: object) -> None:
+    if missing(protocol, LocalProtocol):
+        raise LdpstatsError(
+            f"{shortened(protocol)} as the protocol of reports", "a protocol whose respondents send reports themselves"
+        )
