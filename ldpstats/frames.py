@@ -46,7 +46,8 @@ def known_frame(data: object) -> pd.DataFrame | None:
         raise DomainError(
             f"a {type(data).__name__} of {told.implementation}, which has not been computed",
             "a frame whose rows are there",
-            "Call its .collect() or .compute() first.",
+            "Call its .collect() or .compute() first. Only a protocol's collect takes a Dask data frame as it is, "
+            "with a stated domain.",
         )
     return _by_columns(told) if isinstance(told, nw.DataFrame) else None
 

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -28,6 +28,7 @@ from ldpstats.protocols.counting import Sending, SentReports, SentRow
 from ldpstats.protocols.framed import numbered, take_frame
 from ldpstats.protocols.groups import Group, checked_domain, known_for, label, refuse_shared_labels
 from ldpstats.protocols.outside import checked_outside
+from ldpstats.protocols.partitions import collected_by_partition, is_partitioned
 from ldpstats.protocols.population import People, Population, people_of, respondents
 from ldpstats.protocols.row_counts import RowCounts, Sums
 from ldpstats.protocols.saved import SavedProtocol
@@ -414,12 +415,15 @@ class AssignedQuestions(SavedProtocol):
         Parameters
         ----------
         frame : DataFrame
-            A row per respondent.
+            A row per respondent. Every partition of a Dask data frame is a collection of its own, with a schedule that
+            begins at a random unit: it is asked and counted by the workers, and only the counts come back.
         rng : int or Generator, optional
-            A seed makes a simulation.
+            A seed makes a simulation. That of a Dask data frame depends on its partitions, but not on the workers.
         counts : str, optional
             For a frequency table: the column that says for how many respondents a row stands.
         """
+        if is_partitioned(frame):
+            return collected_by_partition(partial(self.collect, counts=counts), frame, rng)
         sent = self._sent(frame, rng, counts)
         reported = [
             row.counted(row.summed(data, 0 if rng is None else len(data)))

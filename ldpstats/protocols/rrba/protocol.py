@@ -34,6 +34,7 @@ from ldpstats.protocols.groups import (
     views_of,
 )
 from ldpstats.protocols.outside import REFUSE, checked_outside
+from ldpstats.protocols.partitions import collected_by_partition, is_partitioned
 from ldpstats.protocols.population import Population, people_of, respondents
 from ldpstats.protocols.rrba.aggregator import Aggregator
 from ldpstats.protocols.rrba.block_counts import BlockCounts, BlocksOfRow, CellsOfGroup
@@ -267,14 +268,17 @@ class RRBA(SavedProtocol):
         Parameters
         ----------
         frame : DataFrame
-            A row per respondent.
+            A row per respondent. Every partition of a Dask data frame is a collection of its own, which begins with
+            its own first blocks: it is asked and counted by the workers, and only the counts come back.
         rng : int or Generator, optional
-            A seed makes a simulation.
+            A seed makes a simulation. That of a Dask data frame depends on its partitions, but not on the workers.
         counts : str, optional
             For a frequency table: the column that says for how many respondents a row stands.
         method : str
             How the tables are estimated, as in `Table.estimated_by`.
         """
+        if is_partitioned(frame):
+            return collected_by_partition(partial(self.collect, counts=counts, method=method), frame, rng)
         source, series = None if rng is None else generator(rng), self.series()
         for _ in self._answers(frame, source, series, counts):
             pass

@@ -1,0 +1,94 @@
+"""Partitions: the respondents of a Dask data frame, asked and counted where they are, each partition by itself."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add
+from typing import Any, TypeAlias, TypeGuard
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.errors import LdpstatsError
+from ldpstats.randomness import Rng, generator
+from ldpstats.tables import TableSet
+
+Collect: TypeAlias = Callable[[pd.DataFrame, Rng], TableSet]
+_ADDED_AT_ONCE = 8
+
+
+def is_partitioned(frame: object) -> TypeGuard[Any]:
+    """Say whether something is a data frame of Dask.
+
+    Parameters
+    ----------
+    frame : object
+    """
+    # who has such a frame has loaded Dask
+    frames = sys.modules.get("dask.dataframe")
+    return frames is not None and isinstance(frame, frames.DataFrame)
+
+
+def collected_by_partition(collect: Collect, frame: Any, rng: Rng) -> TableSet:
+    """Collect from every partition by itself, on the workers, and add the tables up.
+
+    With a seed every partition has a child seed of its own, by its place: who computes it, and how often, changes
+    nothing. Without one a partition that is computed again, because a worker was lost, is asked again; what was lost
+    has not been counted, and of each partition one result is: it is added up once, and nobody else has it.
+
+    Parameters
+    ----------
+    collect : callable
+        What is done with a partition and its seed.
+    frame : dask.dataframe.DataFrame
+    rng : int or Generator, optional
+        As in a protocol's `collect`.
+    """
+    from dask.delayed import delayed
+
+    asked = delayed(_collected, pure=False)
+    parts = frame.to_delayed()
+    used = delayed(collect)  # sent to the workers once
+    left = [
+        asked(used, part, seed, place, len(parts))
+        for place, (part, seed) in enumerate(zip(parts, child_seeds(rng, len(parts)), strict=True))
+    ]
+    together = delayed(_sum, pure=False)
+    while len(left) > 1:
+        left = [together(left[start : start + _ADDED_AT_ONCE]) for start in range(0, len(left), _ADDED_AT_ONCE)]
+    found: TableSet = left[0].compute()
+    return found
+
+
+def child_seeds(rng: Rng, parts: int) -> Sequence[np.random.SeedSequence | None]:
+    """Return a seed for each of some parts, all different; None for each where chance is secure.
+
+    Parameters
+    ----------
+    rng : int or Generator, optional
+    parts : int
+
+    Examples
+    --------
+    >>> [int(np.random.default_rng(seed).integers(100)) for seed in child_seeds(1, 3)]
+    [78, 10, 19]
+    """
+    if rng is None:
+        return [None] * parts
+    words = generator(rng).integers(1 << 32, size=4, dtype=np.uint64)
+    return np.random.SeedSequence(words.tolist()).spawn(parts)
+
+
+def _collected(collect: Collect, frame: pd.DataFrame, rng: Rng, place: int, parts: int) -> TableSet:
+    try:
+        return collect(frame, rng)
+    except LdpstatsError as error:
+        raise type(error)(
+            f"in partition {place} (of 0 to {parts - 1}), {error.came}", error.allowed, error.advice
+        ) from None
+
+
+def _sum(tables: list[TableSet]) -> TableSet:
+    return reduce(add, tables)
