@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from shlex import quote
 
 from ldpstats.answers.answer_file import AnswerFile
 from ldpstats.answers.classes import class_labels, quantile_limits
@@ -247,7 +248,7 @@ class _Question:
         if None not in numbers:
             limits = quantile_limits([one for one in numbers if one is not None], counts, USUAL_CLASSES)
             proposed = f", for example {', '.join(class_labels(limits))}" if limits else ""
-            how = f"--cut {self.column.name!r}={USUAL_CLASSES} puts them into classes{proposed}"
+            how = f"--cut {quote(self.column.name)}={USUAL_CLASSES} puts them into classes{proposed}"
             return f"it has {len(texts):,} different numbers; {how}"
         words = [text for text, number in zip(texts, numbers, strict=True) if number is None]
         if len(words) < len(texts) / 2:

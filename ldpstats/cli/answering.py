@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ldpstats.cli import options, streams
+from ldpstats.cli import options, pipes
 from ldpstats.cli.options import FILE, examples
 from ldpstats.cli.program import wrong_usage
 from ldpstats.errors import LdpstatsError
@@ -45,11 +45,12 @@ def _questions(command: Command) -> Command:
 
 
 @click.command(
+    short_help="Read the categories off a file of answers.",
     epilog=examples(
         "ldpstats domain answers.csv -o domain.json",
         "ldpstats domain answers.csv --cut age=18,40,65 --missing-as '(missing)' -o domain.json",
         "ldpstats domain answers.csv --missing 99 --columns sex,age,region -o domain.json --json",
-    )
+    ),
 )
 @_data
 @_questions
@@ -83,17 +84,18 @@ def domain(
     found = made.domain
     notes = [*file.notes, *made.lines()]
     _tell_notes(notes)
-    streams.write_to(output, found.to_json())
+    pipes.write_to(output, found.to_json())
     plain = {"domain": found.to_dict(), "left_out": made.left_out, "notes": notes, "rows": len(file), "output": output}
-    streams.tell(found.summary(), plain, as_json=as_json, output=output)
+    pipes.tell(found.summary(), plain, as_json=as_json, output=output)
 
 
 @click.command(
+    short_help="Randomize answers as respondents' devices do.",
     epilog=examples(
         "ldpstats privatize answers.csv --protocol protocol.json -o reports.csv",
-        "ldpstats privatize answers.csv --protocol protocol.json --seed 1 -o - | ldpstats tables - "
-        "--protocol protocol.json -o tables.json",
-    )
+        "ldpstats privatize answers.csv --protocol protocol.json --seed 1 -o - |",
+        "  ldpstats tables - --protocol protocol.json -o tables.json",
+    ),
 )
 @_data
 @click.option("--protocol", required=True, type=FILE, help="The protocol file.")
@@ -120,16 +122,16 @@ def privatize(
     """
     from ldpstats.answers import coded_answers
 
-    streams.refuse_two_inputs(data, protocol)
-    asked = streams.saved_protocol(protocol)
+    pipes.refuse_two_inputs(data, protocol)
+    asked = pipes.saved_protocol(protocol)
     file = read(data, missing)
     _tell_notes(file.notes)
     substitutes = getattr(asked, "outside", "refuse") == "random"
     people = coded_answers(file, asked.domain, missing_as=missing_as, substitutes=substitutes, counts=counts)
     rows = asked.reports(people, seed, counts=counts)
-    streams.write_to(output, rows.to_csv(index=False))
+    pipes.write_to(output, rows.to_csv(index=False))
     simulated = seed is not None
-    words = f"{len(rows):,} reports{' (simulated)' if simulated else ''}: {streams.written_as(output)}"
+    words = f"{len(rows):,} reports{' (simulated)' if simulated else ''}: {pipes.written_as(output)}"
     plain = {
         "reports": len(rows),
         "simulated": simulated,
@@ -138,15 +140,16 @@ def privatize(
         "notes": list(file.notes),
         "output": output,
     }
-    streams.tell(words, plain, as_json=as_json, output=output)
+    pipes.tell(words, plain, as_json=as_json, output=output)
 
 
 @click.command(
+    short_help="From a file of answers to a report in one step.",
     epilog=examples(
         "ldpstats analyse answers.csv --epsilon 2",
         "ldpstats analyse answers.csv --epsilon 1 --columns sex,age,income --cut age=18,40,65 -o report.html",
         "ldpstats analyse answers.csv --epsilon 2 --json -o - > report.html 2> findings.json",
-    )
+    ),
 )
 @_data
 @options.epsilon
@@ -189,9 +192,9 @@ def analyse(
     _tell_notes(found.notes)
     page = output or _usual_page(data)
     where = _write_page(found, page, must=output is not None)
-    streams.tell(found.findings(), {**found.to_dict(), "report": where}, as_json=as_json, output=page)
+    pipes.tell(found.findings(), {**found.to_dict(), "report": where}, as_json=as_json, output=page)
     if not as_json:
-        click.echo(f"Report: {where}", err=page == streams.STANDARD)
+        click.echo(f"Report: {where}", err=page == pipes.STANDARD)
 
 
 def _check_level(epsilon: float) -> None:
@@ -202,7 +205,7 @@ def _check_level(epsilon: float) -> None:
 
 
 def _usual_page(data: str) -> str:
-    name = "answers" if data == streams.STANDARD else Path(data).name.partition(".")[0] or "answers"
+    name = "answers" if data == pipes.STANDARD else Path(data).name.partition(".")[0] or "answers"
     return f"{name}-report.html"
 
 
@@ -210,12 +213,12 @@ def _write_page(found: Analysis, page: str, *, must: bool) -> str:
     """Write the page; where nobody said where to, a file that is in the way is named instead of replaced."""
     text = found.page()
     try:
-        streams.write_to(page, text)
+        pipes.write_to(page, text)
     except LdpstatsError as error:
         if must:
             raise
         return f"not written: {error} -o says where to."
-    return streams.written_as(page)
+    return pipes.written_as(page)
 
 
 def read(name: str, missing: Iterable[str] = ()) -> AnswerFile:
@@ -230,13 +233,13 @@ def read(name: str, missing: Iterable[str] = ()) -> AnswerFile:
     from ldpstats.answers import MISSING, read_answers
     from ldpstats.answers.encodings import LARGEST
 
-    called = "standard input" if name == streams.STANDARD else Path(name).name
-    return read_answers(streams.bytes_of(name, LARGEST), called, tuple(missing) or MISSING)
+    called = "standard input" if name == pipes.STANDARD else Path(name).name
+    return read_answers(pipes.bytes_of(name, LARGEST), called, tuple(missing) or MISSING)
 
 
 def _tell_notes(notes: Iterable[str]) -> None:
     for words in notes:
-        streams.note(words)
+        pipes.note(words)
 
 
 def _listed(columns: str | None) -> list[str]:

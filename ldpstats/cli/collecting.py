@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ldpstats.cli import options, streams
+from ldpstats.cli import options, pipes
 from ldpstats.cli.options import FILE, MechanismName, examples
 from ldpstats.cli.program import wrong_usage
 from ldpstats.errors import LdpstatsError
@@ -17,11 +17,12 @@ KINDS = ("sampled groups", "whole view", "product domain", "per attribute", "had
 
 
 @click.command(
+    short_help="Say who is asked what, and how it is randomized.",
     epilog=examples(
         "ldpstats protocol domain.json --epsilon 2 -o protocol.json",
         "ldpstats protocol domain.json --epsilon 2 --groups sex,age --groups sex,income -o protocol.json",
         "ldpstats domain answers.csv -o - | ldpstats protocol - --epsilon 2 -o protocol.json",
-    )
+    ),
 )
 @click.argument("domain", type=FILE)
 @options.epsilon
@@ -42,7 +43,7 @@ def protocol(domain: str, kind: str, output: str, as_json: bool, groups: tuple[s
     """Say who is asked what, and how the answers are randomized: all that respondents' devices need."""
     from ldpstats.protocols.kinds import PROTOCOLS
 
-    known = streams.saved_domain(domain)
+    known = pipes.saved_domain(domain)
     given = {name: value for name, value in asked.items() if value is not None}
     if groups:
         given["groups"] = [_names(group) for group in groups]
@@ -51,32 +52,39 @@ def protocol(domain: str, kind: str, output: str, as_json: bool, groups: tuple[s
             made: Any = PROTOCOLS[kind](known, **given)  # type: ignore[call-arg]  # every kind takes a domain
         except TypeError as error:  # such as groups for a product domain
             raise LdpstatsError(f"options that {kind!r} does not have ({error})", "those of its class") from error
-    streams.write_to(output, made.to_json())
+    pipes.write_to(output, made.to_json())
     plain = {"kind": kind, "fingerprint": made.fingerprint(), "privacy": made.privacy().to_dict(), "output": output}
-    streams.tell(made.summary(), plain, as_json=as_json, output=output)
+    pipes.tell(made.summary(), plain, as_json=as_json, output=output)
 
 
 @click.command(
+    short_help="Add up the tables of different respondents.",
     epilog=examples(
         "ldpstats merge monday.json tuesday.json -o both.json",
         "ldpstats merge *.tables.json -o - | ldpstats test -",
-    )
+    ),
 )
 @click.argument("tables", nargs=-1, required=True, type=FILE)
 @options.output("All tables, added up")
 @options.as_json
 def merge(tables: tuple[str, ...], output: str, as_json: bool) -> None:
-    """Add up the tables of different respondents, to the last count; nobody is counted twice."""
-    streams.refuse_two_inputs(*tables)
-    merged = sum((streams.saved_tables(name) for name in tables[1:]), streams.saved_tables(tables[0]))
-    _write_tables(merged, output, as_json=as_json)
+    """Add up the tables of different respondents, to the last count; nobody is counted twice.
+
+    Each file is taken for one collector: where the counts of one differ from those of the others, the tables say so.
+    """
+    pipes.refuse_two_inputs(*tables)
+    from ldpstats.inference import merge as merged
+
+    found = [pipes.saved_tables(name) for name in tables]
+    _write_tables(found[0] if len(found) == 1 else merged(found, tables), output, as_json=as_json)
 
 
 @click.command(
+    short_help="Count reports, each of them checked.",
     epilog=examples(
         "ldpstats tables reports.csv --protocol protocol.json -o tables.json",
         "ldpstats tables monday.csv tuesday.csv --protocol protocol.json -o - | ldpstats test -",
-    )
+    ),
 )
 @click.argument("reports", nargs=-1, required=True, type=FILE)
 @click.option("--protocol", required=True, type=FILE, help="The protocol file.")
@@ -84,8 +92,8 @@ def merge(tables: tuple[str, ...], output: str, as_json: bool) -> None:
 @options.as_json
 def tables(reports: tuple[str, ...], protocol: str, output: str, as_json: bool) -> None:
     """Count reports, each of them checked: what the protocol cannot have produced is refused, naming it."""
-    streams.refuse_two_inputs(protocol, *reports)
-    asked = streams.saved_protocol(protocol)
+    pipes.refuse_two_inputs(protocol, *reports)
+    asked = pipes.saved_protocol(protocol)
     _write_tables(asked.tables(_rows_of(reports)), output, as_json=as_json)
 
 
@@ -102,9 +110,9 @@ def _rows_of(names: tuple[str, ...]) -> Any:
 
 
 def _write_tables(tables: Any, output: str, *, as_json: bool) -> None:
-    streams.write_to(output, tables.to_json())
+    pipes.write_to(output, tables.to_json())
     plain = {"tables": len(tables), "n": tables.n, "simulated": tables.simulated, "output": output}
-    streams.tell(tables.summary(), plain, as_json=as_json, output=output)
+    pipes.tell(tables.summary(), plain, as_json=as_json, output=output)
 
 
 def _names(group: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ldpstats.cli import streams
+from ldpstats.cli import pipes
 from ldpstats.errors import LdpstatsError
 
 
@@ -37,7 +37,7 @@ def contents_of(name: str) -> Contents:
     """
     from ldpstats.limits import LARGEST_FILE
 
-    text = _text(name, streams.bytes_of(name, LARGEST_FILE))
+    text = _text(name, pipes.bytes_of(name, LARGEST_FILE))
     return _of_network(name, text) if text.lstrip().startswith("network ") else _of_saved(name, text)
 
 
@@ -45,7 +45,7 @@ def _text(name: str, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise LdpstatsError(f"{streams.named(name)}, which is no text in UTF-8", "a file of ldpstats") from error
+        raise LdpstatsError(f"{pipes.named(name)}, which is no text in UTF-8", "a file of ldpstats") from error
 
 
 def _of_network(name: str, text: str) -> Contents:
@@ -63,19 +63,20 @@ def _of_saved(name: str, text: str) -> Contents:
     from ldpstats.envelope import kind_of
     from ldpstats.loading import loaded
     from ldpstats.saving import SECRET
+    from ldpstats.tables import Table, TableSet
 
     kind = kind_of(text)
     try:
         found = loaded(text)
     except LdpstatsError as error:
         if kind is None:
-            raise type(error)(f"{streams.named(name)}: {error.came}", error.allowed, error.advice) from error
+            raise _foreign(name, text, error) from error
         return _damaged(name, kind, error)
     if kind in SECRET:
         return Contents(
             f"A saved {kind}. It holds private answers or keys, which are not shown.", {"kind": kind, "file": name}
         )
-    defects = tuple(found.channel_fit().warning) if hasattr(found, "channel_fit") else ()
+    defects = tuple(found.channel_fit().warning) if isinstance(found, (Table, TableSet)) else ()
     words = str(found) if hasattr(found, "summary") else repr(found)
     plain = {"kind": kind or type(found).__name__, "file": name, "content": _plain(found), "defects": [*defects]}
     return Contents(words, plain, defects)
@@ -88,6 +89,14 @@ def _plain(found: Any) -> Any:
     if hasattr(found, "fingerprint"):
         return {"kind": found.kind, "fingerprint": found.fingerprint(), "privacy": found.privacy().to_dict()}
     return repr(found)
+
+
+def _foreign(name: str, text: str, error: LdpstatsError) -> LdpstatsError:
+    """Return the error of a file that does not even begin like one of ours."""
+    if text.lstrip().startswith("{"):
+        return LdpstatsError(f"{pipes.named(name)}: {error.came}", error.allowed, error.advice)
+    advice = "Of answers, a row per respondent: `ldpstats domain` and `ldpstats analyse` read them."
+    return LdpstatsError(f"{pipes.named(name)}, which is no file of ldpstats", "one that it wrote", advice)
 
 
 def _damaged(name: str, kind: str, error: LdpstatsError) -> Contents:

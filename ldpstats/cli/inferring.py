@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ldpstats.cli import options, streams
+from ldpstats.cli import options, pipes
 from ldpstats.cli.options import FILE, examples
 from ldpstats.cli.program import wrong_usage
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, one_line
 
 if TYPE_CHECKING:
+    from ldpstats.columns import Category
     from ldpstats.inference import HypothesisResult
     from ldpstats.inference.effects.effect_size import Effect
     from ldpstats.tables import Table, TableSet
@@ -22,11 +23,12 @@ _ADJUST, _ALPHA = "holm", 0.05
 
 
 @click.command(
+    short_help="Test whether attributes are independent.",
     epilog=examples(
         "ldpstats test tables.json                      (all pairs)",
         "ldpstats test tables.json sex age",
         "ldpstats test tables.json sex age --given region --json",
-    )
+    ),
 )
 @click.argument("tables", type=FILE)
 @click.argument("attributes", nargs=-1)
@@ -49,13 +51,13 @@ def test(
     Ends with 0, also where independence is rejected.
     """
     _check_test(attributes, given, alone=adjust is None and alpha is None)
-    found = streams.saved_tables(tables)
+    found = pipes.saved_tables(tables)
     result: Any
     if attributes:
         result = _test_of(found, attributes, given, method)
     else:
         result = _tests_of_pairs(found, method, adjust or _ADJUST, _ALPHA if alpha is None else alpha)
-    streams.tell(result.summary(), result.to_dict(), as_json=as_json)
+    pipes.tell(result.summary(), result.to_dict(), as_json=as_json)
 
 
 def _check_test(attributes: tuple[str, ...], given: tuple[str, ...], *, alone: bool) -> None:
@@ -93,7 +95,7 @@ def _pairs_of(tables: TableSet) -> TableSet:
     pairs = StudiedTables(tables).pairs
     if not pairs:
         raise LdpstatsError("tables of single attributes", "tables of at least two attributes asked for together")
-    return type(tables)(tables.domain, pairs.values(), tables.privacy)
+    return type(tables)(tables.domain, pairs.values(), tables.privacy, tables.checks)
 
 
 def _table_of(tables: TableSet, attributes: tuple[str, ...]) -> Table:
@@ -104,55 +106,74 @@ def _table_of(tables: TableSet, attributes: tuple[str, ...]) -> Table:
 
 
 @click.command(
-    epilog=examples("ldpstats effects tables.json", "ldpstats effects tables.json sex age --json"),
+    short_help="How strongly attributes depend on each other.",
+    epilog=examples(
+        "ldpstats effects tables.json                   (all pairs)",
+        "ldpstats effects tables.json sex age --json",
+        "ldpstats effects tables.json sex car --rows F,M --columns yes,no",
+    ),
 )
 @click.argument("tables", type=FILE)
 @click.argument("attributes", nargs=-1)
+@click.option(
+    "--rows", default=None, help="For an odds ratio: the categories of the first attribute to compare, as F,M."
+)
+@click.option("--columns", default=None, help="And those of the second: the first of the two against the other one.")
 @options.as_json
-def effects(tables: str, attributes: tuple[str, ...], as_json: bool) -> None:
-    """How strongly attributes depend on each other: Cramér's V, mutual information, and odds ratios of 2 by 2 tables.
+def effects(tables: str, attributes: tuple[str, ...], rows: str | None, columns: str | None, as_json: bool) -> None:
+    """How strongly attributes depend on each other: Cramér's V and mutual information, with 95 % intervals.
 
-    With two attributes theirs, else those of all pairs, with 95 % intervals.
+    Those of two attributes, or of all pairs. Of two attributes the odds ratio, too, where it is said which categories
+    are compared.
     """
-    if len(attributes) not in (0, 2):
-        raise click.UsageError("Name two attributes, or none for all pairs.")
-    found = streams.saved_tables(tables)
+    if len(attributes) not in (0, 2) or (rows is None) != (columns is None) or (rows and not attributes):
+        raise click.UsageError("Name two attributes, or none for all pairs; --rows and --columns both, or neither.")
+    found = pipes.saved_tables(tables)
     if attributes:
-        measures = _measures(_table_of(found, attributes))
+        measures = _measures(_table_of(found, attributes), rows, columns)
         plain = {name: one.to_dict() for name, one in measures.items()}
-        streams.tell("\n\n".join(str(one.summary()) for one in measures.values()), plain, as_json=as_json)
+        pipes.tell("\n\n".join(str(one.summary()) for one in measures.values()), plain, as_json=as_json)
         return
-    rows = [(pair.attributes, _measures(pair)) for pair in _pairs_of(found)]
+    pairs = [(pair.attributes, _measures(pair)) for pair in _pairs_of(found)]
     plain_rows = [
-        {"attributes": list(names)} | {name: one.to_dict() for name, one in own.items()} for names, own in rows
+        {"attributes": list(names)} | {name: one.to_dict() for name, one in own.items()} for names, own in pairs
     ]
-    streams.tell(_effects_of_pairs(rows, found), plain_rows, as_json=as_json)
+    pipes.tell(_effects_of_pairs(pairs, found), plain_rows, as_json=as_json)
 
 
-def _measures(table: Table) -> dict[str, Effect]:
+def _measures(table: Table, rows: str | None = None, columns: str | None = None) -> dict[str, Effect]:
     from ldpstats.inference import association, mutual_information, odds_ratio
 
-    ratio = {"odds_ratio": odds_ratio(table)} if table.shape == (2, 2) else {}
-    return {"cramers_v": association(table), "mutual_information": mutual_information(table), **ratio}
+    found: dict[str, Effect] = {"cramers_v": association(table), "mutual_information": mutual_information(table)}
+    if rows is not None and columns is not None:
+        one, other = table.domain.categories.values()
+        with wrong_usage():
+            found["odds_ratio"] = odds_ratio(table, rows=_two(one, rows), columns=_two(other, columns))
+    return found
+
+
+def _two(categories: tuple[Category, ...], text: str) -> Any:
+    """Return the two categories that a text names, with a comma between them."""
+    written = {str(category): category for category in categories}
+    named = [one.strip() for one in text.split(",")]
+    if len(named) != 2 or not all(one in written for one in named):
+        raise LdpstatsError(f"the categories {text!r}", f"two of {one_line(list(written))} with a comma between them")
+    return written[named[0]], written[named[1]]
 
 
 def _effects_of_pairs(rows: list[tuple[tuple[str, ...], dict[str, Effect]]], tables: TableSet) -> Any:
     """Return the effects of all pairs, the strongest first, as a summary."""
     from ldpstats.presentation import summary_of_figures
 
-    measures = (("cramers_v", "Cramér's V"), ("mutual_information", "mutual information"), ("odds_ratio", "odds ratio"))
     strongest = sorted(rows, key=lambda row: _strength(row[1]["cramers_v"]))
-    lines = [
-        [" × ".join(names), *(_figure(own[name]) if name in own else "" for name, _ in measures)]
-        for names, own in strongest
-    ]
+    lines = [[" × ".join(names), *map(_figure, own.values())] for names, own in strongest]
     sentences = [
-        "With 95 % intervals, each by itself; V and mutual information are corrected for noise.",
+        "With 95 % intervals, each by itself; both are corrected for noise, and mutual information is in nats.",
         *tables.privacy.sentences(tables.n),
         *tables.channel_fit().warning,
     ]
     return summary_of_figures(
-        f"Effects of {len(rows):,} pairs of attributes", ["pair", *(words for _, words in measures)], lines, sentences
+        f"Effects of {len(rows):,} pairs of attributes", ["pair", "Cramér's V", "mutual information"], lines, sentences
     )
 
 
@@ -182,19 +203,20 @@ def network(tables: str, method: str, output: str, as_json: bool) -> None:
     """Learn a Bayesian network."""
     from ldpstats.networks import learn_network
 
-    learned = learn_network(streams.saved_tables(tables), method)
+    learned = learn_network(pipes.saved_tables(tables), method)
     if output.endswith(".json"):
-        streams.write_to(output, learned.to_json())
+        pipes.write_to(output, learned.to_json())
     else:
-        streams.write_to(output, learned.network.as_bif())
-    streams.tell(learned.summary(), learned.to_dict(), as_json=as_json, output=output)
+        pipes.write_to(output, learned.network.as_bif())
+    pipes.tell(learned.summary(), learned.to_dict(), as_json=as_json, output=output)
 
 
 @click.command(
+    short_help="Write all that tables tell as an HTML page.",
     epilog=examples(
         "ldpstats report tables.json -o report.html",
         "ldpstats report tables.json --network --title 'Travel 2026' -o - > report.html",
-    )
+    ),
 )
 @click.argument("tables", type=FILE)
 @options.output("The HTML page")
@@ -208,12 +230,12 @@ def report(tables: str, output: str, title: str | None, network: bool, truth: st
     """Write all that tables tell as one HTML page to send or print."""
     from ldpstats.report import report_page
 
-    streams.refuse_two_inputs(tables, truth or "")
-    found = streams.saved_tables(tables)
+    pipes.refuse_two_inputs(tables, truth or "")
+    found = pipes.saved_tables(tables)
     people = None if truth is None else _true_answers(truth, found)
-    streams.write_to(output, report_page(found, title, people, network=network))
+    pipes.write_to(output, report_page(found, title, people, network=network))
     plain = {"report": output, "tables": len(found), "n": found.n}
-    streams.tell(f"Report: {streams.written_as(output)}", plain, as_json=as_json, output=output)
+    pipes.tell(f"Report: {pipes.written_as(output)}", plain, as_json=as_json, output=output)
 
 
 def _true_answers(name: str, tables: TableSet) -> Any:

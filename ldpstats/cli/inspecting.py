@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.exceptions import Exit
 
-from ldpstats.cli import options, streams
+from ldpstats.cli import options, pipes
 from ldpstats.cli.options import FILE, MechanismName, examples
 from ldpstats.cli.program import DEFECT, wrong_usage
 from ldpstats.errors import LdpstatsError
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 _FIGURES = ("epsilon", "bits", "n x variance")
 
 
-@click.command(epilog=examples("ldpstats mechanisms --k 4 --epsilon 2", "ldpstats mechanisms --json"))
+@click.command(
+    short_help="List the mechanisms: privacy, cost, variance.",
+    epilog=examples("ldpstats mechanisms --k 4 --epsilon 2", "ldpstats mechanisms --json"),
+)
 @click.option("--k", default=16, show_default=True, type=click.IntRange(min=2), help="How many values.")
 @click.option("--epsilon", default=1.0, show_default=True, help="The privacy level asked for.")
 @options.as_json
@@ -44,7 +47,7 @@ def mechanisms(k: int, epsilon: float, as_json: bool) -> None:
         "epsilon: strict, for all that a respondent sends about one value; bits: per report; "
         "\nn x variance: of the unbiased frequency of a value that one respondent in k has."
     )
-    streams.tell(f"Mechanisms for {k} values at epsilon = {epsilon:g}\n{columns}\n\n{legend}", plain, as_json=as_json)
+    pipes.tell(f"Mechanisms for {k} values at epsilon = {epsilon:g}\n{columns}\n\n{legend}", plain, as_json=as_json)
 
 
 def _columns(frame: pd.DataFrame) -> str:
@@ -61,11 +64,12 @@ def _columns(frame: pd.DataFrame) -> str:
 
 
 @click.command(
+    short_help="What mechanisms claim to spend, and do spend.",
     epilog=examples(
         "ldpstats audit grr --k 4 --epsilon 2",
         "ldpstats audit protocol.json                   (the mechanisms of a protocol)",
         "ldpstats audit --all --settings 5 --json",
-    )
+    ),
 )
 @click.argument("name", required=False, type=MechanismName(files=True))
 @click.option("--all", "every", is_flag=True, help="All mechanisms, instead of one by name.")
@@ -94,7 +98,7 @@ def audit(name: str | None, every: bool, as_json: bool, settings: int | None, **
     plain = [one.to_dict() for one in found]
     walked = every or settings is not None or of_file is not None
     words = "\n".join(one.headline for one in found) if walked else found[0].summary()
-    streams.tell(words, plain if walked else plain[0], as_json=as_json)
+    pipes.tell(words, plain if walked else plain[0], as_json=as_json)
     if any(one.failures for one in found):
         raise Exit(DEFECT)
 
@@ -103,12 +107,12 @@ def _is_mechanism(name: str) -> bool:
     """Say whether a name is meant as that of a mechanism: of no file, that is."""
     from pathlib import Path
 
-    return name != streams.STANDARD and not Path(name).exists() and not name.endswith(".json")
+    return name != pipes.STANDARD and not Path(name).exists() and not name.endswith(".json")
 
 
 def _mechanisms_of(name: str) -> list[Mechanism]:
     """Return the mechanisms of a protocol in a file, each of the different ones once."""
-    protocol = streams.saved_protocol(name)
+    protocol = pipes.saved_protocol(name)
     used = dict.fromkeys(map(protocol.mechanism_for, getattr(protocol, "groups", ())))
     if not used:
         raise LdpstatsError(f"the protocol in {name!r} without groups", "one whose groups have mechanisms")
@@ -154,6 +158,6 @@ def show(file: str, as_json: bool) -> None:
     from ldpstats.cli.contents import contents_of
 
     found = contents_of(file)
-    streams.tell(found.words, found.plain, as_json=as_json)
+    pipes.tell(found.words, found.plain, as_json=as_json)
     if found.defects:
         raise Exit(DEFECT)

@@ -46,6 +46,15 @@ class Program(click.Group):
             return run()
         sys.exit(_ended(run))
 
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's
+        """Return the commands in the order in which people need them.
+
+        Parameters
+        ----------
+        ctx : Context
+        """
+        return list(self.commands)
+
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Read the arguments; a help text that nobody reads to its end is no error."""
         with _quiet_pipe():
@@ -87,24 +96,30 @@ def _ended(run: Callable[[], Any]) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except click.Abort as error:
-        interrupted = not isinstance(error.__cause__, EOFError)
-        return _said("interrupted", INTERRUPTED) if interrupted else _said("an input that ends too early", BAD_DATA)
-    except (LdpstatsError, OSError) as error:
-        return _said(str(error), BAD_DATA)
-    except MemoryError:
-        return _said("there is not enough memory for this", BAD_DATA)
     except Exception as error:
-        if os.environ.get(_TRACEBACK):
+        words, code = _told(error)
+        if code == UNFORESEEN and os.environ.get(_TRACEBACK):
             raise
-        why = f"something nobody foresaw ({type(error).__name__}: {error})"
-        return _said(f"{why}. Please report it; with {_TRACEBACK}=1 in the environment it says where.", UNFORESEEN)
+        with contextlib.suppress(OSError):
+            click.echo(f"Error: {words}", err=True)
+        return code
 
 
-def _said(words: str, code: int) -> int:
-    with contextlib.suppress(OSError):
-        click.echo(f"Error: {words}", err=True)
-    return code
+def _told(error: Exception) -> tuple[str, int]:
+    """Return what a message says of an error, and the exit code."""
+    if isinstance(error, click.Abort):  # of which click has two kinds
+        if isinstance(error.__cause__, EOFError):
+            return "an input that ends too early", BAD_DATA
+        return "interrupted", INTERRUPTED
+    if isinstance(error, LdpstatsError):
+        return str(error), BAD_DATA
+    if isinstance(error, OSError):
+        where = "" if error.filename is None else f"the file {str(error.filename)!r}: "
+        return f"{where}{error.strerror or error}", BAD_DATA
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this", BAD_DATA
+    said = f"something nobody foresaw ({type(error).__name__}: {error})"
+    return f"{said}. Please report it; {_TRACEBACK}=1 in the environment says where it happened.", UNFORESEEN
 
 
 @contextlib.contextmanager

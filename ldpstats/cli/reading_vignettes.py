@@ -15,7 +15,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from ldpstats.cli import options, streams
+from ldpstats.cli import options, pipes
 from ldpstats.cli.options import examples
 
 _BLOCK = re.compile(r"```python\n(.*?)```\n", flags=re.DOTALL)
@@ -26,11 +26,12 @@ def _complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[Co
 
 
 @click.command(
+    short_help="List, print or run the packaged vignettes.",
     epilog=examples(
         "ldpstats vignettes list",
         "ldpstats vignettes open your-own-questionnaire | less",
         "ldpstats vignettes run your-own-questionnaire",
-    )
+    ),
 )
 @click.argument("action", type=click.Choice(["list", "open", "run"]))
 @click.argument("name", required=False, shell_complete=_complete)
@@ -45,13 +46,13 @@ def vignettes(action: str, name: str | None, as_json: bool) -> None:
     if action == "list":
         titles = {one: _title(file) for one, file in known.items()}
         width = max(map(len, titles), default=0)
-        streams.tell("\n".join(f"{one:{width}}  {words}" for one, words in titles.items()), titles, as_json=as_json)
+        pipes.tell("\n".join(f"{one:{width}}  {words}" for one, words in titles.items()), titles, as_json=as_json)
         return
     if name is None or name not in known:
         raise click.UsageError(f"{f'no vignette {name!r}' if name else 'no name'}. Allowed: {', '.join(known)}.")
     text = known[name].read_text("utf-8")
     if action == "open":
-        streams.tell(text.rstrip(), {"name": name, "text": text}, as_json=as_json)
+        pipes.tell(text.rstrip(), {"name": name, "text": text}, as_json=as_json)
         return
     printed = []
     for code, output in _outputs(text):
@@ -59,7 +60,7 @@ def vignettes(action: str, name: str | None, as_json: bool) -> None:
         if not as_json:
             click.echo("\n".join(f">>> {line}".rstrip() for line in code.splitlines()) + f"\n{output}")
     if as_json:
-        click.echo(streams.as_text(printed))
+        click.echo(pipes.as_text(printed))
 
 
 def _vignettes() -> Mapping[str, Traversable]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ldpstats.cli import options, streams
+from ldpstats.cli import options, pipes
 from ldpstats.cli.options import FILE, MechanismName, examples
 from ldpstats.cli.program import wrong_usage
 from ldpstats.errors import LdpstatsError
@@ -20,7 +20,10 @@ _DEMO_PAGE = "ldpstats-demo.html"
 _NETWORKS = "survey, asia, sachs, child or alarm"
 
 
-@click.command(epilog=examples("ldpstats demo", "ldpstats demo --network asia --n 20000 --epsilon 1 --json"))
+@click.command(
+    short_help="A sensitive question, asked and tested privately.",
+    epilog=examples("ldpstats demo", "ldpstats demo --network asia --n 20000 --epsilon 1 --json"),
+)
 @click.option("--network", "name", default=None, help=f"Ask respondents of a network instead: {_NETWORKS}.")
 @click.option("--n", default=100_000, show_default=True, type=click.IntRange(min=1), help="How many respondents.")
 @click.option("--epsilon", default=2.0, show_default=True, help="Strict privacy level of every respondent.")
@@ -54,7 +57,7 @@ def demo(report: Path | None, no_report: bool, as_json: bool, **asked: Any) -> N
         raise click.UsageError("--report and --no-report: give one of the two.")
     with wrong_usage():
         shown = demonstrate(**asked)
-    streams.tell(shown, shown.to_dict() if as_json else None, as_json=as_json)
+    pipes.tell(shown, shown.to_dict() if as_json else None, as_json=as_json)
     if report:
         shown.report(report)
     if not (no_report or as_json):
@@ -73,10 +76,11 @@ def _usual_page(shown: Demonstration) -> str:
 
 
 @click.command(
+    short_help="How many respondents, which level or what power.",
     epilog=examples(
         "ldpstats plan --shape 4x4 --effect 0.1 --power 0.8 --epsilon 1",
         "ldpstats plan --domain domain.json --epsilon 2 --n 20000",
-    )
+    ),
 )
 @click.option("--shape", default=None, help="The categories of a table's attributes, such as 4x4.")
 @click.option(
@@ -118,10 +122,10 @@ def plan(shape: str | None, domain: str | None, mechanism: tuple[str, ...], as_j
 
     if (shape is None) == (domain is None):
         raise click.UsageError(f"{'a shape and' if shape else 'neither a shape nor'} a domain: give one of the two.")
-    table = _shape(shape or "") if domain is None else streams.saved_domain(domain)
+    table = _shape(shape or "") if domain is None else pipes.saved_domain(domain)
     with wrong_usage():
         found = planned(mechanism or None, table, **asked)
-    streams.tell(found.summary(), found.to_dict(), as_json=as_json)
+    pipes.tell(found.summary(), found.to_dict(), as_json=as_json)
 
 
 def _shape(text: str) -> tuple[int, ...]:

@@ -48,7 +48,7 @@ def test_categories_are_numbers_truth_values_or_texts(answers: list[str], catego
         (range(40), "all 40 answers differ"),
         ([f"{n % 35} Elm Street" for n in range(400)], "it has 35 different texts"),
         ([f"2024-01-{1 + n % 31:02}" for n in range(400)], "it has 31 different dates"),
-        ([n % 80 for n in range(400)], "it has 80 different numbers; --cut 'it'=4 puts them into classes, for example"),
+        ([n % 80 for n in range(400)], "it has 80 different numbers; --cut it=4 puts them into classes, for example"),
         ([n % 80 if n % 9 else "refused" for n in range(400)], "numbers and words ('refused')"),
         ([n / 2 for n in range(400)], "it has 400 different numbers"),
     ],

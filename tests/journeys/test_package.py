@@ -85,7 +85,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_data_and_types_but_no_tests(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {f"ldpstats/data/{name}.bif" for name in ("survey", "asia", "sachs", "child", "alarm")} <= set(names)
-    assert {"ldpstats/data/README.md", "ldpstats/py.typed"} <= set(names)
+    assert {"ldpstats/data/README.md", "ldpstats/py.typed", "ldpstats/data/vignettes/gallery.md"} <= set(names)
     assert {f"ldpstats/report/templates/{name}" for name in ("page.html", "parts.html", "page.css")} <= set(names)
     assert not [name for name in names if name.startswith("tests/") or "/test_" in name]
 

@@ -1,4 +1,4 @@
-"""Streams: files, or standard input and output where a name is `-`."""
+"""Pipes: files, or standard input and output where a name is `-`."""
 
 from __future__ import annotations
 
