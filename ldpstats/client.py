@@ -48,6 +48,7 @@ _UNCHECKED = (KeyError, TypeError, ValueError, IndexError, AttributeError, Recur
 _PRECISE = Context(prec=100, Emax=999_999, Emin=-999_999)
 _MOST_CELLS = 1 << 22
 _MOST_SYMBOLS = 1 << 16
+_LARGEST_EPSILON = 1_000_000
 
 
 class ClientError(ValueError):
@@ -524,8 +525,10 @@ class Attribute:
         ----------
         answer : object
         """
+        large = _large_number(answer)
+        given = answer if large is None else large
         for place, category in enumerate(self.categories):
-            if _kind(category) == _kind(answer) and category == answer:
+            if _kind(category) == _kind(given) and category == given:
                 return place
         return None
 
@@ -805,7 +808,7 @@ def _body(text: object) -> Any:
     sealed = _SEALED.fullmatch(_TEXT_OR_SPACE.sub(lambda found: found[1] or "", text))
     if sealed is None or len(plain) != len(_WHOLE):
         raise ClientError(f"a protocol file with {_listed(list(plain))}", f"{_listed(_WHOLE)}, in this order")
-    if hashlib.sha256(sealed[2].encode(errors="surrogatepass")).hexdigest() != sealed[1]:
+    if hashlib.sha256(sealed[2].encode()).hexdigest() != sealed[1]:
         raise ClientError(
             "a protocol file whose digest is that of another body", "a file as it was written", "Fetch it again."
         )
@@ -827,12 +830,12 @@ def _read_domain(listed: Sequence[Any]) -> tuple[Attribute, ...]:
     for plain in listed:
         one = _Named(plain, "an attribute")
         one.refuse_names({"name", "categories"})
-        categories = tuple(one.sequence("categories"))
-        different = {(_kind(category), category) for category in categories if _is_category(category)}
-        if not categories or len(different) < len(categories):
+        written = one.sequence("categories")
+        categories = tuple(known for known in map(_category, written) if known is not None)
+        if not written or len({(_kind(known), known) for known in categories}) < len(written):
             raise ClientError(
-                f"the categories {_listed(categories)} of {_shown(one.text('name'))}",
-                "different texts, numbers below 2^53 or truth values",
+                f"the categories {_listed(written)} of {_shown(one.text('name'))}",
+                "different texts, truth values or numbers, of which whole ones from 2^53 on are texts of digits",
             )
         attributes.append(Attribute(one.text("name"), categories))
     if not attributes or len({one.name for one in attributes}) < len(attributes):
@@ -872,13 +875,13 @@ def _read_row(row: _Named, domain: Sequence[Attribute], mechanisms: Sequence[Ran
 def _read_group(
     plain: _Named, domain: Sequence[Attribute], mechanisms: Sequence[Randomizer] | None, names: Collection[str] = ()
 ) -> AskedGroup:
-    asked = {"attributes", *names} | (set() if mechanisms is None else {"mechanism"})
-    plain.refuse_names(asked, optional={"answers"})
+    adaptive = mechanisms is None
+    plain.refuse_names({"attributes", *names} | (set() if adaptive else {"mechanism"}), () if adaptive else {"answers"})
     places = _places(domain, plain.sequence("attributes"))
     sizes = tuple(len(domain[place].categories) for place in places)
     mechanism = None if mechanisms is None else mechanisms[plain.whole("mechanism", 0, len(mechanisms) - 1)]
     answers = tuple(plain.sequence("answers")) if "answers" in plain.plain else None
-    k = None if mechanism is None else mechanism.k
+    k = prod(sizes) if mechanism is None else mechanism.k
     if prod(sizes) > _MOST_CELLS or not _covers(answers, prod(sizes), k):
         raise ClientError(
             f"a question about {_listed(plain['attributes'])} with {prod(sizes)} cells and {k} answers",
@@ -895,12 +898,11 @@ def _places(domain: Sequence[Attribute], names: Sequence[Any]) -> tuple[int, ...
     return places
 
 
-def _covers(answers: tuple[Any, ...] | None, cells: int, k: int | None) -> bool:
+def _covers(answers: tuple[Any, ...] | None, cells: int, k: int) -> bool:
     """Say whether every cell has an answer, and every answer a cell."""
     if answers is None:
-        return k is None or k == cells
-    whole = all(type(one) is int for one in answers)
-    return whole and len(answers) == cells and set(answers) == set(range(k or max(answers) + 1))
+        return k == cells
+    return len(answers) == cells and all(type(one) is int for one in answers) and set(answers) == set(range(k))
 
 
 def _promised(privacy: _Named, kind: str) -> float:
@@ -910,8 +912,8 @@ def _promised(privacy: _Named, kind: str) -> float:
         raise ClientError(f"a level of {_shown(unit)}", f"one of {_RECORD}")
     if level == _INFINITE and kind == _ADAPTIVE:
         return inf
-    if _kind(level) != "number" or not level >= 0:
-        allowed = f"a number of at least 0; {_INFINITE} of a protocol that sends queries"
+    if _kind(level) != "number" or not 0 <= level <= _LARGEST_EPSILON:
+        allowed = f"a number from 0 to {_LARGEST_EPSILON}; {_INFINITE} of a protocol that sends queries"
         raise ClientError(f"the level {_shown(level)}", allowed)
     return float(level)
 
@@ -1082,11 +1084,22 @@ def _kind(value: object) -> str:
     return "text" if isinstance(value, str) else "list" if isinstance(value, (list, tuple)) else ""
 
 
-def _is_category(value: object) -> bool:
-    """Say whether a value is one in every language: some round whole numbers from 2^53 on."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return abs(value) < 1 << 53
-    return _kind(value) in ("text", "truth value")
+def _category(written: object) -> Category | None:
+    """Return the category that is written so: one in every language, of which some round whole numbers from 2^53 on."""
+    if isinstance(written, (str, bool)):
+        return written
+    if isinstance(written, (int, float)):
+        return written if abs(written) < 1 << 53 else None
+    return _large_number(written)
+
+
+def _large_number(written: object) -> int | None:
+    """Return a whole number from 2^53 on that is written as an object with its digits."""
+    if not isinstance(written, Mapping) or set(written) != {"int"}:
+        return None
+    digits = written["int"]
+    proper = isinstance(digits, str) and re.fullmatch("-?[1-9][0-9]{15,99}", digits)
+    return int(digits) if proper and abs(int(digits)) >= 1 << 53 else None
 
 
 def _record(record: object) -> Mapping[str, object]:
@@ -1106,6 +1119,7 @@ def _parsed(text: object, what: str) -> Any:
     try:
         if not isinstance(text, str):
             raise TypeError(f"it is of type {type(text).__name__}")
+        text.encode()  # halves of letters are in no file
         return json.loads(
             text, object_pairs_hook=_different_names, parse_float=_number, parse_constant=_refuse_constant
         )

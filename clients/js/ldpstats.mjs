@@ -7,6 +7,7 @@ export const GRID = 1n << 64n; // every probability is a whole number of GRID-th
 
 const MOST_CELLS = 1 << 22;
 const MOST_SYMBOLS = 1 << 16;
+const LARGEST_EPSILON = 1_000_000;
 const DIGEST = "digest against accidents, not attackers";
 const WHOLE = ["format", "version", DIGEST, "body"];
 const SEALED = new RegExp(`^\\{"format":"ldpstats protocol","version":2,"${DIGEST}":"([0-9a-f]{64})","body":(.*)\\}$`, "s");
@@ -426,7 +427,8 @@ export class Respondent {
 
 /** Return the number of every answer; where random ones are substituted, each question takes a draw. */
 function codesOf(asked, record, words) {
-  const given = (name) => (Object.hasOwn(record, name) ? record[name] : undefined);
+  const plain = (answer) => largeNumber(answer) ?? answer;
+  const given = (name) => (Object.hasOwn(record, name) ? plain(record[name]) : undefined);
   const found = asked.domain.map(({ name, categories }) => categories.indexOf(given(name)));
   if (words !== undefined) {
     const drawn = asked.domain.map(({ categories }) => words.below(categories.length));
@@ -535,11 +537,13 @@ function readDomain(plain) {
   const attributes = plain.map((given) => {
     const one = new Named(given, "an attribute");
     one.refuseNames(["name", "categories"]);
-    const [name, categories] = [one.text("name"), one.sequence("categories")];
-    const proper = categories.every((category) => isCategory(category));
-    if (categories.length === 0 || !proper || new Set(categories).size < categories.length) {
-      const came = `the categories ${listed(categories)} of ${shown(name)}`;
-      throw new ClientError(came, "different texts, numbers below 2^53 or truth values");
+    const [name, written] = [one.text("name"), one.sequence("categories")];
+    const categories = written.map(categoryOf);
+    if (categories.length === 0 || categories.includes(undefined) || new Set(categories).size < categories.length) {
+      throw new ClientError(
+        `the categories ${listed(written)} of ${shown(name)}`,
+        "different texts, truth values or numbers, of which whole ones from 2^53 on are texts of digits",
+      );
     }
     return { name, categories };
   });
@@ -579,15 +583,17 @@ function readRow(row, domain, mechanisms) {
 }
 
 function readGroup(plain, domain, mechanisms, names = []) {
-  plain.refuseNames(["attributes", ...names, ...(mechanisms === undefined ? [] : ["mechanism"])], ["answers"]);
+  const adaptive = mechanisms === undefined;
+  plain.refuseNames(["attributes", ...names, ...(adaptive ? [] : ["mechanism"])], adaptive ? [] : ["answers"]);
   const places = placesOf(domain, plain.sequence("attributes"));
   const sizes = places.map((place) => domain[place].categories.length);
   const cells = product(sizes);
   const mechanism = mechanisms?.[plain.whole("mechanism", 0, mechanisms.length - 1)];
   const answers = plain.has("answers") ? plain.sequence("answers") : undefined;
-  if (cells > MOST_CELLS || !covers(answers, cells, mechanism?.k)) {
+  const k = mechanism === undefined ? cells : mechanism.k;
+  if (cells > MOST_CELLS || !covers(answers, cells, k)) {
     throw new ClientError(
-      `a question about ${listed(plain.get("attributes"))} with ${cells} cells and ${mechanism?.k} answers`,
+      `a question about ${listed(plain.get("attributes"))} with ${cells} cells and ${k} answers`,
       `an answer for every cell, up to ${MOST_CELLS} of them, and as many answers as its mechanism has values`,
     );
   }
@@ -605,10 +611,9 @@ function placesOf(domain, names) {
 
 /** Say whether every cell has an answer, and every answer a cell. */
 function covers(answers, cells, k) {
-  if (answers === undefined) return k === undefined || k === cells;
-  if (answers.length !== cells || !answers.every((one) => Number.isInteger(one) && one >= 0)) return false;
-  const most = answers.reduce((largest, one) => Math.max(largest, one), 0) + 1;
-  return new Set(answers).size === most && (k === undefined || most === k);
+  if (answers === undefined) return k === cells;
+  const known = answers.every((one) => Number.isInteger(one) && one >= 0 && one < k);
+  return answers.length === cells && known && new Set(answers).size === k;
 }
 
 /** Return the level that a file states for a respondent's whole record; only queries may leave it open. */
@@ -616,8 +621,8 @@ function promisedLevel(privacy, kind) {
   const [unit, level] = [privacy.text("unit"), privacy.get("epsilon")];
   if (unit !== RECORD) throw new ClientError(`a level of ${shown(unit)}`, `one of ${RECORD}`);
   if (level === INFINITE && kind === ADAPTIVE) return Infinity;
-  if (kindOf(level) !== "number" || level < 0) {
-    const allowed = `a number of at least 0; ${INFINITE} of a protocol that sends queries`;
+  if (kindOf(level) !== "number" || level < 0 || level > LARGEST_EPSILON) {
+    const allowed = `a number from 0 to ${LARGEST_EPSILON}; ${INFINITE} of a protocol that sends queries`;
     throw new ClientError(`the level ${shown(level)}`, allowed);
   }
   return level;
@@ -704,8 +709,7 @@ function askedGroup(asked, group) {
   group.refuseNames(["domain", "truth", "fake"]);
   const attributes = readDomain(group.sequence("domain"));
   const mechanism = FakeOrTruth.stated(group);
-  const known = asked.domain.map((one) => JSON.stringify(one));
-  const places = attributes.map((one) => known.indexOf(JSON.stringify(one)));
+  const places = attributes.map((one) => asked.domain.findIndex((known) => isSame(known, one)));
   if (places.includes(-1)) {
     const came = `a group about ${listed(attributes.map(({ name }) => name))}`;
     throw new ClientError(came, "the protocol's own attributes");
@@ -716,6 +720,12 @@ function askedGroup(asked, group) {
   }
   refuseBrokenRules(asked.parameters, mechanism);
   return { places, sizes, mechanism };
+}
+
+function isSame(one, other) {
+  const [known, asked] = [one.categories, other.categories];
+  const alike = known.length === asked.length && known.every((category, place) => category === asked[place]);
+  return one.name === other.name && alike;
 }
 
 /** Refuse fakes below the floor, and more truth than p. */
@@ -823,9 +833,19 @@ function kindOf(value) {
   return kinds[typeof value] ?? "";
 }
 
-function isCategory(value) {
-  const kind = kindOf(value);
-  return kind === "number" ? Math.abs(value) <= Number.MAX_SAFE_INTEGER : kind === "text" || kind === "truth value";
+/** Return the category that is written so: one in every language, of which some round whole numbers from 2^53 on. */
+function categoryOf(written) {
+  if (kindOf(written) === "number") return Math.abs(written) <= Number.MAX_SAFE_INTEGER ? written : undefined;
+  return kindOf(written) === "text" || kindOf(written) === "truth value" ? written : largeNumber(written);
+}
+
+/** Return a whole number from 2^53 on that is written as an object with its digits. */
+function largeNumber(written) {
+  if (kindOf(written) !== "object" || Object.keys(written).join() !== "int") return undefined;
+  const digits = written.int;
+  if (typeof digits !== "string" || !/^-?[1-9][0-9]{15,99}$/.test(digits)) return undefined;
+  const number = BigInt(digits);
+  return number > Number.MAX_SAFE_INTEGER || number < Number.MIN_SAFE_INTEGER ? number : undefined;
 }
 
 function product(sizes) {

@@ -185,6 +185,11 @@ def _message_cases() -> Iterator[tuple[Any, ...]]:
     many = Domain({"yes": [False, True], "number": range(300)})
     numbers = PerAttribute(many, k=2, epsilon=9.0, mechanism="grr").to_json()
     yield "numbers of two bytes", numbers, {"yes": True, "number": 299}
+    huge = Domain({"id": [1 << 60, -(10**30), (1 << 53) - 1, "1152921504606846976"]})
+    numbered = SampledGroups(huge, k=1, epsilon=2.0, mechanism="grr").to_json()
+    for category in huge.categories["id"]:
+        whole = isinstance(category, int) and abs(category) >= 1 << 53
+        yield "numbers that languages round", numbered, {"id": {"int": str(category)} if whole else category}
     parities = HadamardCoefficients(DOMAIN, epsilon=1.0).to_json()
     for unit in range(16):
         yield "parities", parities, record, [unit]
@@ -252,6 +257,14 @@ def _other_refusals(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
         change(changed)
         yield {"title": title, "protocol": sealed_again(changed), "record": record, "names": named}
     (text, query), *_ = _queries()
+    body = json.loads(text)["body"]
+    _setting("units", 0, 0, "answers", [0, 1, 2, 3, 4, 10**18])(body)
+    yield {
+        "title": "answers in a protocol of queries",
+        "protocol": sealed_again(body),
+        "record": record,
+        "names": "answers",
+    }
     yield {"title": "no query", "protocol": text, "record": record, "names": "queries"}
     for title, change, named in _altered_queries():
         changed = json.loads(query)
@@ -344,6 +357,8 @@ def _altered_bodies() -> Iterator[tuple[str, Change, str]]:
     for wrong in (str(GRID), "0", "-1", "1e3", "12.0", " 7", "07", "７", 7, None, ""):
         yield "a probability that is none", _setting(*truth, "truth", wrong), "truth"
     yield "a level that is none", _setting("privacy", "epsilon", -1), "-1"
+    for level in (10**400, 1e7, 1_000_000.5):
+        yield "a level that is none in any language", _setting("privacy", "epsilon", level), "the level"
     yield "a level that is left open", _setting("privacy", "epsilon", "infinite"), "infinite"
     yield "a level as text", _setting("privacy", "epsilon", "1"), "level"
     yield "a level of something else", _setting("privacy", "unit", "a report"), "a report"
@@ -365,7 +380,8 @@ def _altered_bodies() -> Iterator[tuple[str, Change, str]]:
     yield "an answer that no cell has", _setting(*row, "answers", [0, 1, 2, 3, 4, 4]), "cells"
     yield "categories that are alike", _setting("domain", 0, "categories", ["F", "F"]), "categories"
     yield "numbers that are alike", _setting("domain", 2, "categories", [2, 2.0, "2", True]), "categories"
-    yield "a number that languages round", _setting("domain", 2, "categories", [2, 2**53, "2", True]), "categories"
+    for wrong in (2**53, -(2**53), {"int": "7"}, {"int": str(2**53 - 1)}, {"int": 2**60}, {"int": "9" * 16, "b": 1}):
+        yield "a number that languages round", _setting("domain", 2, "categories", [2, wrong, "2"]), "categories"
     yield "no categories", _setting("domain", 0, "categories", []), "categories"
     yield "attributes that are alike", _setting("domain", 0, "name", "größe"), "attributes"
     yield "a domain that keeps no order", _setting("domain", {"sex": ["F", "M"]}), "domain"
