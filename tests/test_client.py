@@ -8,6 +8,7 @@ import json
 import math
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -23,16 +24,30 @@ import numpy as np
 import pytest
 from support.client_vectors import DOMAIN, VECTORS, Recorded, answered, text_of, vectors
 from support.enumerated_words import law_of_client
-from support.protocol_files import body_of, sealed_again
+from support.protocol_files import KINDS, body_of, sealed_again
 
 from ldpstats import client
 from ldpstats.conformance.courses import law_of_courses
 from ldpstats.conformance.enumeration import seeds_of_all_maps
 from ldpstats.domain import Domain
 from ldpstats.grid import GRID
-from ldpstats.mechanisms import GRR, HR, OLH, OUE, RR, SS, SUE, FakeResponse, Mechanism, joint_ratio, plain_mechanism
+from ldpstats.mechanisms import (
+    GRR,
+    HR,
+    OLH,
+    OUE,
+    RR,
+    SS,
+    SUE,
+    FakeResponse,
+    Mechanism,
+    joint_ratio,
+    mechanisms,
+    plain_mechanism,
+)
 from ldpstats.privacy import strict_epsilon
 from ldpstats.protocols import PerAttribute, SampledGroups
+from ldpstats.protocols.wire import parsed_report
 
 SOURCE = Path(client.__file__)
 RECORD = {"sex": "F", "größe": "groß", "1": True}
@@ -208,6 +223,36 @@ def test_what_is_refused_is_named(case: dict[str, Any]) -> None:
     with pytest.raises(client.ClientError, match=r"Allowed: ") as refused:
         answered(client, case, None)
     assert case["names"] in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_registered_protocol_is_answered_or_refused_by_name(kind: str) -> None:
+    protocol = KINDS[kind]
+    record = {name: categories[-1] for name, categories in protocol.domain.categories.items()}
+    respondent = partial(client.Respondent, protocol.to_json(), Recorded(kind))
+    if protocol.kind.startswith("central"):
+        with pytest.raises(client.ClientError, match=protocol.kind):
+            respondent()
+    elif protocol.adaptive:
+        with pytest.raises(client.ClientError, match="queries"):
+            respondent().answer(record)
+    else:
+        message = json.loads(respondent().answer(record))
+        rows = [row for row in protocol.sent_rows if row.unit == message["unit"]]
+        for row, report in zip(rows, message["reports"], strict=True):
+            read = parsed_report(report, row.wire.report_format)
+            assert isinstance(read, np.ndarray)
+            assert row.wire.possible(read[None]).all()
+
+
+def test_mechanisms_that_clients_do_not_know_are_refused_by_name() -> None:
+    domain = Domain({"a": [0, 1, 2]})
+    for name in sorted(set(mechanisms()["name"]) - set(client.RANDOMIZERS)):
+        plain = {"name": name, "k": 3, "epsilon": 1.0, "probabilities": {}}
+        with pytest.raises(client.ClientError, match=re.escape(f'the mechanism "{name}"')):
+            client.randomizer(plain)
+    with pytest.raises(client.ClientError, match="blh"):
+        client.Respondent(SampledGroups(domain, k=1, epsilon=1.0, mechanism="blh").to_json())
 
 
 def test_the_level_is_compared_exactly() -> None:
