@@ -63,7 +63,7 @@ class Analysis:
                 f"{row['first']} × {row['second']}",
                 association_in_words(row["raw_v"], row["raw_adjusted"], row["raw_verdict"]),
                 association_in_words(row["cramers_v"], row["adjusted"], row["verdict"]),
-                respondents_in_words(row["needed"]),
+                respondents_in_words(row["needed"] if row["raw_verdict"] == DEPENDENT else math.nan),
             )
             for row in self.pairs.head(_MOST_ROWS).to_dict(orient="records")
         ]
@@ -120,7 +120,7 @@ class Analysis:
         level = f"epsilon = {self.tables.privacy.epsilon:g}"
         return [
             f"{balance}, and {others or 'no'} others. Not shown is not a proof of independence.",
-            f"respondents needed: of the whole survey, to find the raw V privately with {_POWER:.0%} power.",
+            f"respondents needed: of the whole survey, to find what raw answers show with {_POWER:.0%} power.",
             f"V: Cramér's V, from 0 (independent) to 1, of reports corrected for the noise. Asterisks: {stars}.",
             f"{done}: of each row one group of questions was randomized, and the tests saw the reports alone.",
             f"It protects nobody whose answers are in the file. Of answers collected so each respondent had {level}.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -153,23 +152,27 @@ def _named(
     found: Sequence[Texts], names: Sequence[str], rows: int, file: str
 ) -> tuple[tuple[TextColumn, ...], list[str]]:
     """Return columns under different names: without a name are those of row numbers and those that are empty."""
-    notes, columns = [], []
-    seen: Counter[str] = Counter()
+    notes: list[str] = []
+    known: dict[str, TextColumn] = {}
     for place, (texts, name) in enumerate(zip(found, names, strict=True), start=1):
         column = texts.column(name or f"column {place}")
-        if not name:
-            why = _needs_no_name(column, rows)
-            notes.append(f"{file}: column {place} has no name, {why or f'and is called {column.name!r}'}.")
-            if why:
-                continue
-        seen[column.name] += 1
-        if seen[column.name] > 1:
-            column = TextColumn(f"{column.name} ({seen[column.name]})", column.texts, column.codes)
+        why = "" if name else _needs_no_name(column, rows)
+        twin = known.get(column.name)
+        if why:
+            notes.append(f"{file}: column {place} has no name, {why}.")
+            continue
+        if twin is not None and column.texts == twin.texts and np.array_equal(column.codes, twin.codes):
+            notes.append(f"{file}: column {place} is {column.name!r} again, with the same answers, and was left out.")
+            continue
+        if twin is not None:
+            column = TextColumn(f"{column.name} (column {place})", column.texts, column.codes)
             notes.append(f"{file}: the name {name!r} stands there again; column {place} is called {column.name!r}.")
-        columns.append(column)
-    if len({column.name for column in columns}) < len(columns):
-        raise LdpstatsError(f"{file} with the columns {one_line(names)}", "different names")
-    return tuple(columns), notes
+        elif not name:
+            notes.append(f"{file}: column {place} has no name, and is called {column.name!r}.")
+        if column.name in known:
+            raise LdpstatsError(f"{file} with the columns {one_line(names)}", "different names")
+        known[column.name] = column
+    return tuple(known.values()), notes
 
 
 def _needs_no_name(column: TextColumn, rows: int) -> str:

@@ -5,10 +5,18 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from ldpstats.errors import LdpstatsError, one_line
 
-_CHUNK, _SHOWN = 1 << 16, 20
+if TYPE_CHECKING:
+    from _csv import Reader
+
+_SHOWN = 20
+_CHUNK = 1 << 12
+"""Rows at once; the garbage collector goes through all of them again and again."""
 Chunk = tuple[list[list[str]], list[int]]
 """Rows of cells, and the lines in which they end."""
 
@@ -26,8 +34,8 @@ class CsvRows:
     """
 
     def __init__(self, text: str, separator: str, name: str) -> None:
-        self._reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-        self._name, self.blank_lines = name, 0
+        self._text, self._separator, self._name, self.blank_lines = text, separator, name, 0
+        self._reader = self._opened()
         first = self._take(1)
         self.names = [cell.strip() for cell in first[0][0]] if first[0] else []
 
@@ -41,35 +49,35 @@ class CsvRows:
                 self._refuse_ragged(rows, lines)
             yield rows, lines
 
-    def _take(self, most: int) -> Chunk:
-        """Return so many further rows, fewer only at the end; empty lines are counted, and are none."""
-        rows: list[list[str]] = []
-        lines: list[int] = []
-        before = self._reader.line_num
-        try:
-            while len(rows) < most:
-                row = next(self._reader, None)
-                before = self._reader.line_num
-                if row:
-                    rows.append(row)
-                    lines.append(before)
-                elif row is None:
-                    break
-                else:
-                    self.blank_lines += 1
-        except csv.Error as error:
-            raise self._unreadable(before + 1, error) from error
-        return rows, lines
+    def _opened(self) -> Reader:
+        return csv.reader(io.StringIO(self._text, newline=""), delimiter=self._separator, strict=True)
 
-    def _unreadable(self, line: int, error: csv.Error) -> LdpstatsError:
+    def _take(self, most: int) -> Chunk:
+        """Return up to so many further rows, none only at the end; empty lines are counted, and are none."""
+        reader = self._reader
+        while True:
+            try:
+                read = [(row, reader.line_num) for row in islice(reader, most)]
+            except csv.Error as error:
+                raise self._unreadable(error) from error
+            kept = [one for one in read if one[0]]
+            self.blank_lines += len(read) - len(kept)
+            if kept or not read:
+                return [row for row, _ in kept], [line for _, line in kept]
+
+    def _unreadable(self, error: csv.Error) -> LdpstatsError:
+        """Return the error of a row that cannot be read, which may end far below the line in which it begins."""
+        again, line = self._opened(), 0
+        with suppress(csv.Error):
+            for _ in again:
+                line = again.line_num
+        where = f"{self._name}, line {line + 1}"
         if "limit" in str(error):
-            came = f"a cell of more than {csv.field_size_limit():,} letters"
-            return LdpstatsError(f"{came} in {self._name}, line {line}", "shorter answers", "Is a quote never closed?")
-        came = "a quote that opens and is never closed" if "end of data" in str(error) else f"a line with {error}"
+            came = f"a cell of more than {csv.field_size_limit():,} letters in {where}"
+            return LdpstatsError(came, "shorter answers", "Is a quote never closed?")
+        came = "a quote that opens and is never closed" if "end of data" in str(error) else f"a row with {error}"
         return LdpstatsError(
-            f"{came} in {self._name}, line {line}",
-            'cells in quotes from their beginning to their end, as "a ""quoted"" word"',
-            "Correct the line.",
+            f"{came} in {where}", 'cells in quotes from beginning to end, as "a ""quoted"" word"', "Correct the line."
         )
 
     def _refuse_ragged(self, rows: list[list[str]], lines: list[int]) -> None:

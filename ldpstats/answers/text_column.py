@@ -83,9 +83,9 @@ class Texts:
         ----------
         cells : sequence of str
         """
-        codes, texts = pd.factorize(np.array(cells, dtype=object))
-        places = [self._places.setdefault(text, len(self._places)) for text in texts]
-        self._codes.append(np.array(places, dtype=np.int64)[codes])
+        for text in dict.fromkeys(cells):
+            self._places.setdefault(text, len(self._places))
+        self._codes.append(np.fromiter(map(self._places.__getitem__, cells), np.int64, len(cells)))
 
     def column(self, name: str) -> TextColumn:
         """Return the column of all cells so far.

@@ -194,7 +194,7 @@ def analyse(
     where = _write_page(found, page, must=output is not None)
     pipes.tell(found.findings(), {**found.to_dict(), "report": where}, as_json=as_json, output=page)
     if not as_json:
-        click.echo(f"Report: {where}", err=page == pipes.STANDARD)
+        click.echo(f"Report: {where}{pipes.without_pictures()}", err=page == pipes.STANDARD)
 
 
 def _check_level(epsilon: float) -> None:

@@ -235,7 +235,7 @@ def report(tables: str, output: str, title: str | None, network: bool, truth: st
     people = None if truth is None else _true_answers(truth, found)
     pipes.write_to(output, report_page(found, title, people, network=network))
     plain = {"report": output, "tables": len(found), "n": found.n}
-    pipes.tell(f"Report: {pipes.written_as(output)}", plain, as_json=as_json, output=output)
+    pipes.tell(f"Report: {pipes.written_as(output)}{pipes.without_pictures()}", plain, as_json=as_json, output=output)
 
 
 def _true_answers(name: str, tables: TableSet) -> Any:

@@ -215,6 +215,13 @@ def written_as(name: str) -> str:
     return "standard output" if name == STANDARD else str(Path(name))
 
 
+def without_pictures() -> str:
+    """Say behind the name of a page why it has no pictures, if it has none."""
+    from ldpstats.report.page import can_draw
+
+    return "" if can_draw() else " (without pictures: these need pip install 'ldpstats[plots]')"
+
+
 def _finite(plain: Any) -> Any:
     if isinstance(plain, dict):
         return {key: _finite(value) for key, value in plain.items()}

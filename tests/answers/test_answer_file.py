@@ -62,12 +62,13 @@ def test_line_breaks_in_cells_and_empty_lines_do_not_shift_what_errors_name() ->
 
 
 def test_names_are_made_different_and_said() -> None:
-    file = read(",age,age, sex ,\n0,1,1,F,\n1,2,3,M,\n")
-    assert file.names == ("age", "age (2)", "sex")
+    file = read(",age,age, sex ,,age\n0,1,1,F,,1\n1,2,3,M,,2\n")
+    assert file.names == ("age", "age (column 3)", "sex")
     assert [note.partition(": ")[2] for note in file.notes] == [
         "column 1 has no name, numbers the rows, and was left out.",
-        "the name 'age' stands there again; column 3 is called 'age (2)'.",
+        "the name 'age' stands there again; column 3 is called 'age (column 3)'.",
         "column 5 has no name, is empty, and was left out.",
+        "column 6 is 'age' again, with the same answers, and was left out.",
     ]
     assert read("a,\n1,x\n2,y\n").names == ("a", "column 2")
 
