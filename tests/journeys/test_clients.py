@@ -20,6 +20,7 @@ from support.chromium import CHROMIUM, chromium
 from support.client_vectors import VECTORS, Recorded, answered
 from support.collector import collector
 
+import ldpstats as ldp
 from ldpstats import client
 from ldpstats.domain import Domain
 from ldpstats.protocols import (
@@ -31,7 +32,6 @@ from ldpstats.protocols import (
     SampledGroups,
     WholeView,
 )
-from ldpstats.protocols.counting import SentRows
 from ldpstats.protocols.rrba import Answer
 
 CLIENTS = Path(__file__).parents[2] / "clients"
@@ -286,25 +286,14 @@ PROTOCOLS = {
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
-def test_what_clients_send_is_counted_where_it_belongs(name: str) -> None:
+def test_what_clients_send_is_counted_where_it_belongs(name: str, tmp_path: Path) -> None:
     """Respondents who are all alike, with little noise: every table has them in their own cell."""
     domain = Domain({"sex": ["F", "M"], "größe": ["klein", "mittel", "groß"], "n": [7, 8, 9]})
     protocol: AssignedQuestions = PROTOCOLS[name](domain, epsilon=24.0)
     text, record, word = protocol.to_json(), {"sex": "M", "größe": "mittel", "n": 9}, Recorded("alike")
-    messages = [json.loads(client.Respondent(text, word).answer(record)) for _ in range(600)]
-    first_of = [
-        next(place for place, row in enumerate(protocol.sent_rows) if row.unit == unit)
-        for unit in range(1 + max(row.unit for row in protocol.sent_rows))
-    ]
-    rows = [
-        (first_of[sent["unit"]] + place, report) for sent in messages for place, report in enumerate(sent["reports"])
-    ]
-    data = np.empty(len(rows), dtype=object)
-    data[:] = [bytes.fromhex(report) if isinstance(report, str) else report for _, report in rows]
-    counting = protocol.counting()
-    counting.take(SentRows("0" * 32, np.array([row for row, _ in rows]), data, simulated=True))
-    tables = counting.tables()
-    assert counting.n == len(rows)
+    messages = [client.Respondent(text, word).answer(record, f"person-{n}") for n in range(600)]
+    (tmp_path / "answers.jsonl").write_text("\n".join(messages) + "\n", encoding="utf-8")
+    tables = ldp.tables_of(tmp_path / "answers.jsonl", protocol)
     for table in tables:
         cell = tuple(domain.categories[one].index(record[one]) for one in table.attributes)
         assert np.unravel_index(table.estimate.argmax(), table.estimate.shape) == cell
@@ -392,4 +381,7 @@ def test_the_page_of_the_readme_sends_an_answer(tmp_path: Path) -> None:
             messages.append(posted.get(timeout=60))
         assert not browser.said()
     assert messages[0] == messages[1]
-    assert json.loads(messages[0])["protocol"] == protocol.fingerprint()
+    (tmp_path / "answers.jsonl").write_text(f"{messages[0]}\n", encoding="utf-8")
+    tables = ldp.tables_of(tmp_path / "answers.jsonl", protocol)
+    assert sorted(table.n for table in tables) == [0, 1]
+    assert not tables.simulated
