@@ -902,7 +902,8 @@ def _covers(answers: tuple[Any, ...] | None, cells: int, k: int) -> bool:
     """Say whether every cell has an answer, and every answer a cell."""
     if answers is None:
         return k == cells
-    return len(answers) == cells and all(type(one) is int for one in answers) and set(answers) == set(range(k))
+    known = len(answers) == cells and all(type(one) is int and 0 <= one < k for one in answers)
+    return known and len(set(answers)) == k
 
 
 def _promised(privacy: _Named, kind: str) -> float:

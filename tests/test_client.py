@@ -445,3 +445,7 @@ def test_it_imports_the_standard_library_alone() -> None:
         for name in ([one.name for one in node.names] if isinstance(node, ast.Import) else [node.module or ""])
     }
     assert names <= set(sys.stdlib_module_names)
+
+
+if __name__ == "__main__":
+    VECTORS.write_text(text_of(vectors()), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Test vectors of clients: random words, and what every client makes of them. Run as a program, it writes them anew."""
+"""Test vectors of clients: random words and what they make of them; `python tests/test_client.py` writes them anew."""
 
 from __future__ import annotations
 
@@ -387,7 +387,3 @@ def _altered_bodies() -> Iterator[tuple[str, Change, str]]:
     yield "a domain that keeps no order", _setting("domain", {"sex": ["F", "M"]}), "domain"
     yield "values that are too many", _setting(*first, "k", 2**22 + 1), "4194305"
     yield "one value", _setting(*first, "k", 1), "k = 1"
-
-
-if __name__ == "__main__":
-    VECTORS.write_text(text_of(vectors()), encoding="utf-8")
