@@ -20,8 +20,9 @@ def findings(studied: StudiedTables) -> Section:
     ----------
     studied : StudiedTables
     """
+    warning = (*studied.fit.warning, *(words for check in studied.tables.checks for words in check.warning))
     return Section.of(
-        "findings", "Findings", *map(Warned, studied.fit.warning), *_simulated(studied), Listed(tuple(_found(studied)))
+        "findings", "Findings", *map(Warned, warning), *_simulated(studied), Listed(tuple(_found(studied)))
     )
 
 
@@ -37,7 +38,8 @@ def _found(studied: StudiedTables) -> list[str]:
     tables, shown = studied.tables, studied.dependent
     tested = [pair for pair in studied.found if pair.is_tested]
     said = [
-        f"{counted(tables.n, 'report')} about {counted(len(tables.domain), 'attribute')}: {tables.privacy.lines()[0]}."
+        f"{counted(tables.n, 'report')} about {counted(len(tables.domain), 'attribute')}: {tables.privacy.lines()[0]}.",
+        *([f"{tables.privacy.lines()[-1]}."] if tables.privacy.set_aside else []),
     ]
     if not tested:
         return [*said, "No two attributes could be tested: nothing can be said about dependence."]

@@ -13,9 +13,9 @@ from ldpstats.report.learned import network as learned
 from ldpstats.report.methods_used import assumptions, methods
 from ldpstats.report.overview import asked, findings, privacy
 from ldpstats.report.page import can_draw, set_page
-from ldpstats.report.quality import quality
 from ldpstats.report.raw_answers import raw_and_private
 from ldpstats.report.studied_tables import StudiedTables
+from ldpstats.report.trust import trust
 from ldpstats.saving import write
 from ldpstats.tables import TableSet, checked_table_set
 
@@ -56,7 +56,7 @@ def report_page(
         pairs(studied),
         all_tables(studied),
         not_found(studied),
-        quality(studied),
+        trust(studied),
         *([learned(studied)] if network else []),
         *([raw_and_private(studied, truth)] if truth is not None else []),
         methods(studied, network=network),

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.chromium import CHROMIUM, Chromium, chromium
+from support.doubted_tables import doubted
 from support.page_checks import assert_well_formed, poor_contrasts, too_wide
 
 from ldpstats import Domain, SampledGroups, TableSet
@@ -45,10 +46,11 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = {"plain": plain, "hostile": HOSTILE}
     for name, domain in found.items():
         simulated(domain).report(folder / f"{name}.html", title=f"Of {next(iter(domain.categories))}")
-    return {name: folder / f"{name}.html" for name in found}
+    doubted().report(folder / "doubted.html", title="Of doubts")
+    return {name: folder / f"{name}.html" for name in (*found, "doubted")}
 
 
-@pytest.mark.parametrize("name", ["plain", "hostile"])
+@pytest.mark.parametrize("name", ["plain", "hostile", "doubted"])
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (400, "light"), (400, "dark")])
 def test_the_page_is_readable_by_day_and_by_night_wide_and_narrow(
     browser: Chromium, reports: dict[str, Path], name: str, width: int, scheme: str
@@ -62,7 +64,7 @@ def test_the_page_is_readable_by_day_and_by_night_wide_and_narrow(
     assert browser.asked_for() == [reports[name].resolve().as_uri()]
 
 
-@pytest.mark.parametrize("name", ["plain", "hostile"])
+@pytest.mark.parametrize("name", ["plain", "hostile", "doubted"])
 def test_links_land_and_everything_has_a_name(browser: Chromium, reports: dict[str, Path], name: str) -> None:
     browser.open(reports[name])
     found = assert_well_formed(browser)

@@ -1,0 +1,76 @@
+"""Trust in a report: what fits its channel, what was set aside, what was checked, and what forged reports could do."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from support.doubted_tables import DOMAIN, PEOPLE, collected, doubted, merged
+
+import ldpstats as ldp
+from ldpstats.protocols.repeated_rows import RepeatedRows
+from ldpstats.report import page as page_of, report_page
+from ldpstats.report.content import Entry, Rows
+from ldpstats.report.studied_tables import StudiedTables
+from ldpstats.report.trust import trust
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures take most of the time, and these tests read words."""
+    monkeypatch.setattr(page_of, "find_spec", lambda _: None)
+
+
+def said(tables: ldp.TableSet) -> str:
+    return re.sub(r"\s+", " ", report_page(tables))
+
+
+def test_every_table_is_judged_the_most_doubtful_first() -> None:
+    section = trust(StudiedTables(collected()))
+    table = next(part for part in section.parts if isinstance(part, Rows))
+    assert {row[0] for row in table.rows} == {"sex × car", "sex × age", "car × age"}
+    pvalues = [float(row[2]) for row in table.rows]
+    assert pvalues == sorted(pvalues)
+    assert {row[-1] for row in table.rows} == {"fits"}
+
+
+def test_what_was_not_checked_is_said() -> None:
+    assert "With these tables neither was done." in said(collected())
+    assert "neither was done" not in said(merged())
+
+
+def test_what_was_found_stands_on_top_and_in_its_section() -> None:
+    page = said(doubted())
+    for words in (
+        "A DIFFERENT COLLECTOR: &lt;west&gt; differs from the others",
+        "REPEATED ROWS: at least 8,500 of rows 1 to 9,000 come again from row 40,001 on.",
+    ):
+        assert page.count(words) == 2
+    assert "They are 1,234 of " in page
+    assert "3 collectors, each against the others" in page
+
+
+def test_checks_without_a_finding_warn_of_nothing() -> None:
+    protocol = ldp.SampledGroups(DOMAIN, epsilon=3.0, mechanism="grr")
+    alike = ldp.merge([protocol.simulate(PEOPLE, rng=seed) for seed in (1, 2)])
+    found = ldp.TableSet(DOMAIN, alike, alike.privacy, (*alike.checks, RepeatedRows(9, None)))
+    page = said(found)
+    assert "No collector is shown to differ" in page
+    assert "nothing was looked at" in page
+    assert "DIFFERENT COLLECTOR" not in page
+    assert "REPEATED ROWS" not in page
+
+
+def test_the_share_that_would_explain_the_strongest_finding_is_named() -> None:
+    (entry,) = [part for part in trust(StudiedTables(collected())).parts if isinstance(part, Entry)][-1:]
+    assert entry.title == "What could forged reports do?"
+    words = str(entry.parts[-1])
+    assert re.search(r"The strongest dependence that is shown is that of .+, V = 0\.\d\d\.", words)
+    share = float(re.search(r"about ([\d.]+) % of forged reports", words)[1])  # type: ignore[index]  # it is there
+    assert 1 < share < 50
+
+
+def test_where_none_is_dependent_nothing_is_explained() -> None:
+    tables = ldp.SampledGroups(DOMAIN, epsilon=1.0, mechanism="grr").simulate(np.full((2, 2, 3), 20), rng=1)
+    assert "would make it look as strong" not in said(tables)
