@@ -85,7 +85,7 @@ class RepeatedRows(Result):
         where = f"rows {first.first:,} to {first.last:,} come again from row {first.again:,} on{more}"
         return (
             f"REPEATED ROWS: at least {first.rows:,} of {where}.",
-            f"Reports that were drawn anew do so with a probability below {CHANCE:g}.",
+            "Reports that were drawn anew do so with a probability below 10^-9.",
             f"Possible causes: {_CAUSES}.",
             "Estimates, intervals and tests take these rows for different respondents.",
         )

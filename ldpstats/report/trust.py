@@ -11,6 +11,7 @@ from ldpstats.estimation import LEVEL, ChannelFit, pvalue_in_words
 from ldpstats.identification.bounds import LEVEL as LEVEL_OF_AGREEMENT
 from ldpstats.inference import CollectorComparison
 from ldpstats.presentation import panel_of_figures
+from ldpstats.protocols import RepeatedRows
 from ldpstats.protocols.groups import label
 from ldpstats.protocols.summary import counted
 from ldpstats.report.content import Drawn, Entry, Folded, Part, Rows, Section, Warned, summarised
@@ -18,6 +19,10 @@ from ldpstats.report.forged_reports import forged
 from ldpstats.report.studied_tables import StudiedTables
 
 _MANY = 20
+_QUESTIONS: dict[type, str] = {
+    CollectorComparison: "Do the collectors differ?",
+    RepeatedRows: "Do rows stand twice?",
+}
 _UNCHECKED = (
     "Whether rows of reports stand twice is looked at where files are counted, and whether one collector's counts "
     "differ from the others' where their tables are merged. With these tables neither was done."
@@ -85,7 +90,8 @@ def _checked(studied: StudiedTables) -> Iterator[Part]:
         summary = check.summary()
         parts = [one for one in summarised(summary) if one not in check.warning]
         picture = [Drawn(check.picture(), f"check-picture-{place}")] if isinstance(check, CollectorComparison) else []
-        yield Entry(f"check-{place}", summary.title, (*map(Warned, check.warning), *parts, *picture))
+        asked = _QUESTIONS.get(type(check), summary.title)
+        yield Entry(f"check-{place}", asked, (*map(Warned, check.warning), *parts, *picture))
     if not checks:
         yield _UNCHECKED
 
