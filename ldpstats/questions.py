@@ -45,6 +45,9 @@ class Question:
             )
         for name, categories in zip(self.attributes, self.shape, strict=True):
             at_least(categories, 1, f"the number of categories of {name!r}")
+        # most questions are plain, and a large protocol has thousands of them
+        if self.cells >= 2 and {*map(type, self.classes)} == {int} and self.is_identity:
+            return
         answers = np.unique(integers_below(self.classes, self.cells, "the classes of a question")).tolist()
         if len(self.classes) != self.cells or answers != list(range(len(answers))) or len(answers) < 2:
             raise LdpstatsError(

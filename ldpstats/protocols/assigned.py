@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -466,15 +466,15 @@ class AssignedQuestions(SavedProtocol):
         return plain_units(self._units)
 
     @classmethod
-    def _resolved(cls, domain: Domain, options: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
-        """Take the mechanisms of the file where a name stands for others than it did."""
+    def _made(cls, domain: Domain, options: dict[str, Any], body: dict[str, Any]) -> Self:
+        """Make the protocol again, with the mechanisms of the file where a name stands for others than it did."""
         if _CHOSEN not in cls.saved:
-            return options
+            return super()._made(domain, options, body)
         if _CHOSEN in options:
-            today = cls(domain, **options)  # type: ignore[call-arg]  # every kind takes a domain
-            if today._asked_of_respondents()["mechanisms"] == body["mechanisms"]:
-                return options
-        return {**options, _CHOSEN: read_mechanisms(body)}
+            today = super()._made(domain, options, body)
+            if today._asked_of_respondents()["mechanisms"] == body["mechanisms"]:  # noqa: SLF001  # of this very class
+                return today
+        return super()._made(domain, {**options, _CHOSEN: read_mechanisms(body)}, body)
 
     def _as_named(self, parameters: dict[str, Any]) -> dict[str, Any]:
         own = self._parameters()

@@ -83,17 +83,21 @@ class SavedProtocol(Shown, Saveable, ABC):
         if body["outside"] != REFUSE:
             options["outside"] = body["outside"]
         options |= {name: decoded(value) for name, value in body["parameters"].items()}
-        read = cls(domain, **cls._resolved(domain, options, body))  # type: ignore[call-arg]  # every kind takes a domain
-        other = differences(read._body(), {**body, "parameters": read._as_named(body["parameters"])})
-        if other:
-            raise ValueError(f"its {one_line(other)} and the rest of it are not of one protocol")
+        read = cls._made(domain, options, body)
+        read._refuse_differences(body)  # noqa: SLF001  # an object of this very class
         return read
 
     @classmethod
-    def _resolved(cls, domain: Domain, options: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
-        """Return what the protocol of a file is made of, where names in it stand for others today."""
-        del domain, body
-        return options
+    def _made(cls, domain: Domain, options: dict[str, Any], body: dict[str, Any]) -> Self:
+        """Make the protocol of a file again."""
+        del body
+        return cls(domain, **options)  # type: ignore[call-arg]  # every kind takes a domain
+
+    def _refuse_differences(self, body: dict[str, Any]) -> None:
+        """Refuse a file from which this protocol was made, if it would write another one."""
+        other = differences(self._body(), {**body, "parameters": self._as_named(body["parameters"])})
+        if other:
+            raise ValueError(f"its {one_line(other)} and the rest of it are not of one protocol")
 
     def _as_named(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters of a file as this protocol, which was made of it, writes them."""
