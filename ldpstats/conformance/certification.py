@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from ldpstats.conformance import checks, large, requirements, sending
+from ldpstats.conformance import checks, large, requirements, sending, stated_probabilities
 from ldpstats.conformance.memory import MEMO_CHECKS
 from ldpstats.conformance.requirements import Factory
 from ldpstats.presentation import progress
@@ -29,6 +29,7 @@ CHECKS: tuple[Callable[[Factory], None], ...] = (
     checks.bad_reports_are_refused,
     checks.bad_parameters_are_refused,
     checks.parameters_tell_mechanisms_apart,
+    stated_probabilities.probabilities_are_those_that_are_drawn_with,
     large.large_alphabets_are_exact,
     large.large_alphabets_follow_the_noise_model,
     large.large_reports_tell_no_more_than_claimed,

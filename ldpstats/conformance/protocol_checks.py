@@ -336,27 +336,31 @@ def foreign_rows_are_refused(make: Make) -> None:
 def protocols_are_saved_and_read(make: Make) -> None:
     """A protocol that is read again is the same, and a file that holds more, less or something else is refused.
 
-    One that refuses what is no answer is saved without saying so.
+    Where it says what respondents are asked, that are the rows that travel.
     """
     protocol, other = make(TINY, LEVEL), make(TINY, LEVEL / 2)
     text, registered = protocol.to_json(), PROTOCOLS.get(protocol.kind)
     require(registered in (None, type(protocol)), f"{protocol!r}: its kind is that of {registered}")
     read = type(protocol).from_json if registered is None else Protocol.from_json
     for reader in (read, type(protocol).from_json):
-        again = reader(text)
+        try:
+            again = reader(text)
+        except LdpstatsError as error:
+            raise ConformanceError(f"{protocol!r}: refuses its own file: {error}") from error
         same = type(again) is type(protocol) and again == protocol
         require(same and again.to_json() == text, f"{protocol!r}: is read as {again!r}")
         require(again.fingerprint() == protocol.fingerprint(), f"{protocol!r}: has another fingerprint when it is read")
     same = other == protocol or other.to_json() == text or other.fingerprint() == protocol.fingerprint()
     require(not same or other.privacy() == protocol.privacy(), f"{protocol!r}: is saved like {other!r}")
-    body = json.loads(text)["body"]
-    bodies = [
-        {**body, "more": 1},
-        *({name: body[name] for name in body if name != left} for left in body if left != "outside"),
-    ]
+    whole = json.loads(text)
+    version, body = whole["version"], whole["body"]
+    asked = [(row["group"], number) for number, unit in enumerate(body.get("units", [])) for row in unit]
+    sent = [(row.label, row.unit) for row in getattr(protocol, "sent_rows", ())]
+    require(not asked or asked == sent, f"{protocol!r}: says that {asked} are asked, and {sent} are sent")
+    bodies = [{**body, "more": 1}, *({name: body[name] for name in body if name != left} for left in body)]
     bodies += [{**body, name: "?"} for name in body]
     for changed in bodies:
-        refuses(f"{protocol!r}: reads {changed}", type(protocol).from_json, sealed("protocol", 1, changed))
+        refuses(f"{protocol!r}: reads {changed}", type(protocol).from_json, sealed("protocol", version, changed))
     for cut in (text[:-1], text[: len(text) // 2], "", "[]", text.replace(TINY.names[0], "z", 1)):
         refuses(f"{protocol!r}: reads {cut!r}", type(protocol).from_json, cut)
 

@@ -206,6 +206,14 @@ class ForgetsAParameter(OneByOne):
     saved: ClassVar[tuple[str, ...]] = ("epsilon",)
 
 
+class AsksInAnotherOrder(OneByOne):
+    """The file lists the units from the last to the first, so that clients in other languages number them otherwise."""
+
+    def _asked_of_respondents(self) -> dict[str, Any]:
+        said = super()._asked_of_respondents()
+        return {**said, "units": said["units"][::-1]}
+
+
 class FingerprintOfTheDomain(OneByOne):
     """Protocols of any level have the same fingerprint, and rows of one are counted by the other."""
 
@@ -422,6 +430,7 @@ FOUND_BY: dict[type[OneByOne], Callable[[Any], None]] = {
     CountsForeignRows: checks.foreign_rows_are_refused,
     ForgetsAParameter: checks.protocols_are_saved_and_read,
     FingerprintForgetsTheOrder: checks.foreign_rows_are_refused,
+    AsksInAnotherOrder: checks.protocols_are_saved_and_read,
     TakesAKind: checks.protocols_are_saved_and_read,
     FingerprintOfTheDomain: checks.protocols_are_saved_and_read,
     CallsSeedsSecure: checks.simulations_say_so_and_are_reproducible,

@@ -597,6 +597,33 @@ class AllAreEqual(GRR):
     __hash__ = Mechanism.__hash__
 
 
+@caught_by("probabilities_are_those_that_are_drawn_with")
+class SaysAnotherTruth(GRR):
+    """Files say a truth that is rarer by 2^-64 than the one that is drawn with."""
+
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        return {"truth": self.truth - 1}
+
+
+@caught_by("probabilities_are_those_that_are_drawn_with")
+class SaysDoubles(OUE):
+    """Files say probabilities that were rounded to doubles."""
+
+    @property
+    def probabilities(self) -> dict[str, Any]:
+        return {name: one / GRID for name, one in super().probabilities.items() if isinstance(one, int)}
+
+
+@caught_by("probabilities_are_those_that_are_drawn_with")
+class SaysHalfOfThem(OUE):
+    """Files say one of two probabilities."""
+
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        return {"keep": self.bit_numerators[0]}
+
+
 # Noise models of OUE.
 
 
