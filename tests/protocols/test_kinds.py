@@ -77,7 +77,7 @@ def test_another_process_reads_them_and_finds_the_same_fingerprints() -> None:
 
 
 def test_the_contract_says_who_is_local() -> None:
-    of_local_ones = ["adaptive", "counting", "mechanism_for", "reports", "tables"]
+    of_local_ones = ["adaptive", "counting", "sent", "mechanism_for", "reports", "tables"]
     for protocol, *_ in WRITTEN.values():
         local = not protocol.kind.startswith("central")
         assert missing(protocol, Protocol) == []
