@@ -103,12 +103,19 @@ def domain(
 @_missing
 @click.option("--missing-as", default=None, help=f"The category that missing answers are.  [default: {_MISSING}]")
 @_counts
-@options.output("The reports")
+@click.option(
+    "--tokens",
+    default=None,
+    metavar="COLUMN",
+    help="Write the texts of this column beside the reports: each is one respondent's alone, and tells nothing else.",
+)
+@options.output("The reports, as .parquet or .csv")
 @options.as_json
 def privatize(
     data: str,
     protocol: str,
     seed: int | None,
+    tokens: str | None,
     missing: tuple[str, ...],
     missing_as: str | None,
     counts: str | None,
@@ -121,6 +128,7 @@ def privatize(
     has a category for it or lets a random one take its place. Numbers fall into the classes of the protocol.
     """
     from ldpstats.answers import coded_answers
+    from ldpstats.io import write_reports
 
     pipes.refuse_two_inputs(data, protocol)
     asked = pipes.saved_protocol(protocol)
@@ -128,12 +136,11 @@ def privatize(
     _tell_notes(file.notes)
     substitutes = getattr(asked, "outside", "refuse") == "random"
     people = coded_answers(file, asked.domain, missing_as=missing_as, substitutes=substitutes, counts=counts)
-    rows = asked.reports(people, seed, counts=counts)
-    pipes.write_to(output, rows.to_csv(index=False))
-    simulated = seed is not None
-    words = f"{len(rows):,} reports{' (simulated)' if simulated else ''}: {pipes.written_as(output)}"
+    write_reports(output, asked, people, seed, tokens=tokens, counts=counts)
+    respondents, simulated = len(people) if counts is None else int(people[counts].sum()), seed is not None
+    words = f"Reports of {respondents:,} respondents{' (simulated)' if simulated else ''}: {pipes.written_as(output)}"
     plain = {
-        "reports": len(rows),
+        "respondents": respondents,
         "simulated": simulated,
         "protocol": asked.fingerprint(),
         "privacy": asked.privacy().to_dict(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -83,30 +82,44 @@ def merge(tables: tuple[str, ...], output: str, as_json: bool) -> None:
     short_help="Count reports, each of them checked.",
     epilog=examples(
         "ldpstats tables reports.csv --protocol protocol.json -o tables.json",
+        "ldpstats tables *.parquet --protocol protocol.json --quarantine bad.csv --resume count.json -o tables.json",
         "ldpstats tables monday.csv tuesday.csv --protocol protocol.json -o - | ldpstats test -",
     ),
 )
 @click.argument("reports", nargs=-1, required=True, type=FILE)
 @click.option("--protocol", required=True, type=FILE, help="The protocol file.")
+@click.option(
+    "--quarantine",
+    default=None,
+    type=FILE,
+    help="Write rows that cannot be counted there, with reasons; results say how many. Without it they are errors.",
+)
+@click.option(
+    "--tokens",
+    default="refuse",
+    show_default=True,
+    type=click.Choice(["refuse", "once"]),
+    help="A respondent's token that comes twice: an error, or the first counts.",
+)
+@click.option(
+    "--resume",
+    default=None,
+    type=FILE,
+    help="A file that keeps how far counting is: the same command goes on from there after an interruption.",
+)
 @options.output("The tables")
 @options.as_json
-def tables(reports: tuple[str, ...], protocol: str, output: str, as_json: bool) -> None:
-    """Count reports, each of them checked: what the protocol cannot have produced is refused, naming it."""
+def tables(reports: tuple[str, ...], protocol: str, output: str, as_json: bool, **asked: Any) -> None:
+    """Count reports, each of them checked: what the protocol cannot have produced is refused, naming it.
+
+    REPORTS are files of `ldpstats privatize`, as Parquet or CSV, or messages of clients, one JSON object per line.
+    They may be larger than memory. Ends with 0 also where reports do not fit their channel: the tables say so, and
+    `ldpstats show` ends with 1.
+    """
+    from ldpstats.io import tables_of
+
     pipes.refuse_two_inputs(protocol, *reports)
-    asked = pipes.saved_protocol(protocol)
-    _write_tables(asked.tables(_rows_of(reports)), output, as_json=as_json)
-
-
-def _rows_of(names: tuple[str, ...]) -> Any:
-    import pandas as pd
-
-    try:
-        parts = [pd.read_csv(sys.stdin.buffer if name == "-" else name) for name in names]
-    except (ValueError, UnicodeError) as error:
-        raise LdpstatsError(
-            f"reports that cannot be read ({error})", "files that `ldpstats privatize` wrote"
-        ) from error
-    return pd.concat(parts, ignore_index=True)
+    _write_tables(tables_of(list(reports), pipes.saved_protocol(protocol), **asked), output, as_json=as_json)
 
 
 def _write_tables(tables: Any, output: str, *, as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -105,3 +106,76 @@ def test_tables_of_different_respondents_are_merged_and_of_the_same_are_not() ->
     assert run("merge", "-", "-", "-o", "both.json").exit_code == 2
     assert run("merge", "0.json", "d.json", "-o", "both.json").exit_code == 3
     assert ldp.load("both.json").n == 2 * PEOPLE.sum()
+
+
+@pytest.fixture
+def sent(folder: Path) -> Path:
+    """The folder with a protocol and the reports of 720 respondents, each of whom has a token."""
+    rows = DOMAIN.decode(np.repeat(np.argwhere(np.ones(DOMAIN.shape)), PEOPLE, axis=0))
+    rows.assign(token=[f"t{place}" for place in range(len(rows))]).to_csv("people.csv", index=False)
+    done("protocol", "d.json", "--epsilon", "2", "--mechanism", "grr", "-o", "p.json")
+    for name in ("r.csv", "r.parquet"):
+        done("privatize", "people.csv", "--protocol", "p.json", "--seed", "1", "--tokens", "token", "-o", name)
+    return folder
+
+
+@pytest.mark.usefixtures("sent")
+def test_files_of_both_forms_are_counted_and_counting_goes_on() -> None:
+    asked = ("--protocol", "p.json", "-o")
+    done("tables", "r.parquet", *asked, "parquet.json")
+    done("tables", "r.csv", *asked, "csv.json", "--resume", "state.json")
+    done("tables", "r.csv", *asked, "again.json", "--resume", "state.json")
+    done("tables", "-", *asked, "pipe.json", given=Path("r.csv").read_bytes())
+    assert len({Path(f"{name}.json").read_text() for name in ("parquet", "csv", "again", "pipe")}) == 1
+    assert run("tables", "r.csv", "r.parquet", *asked, "twice.json").exit_code == 3
+
+
+@pytest.mark.usefixtures("sent")
+def test_bad_rows_are_errors_or_set_aside_and_said() -> None:
+    protocol = ldp.load("p.json")
+    rows = protocol.reports(DOMAIN.decode(np.zeros((90, 3), dtype=int)), rng=1)
+    rows.assign(report=np.where(np.arange(90) == 5, 77, rows["report"])).to_csv("old.csv", index=False)
+    refused = run("tables", "old.csv", "--protocol", "p.json", "-o", "t.json")
+    assert refused.exit_code == 3
+    assert "77" in refused.stderr
+    assert not Path("t.json").exists()
+    told = done("tables", "old.csv", "--protocol", "p.json", "--quarantine", "bad.csv", "-o", "t.json")
+    assert "77" in Path("bad.csv").read_text()
+    assert "set aside" in told.stdout
+    assert ldp.load("t.json").n == 89
+    assert "set aside" in done("test", "t.json").stdout
+
+
+@pytest.mark.usefixtures("sent")
+def test_a_token_that_comes_twice_is_refused_or_counted_once() -> None:
+    Path("more.csv").write_text("\n".join(Path("people.csv").read_text().splitlines()[:11]) + "\n")
+    done("privatize", "more.csv", "--protocol", "p.json", "--seed", "2", "--tokens", "token", "-o", "r2.csv")
+    assert run("tables", "r.csv", "r2.csv", "--protocol", "p.json", "-o", "t.json").exit_code == 3
+    done("tables", "r.csv", "r2.csv", "--protocol", "p.json", "--tokens", "once", "-o", "t.json")
+    assert ldp.load("t.json").n == 720
+
+
+@pytest.mark.usefixtures("sent")
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda text: text[:-30], "r.csv"),
+        (lambda text: text.replace("1,0", "1,2", 1), "r.csv"),
+        (lambda _: "", "r.csv"),
+        (lambda _: "sex,car\nF,yes\n", "r.csv"),
+    ],
+)
+def test_damaged_files_of_reports_are_refused(spoil: Callable[[str], str], message: str) -> None:
+    Path("r.csv").write_text(spoil(Path("r.csv").read_text()))
+    result = run("tables", "r.csv", "--protocol", "p.json", "-o", "t.json")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert message in result.stderr
+    assert not Path("t.json").exists()
+
+
+@pytest.mark.usefixtures("sent")
+def test_reports_go_to_files_of_a_known_form_and_over_no_other() -> None:
+    for name in ("r.txt", "people.csv", "d.json"):
+        before = Path(name).read_bytes() if Path(name).exists() else None
+        assert run("privatize", "people.csv", "--protocol", "p.json", "-o", name).exit_code == 3
+        assert (Path(name).read_bytes() if Path(name).exists() else None) == before
