@@ -49,6 +49,7 @@ _PRECISE = Context(prec=100, Emax=999_999, Emin=-999_999)
 _MOST_CELLS = 1 << 22
 _MOST_SYMBOLS = 1 << 16
 _LARGEST_EPSILON = 1_000_000
+_MOST_BYTES = 1 << 28
 
 
 class ClientError(ValueError):
@@ -1174,33 +1175,35 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write("usage: client.py PROTOCOL [QUERY] < RECORD\n")
         return 2
     try:
-        protocol, *query = [_file(name) for name in arguments]
-        record = _parsed(_decoded(sys.stdin.buffer.read(), "the record"), "a record")
+        protocol, *query = [_decoded(_content(name), name) for name in arguments]
+        record = _parsed(_decoded(_content(0), "the record"), "a record")
         respondent = Respondent(protocol)
-        message = respondent.answer_query(query[0], record) if query else respondent.answer(record)
-        _print(f"{message}\n")
+        _print(respondent.answer_query(query[0], record) if query else respondent.answer(record))
     except ClientError as error:
         sys.stderr.write(f"{error}\n")
         return 3
     except OSError as error:
-        sys.stderr.write(f"{error.filename or 'standard output'}: {error.strerror}\n")
+        where = "standard input or output" if error.filename in (None, 0) else repr(error.filename)
+        sys.stderr.write(f"{where}: {error.strerror}\n")
         return 3
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 
-def _print(text: str) -> None:
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except OSError:
-        # what could not be written is not tried again when Python ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise
+def _content(file: str | int) -> bytes:
+    with open(file, "rb", closefd=file != 0) as opened:  # pathlib costs a device more than it gives
+        content = opened.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ClientError(f"more than {_MOST_BYTES:,} bytes", "a protocol file, a query or a record")
+    return content
 
 
-def _file(name: str) -> str:
-    with open(name, "rb") as file:  # noqa: PTH123  # pathlib costs a device more than it gives
-        return _decoded(file.read(), name)
+def _print(message: str) -> None:
+    """Write to the standard output itself: what could not be written is not tried again when Python ends."""
+    left = f"{message}\n".encode()
+    while left:
+        left = left[os.write(1, left) :]
 
 
 def _decoded(content: bytes, what: str) -> str:

@@ -412,21 +412,24 @@ def test_the_program_says_what_was_wrong(
     assert not done.stdout
 
 
-def test_a_full_disk_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("redirected", ["> /dev/full", ">&-", "<&-", "| true", "< /dev/null"])
+def test_what_cannot_be_read_or_written_is_said(tmp_path: Path, redirected: str) -> None:
     (tmp_path / "protocol.json").write_text(SAMPLED, encoding="utf-8")
+    (tmp_path / "record.json").write_text(json.dumps(RECORD), encoding="utf-8")
     shutil.copy(SOURCE, tmp_path / "client.py")
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", "client.py", "protocol.json"],
-            input=json.dumps(RECORD).encode(),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            cwd=tmp_path,
-            check=False,
-        )
-    assert done.returncode == 3
+    given = "" if "<" in redirected else "< record.json"
+    command = f'"$0" -I -S client.py protocol.json {given} {redirected}; exit ${{PIPESTATUS[0]}}'
+    bash = str(shutil.which("bash"))
+    done = subprocess.run([bash, "-c", command, sys.executable], capture_output=True, cwd=tmp_path, check=False)
+    assert done.returncode in ((0, 3) if "|" in redirected else (3,))  # a pipe may take all before its end is closed
     assert b"Traceback" not in done.stderr
-    assert b"standard output" in done.stderr
+    assert done.stderr.count(b"\n") == (done.returncode == 3)
+
+
+def test_input_without_end_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(client, "_MOST_BYTES", 1000)
+    assert client.main(["/dev/zero"]) == 3
+    assert "more than 1,000 bytes" in capsys.readouterr().err
 
 
 def test_importing_it_loads_neither_numpy_nor_pandas() -> None:
