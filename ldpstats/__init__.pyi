@@ -107,5 +107,6 @@ from .protocols import (
 )
 from .tables import Conditional as Conditional, Crosstab as Crosstab, Table as Table, TableSet as TableSet
 from .views import ViewsCertificate as ViewsCertificate, certify_views as certify_views, views as views
+from .workers import on_cluster as on_cluster
 
 __version__: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,23 +16,26 @@ from ldpstats.io.checkpoints import Checkpoint
 from ldpstats.io.chunks import Chunk, Source, ahead
 from ldpstats.io.known_tokens import LONGEST_TOKEN, REFUSE, KnownTokens, checked_policy
 from ldpstats.io.layouts import Ragged
-from ldpstats.io.quarantines import Quarantine, refuse_mostly_bad
+from ldpstats.io.quarantines import Quarantine, SetAside, refuse_mostly_bad
 from ldpstats.io.sources import STANDARD, Reports, opened_sources
 from ldpstats.presentation import progress
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.contract import missing
 from ldpstats.protocols.counting import Counting, SentRows
+from ldpstats.protocols.partitions import Partitioned, is_partitioned
 from ldpstats.protocols.wire import Reason
 from ldpstats.tables import TableSet
+from ldpstats.workers import Cluster, on_cluster
 
 
 def tables_of(
-    reports: Reports,
+    reports: Reports | Partitioned,
     protocol: LocalProtocol,
     *,
     quarantine: str | Path | None = None,
     tokens: str = REFUSE,
     resume: str | Path | None = None,
+    scheduler: Cluster | None = None,
 ) -> TableSet:
     """Count reports in files of any size, in constant memory; every row is checked before it counts.
 
@@ -56,6 +59,10 @@ def tables_of(
     resume : path, optional
         A file that is written every few seconds. The same call goes on from there after an interruption, and returns
         the same tables at once when all was counted. It is yours to remove, once the tables are saved.
+    scheduler : str or distributed.Client, optional
+        That of a Dask cluster, whose workers count the files in parts; they must see them under the same names. Where
+        a worker is lost its parts are counted again, so that nothing can be resumed, and tokens, which must be seen
+        together, are refused. Data frames of Dask are counted by their partitions, with or without it.
 
     Returns
     -------
@@ -80,11 +87,17 @@ def tables_of(
             f"{shortened(protocol)} as the protocol of reports", "a protocol whose respondents send reports themselves"
         )
     checked_policy(tokens)
+    if scheduler is not None or is_partitioned(reports):
+        from ldpstats.io.counted_by_workers import counted_by_workers
+
+        _refuse_what_workers_cannot(tokens, resume)
+        with nullcontext() if scheduler is None else on_cluster(scheduler):
+            return counted_by_workers(reports, protocol, quarantine)
     with opened_sources(reports) as sources:
-        return _Count(sources, protocol, tokens).run(quarantine, resume)
+        return Count(sources, protocol, tokens).run(quarantine, resume)
 
 
-class _Count:
+class Count:
     """A count of several sources, which can be written down between any two chunks.
 
     Parameters
@@ -96,11 +109,11 @@ class _Count:
 
     def __init__(self, sources: list[Source], protocol: LocalProtocol, tokens: str) -> None:
         self._sources, self._protocol, self._tokens = sources, protocol, tokens
-        _refuse_same_collections(sources)
+        refuse_same_collections(sources)
         self._readers = [source.fits(protocol) for source in sources]
         self._known = KnownTokens(protocol.sent_rows)
         self._countings: list[Counting] = [protocol.counting()]
-        self._quarantine: Quarantine | None = None
+        self._quarantine: Quarantine | SetAside | None = None
         self._done = _Done()
 
     def run(self, quarantine: str | Path | None, resume: str | Path | None) -> TableSet:
@@ -126,6 +139,31 @@ class _Count:
                 self._write(checkpoint)
         first, *more = self._countings
         return sum((one.tables() for one in more), first.tables(set_aside=self._done.all_bad))
+
+    def part(self, start: int, stop: int | None, quarantine: SetAside | None) -> tuple[Counting, int]:
+        """Return the counts of a part of the only source, and how many rows it has; their tokens are not looked at.
+
+        Parameters
+        ----------
+        start, stop : int, optional
+            Where chunks begin and end, as the source counts.
+        quarantine : SetAside, optional
+            For rows that cannot be counted.
+        """
+        source, read, rows = self._sources[0], self._readers[0], 0
+        self._quarantine = quarantine
+        for chunk in read(start):
+            if chunk.tokens is not None:
+                raise ReportError(
+                    f"the file {source.name!r}, whose rows have tokens, for the workers of a cluster",
+                    "files without tokens: the same one twice is seen where all of them are",
+                    "Count this file without a scheduler.",
+                )
+            self._take(source, chunk)
+            rows += chunk.n
+            if chunk.end == stop:
+                break
+        return self._countings[0], rows
 
     def _read(self, checkpoint: Checkpoint | None, show: Callable[[int], Any]) -> None:
         """Count what is left of one source."""
@@ -237,7 +275,7 @@ class _Count:
 
     def _write(self, checkpoint: Checkpoint) -> None:
         """Write down what was counted; what was set aside is on the disk before."""
-        size = None if self._quarantine is None else self._quarantine.settled()
+        size = self._quarantine.settled() if isinstance(self._quarantine, Quarantine) else None
         counted = [one.to_dict() for one in self._countings]
         checkpoint.write({"done": asdict(self._done), "counted": counted, "quarantine": size})
 
@@ -306,7 +344,23 @@ def _without(
     return here[fine], rows if len(fine) == len(rows) else rows.taken(fine)
 
 
-def _refuse_same_collections(sources: list[Source]) -> None:
+def _refuse_what_workers_cannot(tokens: str, resume: str | Path | None) -> None:
+    if tokens != REFUSE or resume is not None:
+        came = f"tokens = {tokens!r}" if tokens != REFUSE else f"resume = {str(resume)!r}"
+        raise LdpstatsError(
+            f"{came} on a cluster",
+            "a count that is not resumed, of reports without tokens",
+            "What a lost worker had counted is counted again by another. Without a scheduler both are possible.",
+        )
+
+
+def refuse_same_collections(sources: list[Source]) -> None:
+    """Refuse a file that is there twice.
+
+    Parameters
+    ----------
+    sources : list of Source
+    """
     names: dict[str, str] = {}
     for source in sources:
         known = names.setdefault(source.identity, source.name) if source.identity else source.name

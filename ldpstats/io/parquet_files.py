@@ -175,6 +175,11 @@ class ParquetSource:
         return ["parquet", self.identity, self._groups[:1], self._groups[-1:], self.size]
 
     @property
+    def groups(self) -> int:
+        """How many row groups it has, at the end of each of which a chunk ends."""
+        return len(self._groups)
+
+    @property
     def tokens(self) -> bool:
         """Whether rows have tokens."""
         return "token" in self._file.schema_arrow.names

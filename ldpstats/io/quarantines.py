@@ -16,6 +16,23 @@ _ENOUGH = 10_000
 """So many rows of a file show whether most of them are bad."""
 
 
+class SetAside:
+    """Rows that were set aside by a worker, for whoever writes them to the file."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, str, str, str]] = []
+
+    def add(self, file: str, row: str, reason: str, content: str) -> None:
+        """Set a row aside.
+
+        Parameters
+        ----------
+        file, row, reason, content : str
+            As in `Quarantine.add`.
+        """
+        self.rows.append((file, row, reason, content))
+
+
 class Quarantine:
     """A CSV file with a row for every row that was set aside.
 

@@ -14,7 +14,10 @@ import pandas as pd
 from ldpstats.errors import LdpstatsError
 from ldpstats.randomness import Rng, generator
 from ldpstats.tables import TableSet
+from ldpstats.workers import computed
 
+Partitioned: TypeAlias = Any
+"""A data frame of Dask."""
 Collect: TypeAlias = Callable[[pd.DataFrame, Rng], TableSet]
 _ADDED_AT_ONCE = 8
 
@@ -55,11 +58,26 @@ def collected_by_partition(collect: Collect, frame: Any, rng: Rng) -> TableSet:
         asked(used, part, seed, place, len(parts))
         for place, (part, seed) in enumerate(zip(parts, child_seeds(rng, len(parts)), strict=True))
     ]
-    together = delayed(_sum, pure=False)
-    while len(left) > 1:
-        left = [together(left[start : start + _ADDED_AT_ONCE]) for start in range(0, len(left), _ADDED_AT_ONCE)]
-    found: TableSet = left[0].compute()
+    found: TableSet = added_up(left, _sum)
     return found
+
+
+def added_up(results: Sequence[Any], together: Callable[[list[Any]], Any]) -> Any:
+    """Compute delayed results of Dask and add them up on the workers, a few at a time.
+
+    Parameters
+    ----------
+    results : sequence of Delayed
+        At least one.
+    together : callable
+        Returns the sum of a list, which it leaves as it is: a worker may be asked for the same sum again.
+    """
+    from dask.delayed import delayed
+
+    add_some, left = delayed(together, pure=False), list(results)
+    while len(left) > 1:
+        left = [add_some(left[start : start + _ADDED_AT_ONCE]) for start in range(0, len(left), _ADDED_AT_ONCE)]
+    return computed(left[0])
 
 
 def child_seeds(rng: Rng, parts: int) -> Sequence[np.random.SeedSequence | None]:

@@ -1,0 +1,148 @@
+"""Counts by workers: report files in parts, and Dask data frames of reports by partition, counted on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ldpstats.errors import LdpstatsError
+from ldpstats.io.chunks import Source
+from ldpstats.io.counted_files import Count, refuse_same_collections
+from ldpstats.io.known_tokens import REFUSE
+from ldpstats.io.parquet_files import ParquetSource
+from ldpstats.io.quarantines import Quarantine, SetAside, refuse_mostly_bad
+from ldpstats.io.row_frames import FrameSource
+from ldpstats.io.sources import STANDARD, open_source, opened_sources
+from ldpstats.protocols import LocalProtocol
+from ldpstats.protocols.counting import Counting
+from ldpstats.protocols.partitions import added_up, is_partitioned
+from ldpstats.tables import TableSet
+from ldpstats.workers import done
+
+_GROUPS = 8
+"""How many row groups of a file one worker counts at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A part of a file: where it begins, and where a chunk ends that is the last of it; None is the end."""
+
+    file: str
+    start: int = 0
+    stop: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Counted:
+    """What a worker counted: of how many rows, and which of them it could not count."""
+
+    counting: Counting
+    rows: int
+    bad: list[tuple[str, str, str, str]]
+
+
+def counted_by_workers(reports: Any, protocol: LocalProtocol, quarantine: str | Path | None) -> TableSet:
+    """Count files in parts, or a Dask data frame by partition: the same counts as in one place.
+
+    Parameters
+    ----------
+    reports : as in `tables_of`
+    protocol : LocalProtocol
+    quarantine : path, optional
+    """
+    with ExitStack() as opened:
+        aside = None if quarantine is None else opened.enter_context(Quarantine(quarantine))
+        if is_partitioned(reports):
+            whole = _of_partitions(reports, protocol, keep=aside is not None)
+            _write(whole, aside, "data frame")
+            return whole.counting.tables(set_aside=len(whole.bad))
+        sources = opened.enter_context(opened_sources(reports))
+        refuse_same_collections(sources)
+        return _of_files(sources, protocol, aside)
+
+
+def _of_files(sources: list[Source], protocol: LocalProtocol, aside: Quarantine | None) -> TableSet:
+    places = []
+    for source in sources:
+        if isinstance(source, FrameSource) or source.name == STANDARD:
+            raise LdpstatsError(
+                "a data frame in memory or standard input for the workers of a cluster",
+                "files that the workers can open, or a Dask data frame",
+            )
+        source.fits(protocol)  # a file of another protocol is refused before anything is counted
+        places += _places(source)
+    work = partial(_count_place, protocol, aside is not None)
+    # each file is one collection of a protocol in which questions depend on earlier answers
+    countings, set_aside = [protocol.counting()], 0
+    counted = zip(places, done(work, places, "counting", "part"), strict=True)
+    for file, parts in groupby(counted, key=lambda pair: pair[0].file):
+        whole = _Counted(countings[-1], 0, [])
+        for _, one in parts:
+            whole = _with(whole, one)
+        _write(whole, aside, file)
+        set_aside += len(whole.bad)
+        if protocol.adaptive and file != sources[-1].name:
+            countings.append(protocol.counting())
+    first, *more = countings
+    return sum((one.tables() for one in more), first.tables(set_aside=set_aside))
+
+
+def _places(source: Source) -> list[_Place]:
+    """Divide a file where that can be done without reading it."""
+    if not isinstance(source, ParquetSource):
+        return [_Place(source.name)]
+    starts = range(0, max(source.groups, 1), _GROUPS)
+    return [_Place(source.name, start, min(start + _GROUPS, source.groups)) for start in starts]
+
+
+def _of_partitions(frame: Any, protocol: LocalProtocol, *, keep: bool) -> _Counted:
+    from dask.delayed import delayed
+
+    used, count = delayed(protocol), delayed(_count_partition, pure=False)
+    parts = [count(used, keep, part, f"partition {place}") for place, part in enumerate(frame.to_delayed())]
+    whole: _Counted = added_up(parts, partial(_added, protocol))
+    return whole
+
+
+def _count_place(protocol: LocalProtocol, keep: bool, place: _Place) -> _Counted:
+    return _count(open_source(place.file), protocol, keep, place.start, place.stop)
+
+
+def _count_partition(protocol: LocalProtocol, keep: bool, frame: pd.DataFrame, name: str) -> _Counted:
+    source = FrameSource([frame])
+    source.name = name
+    return _count(source, protocol, keep)
+
+
+def _count(source: Source, protocol: LocalProtocol, keep: bool, start: int = 0, stop: int | None = None) -> _Counted:
+    aside = SetAside() if keep else None
+    counting, rows = Count([source], protocol, REFUSE).part(start, stop, aside)
+    return _Counted(counting, rows, aside.rows if aside else [])
+
+
+def _added(protocol: LocalProtocol, parts: Iterable[_Counted]) -> _Counted:
+    """Add counts up in a new one: a worker may be asked for the same sum again."""
+    whole = _Counted(protocol.counting(), 0, [])
+    for one in parts:
+        whole = _with(whole, one)
+    return whole
+
+
+def _with(whole: _Counted, one: _Counted) -> _Counted:
+    whole.counting.add(one.counting)
+    return replace(whole, rows=whole.rows + one.rows, bad=whole.bad + one.bad)
+
+
+def _write(whole: _Counted, aside: Quarantine | None, name: str) -> None:
+    """Write down which rows were set aside."""
+    refuse_mostly_bad(name, len(whole.bad), whole.rows, over=True)
+    for row in whole.bad:
+        assert aside is not None  # else the first bad row is an error
+        aside.add(*row)
