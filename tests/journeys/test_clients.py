@@ -133,7 +133,7 @@ PLANTED = {
         "zip(self.places, self.sizes, strict=True)",
         "zip(self.places[::-1], self.sizes[::-1], strict=True)",
         "group.places.reduce((sum, place, number)",
-        "[...group.places].reverse().reduce((sum, place, number)",
+        "group.places.reduceRight((sum, place, number)",
     ),
     "answers not looked up": (
         "cell if self.answers is None else self.answers[cell]",
@@ -189,6 +189,12 @@ PLANTED = {
         "False",
         "told.fake.some((one) => one < least >> DIGITS)",
         "least === 7",
+    ),
+    "more truth than p": (
+        "told.truth > int(",
+        "told.truth < 0 * int(",
+        'told.truth > (share(rules, "p")',
+        'told.truth < (0n * share(rules, "p")',
     ),
     "another query answered anew": (
         "elif self._asked != query:",

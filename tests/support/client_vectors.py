@@ -271,6 +271,14 @@ def _other_refusals(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
         change(changed)
         asked = json.dumps(changed, ensure_ascii=False)
         yield {"title": title, "protocol": text, "query": asked, "record": record, "names": named}
+    text, query = next((own, query) for own, query in _queries() if '"p": 0.5' in own)
+    asked = query.replace(f'"truth": "{GRID // 2}"', f'"truth": "{GRID // 2 + 1}"')
+    for name, share in (("floor", 2), ("floor", None), ("p", -0.5), ("p", "0.5")):
+        body = json.loads(text)["body"]
+        body["parameters"][name] = share
+        unclear = sealed_again(body)
+        yield {"title": "rules that are none", "protocol": unclear, "query": query, "record": record, "names": name}
+    yield {"title": "more truth than p", "protocol": text, "query": asked, "record": record, "names": "more truth"}
 
 
 def _altered_crossings() -> Iterator[tuple[str, Change, str]]:
@@ -347,6 +355,18 @@ def _altered_bodies() -> Iterator[tuple[str, Change, str]]:
     row = ("units", 0, 0)
     yield "an unknown mechanism", _setting(*first, "name", "blh"), "blh"
     yield "a mechanism of many answers", _setting(*first, "name", "rappor"), "rappor"
+    yield "rr with more than two values", _setting(*first, "name", "rr"), "rr"
+    hr = plain_mechanism(HR(6, 1.0))
+    for wrong in ({"size": 6}, {"size": 4, "blocks": 1}, {"size": 0}):
+        yield (
+            "hr with blocks that do not fit",
+            _setting("mechanisms", 0, hr | wrong),
+            "size" if wrong["size"] < 2 else "hr",
+        )
+    fakes = plain_mechanism(HALF_AND_QUARTERS)
+    yield "fakes for fewer values", _setting("mechanisms", 0, {**fakes, "k": 6}), "fakes"
+    yield "a mechanism that is no object", _setting(*first, "grr"), "a mechanism"
+    yield "probabilities that are no object", _setting(*first, "probabilities", ["1"]), "probabilities"
     yield "an unknown option", _setting(*first, "symbols", 4), "symbols"
     yield "an unknown probability", _setting(*truth, "lie", "4"), "lie"
     yield "a missing probability", lambda body: body["mechanisms"][0].update(probabilities={}), "truth"
