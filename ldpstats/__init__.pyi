@@ -56,7 +56,13 @@ from .inference import (
     trend_test as trend_test,
     two_step_test as two_step_test,
 )
-from .io import tables_of as tables_of, write_messages as write_messages, write_reports as write_reports
+from .io import (
+    ReportFile as ReportFile,
+    describe_reports as describe_reports,
+    tables_of as tables_of,
+    write_messages as write_messages,
+    write_reports as write_reports,
+)
 from .loading import load as load
 from .mechanisms import (
     BLH as BLH,

@@ -45,6 +45,7 @@ _HOMES = {
     "inference.planning.curves": ["PowerCurve", "SampleSizeCurve"],
     "inference.planning.plans": ["Plan"],
     "inference.published.published_result": ["PublishedResult"],
+    "io.described_files": ["ReportFile"],
     "mechanisms.base": ["Reports"],
     "mechanisms.open_alphabet": ["CandidateAnswers", "CandidateFilters", "OpenRAPPOR", "OpenRR", "OpenReports"],
     "mechanisms.truth_or_fake": ["FakeResponse"],

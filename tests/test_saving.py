@@ -85,6 +85,12 @@ def small_network() -> ldp.BayesianNetwork:
 
 
 RATIO = {"rows": ("x", "y"), "columns": (0, 1)}
+
+
+def report_file() -> ldp.ReportFile:
+    return ldp.ReportFile("r.csv", "CSV", "p1", ("a", "b"), ("GRR", "OUE"), (7, 8, 0), 3, tokens=True, epsilon=2.0)
+
+
 EXAMPLES: dict[str, Callable[[], Any]] = {
     "Aggregator": lambda: ldp.RRBA(DOMAIN, epsilon=1.0).aggregator(),
     "Association": lambda: ldp.association(table()),
@@ -130,6 +136,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "PublishedResult": lambda: ldp.two_step_test(table(), rng=1),
     "QueryResult": lambda: fit_parameters(tables(), {"a": ["b", "c"]}).query("a", {"c": 1}),
     "RepeatedRows": lambda: RepeatedRows(9000, 64, (Copy(1, 300, 4001, 250), Copy(1000, 1063, 5000, 64)), same=True),
+    "ReportFile": report_file,
     "Reports": lambda: ldp.OLH(4, epsilon=1.0).privatize(np.arange(4), rng=1),
     "SampleSizeCurve": lambda: ldp.sample_size_curve(["grr", "oue"], (2, 2), epsilon=[1.0, 2.0]),
     "Table": table,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from ldpstats.envelope import UNREADABLE, read_json, shortened_reason
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.io.chunks import Chunk
+from ldpstats.io.described_files import ReportFile
 from ldpstats.io.headers import damaged
 from ldpstats.io.layouts import Layout, Ragged
 from ldpstats.protocols import LocalProtocol
@@ -26,6 +28,7 @@ _FORMAT, _VERSION = "ldpstats answer", 1
 _REQUIRED = frozenset(["format", "version", "protocol", "unit", "reports", "simulated"])
 _AT_ONCE = 1 << 14
 """How many messages are counted at once."""
+_MOST_UNITS = 1 << 20
 _LONGEST = 1 << 24
 """The most bytes of one message."""
 _AS_SENT = "a message of a client, as it was sent"
@@ -197,6 +200,33 @@ class AnswerSource:
             )
         return partial(self._chunks, AnswerReader(protocol), Layout.of(protocol))
 
+    def described(self) -> ReportFile:
+        """Return how many messages there are about every unit that is named; all of it is read."""
+        units: Counter[int] = Counter()
+        protocols: Counter[str] = Counter()
+        simulated, named, others = 0, False, 0
+        with Path(self._path).open("rb") as file:
+            for line in file:
+                plain = _plain(line)
+                if plain is None:
+                    others += 1
+                    continue
+                units[plain["unit"]] += 1
+                protocols[plain["protocol"]] += 1
+                simulated, named = simulated + plain["simulated"], named or bool(plain.get("token"))
+        numbers = range(max(units, default=-1) + 1)
+        return ReportFile(
+            self.name,
+            "messages of clients, one in each line",
+            " and ".join(sorted(protocols)),
+            tuple(f"unit {number}" for number in numbers),
+            (),
+            (*(units[number] for number in numbers), others),
+            simulated,
+            named,
+            self.identity or "",
+        )
+
     def line(self, place: int) -> str:
         """Return what errors call a message: its line.
 
@@ -244,6 +274,16 @@ class AnswerSource:
             return messages[place].decode(errors="replace").rstrip("\r\n")
 
         return Chunk(first, len(messages), sent, bad, content, texts if any(tokens) else None, first + len(messages))
+
+
+def _plain(line: bytes) -> dict[str, Any] | None:
+    """Return what a message says, as far as it can be counted without its protocol."""
+    try:
+        plain = read_json(_decoded(line))
+        known = type(plain["unit"]) is int and 0 <= plain["unit"] < _MOST_UNITS and type(plain["simulated"]) is bool
+        return plain if known and isinstance(plain["protocol"], str) else None
+    except UNREADABLE:
+        return None
 
 
 def _decoded(message: str | bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | Path, about: list[Any]) -> None:
-        self._path, self._about = path, about
+        # as it is read again
+        self._path, self._about = path, json.loads(json.dumps(about))
         self._last = time.monotonic()
         self.state: dict[str, Any] = self._read() if _exists(path) else {}
 

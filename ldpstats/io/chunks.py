@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpstats.io.described_files import ReportFile
 from ldpstats.io.layouts import Ragged
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import SentRows
@@ -69,6 +70,10 @@ class Source(Protocol):
         """How many rows it holds, where that is known before."""
 
     @property
+    def tokens(self) -> bool:
+        """Whether its rows may have tokens."""
+
+    @property
     def about(self) -> list[Any]:
         """Plain values by which a checkpoint knows it again."""
 
@@ -79,6 +84,9 @@ class Source(Protocol):
         ----------
         protocol : LocalProtocol
         """
+
+    def described(self) -> ReportFile:
+        """Return what it says about itself; all of it is read."""
 
     def line(self, place: int) -> str:
         """Return what errors call one of its rows.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -129,7 +129,8 @@ class Count:
             if state:
                 self._restore(state)
             if quarantine is not None:
-                self._quarantine = opened.enter_context(Quarantine(quarantine, state.get("quarantine")))
+                kept = checkpoint is not None
+                self._quarantine = opened.enter_context(Quarantine(quarantine, state.get("quarantine"), kept=kept))
             sizes = [source.size for source in self._sources]
             total = None if None in sizes else sum(size or 0 for size in sizes)
             bar = opened.enter_context(progress(None, "counting", total, "row"))
@@ -137,6 +138,8 @@ class Count:
                 self._read(checkpoint, bar.update)
             if checkpoint:
                 self._write(checkpoint)
+            elif isinstance(self._quarantine, Quarantine):
+                self._quarantine.settled()
         first, *more = self._countings
         return sum((one.tables() for one in more), first.tables(set_aside=self._done.all_bad))
 
@@ -285,23 +288,27 @@ class Count:
         self._countings = [self._protocol.counting() for _ in state["counted"]]
         for counting, plain in zip(self._countings, state["counted"], strict=True):
             counting.restore(plain)
-        for number, read in enumerate(self._readers[: self._done.source + 1]):
-            last = number == self._done.source
-            if last and not self._done.end:
-                return
-            for chunk in read(0):
-                if last and chunk.end > self._done.end:
-                    return
-                self._note_tokens(chunk)
+        if self._done.source < len(self._sources):
+            for number, read in enumerate(self._readers[: self._done.source + 1]):
+                if self._sources[number].tokens:
+                    self._note_tokens_up_to(self._done.end if number == self._done.source else None, read)
 
-    def _note_tokens(self, chunk: Chunk) -> None:
-        if chunk.tokens is None:
+    def _note_tokens_up_to(self, end: int | None, read: Callable[[int], Iterator[Chunk]]) -> None:
+        """Note the tokens of a source's chunks up to the one that ends there; of all of them if there is no end."""
+        if end == 0:
             return
+        for chunk in read(0):
+            if end is not None and chunk.end > end:
+                return
+            if chunk.tokens is not None:
+                self._note_tokens(chunk, chunk.tokens)
+
+    def _note_tokens(self, chunk: Chunk, tokens: Ragged) -> None:
         bad = self._bad_rows(chunk)
         for whole in chunk.sent:
             places, rows = _without(*whole, bad)
-            named = np.flatnonzero(chunk.tokens.ends[places] > chunk.tokens.starts[places])
-            self._known.again(rows.rows[named], chunk.tokens.taken(places[named]))
+            named = np.flatnonzero(tokens.ends[places] > tokens.starts[places])
+            self._known.again(rows.rows[named], tokens.taken(places[named]))
 
 
 @dataclass(slots=True)

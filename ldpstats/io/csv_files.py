@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import BoolArray, IntArray
 from ldpstats.errors import shortened
 from ldpstats.io.chunks import Chunk
+from ldpstats.io.described_files import ReportFile, counted
 from ldpstats.io.headers import Header, damaged, read_header
 from ldpstats.io.layouts import Layout, Ragged
 from ldpstats.protocols import LocalProtocol
@@ -27,6 +29,7 @@ _PIECE = 1 << 22
 _NUMBER = 20
 """No whole number takes more letters, with what separates it from the next one."""
 _END = re.compile(rb"# end (0|[1-9][0-9]{0,17}) ([0-9a-f]{64})\n")
+_TAIL = 100
 _FIRST_LINE = 3
 """The line of the first row, behind the header and the names of the columns."""
 _WHOLE = "a whole number, as it was written"
@@ -77,6 +80,9 @@ class CsvReports:
         """Write the last line: how many rows there are, and a digest of all before it."""
         self._write(f"# end {self._n} {self._digest.hexdigest()}\n".encode())
 
+    def give_up(self) -> None:
+        """Leave it as it is: nothing is held that has to be let go."""
+
     def _lines(self, row: int, data: NDArray[Any], blocks: IntArray | None) -> bytes:
         from ldpstats import kernels
 
@@ -123,8 +129,11 @@ class CsvSource:
 
     @property
     def about(self) -> list[Any]:
-        """What the file says, and its size."""
-        return ["csv", self.identity, Path(self._path).stat().st_size]
+        """The size of the file and the end of it, where a digest of all of it stands."""
+        with Path(self._path).open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL))
+            return ["csv", self.identity, size, file.read().decode(errors="replace")]
 
     @property
     def tokens(self) -> bool:
@@ -152,6 +161,14 @@ class CsvSource:
         place : int
         """
         return f"line {place + _FIRST_LINE:,}"
+
+    def described(self) -> ReportFile:
+        """Return what the file says about itself, and how many reports it holds in every row; all of it is read."""
+        counts = np.zeros(len(self.header.rows) + 1, dtype=np.int64)
+        for text, _ in self._lines():
+            lines = _Lines(np.frombuffer(text, dtype=np.uint8), text.count(b"\n"), len(self._names))
+            counts += counted(lines.numbers(0), len(self.header.rows))
+        return ReportFile.of(self.name, "CSV", self.header, counts.tolist(), tokens=self.tokens)
 
     def _chunks(self, layout: Layout, end: int = 0) -> Iterator[Chunk]:
         """Read all of the file, since its digest is that of all of it, and yield what stands behind `end`."""
@@ -227,8 +244,8 @@ class _Lines:
         self, layout: Layout, header: Header
     ) -> tuple[list[tuple[NDArray[np.int64] | None, SentRows]], dict[int, Reason]]:
         """Return the lines as rows to count, and why others are none."""
-        rows, texts = self._numbers(0), self.field(1)
-        blocks = self._numbers(2) if layout.blocks else None
+        rows, texts = self.numbers(0), self.field(1)
+        blocks = self.numbers(2) if layout.blocks else None
         allowed = f"{self._bounds.shape[1] - 1} fields with commas between them"
         bad = {
             place: Reason(f"the line {self.whole(place)[:80]!r}", allowed)
@@ -262,7 +279,8 @@ class _Lines:
             )
         return sent, bad
 
-    def _numbers(self, column: int) -> NDArray[np.int64]:
+    def numbers(self, column: int) -> NDArray[np.int64]:
+        """Return the whole numbers of one column; -1 for anything else."""
         return _read(self.field(column), 0)[0]
 
     def _no_numbers(self, column: int, found: NDArray[np.int64], known: dict[int, Reason]) -> dict[int, Reason]:

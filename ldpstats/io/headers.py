@@ -135,7 +135,11 @@ def read_header(text: str | bytes, name: str) -> tuple[Header, dict[str, Any]]:
         raise damaged(name, f"its header cannot be read: {shortened(str(error), 200)}") from error
 
 
-def damaged(name: str, reason: str) -> ReportError:
+class DamagedFileError(ReportError):
+    """A report file that is not as it was written."""
+
+
+def damaged(name: str, reason: str) -> DamagedFileError:
     """Return the error about a report file that is not as it was written.
 
     Parameters
@@ -145,7 +149,7 @@ def damaged(name: str, reason: str) -> ReportError:
     reason : str
         What shows that.
     """
-    return ReportError(
+    return DamagedFileError(
         f"the report file {name!r}, which is not as it was written ({reason})",
         "a whole file, as `write_reports` wrote it",
         "It was cut short, edited or damaged: none of it was taken for granted. Copy it again from where it was made.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import IntArray
-from ldpstats.envelope import UNREADABLE
+from ldpstats.envelope import UNREADABLE, digest
 from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
 from ldpstats.io.checksums import checksum
 from ldpstats.io.chunks import Chunk
+from ldpstats.io.described_files import ReportFile, counted
 from ldpstats.io.headers import Header, damaged, read_header
 from ldpstats.io.layouts import Layout, Ragged, counted_columns
 from ldpstats.protocols import LocalProtocol
@@ -87,7 +88,17 @@ class ParquetReports:
         if self._waiting:
             self._flush()
         self._writer.add_key_value_metadata({_KEY: self._header.to_text(groups=self._groups)})
-        self._writer.close()
+        try:
+            self._writer.close()
+        except BaseException:
+            self.give_up()
+            raise
+
+    def give_up(self) -> None:
+        """Let go of a file that is not whole: else the writer ends it when it is no longer used, and it is closed."""
+        with suppress(OSError, ValueError):
+            self._writer.close()
+        self._writer.is_open = False
 
     def _flush(self) -> None:
         """Write one row group."""
@@ -171,8 +182,8 @@ class ParquetSource:
 
     @property
     def about(self) -> list[Any]:
-        """What the file says, in short."""
-        return ["parquet", self.identity, self._groups[:1], self._groups[-1:], self.size]
+        """A digest of what the file says about itself, and so of all of it."""
+        return ["parquet", digest([self.header.to_dict(), self._groups])]
 
     @property
     def groups(self) -> int:
@@ -206,14 +217,27 @@ class ParquetSource:
         """
         return f"row {place + 1:,} (index {place})"
 
+    def described(self) -> ReportFile:
+        """Return what the file says about itself, and how many reports it holds in every row; all of it is read."""
+        counts = np.zeros(len(self.header.rows) + 1, dtype=np.int64)
+        for table, _ in self._tables(0):
+            counts += counted(table["row"].to_numpy(), len(self.header.rows))
+        return ReportFile.of(self.name, "Parquet", self.header, counts.tolist(), tokens=self.tokens)
+
     def _chunks(self, layout: Layout, end: int = 0) -> Iterator[Chunk]:
-        first = sum(n for n, _ in self._groups[:end])
-        for group in range(end, len(self._groups)):
+        for group, (table, first) in enumerate(self._tables(end), end):
+            yield self._chunk(layout, table, first, group + 1)
+
+    def _tables(self, start: int) -> Iterator[tuple[pa.Table, int]]:
+        """Yield row groups from one on, each with the place of its first row."""
+        first = sum(n for n, _ in self._groups[:start])
+        for group in range(start, len(self._groups)):
             with _as_damage(self.name):
                 table = self._file.read_row_group(group).combine_chunks()
-            if (len(table), checksum(_arrays(table))) != self._groups[group]:
-                raise damaged(self.name, f"the rows from {first} on are others than were written")
-            yield self._chunk(layout, table, first, group + 1)
+                found = len(table), checksum(_arrays(table))
+            if found != self._groups[group]:
+                raise damaged(self.name, f"the rows from {first:,} on are others than were written")
+            yield table, first
             first += len(table)
 
     def _chunk(self, layout: Layout, table: pa.Table, first: int, end: int) -> Chunk:

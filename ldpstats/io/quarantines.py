@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -42,10 +43,12 @@ class Quarantine:
         A new file, or one that a quarantine was written to before, which is replaced.
     size : int, optional
         To go on with a file: how many of its bytes count.
+    kept : bool
+        Whether an interrupted count goes on with it.
     """
 
-    def __init__(self, path: str | Path, size: int | None = None) -> None:
-        self._path, self.n = str(path), 0
+    def __init__(self, path: str | Path, size: int | None = None, *, kept: bool = False) -> None:
+        self._path, self._kept, self.n = str(path), kept, 0
         try:
             found = Path(path)
             if found.exists() and not found.is_file():
@@ -63,12 +66,9 @@ class Quarantine:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        try:
+        # what cannot be written any more was an error before
+        with suppress(OSError):
             self._file.close()
-        except OSError as reason:
-            # an earlier error says more
-            if error is None:
-                raise self._unwritable(reason) from reason
 
     def add(self, file: str, row: str, reason: str, content: str) -> None:
         """Set a row aside.
@@ -87,6 +87,7 @@ class Quarantine:
         try:
             self._file.write(line.getvalue().encode(errors="replace"))
         except OSError as error:
+            self._discard()
             raise self._unwritable(error) from error
         self.n += 1
 
@@ -97,7 +98,16 @@ class Quarantine:
             os.fsync(self._file.fileno())
             return self._file.tell()
         except OSError as error:
+            self._discard()
             raise self._unwritable(error) from error
+
+    def _discard(self) -> None:
+        """Remove what is not whole, unless an interrupted count goes on with it, which takes no more than is whole."""
+        if not self._kept:
+            with suppress(OSError):
+                self._file.close()
+            with suppress(OSError):
+                Path(self._path).unlink()
 
     def _begin(self, size: int | None) -> None:
         """Go behind the first so many bytes, or to a new beginning; refuse files that hold anything else."""

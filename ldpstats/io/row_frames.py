@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from ldpstats.envelope import UNREADABLE
 from ldpstats.errors import ReportError, shortened
 from ldpstats.io.chunks import Chunk
+from ldpstats.io.described_files import ReportFile
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import SentRow, SentRows
 from ldpstats.protocols.framed import refuse_foreign_rows, sent_of_frame
@@ -39,6 +41,7 @@ class FrameSource:
 
     identity: str | None = None
     size: int | None = None
+    tokens = False
 
     def __init__(self, frames: Iterable[pd.DataFrame]) -> None:
         self.name, self._frames = "data frame", frames
@@ -56,6 +59,10 @@ class FrameSource:
         protocol : LocalProtocol
         """
         return lambda _: _chunks_of_frames(self._frames, protocol)
+
+    def described(self) -> ReportFile:
+        """Return how many rows there are about every group that is named."""
+        return _described(self.name, "data frames", self._frames)
 
     def line(self, place: int) -> str:
         """Return what errors call a row: its place among all rows.
@@ -79,6 +86,7 @@ class RowsSource:
 
     identity: str | None = None
     size: int | None = None
+    tokens = False
 
     def __init__(self, path: str, name: str) -> None:
         self._path, self.name = path, name
@@ -98,6 +106,10 @@ class RowsSource:
         protocol : LocalProtocol
         """
         return partial(self._chunks, protocol)
+
+    def described(self) -> ReportFile:
+        """Return how many rows there are about every group that is named; all of it is read."""
+        return _described(self.name, "rows as CSV", self._frames())
 
     def line(self, place: int) -> str:
         """Return what errors call a row: the line in which it stands.
@@ -134,6 +146,19 @@ def _chunks_of_frames(frames: Iterable[pd.DataFrame], protocol: LocalProtocol) -
         refuse_foreign_rows(frame, fingerprint, labels)
         yield _chunk(frame, kinds, first)
         first += len(frame)
+
+
+def _described(name: str, form: str, frames: Iterable[pd.DataFrame]) -> ReportFile:
+    groups: Counter[str] = Counter()
+    protocols: Counter[str] = Counter()
+    simulated = 0
+    for frame in frames:
+        groups.update(frame["group"].astype(str).tolist())
+        protocols.update(frame["protocol"].astype(str).tolist())
+        simulated += int((frame["simulated"].astype(str) == "True").sum())
+    labels = tuple(sorted(groups))
+    counts = tuple(groups[label] for label in labels)
+    return ReportFile(name, form, " and ".join(sorted(protocols)), labels, (), (*counts, 0), simulated, tokens=False)
 
 
 def _chunk(frame: pd.DataFrame, kinds: tuple[SentRow, ...], first: int) -> Chunk:

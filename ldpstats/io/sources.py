@@ -20,6 +20,7 @@ from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.io import csv_files, parquet_files
 from ldpstats.io.answer_files import AnswerSource
 from ldpstats.io.chunks import Source
+from ldpstats.io.described_files import ReportFile
 from ldpstats.io.row_frames import COLUMNS, FrameSource, RowsSource
 
 Reports: TypeAlias = str | Path | pd.DataFrame | Iterable[str | Path] | Iterable[pd.DataFrame]
@@ -90,6 +91,30 @@ def open_source(path: str, name: str | None = None) -> Source:
         if fits:
             return source(path, called)
     raise ReportError(f"the file {called!r}, which is {_described(head)}", _ALLOWED, _advice(head))
+
+
+def describe_reports(path: str | Path) -> ReportFile:
+    """Return what a file of reports says about itself, and how many reports about what there are in it.
+
+    All of it is read, in constant memory: a file that was edited or cut short is refused.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import ldpstats as ldp
+    >>> protocol = ldp.SampledGroups(ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]}), k=1, epsilon=1.0)
+    >>> people = pd.DataFrame({"sex": ["F", "M"] * 50, "car": ["yes", "no"] * 50})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ldp.write_reports(f"{folder}/reports.csv", protocol, people, rng=1)
+    ...     describe_reports(f"{folder}/reports.csv")
+    <ReportFile: 100 reports (simulated) about 2 groups, CSV>
+    """
+    with opened_sources(_checked_path(path)) as sources:
+        return sources[0].described()
 
 
 def is_report_file(head: bytes) -> bool:

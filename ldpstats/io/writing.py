@@ -195,7 +195,11 @@ def _writing(path: str | Path, protocol: LocalProtocol, header: Header, *, token
         return
     with replacing(path, _refuse_foreign) as file:
         writer = kind(file, Layout.of(protocol), header, tokens=tokens)
-        yield writer
+        try:
+            yield writer
+        except BaseException:
+            writer.give_up()
+            raise
         writer.close()
 
 

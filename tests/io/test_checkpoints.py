@@ -1,0 +1,149 @@
+"""Checkpoints: a count that is killed anywhere, again and again, goes on without loss or double count."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import killed_count
+from support.report_files import PROTOCOLS, messages, people, with_digest, write_lines
+
+import ldpstats as ldp
+from ldpstats.io import checkpoints, csv_files, parquet_files
+
+ROOT = Path(killed_count.__file__).parents[2]
+NUMBERS = PROTOCOLS["numbers"]
+SENT_TWICE = {"token": "r1-7"}
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return what a process is told: files with a bad row, and with respondents who sent twice."""
+    monkeypatch.setattr(parquet_files, "_ROWS", 64)
+    ldp.write_reports(tmp_path / "a.parquet", NUMBERS, people(200, 1), rng=1, tokens="token")
+    ldp.write_reports(tmp_path / "whole.csv", NUMBERS, people(150, 2), rng=2, tokens="token")
+    lines = (tmp_path / "whole.csv").read_text("utf-8").splitlines()[:-1]
+    # of another collection, with a bad row and respondents who are in the first file, too
+    lines[0] = lines[0].replace("collection", "collection", 1)
+    with_digest(tmp_path / "b.csv", [*lines[:50], "0,7000,bad", *lines[50:], "0,1,r1-7", "0,2,r1-9"])
+    write_lines(tmp_path / "c.jsonl", messages(NUMBERS, 80, 3, **SENT_TWICE))
+    (tmp_path / "protocol.json").write_text(NUMBERS.to_json(), encoding="utf-8")
+    return {
+        "files": [str(tmp_path / name) for name in ("a.parquet", "b.csv", "c.jsonl")],
+        "protocol": str(tmp_path / "protocol.json"),
+        "quarantine": str(tmp_path / "aside.csv"),
+        "tokens": "once",
+        "resume": str(tmp_path / "checkpoint.json"),
+        "out": str(tmp_path / "tables.json"),
+        "piece": 700,
+    }
+
+
+def ran(told: dict[str, Any], line: int) -> bool:
+    """Run a process that is killed at a line, if it comes so far; say whether it came to its end."""
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    command = [sys.executable, killed_count.__file__, json.dumps({**told, "line": line})]
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert found.returncode in (0, -signal.SIGKILL), found.stderr
+    return found.returncode == 0
+
+
+def expected(told: dict[str, Any], folder: Path) -> tuple[str, str]:
+    tables = ldp.tables_of(told["files"], NUMBERS, quarantine=folder / "once.csv", tokens="once")
+    return tables.to_json(), (folder / "once.csv").read_text("utf-8")
+
+
+def killed_again_and_again(told: dict[str, Any], folder: Path, kills: int, seed: int) -> None:
+    rng = random.Random(seed)  # noqa: S311  # where a process is killed
+    lines = [rng.randrange(200, 2500) for _ in range(kills)]
+    ended = sum(ran(told, line) for line in lines)
+    assert ended < kills
+    assert ran(told, 0)
+    assert (Path(told["out"]).read_text("utf-8"), Path(told["quarantine"]).read_text("utf-8")) == expected(told, folder)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="a system without SIGKILL")
+def test_a_killed_count_goes_on_to_the_same_tables(told: dict[str, Any], tmp_path: Path) -> None:
+    killed_again_and_again(told, tmp_path, kills=2, seed=1)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="a system without SIGKILL")
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_a_count_that_is_killed_many_times_goes_on_to_the_same_tables(
+    told: dict[str, Any], tmp_path: Path, seed: int
+) -> None:
+    killed_again_and_again(told, tmp_path, kills=10, seed=seed)
+
+
+class Stopped(BaseException):
+    """What ends a count in the middle, without a process of its own."""
+
+
+@pytest.mark.parametrize("chunks", range(1, 10))
+def test_a_count_that_stops_after_any_chunk_goes_on(
+    told: dict[str, Any], tmp_path: Path, chunks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "_SECONDS", 0.0)
+    monkeypatch.setattr(csv_files, "_PIECE", 700)
+    wanted, left, written = expected(told, tmp_path), chunks, checkpoints.Checkpoint.write
+
+    def stopping(self: checkpoints.Checkpoint, state: dict[str, Any]) -> None:
+        nonlocal left
+        left -= 1
+        written(self, state)
+        if not left:
+            raise Stopped
+
+    options: Any = {name: told[name] for name in ("quarantine", "tokens", "resume")}
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoints.Checkpoint, "write", stopping)
+        with pytest.raises(Stopped):
+            ldp.tables_of(told["files"], NUMBERS, **options)
+    tables = ldp.tables_of(told["files"], NUMBERS, **options)
+    assert (tables.to_json(), Path(told["quarantine"]).read_text("utf-8")) == wanted
+
+
+def test_a_count_that_is_over_is_not_counted_again(told: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    options: Any = {name: told[name] for name in ("quarantine", "tokens", "resume")}
+    tables = ldp.tables_of(told["files"], NUMBERS, **options)
+    monkeypatch.setattr(parquet_files.ParquetSource, "_chunks", lambda *_: 1 / 0)
+    assert ldp.tables_of(told["files"], NUMBERS, **options).to_json() == tables.to_json()
+
+
+def test_a_checkpoint_of_another_count_is_refused_and_stays(told: dict[str, Any], tmp_path: Path) -> None:
+    options: Any = {name: told[name] for name in ("quarantine", "tokens", "resume")}
+    ldp.tables_of(told["files"], NUMBERS, **options)
+    before = Path(told["resume"]).read_bytes()
+    for files, more in [
+        (told["files"][:2], {}),
+        (told["files"][::-1], {}),
+        (told["files"], {"tokens": "refuse"}),
+        (told["files"], {"quarantine": None}),
+    ]:
+        with pytest.raises(ldp.LdpstatsError, match="of another count"):
+            ldp.tables_of(files, NUMBERS, **{**options, **more})
+    write_lines(tmp_path / "c.jsonl", messages(NUMBERS, 81, 3, **SENT_TWICE))
+    with pytest.raises(ldp.LdpstatsError, match="of another count"):
+        ldp.tables_of(told["files"], NUMBERS, **options)
+    assert Path(told["resume"]).read_bytes() == before
+
+
+def test_what_is_no_checkpoint_is_refused_and_stays(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    ldp.write_reports(path, NUMBERS, people(), rng=1)
+    for text in ("", "something", "{}", NUMBERS.to_json()):
+        (tmp_path / "checkpoint").write_text(text, encoding="utf-8")
+        with pytest.raises(ldp.LdpstatsError, match="saved unfinished count"):
+            ldp.tables_of(path, NUMBERS, resume=tmp_path / "checkpoint")
+        assert (tmp_path / "checkpoint").read_text("utf-8") == text
+    with pytest.raises(ldp.LdpstatsError, match="files, which can be read again"):
+        ldp.tables_of(NUMBERS.reports(people(), rng=1), NUMBERS, resume=tmp_path / "new")

@@ -1,0 +1,97 @@
+"""Sources: what a file is that holds no reports."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from support.report_files import PROTOCOLS, people
+
+import ldpstats as ldp
+
+NUMBERS = PROTOCOLS["numbers"]
+
+
+def workbook() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    return file.getvalue()
+
+
+def parquet() -> bytes:
+    file = io.BytesIO()
+    people(10).to_parquet(file)
+    return file.getvalue()
+
+
+FOREIGN: dict[str, tuple[Any, str]] = {
+    "empty": (lambda: b"", "which is empty"),
+    "workbook": (workbook, "a zip archive, perhaps a workbook"),
+    "gzip": (lambda: gzip.compress(b"row,report\n0,1\n"), r"compressed by gzip.*Unpack it first"),
+    "parquet": (parquet, r"a Parquet file with the columns 'sex', 'age'.*write_reports"),
+    "half a parquet file": (lambda: parquet()[:50], "not as it was written"),
+    "answers": (
+        lambda: people(3).to_csv(index=False).encode(),
+        r"text that begins with 'sex,age,.*write_reports",
+    ),
+    "protocol": (lambda: NUMBERS.to_json().encode(), "a saved protocol"),
+    "JSON": (lambda: b'{"a": 1}\n', "text that begins with"),
+    "UTF-16": (lambda: "row,report\n".encode("utf-16"), "text in UTF-16"),
+    "noise": (lambda: bytes(range(128, 250)) * 9, "no text, and nothing that is known"),
+    "one line": (lambda: b"x" * 100_000, "text that begins with"),
+    "zeros": (lambda: b"\0" * 10_000, "no text, and nothing that is known"),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_foreign_file_is_said_to_be_what_it_is(tmp_path: Path, kind: str) -> None:
+    made, said = FOREIGN[kind]
+    (tmp_path / "file").write_bytes(made())
+    for read in (lambda path: ldp.tables_of(path, NUMBERS), ldp.describe_reports):
+        with pytest.raises(ldp.LdpstatsError, match=said) as refused:
+            read(tmp_path / "file")
+        assert repr(str(tmp_path / "file")) in str(refused.value)
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "inside.csv").write_text("", encoding="utf-8")
+    for path, said in [
+        (tmp_path, r"which is a directory \(with inside.csv in it\)"),
+        (tmp_path / "none", "which does not exist"),
+        ("/dev/null", "which is no ordinary file"),
+        ("", "the file ''"),
+        ("a\0b", "the file 'a"),
+        (3, "reports 3"),
+        (b"r.csv", "reports b'r.csv'"),
+        ([3], "the file 3"),
+        (["-", "-"], "standard input twice"),
+        ([pd.DataFrame(), "r.csv"], "'r.csv' among data frames|reports with"),
+    ]:
+        with pytest.raises(ldp.LdpstatsError, match=said):
+            ldp.tables_of(path, NUMBERS)  # type: ignore[arg-type]  # that is what is tried
+
+
+def test_a_program_that_changed_a_file_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    ldp.write_reports(path, NUMBERS, people(), rng=1)
+    whole = path.read_bytes()
+    for changed, said in [
+        (b"\xef\xbb\xbf" + whole, "a program changed"),
+        (whole.replace(b"\n", b"\r\n"), "carriage return"),
+        (whole + b"\n", "not as it was written"),
+        (whole[:-1], "not as it was written"),
+        (whole.replace(b"\n0,", b"\n1,", 1), "another text"),
+        (
+            b"".join(line for line in whole.splitlines(keepends=True) if not line.startswith(b"# end")),
+            "without the line",
+        ),
+    ]:
+        path.write_bytes(changed)
+        with pytest.raises(ldp.LdpstatsError, match=said):
+            ldp.tables_of(path, NUMBERS)
