@@ -40,7 +40,8 @@ def plain_mechanism(mechanism: Mechanism) -> dict[str, Any]:
         # parameters that are probabilities stand among these
         if numerators.get(name) != (list(value) if isinstance(value, tuple) else value)
     }
-    sizes = {"k": mechanism.k, **options, "epsilon": plain_level(mechanism.epsilon), **mechanism.derived}
+    own_level = encoded(plain_level(mechanism.epsilon))
+    sizes = {"k": encoded(mechanism.k), **options, "epsilon": own_level, **mechanism.derived}
     return {
         "name": mechanism.name,
         **sizes,

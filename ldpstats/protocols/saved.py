@@ -130,6 +130,11 @@ class SavedProtocol(Shown, Saveable, ABC):
 
     def _first_body(self) -> dict[str, Any]:
         """Return what the first version wrote: parameters alone."""
+        if {*self._parameters()} != {*self.saved}:
+            raise LdpstatsError(
+                f"a {type(self).__name__} of mechanisms that were given one by one",
+                "a name for them, in a file of the first version",
+            )
         return {"kind": self.kind, "domain": self.domain.to_dict(), **self._parameters(), **self._policy}
 
     @property

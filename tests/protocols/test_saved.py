@@ -352,3 +352,15 @@ def test_a_file_of_the_first_version_with_the_number_of_the_second_is_refused() 
     whole = json.loads(FOLLOWING["sampled groups"].first_json())
     with pytest.raises(LdpstatsError, match="not a saved protocol"):
         ldp.Protocol.from_json(json.dumps({**whole, "version": 2}))
+
+
+def test_the_first_version_has_no_words_for_mechanisms_that_were_given_one_by_one() -> None:
+    with pytest.raises(LdpstatsError, match="given one by one"):
+        KINDS["one by one"].first_json()
+
+
+def test_numbers_of_numpy_are_written_as_plain_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a mechanism from outside may hold them, which checks nothing."""
+    monkeypatch.setattr(Loud, "__post_init__", lambda _: None)
+    used = [Loud(k, np.float64(1.0), (np.uint8(3),)) for k in (6, 4, 6)]
+    SCHEMA.validate(json.loads(SampledGroups(SMALL, epsilon=1.0, mechanism=used).to_json()))
