@@ -295,29 +295,54 @@ def mix_bytes(rows: NDArray[Any], reports: NDArray[np.uint8], out: NDArray[np.ui
 
 
 @compiled
-def find_windows(
-    words: NDArray[np.uint64], start: int, window: int, below: np.uint64, found: NDArray[np.uint64]
-) -> int:
-    """Note windows of words that end from `start` on, where a hash of the last 64 words is small; return how many.
+def find_ends(words: NDArray[np.uint64], start: int, below: np.uint64, ends: NDArray[np.int64]) -> int:
+    """Note where, from `start` on, a hash of the last 64 words is not above a bound, in any order; return how many.
 
-    A row of `found` holds the end of a window, the hash that chose it, and two hashes of all its words, which are zero
-    where these are all the same.
+    Four parts of the words take turns, so that no hash waits for the one before.
     """
-    number, rolled = 0, np.uint64(0)
-    for i in range(max(0, start - 64), words.size):
-        # older words are shifted out
-        rolled = (rolled << np.uint64(1)) + words[i]
-        if rolled <= below and i >= start and i + 1 >= window and number < found.shape[0]:
-            one, other, same = np.uint64(0), np.uint64(0), True
-            for j in range(i + 1 - window, i + 1):
-                one = (one + words[j]) * np.uint64(0x9E3779B97F4A7C15)
-                other = (other ^ words[j]) * np.uint64(0xD6E8FEB86659FD93)
-                other ^= other >> np.uint64(32)
-                same = same and words[j] == words[i]
-            found[number, 0], found[number, 1] = np.uint64(i), rolled
-            found[number, 2], found[number, 3] = np.uint64(0) if same else one, np.uint64(0) if same else other
+    one, part, number = np.uint64(1), (words.size - start) // 4, 0
+    last = start + 3 * part
+    first, second = words[start : start + part], words[start + part : start + 2 * part]
+    third, fourth = words[start + 2 * part : last], words[last : last + part]
+    a, b = _rolled(words, start), _rolled(words, start + part)
+    c, d = _rolled(words, start + 2 * part), _rolled(words, last)
+    for i in range(part):
+        a, b = (a << one) + first[i], (b << one) + second[i]
+        c, d = (c << one) + third[i], (d << one) + fourth[i]
+        if min(a, b, c, d) <= below:
+            for rolled, begin in ((a, start), (b, start + part), (c, start + 2 * part), (d, last)):
+                if rolled <= below:
+                    ends[number] = begin + i
+                    number += 1
+    for i in range(last + part, words.size):
+        d = (d << one) + words[i]
+        if d <= below:
+            ends[number] = i
             number += 1
     return number
+
+
+@compiled
+def _rolled(words: NDArray[np.uint64], end: int) -> np.uint64:
+    """Return the hash of the 64 words before an end; older ones are shifted out."""
+    rolled = np.uint64(0)
+    for i in range(max(0, end - 64), end):
+        rolled = (rolled << np.uint64(1)) + words[i]
+    return rolled
+
+
+@compiled
+def hash_windows(words: NDArray[np.uint64], ends: NDArray[np.int64], window: int, out: NDArray[np.uint64]) -> None:
+    """Write two hashes of so many words up to each end, zero where these are all the same, and that of the last 64."""
+    for place in range(ends.size):
+        end, one, other, same = ends[place], np.uint64(0), np.uint64(0), True
+        for i in range(end + 1 - window, end + 1):
+            one = (one + words[i]) * np.uint64(0x9E3779B97F4A7C15)
+            other = (other ^ words[i]) * np.uint64(0xD6E8FEB86659FD93)
+            other ^= other >> np.uint64(32)
+            same = same and words[i] == words[end]
+        out[place, 0], out[place, 1] = np.uint64(0) if same else one, np.uint64(0) if same else other
+        out[place, 2] = _rolled(words, end + 1)
 
 
 @compiled

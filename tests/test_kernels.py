@@ -240,3 +240,21 @@ assert GRR(4, 60.0).privatize([0, 1, 2, 3], rng=1).data.tolist() == [0, 1, 2, 3]
 """
     done = subprocess.run([sys.executable, "-c", nowhere], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 63, 64, 70, 200, 1001])
+def test_ends_of_windows_are_those_that_the_definition_chooses(size: int) -> None:
+    words = np.random.default_rng(size).integers(0, 1 << 64, size, dtype=np.uint64)
+    below = (1 << 64) - 1 >> 2
+
+    def rolled(end: int) -> int:
+        return sum(int(words[end - age]) << age for age in range(min(64, end + 1))) % (1 << 64)
+
+    for start in sorted({0, min(3, size), size // 2, size}):
+        ends = np.zeros(size, dtype=np.int64)
+        number = kernels.find_ends(words, start, np.uint64(below), ends)
+        wanted = [end for end in range(start, size) if rolled(end) <= below]
+        assert sorted(ends[:number].tolist()) == wanted
+        found = np.zeros((number, 3), dtype=np.uint64)
+        kernels.hash_windows(words, ends[:number], 1, found)
+        assert [int(one) for one in found[:, 2]] == [rolled(end) for end in ends[:number].tolist()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.contract import missing
 from ldpstats.protocols.counting import Counting, SentRows
 from ldpstats.protocols.partitions import Partitioned, is_partitioned
+from ldpstats.protocols.repeated_rows import RepetitionSearch
 from ldpstats.protocols.wire import Reason
 from ldpstats.tables import TableSet
 from ldpstats.workers import Cluster, on_cluster
@@ -41,7 +42,8 @@ def tables_of(
 
     A file of another protocol, or one that was edited or cut short, is refused, and so is a file that is given twice.
     Files of several collectors are counted together. Of a protocol in which questions depend on earlier answers every
-    file is one collection, and its tables are added to those of the others.
+    file is one collection, and its tables are added to those of the others. Where a long stretch of rows stands twice
+    the tables say so (among their `checks`); one that stands once before an interruption and once after it is missed.
 
     Parameters
     ----------
@@ -113,6 +115,7 @@ class Count:
         self._readers = [source.fits(protocol) for source in sources]
         self._known = KnownTokens(protocol.sent_rows)
         self._countings: list[Counting] = [protocol.counting()]
+        self._search = RepetitionSearch(protocol.sent_rows)
         self._quarantine: Quarantine | SetAside | None = None
         self._done = _Done()
 
@@ -141,7 +144,11 @@ class Count:
             elif isinstance(self._quarantine, Quarantine):
                 self._quarantine.settled()
         first, *more = self._countings
-        return sum((one.tables() for one in more), first.tables(set_aside=self._done.all_bad))
+        tables = sum((one.tables() for one in more), first.tables(set_aside=self._done.all_bad))
+        repeated = self._search.found()
+        if not repeated.copies:
+            return tables
+        return TableSet(tables.domain, tables, tables.privacy, (*tables.checks, repeated))
 
     def part(self, start: int, stop: int | None, quarantine: SetAside | None) -> tuple[Counting, int]:
         """Return the counts of a part of the only source, and how many rows it has; their tokens are not looked at.
@@ -196,6 +203,7 @@ class Count:
                 if not self._bad_rows(chunk):
                     raise
             else:
+                self._look_at(rows for _, rows in chunk.sent)
                 return
         bad = self._bad_rows(chunk)
         self._set_aside(source, chunk, bad)
@@ -204,6 +212,12 @@ class Count:
             fine = [self._once(source, chunk, chunk.tokens, places, rows) for places, rows in fine]
         for _, rows in fine:
             counting.take(rows)
+        self._look_at(rows for _, rows in fine)
+
+    def _look_at(self, counted: Iterable[SentRows]) -> None:
+        """Look for stretches of rows that were counted before."""
+        for rows in counted:
+            self._search.take(rows)
 
     def _counted(self, chunk: Chunk) -> Any:
         """Return what a chunk of good rows adds up to: all of it, or an error that leaves nothing half counted."""

@@ -25,7 +25,7 @@ CHANCE = 1e-9
 """How often, at most, rows drawn anew are taken for copies."""
 _MOST_ROWS = 1 << 40
 _LEAST_WINDOW, _LONGEST_WINDOW = 64, 1 << 20
-_MOST_KEPT, _MOST_DISTANCES, _SAID = 1 << 14, 1000, 5
+_MOST_KEPT, _MOST_DISTANCES, _SAID = 1 << 12, 1000, 5
 _MOST_DESIGN = 4_000_000
 _AT_ONCE = 1 << 16
 _BITS = 64
@@ -152,7 +152,7 @@ class RepetitionSearch:
     has under any answer. So each of the n²/2 pairs of windows of L rows is equal with at most that to the power of L,
     in order; L is the least number for which the chance of any equal pair among 2^40 rows stays below 10^-9. Of all
     windows those are kept that a hash of their last rows chooses, the fewer the more rows come, so that memory and time
-    do not grow: a stretch that stands twice is chosen twice. In 10^8 rows it is found from some 80,000 rows on.
+    do not grow: a stretch that stands twice is chosen twice. In 10^8 rows it is found from some 300,000 rows on.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class RepetitionSearch:
         self._skipped = max(0, length.bit_length() - 4)
         # the words of the last rows stand at the beginning of what is looked at next
         self._words = np.zeros(length + _AT_ONCE, dtype=np.uint64)
-        self._chosen = np.zeros((_AT_ONCE, 4), dtype=np.uint64)
+        self._ends = np.zeros(_AT_ONCE, dtype=np.int64)
 
     def take(self, rows: SentRows) -> None:
         """Look at more rows, in the order in which they stand.
@@ -204,8 +204,12 @@ class RepetitionSearch:
         before = min(self._n, window)
         words = self._words[: before + len(rows)]
         _write_words(rows, reports, words[before:])
-        number = kernels.find_windows(words, before, window, self._below, self._chosen)
-        for end, chosen, one, other in self._chosen[:number].tolist():
+        number = kernels.find_ends(words, before, self._below, self._ends)
+        ends = np.sort(self._ends[:number])
+        ends = ends[ends >= window - 1]
+        hashes = np.empty((ends.size, 3), dtype=np.uint64)
+        kernels.hash_windows(words, ends, window, hashes)
+        for end, (one, other, chosen) in zip(ends.tolist(), hashes.tolist(), strict=True):
             self._compare(self._n + end - before, chosen, one, other)
         self._n += len(rows)
         kept = min(self._n, window)

@@ -24,8 +24,8 @@ _QUESTIONS: dict[type, str] = {
     RepeatedRows: "Do rows stand twice?",
 }
 _UNCHECKED = (
-    "Whether rows of reports stand twice is looked at where files are counted, and whether one collector's counts "
-    "differ from the others' where their tables are merged. With these tables neither was done."
+    "Rows that stand twice are looked for where files are counted, and collectors are compared where their tables are "
+    "merged. With these tables nothing of either is kept."
 )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from itertools import pairwise
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -203,3 +205,20 @@ def test_tables_keep_what_was_found() -> None:
 def test_reports_of_no_known_form_are_refused() -> None:
     with pytest.raises(ldp.LdpstatsError, match="reports of the type float64"):
         RepetitionSearch(protocol("grr").sent_rows).take(SentRows("0" * 32, np.zeros(3, np.uint8), np.zeros(3)))
+
+
+def test_a_stretch_that_stands_twice_in_a_file_is_said_by_its_tables(tmp_path: Path) -> None:
+    asked, path = protocol("grr"), tmp_path / "reports.csv"
+    frame = DOMAIN.decode(np.random.default_rng(1).integers(0, [3, 2, 4], (4000, 3)))
+    ldp.write_reports(path, asked, frame)
+    assert ldp.tables_of(path, asked).checks == ()
+    first, *lines, _ = path.read_text("utf-8").splitlines(keepends=True)
+    # whoever pastes lines makes the last one anew, too
+    body = "".join([first, *lines, *lines[1001:3001]])
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    path.write_text(f"{body}# end {len(lines) - 1 + 2000} {digest}\n", "utf-8")
+    tables = ldp.tables_of(path, asked)
+    (found,) = tables.checks
+    assert isinstance(found, RepeatedRows)
+    assert [one.again - one.first for one in found.copies] == [3000]
+    assert "REPEATED ROWS: at least" in str(tables)

@@ -36,8 +36,8 @@ def test_every_table_is_judged_the_most_doubtful_first() -> None:
 
 
 def test_what_was_not_checked_is_said() -> None:
-    assert "With these tables neither was done." in said(collected())
-    assert "neither was done" not in said(merged())
+    assert "With these tables nothing of either is kept." in said(collected())
+    assert "nothing of either is kept" not in said(merged())
 
 
 def test_what_was_found_stands_on_top_and_in_its_section() -> None:
