@@ -43,7 +43,8 @@ def tables_of(
     A file of another protocol, or one that was edited or cut short, is refused, and so is a file that is given twice.
     Files of several collectors are counted together. Of a protocol in which questions depend on earlier answers every
     file is one collection, and its tables are added to those of the others. Where a long stretch of rows stands twice
-    the tables say so (among their `checks`); one that stands once before an interruption and once after it is missed.
+    the tables say so (among their `checks`); one that stands once before an interruption and once after it is missed,
+    and workers of a cluster, who each count a part, look for none.
 
     Parameters
     ----------
