@@ -40,7 +40,7 @@ def on_cluster(cluster: Cluster) -> Iterator[None]:
     Examples
     --------
     >>> from distributed import Client
-    >>> with Client(processes=False, dashboard_address=None) as client, on_cluster(client):
+    >>> with Client(processes=False, dashboard_address="127.0.0.1:0") as client, on_cluster(client):
     ...     each(abs, [1, -2], "measuring")
     [1, 2]
     """
@@ -59,41 +59,47 @@ def is_spread() -> bool:
     return _USED.get() is not None
 
 
-def each(work: Callable[[Item], Done], items: Iterable[Item], what: str, unit: str = "it") -> list[Done]:
+def each(
+    work: Callable[[Item], Done], items: Iterable[Item], what: str = "", unit: str = "it", total: int | None = None
+) -> list[Done]:
     """Return the results of some work on every item, in their order; none of them may depend on another.
 
     Parameters
     ----------
     work : callable
+        It draws nothing from a generator that others draw from, too.
     items : iterable
+        Made in their order, here.
     what, unit : str
-        For the progress bar: what is done, and what an item is.
+        For the progress bar: what is done, and what an item is. Without it there is none.
+    total : int, optional
+        How many they are, where they do not know it.
 
     Examples
     --------
     >>> each(abs, [1, -2], "measuring")
     [1, 2]
     """
-    return list(done(work, items, what, unit))
+    return list(done(work, items, what, unit, total))
 
 
-def done(work: Callable[[Item], Done], items: Iterable[Item], what: str, unit: str = "it") -> Iterator[Done]:
+def done(
+    work: Callable[[Item], Done], items: Iterable[Item], what: str = "", unit: str = "it", total: int | None = None
+) -> Iterator[Done]:
     """Yield the results of `each`, one after the other.
 
     Parameters
     ----------
-    work : callable
-    items : iterable
-    what, unit : str
+    work, items, what, unit, total
         As in `each`.
     """
     client = _USED.get()
     if client is None:
-        yield from map(work, progress(items, what, unit=unit))
+        yield from map(work, progress(items, what, total, unit) if what else items)
         return
     futures = client.map(work, list(items), pure=False)
     try:
-        for future in progress(futures, what, unit=unit):
+        for future in progress(futures, what, unit=unit) if what else futures:
             yield future.result()
             future.release()
     finally:

@@ -6,13 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import pytest
-from support.clusters import two_workers
+from support.clusters import by_value, killing_once, two_workers
 from support.comparisons import assert_tells
 
 import ldpstats as ldp
 from ldpstats.errors import LdpstatsError
+from ldpstats.inference.engine import monte_carlo
 from ldpstats.workers import each, is_spread
 
 NOBODY = "tcp://127.0.0.1:1"
@@ -70,3 +73,40 @@ def test_on_a_cluster_results_errors_and_order_are_the_same(tmp_path: Path) -> N
         with ldp.on_cluster(client.scheduler_info()["address"]):
             assert each(len, ["a", "bc"], "measuring") == [1, 2]
         assert client.status == "running"
+
+
+def studied(tables: ldp.TableSet) -> dict[str, Any]:
+    """Return what every study finds whose parts may be spread."""
+    domain, pair = tables.domain, tables["a", "c"]
+    drawn = {
+        "fixed": ldp.MonteCarlo(2600, rng=3),
+        "drawn on": ldp.MonteCarlo(50, rng=3, at_most=3050),
+        "enough": ldp.MonteCarlo(600, rng=3, enough=20),
+        "one batch": ldp.MonteCarlo(100, rng=3),
+    }
+    found: dict[str, Any] = {name: ldp.independence_test(pair, pvalue=one).pvalue for name, one in drawn.items()}
+    for name, pvalue in (
+        ("seed", ldp.MonteCarlo(200, rng=4)),
+        ("one", ldp.MonteCarlo(200, rng=np.random.default_rng(4))),
+    ):
+        found[f"pairs from {name}"] = ldp.independence_tests(tables, pvalue=pvalue).to_frame().to_csv()
+    for method in ("em", "shrinkage", "l2"):
+        found[method] = ldp.reconstruct(tables, domain.names, method, n_resamples=30, rng=1).to_json()
+    found["accuracy"] = ldp.naive_bayes(tables, "a").expected_accuracy(n_resamples=5, rng=3).to_dict()
+    found["plan"] = ldp.plan(["grr", "oue"], (2, 2), epsilon=1.0, n=5000, effect=0.1).table.to_csv()
+    return found
+
+
+def test_studies_on_a_cluster_find_the_same_to_the_last_bit_and_so_they_do_where_a_worker_is_lost(
+    tmp_path: Path,
+) -> None:
+    domain = ldp.Domain({"a": ["x", "y"], "b": ["x", "y"], "c": ["x", "y", "z"]})
+    people = np.arange(1, 13) * 30
+    tables = ldp.SampledGroups(domain, epsilon=2.0).simulate(people, rng=1)
+    expected = studied(tables)
+    fitted = killing_once(monte_carlo._ranked, tmp_path / "killed", lambda *_: True)
+    with by_value(__name__), two_workers(tmp_path) as client, ldp.on_cluster(client):
+        with patch.object(monte_carlo, "_ranked", fitted):
+            found = studied(tables)
+        assert (tmp_path / "killed").exists()
+    assert found == expected

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,9 +32,9 @@ from ldpstats.domain import Domain
 from ldpstats.estimation import Limits
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
 from ldpstats.noise import Tally
-from ldpstats.presentation import progress
 from ldpstats.tables import Table, pooled_blocks
 from ldpstats.tables.provenance import Groups
+from ldpstats.workers import each
 
 # generators that are written out
 _MOST_NAMED = 12
@@ -199,14 +200,17 @@ def most_likely_table(tables: Sequence[Table], target: Domain) -> Reconstruction
 
     def covariance(size: int, rng: np.random.Generator) -> tuple[FloatArray, str]:
         drawn = [block.draw(cells, size, rng) for block in blocks]
-        fits = progress(zip(*drawn, strict=True), "fitting again", size, "set")
-        refits = [most_likely_even([_with_counts(*one) for one in zip(blocks, counts, strict=True)]) for counts in fits]
-        return _covariance_of(np.array([one.frequencies for one in refits]) @ sums, "drawn from this one")
+        refits = each(partial(_refit, blocks), zip(*drawn, strict=True), "fitting again", "set", size)
+        return _covariance_of(np.array(refits) @ sums, "drawn from this one")
 
     several = "respondents stand behind several tables, whose reports the likelihood takes for those of different ones"
     refused = several if pooled_blocks(tables, common) is None else ""
     groups = tuple(dict.fromkeys(block.question.about for block in blocks))
     return Reconstruction(cells @ sums, covariance, joint=common.names, groups=groups, refused=refused)
+
+
+def _refit(blocks: Sequence[Block], counts: Sequence[NDArray[np.int64]]) -> FloatArray:
+    return most_likely_even([_with_counts(*one) for one in zip(blocks, counts, strict=True)]).frequencies
 
 
 def _with_counts(block: Block, counts: NDArray[np.int64]) -> Block:

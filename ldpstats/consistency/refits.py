@@ -12,6 +12,7 @@ from ldpstats.consistency.least_violation import StandardizedResiduals
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.domain import Domain
 from ldpstats.presentation import progress
+from ldpstats.workers import each
 
 # the penalties of the method of multipliers, in units of one over the standard error of the most precise marginal:
 # where absolute values alone count, and else; and how far its steps go
@@ -37,8 +38,7 @@ def shortest_refits(marginals: Sequence[Marginal], estimates: Sequence[FloatArra
     observed = data.scaled(estimates) @ rotation
     matrix = np.vstack([triangle, np.full(cells, _TOTAL), math.sqrt(_NORM) * np.eye(cells)])
     ends = np.concatenate([[_TOTAL], np.zeros(cells)])
-    drawn = progress(observed, "fitting again", unit="set")
-    found = np.array([nnls(matrix, np.concatenate([one, ends]))[0] for one in drawn])
+    found = np.array(each(lambda one: nnls(matrix, np.concatenate([one, ends]))[0], observed, "fitting again", "set"))
     shares: FloatArray = found / found.sum(axis=1, keepdims=True)
     return shares
 

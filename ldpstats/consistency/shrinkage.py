@@ -11,7 +11,7 @@ from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.consistency.marginals import Attributes, Marginal, overlapping
 from ldpstats.domain import Domain
 from ldpstats.estimation.simplex import nearest_proper
-from ldpstats.presentation import progress
+from ldpstats.workers import each
 
 # a variance no estimate is taken to be below, in squared proportions
 _LEAST_VARIANCE = 1e-12
@@ -94,11 +94,13 @@ def shrunken_refits(marginals: Sequence[Marginal], estimates: Sequence[FloatArra
     paths = _RidgePaths.of(marginals, estimates, target).compressed()
     rows, margins = np.arange(len(paths.observed)), _one_way(target)
     together = max(1, _MOST_NUMBERS // max(1, paths.whitened.size))
-    found = []
-    for first in progress(range(0, rows.size, together), "fitting again", unit="batch"):
-        some = paths.only(rows[first : first + together])
-        found.append(some.tables(_least_risk(some, margins)[0]))
-    return np.concatenate(found)
+
+    def tables(some: _RidgePaths) -> FloatArray:
+        return some.tables(_least_risk(some, margins)[0])
+
+    starts = range(0, rows.size, together)
+    batches = (paths.only(rows[first : first + together]) for first in starts)
+    return np.concatenate(each(tables, batches, "fitting again", "batch", len(starts)))
 
 
 def independent(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Attributes) -> FloatArray:

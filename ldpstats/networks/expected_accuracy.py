@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -17,8 +18,9 @@ from ldpstats.networks.label_posterior import label_posterior
 from ldpstats.networks.parameters import FittedParameters, fit_parameters
 from ldpstats.noise import simulation
 from ldpstats.pictures.intervals import Intervals
-from ldpstats.presentation import Result, Summary, progress, summary_of_figures
+from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.workers import each
 
 _RECORDS = 2000
 """Records that stand for the population of a network in every redraw."""
@@ -164,17 +166,18 @@ def expected_accuracies(
     believed = own.accuracies(fitted.network, fitted.network.sampled_codes(_MANY_RECORDS, seed))
     possible = fit_parameters(fitted.reports, fitted.network.parents, smoothing=0).redrawn(size, rng)
     redrawn = ((truth, *replace(fitted, network=truth).redrawn(1, rng)) for truth in possible)
-    truths = progress(redrawn, "drawing again", size, "network")
-    spread = np.array([_error(truth, network, label, seed) for truth, network in truths])
-    others = progress(fitted.redrawn(size, rng), "drawing again", size, "network")
-    mean = np.mean([_error(fitted.network, one, label, seed) for one in others], axis=0)
+    error = partial(_error, label=label, seed=seed)
+    spread = np.array(each(error, redrawn, "drawing again", "network", size))
+    others = ((fitted.network, one) for one in fitted.redrawn(size, rng))
+    mean = np.mean(each(error, others, "drawing again", "network", size), axis=0)
     low, high = np.quantile(spread - spread.mean(axis=0), [1 - alpha / 2, alpha / 2], axis=0)
     found = (believed - mean)[:, None] - np.stack([np.zeros_like(low), low, high], axis=1)
     return ("most frequent label", f"best single feature: {own.feature}"), np.clip(found, 0, 1)
 
 
-def _error(truth: BayesianNetwork, network: BayesianNetwork, label: str, seed: int) -> Accuracies:
-    """Return by how much a network overrates the rules that are read off it."""
+def _error(networks: tuple[BayesianNetwork, BayesianNetwork], label: str, seed: int) -> Accuracies:
+    """Return by how much a network, the second, overrates the rules that are read off it; the first is the truth."""
+    truth, network = networks
     rules, records = _Rules.of(network, label), [one.sampled_codes(_RECORDS, seed) for one in (network, truth)]
     return rules.accuracies(network, records[0]) - rules.accuracies(truth, records[1])
 

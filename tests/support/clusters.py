@@ -20,7 +20,7 @@ def two_workers(folder: Path) -> Iterator[Client]:
     """Yield a client of two worker processes, which are gone afterwards, and leave nothing beside the folder."""
     with (
         dask.config.set({"temporary-directory": str(folder), "scheduler": None}),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1") as cluster,
         Client(cluster) as client,
     ):
         yield client

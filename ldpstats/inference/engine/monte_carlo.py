@@ -6,6 +6,7 @@ import math
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,23 @@ from ldpstats.inference.engine.statistics import Statistic
 from ldpstats.presentation import progress
 from ldpstats.randomness import Rng, generator
 from ldpstats.saving import Saveable
+from ldpstats.workers import each, is_spread
 
 _USUAL = 9999
 # a clear case of nothing is decided by the first batch
 _FIRST_BATCH, _TABLES_AT_ONCE = 250, 1000
+# so many batches are fitted by the workers of a cluster before it is seen whether they are enough
+_BATCHES_AT_ONCE = 32
 # how often a rare statistic must be reached until its share is known to a third
 _FEW = 10
 # a p-value of a quarter of the level is still found below it in 98 of 100 draws
 _DRAWS_PER_LEVEL = 4
 # A statistic below it is rounding: the table is as near to the hypothesis as a table can be.
 _NOTHING = 1e-8
+
+
+def _ranked(statistic: Statistic, possible: FloatArray, drawn: Evidence) -> FloatArray:
+    return statistic(drawn, near=possible).statistic
 
 
 def reaches(drawn: Any, observed: float) -> Any:
@@ -113,24 +121,37 @@ class MonteCarlo(Saveable):
         possible = np.maximum(null, 0) / np.maximum(null, 0).sum()
         observed = float(statistic(evidence, near=possible).statistic[0])
         reached = np.zeros(0, dtype=np.bool_)
-        for size in self._batches():
-            drawn = statistic(evidence.replicates(possible, size, numbers), near=possible).statistic
-            reached = np.append(reached, reaches(drawn, observed))
-            found = self._decided(reached)
-            if found is not None:
-                return found
+        ranked = partial(_ranked, statistic, possible)
+        for sizes in self._rounds():
+            # drawn here one after the other, wherever they are fitted
+            drawn = (evidence.replicates(possible, size, numbers) for size in sizes)
+            for found in each(ranked, drawn):
+                reached = np.append(reached, reaches(found, observed))
+            pvalue = self._decided(reached)
+            if pvalue is not None:
+                return pvalue
         return float(1 + np.count_nonzero(reached)) / (1 + self.most)
 
-    def _batches(self) -> Iterator[int]:
-        """Yield how many tables to draw next, with a bar; one batch ends the first."""
-        drawn = 0
+    def _rounds(self) -> Iterator[list[int]]:
+        """Yield the sizes of the batches to draw before the next decision, with a bar; one batch ends the first part.
+
+        On a cluster those of a round are fitted at the same time. What is decided is the same; but as more may have
+        been drawn than were needed, not where a generator goes on from.
+        """
+        at_once = _BATCHES_AT_ONCE if is_spread() and self.enough is None and self.seed is not None else 1
         with progress(None, "Monte Carlo", self.most, "table") as bar:
-            for end in (self.n_resamples, self.most):
-                while drawn < end:
-                    size = min(_TABLES_AT_ONCE if drawn else _FIRST_BATCH, end - drawn)
-                    yield size
-                    bar.update(size)
-                    drawn += size
+            for part in (self._sizes(0, self.n_resamples), self._sizes(self.n_resamples, self.most)):
+                for start in range(0, len(part), at_once):
+                    sizes = part[start : start + at_once]
+                    yield sizes
+                    bar.update(sum(sizes))
+
+    def _sizes(self, start: int, end: int) -> list[int]:
+        """Return the sizes of the batches between so many tables and so many."""
+        first = [] if start else [min(_FIRST_BATCH, end)]
+        left = end - start - sum(first)
+        whole, rest = divmod(left, _TABLES_AT_ONCE)
+        return [*first, *[_TABLES_AT_ONCE] * whole, *[rest] * (rest > 0)]
 
     def _decided(self, reached: BoolArray) -> float | None:
         """Return the p-value if so many tables are enough."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -24,9 +25,9 @@ from ldpstats.inference.hypothesis_tests.tested_pairs import (
     PairTest,
 )
 from ldpstats.parts import Parts
-from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, checked_table_set
 from ldpstats.tables.unbiased_cells import assuming
+from ldpstats.workers import each
 
 
 def independence_tests(
@@ -77,7 +78,10 @@ def independence_tests(
     pairs.sort(key=lambda table: [place[name] for name in table.attributes])
     _refuse_too_few_draws(pvalue, len(pairs), alpha, adjust)
     resolved = AmongMany(len(pairs), alpha) if pvalue == "auto" else pvalue
-    tested = [_tested(table, method, resolved) for table in progress(pairs, "independence tests", unit="pair")]
+    # where all tests draw from one generator, each begins where the one before it ended
+    shared = isinstance(resolved, MonteCarlo) and isinstance(resolved.rng, np.random.Generator)
+    work = partial(_tested, method=method, pvalue=resolved)
+    tested = list(map(work, pairs)) if shared else each(work, pairs, "independence tests", "pair")
     decided = _decided(tested, [_is_implausible(table, len(pairs)) for table in pairs], alpha, adjust)
     return IndependenceTests(
         pairs=tuple(sorted(decided, key=lambda pair: (math.isnan(pair.pvalue), pair.pvalue, -pair.statistic))),

@@ -37,9 +37,10 @@ from ldpstats.inference.planning.design import (
 )
 from ldpstats.mechanisms import GRID_LEVEL, mechanism as named_mechanism, recommend
 from ldpstats.pictures.ranking import Ranking
-from ldpstats.presentation import Result, Summary, plain_rows, progress, summary_of_figures
+from ldpstats.presentation import Result, Summary, plain_rows, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of, named_groups
+from ldpstats.workers import each
 
 _LEAST_LEVEL = 1e-3
 _HALVINGS = 30
@@ -330,9 +331,7 @@ def plan(
     names = mechanisms_named(
         recommend(math.prod(goal.planned[0].shape), 1.0)["name"].tolist() if asked is None else asked
     )
-    ranked = pd.DataFrame(
-        [goal.row(name, epsilon, n, target) for name in progress(names, "planning", unit="mechanism")]
-    )
+    ranked = pd.DataFrame(each(lambda name: goal.row(name, epsilon, n, target), names, "planning", "mechanism"))
     figure = ranked[found] * (-1 if found == "power" else 1)
     order = np.lexsort((ranked["bits per report"], -ranked["power"].round(9), figure.round(9)))
     return Plan(
