@@ -116,10 +116,14 @@ class Analysis:
         both, others = int((found & raw).sum()), int((found & ~raw).sum())
         balance = f"Of {raw.sum()} dependences that the raw answers show, the reports show {both}"
         stars = f"p adjusted for {len(self.pairs)} tests by Holm's method, up to .05 (*), .01 (**), .001 (***)"
+        groups = len(self.tables)
+        each = self.tables.n / groups
+        asked = f"Each of {groups:,} groups of questions was asked of about {each:,.0f} respondents"
         done = f"This is a simulation (seed {self.seed}) of what respondents' devices would do"
         level = f"epsilon = {self.tables.privacy.epsilon:g}"
         return [
             f"{balance}, and {others or 'no'} others. Not shown is not a proof of independence.",
+            f"{asked}; fewer questions (--columns), fewer classes (--cut) and more respondents show more.",
             f"respondents needed: of the whole survey, to find what raw answers show with {_POWER:.0%} power.",
             f"V: Cramér's V, from 0 (independent) to 1, of reports corrected for the noise. Asterisks: {stars}.",
             f"{done}: of each row one group of questions was randomized, and the tests saw the reports alone.",

@@ -86,5 +86,5 @@ class CsvRows:
         raise LdpstatsError(
             f"line {line} of {self._name} with the cells {one_line([cell[:_SHOWN] for cell in row], 4)}",
             f"{len(self.names)} cells in every line, as in the first one ({one_line(self.names, 4)})",
-            "Put cells that hold separators in quotes; where the first line lacks a name, add one.",
+            "Take away lines above the names, add a name that lacks, and put cells that hold separators in quotes.",
         )

@@ -21,6 +21,7 @@ MISSING_CATEGORY = "(missing)"
 MANY = 30
 """More different answers than these are no categories: tables of them would be noise."""
 USUAL_CLASSES = 4
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})?")
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./]\d{1,2}[./](\d{2}|\d{4})( .*)?")
 _TRUTHS = {"true": True, "false": False}
 
@@ -193,6 +194,7 @@ class _Question:
         name, answered = self.column.name, self._answered
         numbers = [number for number, used in zip(self.file.numbers(self.column), answered, strict=True) if used]
         texts = [text for text, used in zip(self.column.texts, answered, strict=True) if used]
+        self._warn_of_thousands(texts)
         counts = [int(count) for count, used in zip(self.column.counts, answered, strict=True) if used]
         if not texts:
             self.made.left_out[name] = "it has no answers"
@@ -227,6 +229,12 @@ class _Question:
 
     def _say(self, words: str) -> None:
         self.made.notes.append(f"column {self.column.name!r} {words}")
+
+    def _warn_of_thousands(self, texts: list[str]) -> None:
+        """Point out numbers that mean something else where a comma stands before the decimals."""
+        dotted = [text for text in texts if "." in text]
+        if dotted and self.file.commas and all(map(_THOUSANDS.fullmatch, texts)):
+            self._say(f"has fractions such as {dotted[0]}: if the dot separates thousands, take it out of the file")
 
     def _of_missing(self, categories: list[Category]) -> list[Category]:
         """Return the category of missing answers, where there are some, and say what becomes of them."""

@@ -198,10 +198,11 @@ def analyse(
     found = analysed(read(data, missing), columns=chosen, cuts=cuts, **asked)
     _tell_notes(found.notes)
     page = output or _usual_page(data)
+    if not as_json:  # before the page, which may find no room
+        pipes.tell(found.findings(), None, as_json=False, output=page)
     where = _write_page(found, page, must=output is not None)
-    pipes.tell(found.findings(), {**found.to_dict(), "report": where}, as_json=as_json, output=page)
-    if not as_json:
-        click.echo(f"Report: {where}{pipes.without_pictures()}", err=page == pipes.STANDARD)
+    report = f"Report: {where}{pipes.without_pictures()}"
+    pipes.tell(report, {**found.to_dict(), "report": where} if as_json else None, as_json=as_json, output=page)
 
 
 def _check_level(epsilon: float) -> None:

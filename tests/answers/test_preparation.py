@@ -107,5 +107,12 @@ def test_missing_answers_are_said_and_become_a_category_only_where_asked() -> No
     assert made(["x", "", "x"]).left_out["it"] == "all answers are 'x'"
 
 
+def test_dots_that_may_separate_thousands_are_pointed_out() -> None:
+    assert "1.234: if the dot separates thousands" in made(["1.234", "999", "12.000"]).notes[0]
+    assert not made(["1.234", "2.5", "3"]).notes
+    plain = prepared(read_answers(b"it,sex\n1.234,1\n2.345,2\n", "a file"))
+    assert not plain.notes
+
+
 def test_answers_that_differ_in_capitals_are_pointed_out() -> None:
     assert "capital letters" in made(["Yes", "yes", "no"]).notes[0]
