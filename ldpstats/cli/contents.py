@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ldpstats.cli import pipes
 from ldpstats.errors import LdpstatsError
+
+_HEAD, _TAIL = 1 << 14, 1 << 20
+_PARQUET, _OURS = b"PAR1", b"ldpstats"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +47,59 @@ def contents_of(name: str) -> Contents:
     """
     from ldpstats.limits import LARGEST_FILE
 
-    text = _text(name, pipes.bytes_of(name, LARGEST_FILE))
+    with _kept(name) as path:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+        if _holds_reports(head):
+            return _of_reports(name, path, head)
+        text = _text(name, pipes.bytes_of(str(path), LARGEST_FILE))
     return _of_network(name, text) if text.lstrip().startswith("network ") else _of_saved(name, text)
+
+
+@contextmanager
+def _kept(name: str) -> Iterator[Path]:
+    """Return the path of a file; of standard input, that of a copy."""
+    if name != pipes.STANDARD:
+        yield Path(name)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "input"
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield path
+
+
+def _holds_reports(head: bytes) -> bool:
+    """Say whether a file begins like one of reports, of messages of clients, or of rows that travel as CSV."""
+    from ldpstats.io.sources import is_report_file
+
+    messages = head.lstrip()[:80].replace(b" ", b"").startswith(b'{"format":"ldpstatsanswer"')
+    columns = head.partition(b"\n")[0].strip().split(b",")
+    return is_report_file(head) or messages or {b"protocol", b"collection", b"number", b"group"} <= {*columns}
+
+
+def _of_reports(name: str, path: Path, head: bytes) -> Contents:
+    """Return what a file of reports says of itself; Parquet of another program is none."""
+    from ldpstats.io import describe_reports
+
+    try:
+        found = describe_reports(path)
+    except LdpstatsError as error:
+        if head.startswith(_PARQUET) and _is_of_another_program(path):
+            advice = "`ldpstats domain` and `ldpstats analyse` read answers in Parquet."
+            raise LdpstatsError(
+                f"{pipes.named(name)}, which is no file of ldpstats", "one that it wrote", advice
+            ) from error
+        return _damaged(name, "file of reports", error)
+    return Contents(str(found), {"kind": "reports", "file": name, "content": found.to_dict(), "defects": []})
+
+
+def _is_of_another_program(path: Path) -> bool:
+    """Say whether Parquet is whole, and does not say in its last part that it is ours."""
+    with path.open("rb") as file:
+        file.seek(-min(path.stat().st_size, _TAIL), os.SEEK_END)
+        tail = file.read()
+    return tail.endswith(_PARQUET) and _OURS not in tail
 
 
 def _text(name: str, data: bytes) -> str:

@@ -11,6 +11,7 @@ import pytest
 from support.shell import done, run
 
 import ldpstats as ldp
+from ldpstats.client import Respondent
 from ldpstats.datasets import network
 from ldpstats.protocols.rrba import Client
 
@@ -85,3 +86,41 @@ def test_what_is_no_file_of_ours_is_refused(content: bytes, message: str) -> Non
     result = run("show", "-", given=content)
     assert (result.exit_code, result.stdout) == (3, "")
     assert message in result.stderr
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Files of reports in every form that there is."""
+    folder = tmp_path_factory.mktemp("reports")
+    people = DOMAIN.decode(np.repeat([[0, 0], [1, 1]], 50, axis=0))
+    found = {name: folder / f"r.{name}" for name in ("csv", "parquet", "old", "jsonl")}
+    for name in ("csv", "parquet"):
+        ldp.write_reports(found[name], PROTOCOL, people, rng=1)
+    PROTOCOL.reports(people, rng=1).to_csv(found["old"], index=False)
+    messages = [Respondent(PROTOCOL.to_json()).answer({"sex": "F", "car": "yes"}) for _ in range(100)]
+    found["jsonl"].write_text("\n".join(messages) + "\n")
+    return found
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "old", "jsonl"])
+def test_reports_say_what_they_are(form: str, reports: dict[str, Path]) -> None:
+    told = json.loads(done("show", reports[form], "--json").stdout)
+    assert (told["kind"], told["content"]["n"]) == ("reports", 100)
+    assert told["content"]["protocol"] == PROTOCOL.fingerprint()
+    assert "100 reports" in done("show", "-", given=reports[form].read_bytes()).stdout
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_damaged_reports_are_a_defect(form: str, reports: dict[str, Path]) -> None:
+    whole = reports[form].read_bytes()
+    for damaged in (whole[:-7], whole[: len(whole) // 2]):
+        result = run("show", "-", given=damaged)
+        assert result.exit_code == 1, result.output
+        assert result.stdout.startswith("A file of reports that cannot be read: ")
+
+
+def test_parquet_of_another_program_is_no_file_of_ours(tmp_path: Path) -> None:
+    DOMAIN.decode([[0, 0]]).to_parquet(tmp_path / "answers.parquet")
+    result = run("show", tmp_path / "answers.parquet")
+    assert result.exit_code == 3
+    assert "read answers in Parquet" in result.stderr
