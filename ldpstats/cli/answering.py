@@ -33,7 +33,9 @@ _counts = click.option("--counts", default=None, help="Of a frequency table: the
 
 def _questions(command: Command) -> Command:
     """Let a command choose columns, and put their numbers into classes."""
-    chosen = click.option("--columns", default=None, help="Those to take, with commas between them.  [default: all]")
+    chosen = click.option(
+        "--columns", multiple=True, help="Those to take, with commas between them; again for more.  [default: all]"
+    )
     cut = click.option(
         "--cut",
         multiple=True,
@@ -61,7 +63,7 @@ def _questions(command: Command) -> Command:
 @options.as_json
 def domain(
     data: str,
-    columns: str | None,
+    columns: tuple[str, ...],
     cut: tuple[str, ...],
     missing: tuple[str, ...],
     missing_as: str | None,
@@ -78,9 +80,8 @@ def domain(
     """
     from ldpstats.answers import prepared
 
-    cuts, chosen = _cuts(cut), _listed(columns)
-    file = read(data, missing)
-    made = prepared(file, chosen, cuts, missing_as=missing_as, counts=counts)
+    cuts, file = _cuts(cut), read(data, missing)
+    made = prepared(file, _chosen(columns, file), cuts, missing_as=missing_as, counts=counts)
     found = made.domain
     notes = [*file.notes, *made.lines()]
     _tell_notes(notes)
@@ -178,7 +179,7 @@ def privatize(
 @options.as_json
 def analyse(
     data: str,
-    columns: str | None,
+    columns: tuple[str, ...],
     cut: tuple[str, ...],
     missing: tuple[str, ...],
     output: str | None,
@@ -193,9 +194,9 @@ def analyse(
     """
     from ldpstats.analysis import analyse as analysed
 
-    cuts, chosen = _cuts(cut), _listed(columns)
     _check_level(asked["epsilon"])
-    found = analysed(read(data, missing), columns=chosen, cuts=cuts, **asked)
+    cuts, file = _cuts(cut), read(data, missing)
+    found = analysed(file, columns=_chosen(columns, file), cuts=cuts, **asked)
     _tell_notes(found.notes)
     page = output or _usual_page(data)
     if not as_json:  # before the page, which may find no room
@@ -250,8 +251,8 @@ def _tell_notes(notes: Iterable[str]) -> None:
         pipes.note(words)
 
 
-def _listed(columns: str | None) -> list[str]:
-    return [] if columns is None else [name.strip() for name in columns.split(",")]
+def _chosen(columns: tuple[str, ...], file: AnswerFile) -> list[str]:
+    return [name for text in columns for name in options.names_in(text, file.names)]
 
 
 def _cuts(texts: tuple[str, ...]) -> dict[str, Cut]:

@@ -45,7 +45,7 @@ def protocol(domain: str, kind: str, output: str, as_json: bool, groups: tuple[s
     known = pipes.saved_domain(domain)
     given = {name: value for name, value in asked.items() if value is not None}
     if groups:
-        given["groups"] = [_names(group) for group in groups]
+        given["groups"] = [options.names_in(group.replace(" × ", ","), known.names) for group in groups]
     with wrong_usage():
         try:
             made: Any = PROTOCOLS[kind](known, **given)  # type: ignore[call-arg]  # every kind takes a domain
@@ -83,6 +83,7 @@ def merge(tables: tuple[str, ...], output: str, as_json: bool) -> None:
     epilog=examples(
         "ldpstats tables reports.csv --protocol protocol.json -o tables.json",
         "ldpstats tables *.parquet --protocol protocol.json --quarantine bad.csv --resume count.json -o tables.json",
+        "ldpstats tables reports/*.parquet --protocol protocol.json --scheduler tcp://10.0.0.1:8786 -o tables.json",
         "ldpstats tables monday.csv tuesday.csv --protocol protocol.json -o - | ldpstats test -",
     ),
 )
@@ -107,6 +108,9 @@ def merge(tables: tuple[str, ...], output: str, as_json: bool) -> None:
     type=FILE,
     help="A file that keeps how far counting is: the same command goes on from there after an interruption.",
 )
+@click.option(
+    "--scheduler", default=None, metavar="ADDRESS", help="Count on the workers of this Dask scheduler, tcp://HOST:PORT."
+)
 @options.output("The tables")
 @options.as_json
 def tables(reports: tuple[str, ...], protocol: str, output: str, as_json: bool, **asked: Any) -> None:
@@ -126,8 +130,3 @@ def _write_tables(tables: Any, output: str, *, as_json: bool) -> None:
     pipes.write_to(output, tables.to_json())
     plain = {"tables": len(tables), "n": tables.n, "simulated": tables.simulated, "output": output}
     pipes.tell(tables.summary(), plain, as_json=as_json, output=output)
-
-
-def _names(group: str) -> list[str]:
-    """Return the attributes of a group, which stand between commas, or × as summaries name them."""
-    return [name.strip() for name in group.replace("×", ",").split(",")]

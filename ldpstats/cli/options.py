@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import click
@@ -79,6 +79,22 @@ def seed(words: str) -> Callable[[Command], Command]:
         What becomes of it with a seed, and without.
     """
     return click.option("--seed", default=None, type=click.IntRange(min=0), help=words)
+
+
+def names_in(text: str, known: Iterable[str]) -> list[str]:
+    """Return the names that stand between commas; a text that is a name itself is that alone.
+
+    Parameters
+    ----------
+    text : str
+    known : iterable of str
+
+    Examples
+    --------
+    >>> names_in("sex, age", ["sex", "age"]), names_in("city, country", ["city, country"])
+    (['sex', 'age'], ['city, country'])
+    """
+    return [text] if text in known else [name.strip() for name in text.split(",")]
 
 
 def examples(*lines: str) -> str:

@@ -131,6 +131,27 @@ def test_files_of_both_forms_are_counted_and_counting_goes_on() -> None:
 
 
 @pytest.mark.usefixtures("sent")
+def test_a_scheduler_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    handed = {}
+    counted = ldp.tables_of(["r.csv"], ldp.load("p.json"))
+
+    def tables_of(_: object, __: object, **asked: object) -> ldp.TableSet:
+        handed.update(asked)
+        return counted
+
+    monkeypatch.setattr("ldpstats.io.tables_of", tables_of)
+    done("tables", "r.csv", "--protocol", "p.json", "--scheduler", "tcp://10.0.0.1:8786", "-o", "t.json")
+    assert handed["scheduler"] == "tcp://10.0.0.1:8786"
+
+
+@pytest.mark.usefixtures("sent")
+def test_a_scheduler_that_is_none_is_refused() -> None:
+    result = run("tables", "r.csv", "--protocol", "p.json", "--scheduler", "no address", "-o", "t.json")
+    assert result.exit_code == 3
+    assert "no address" in result.stderr
+
+
+@pytest.mark.usefixtures("sent")
 def test_bad_rows_are_errors_or_set_aside_and_said() -> None:
     protocol = ldp.load("p.json")
     rows = protocol.reports(DOMAIN.decode(np.zeros((90, 3), dtype=int)), rng=1)
