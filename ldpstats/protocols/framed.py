@@ -73,9 +73,10 @@ def sent_of_frame(
     if list(reports.columns).count(_BLOCK) > 1:
         raise ReportError(f"reports with several columns {_BLOCK!r}", "the rows as they were sent")
     labels = {one.label: number for number, one in enumerate(kinds)}
-    rows = reports["group"].astype(object).map(labels).to_numpy(np.int64)
+    groups, known = pd.factorize(reports["group"])
+    rows = np.array([labels[one] for one in known], dtype=np.int64)[groups]
     numbers, simulated = reports["number"].to_numpy(np.int64), simulated_rows(reports)
-    codes, names = pd.factorize(reports["collection"].astype(object))
+    codes, names = pd.factorize(reports["collection"])
     for code, name in enumerate(names):
         places = np.flatnonzero(codes == code)
         own = rows[places]
@@ -145,7 +146,7 @@ def refuse_foreign_rows(reports: pd.DataFrame, fingerprint: str, labels: Sequenc
     if unknown.size:
         group = reports["group"].iloc[unknown[:1]].tolist()[0]
         raise ReportError(f"{_row(reports, unknown)} answers the group {group!r}", one_line(labels))
-    unclear = np.flatnonzero(~reports["simulated"].astype(str).isin(["True", "False"]))
+    unclear = np.flatnonzero(~_words(reports["simulated"]).isin(["True", "False"]))
     if unclear.size:
         raise ReportError(f"{_row(reports, unclear)} does not say whether it is simulated", "True or False")
     _refuse_unnumbered(reports)
@@ -153,12 +154,26 @@ def refuse_foreign_rows(reports: pd.DataFrame, fingerprint: str, labels: Sequenc
 
 def simulated_rows(reports: pd.DataFrame) -> BoolArray:
     """Say which rows are simulated, also where a file reader left the words as text."""
-    return np.asarray(reports["simulated"].astype(str) == "True", dtype=np.bool_)
+    return np.asarray(_words(reports["simulated"]) == "True", dtype=np.bool_)
+
+
+def _words(column: pd.Series[Any]) -> pd.Series[Any]:
+    codes, texts = _texts(column)
+    return pd.Series(pd.Index(texts, dtype=object)[codes])
+
+
+def _texts(column: pd.Series[Any]) -> tuple[IntArray, list[str]]:
+    """Return the different values of a column as texts, what is missing among them, and the place of every one's."""
+    try:
+        codes, kinds = pd.factorize(column, use_na_sentinel=False)
+    except TypeError:  # a list in a cell has no hash
+        codes, kinds = pd.factorize(column.map(str))
+    return codes, [str(kind) for kind in kinds]
 
 
 def _refuse_unnumbered(reports: pd.DataFrame) -> None:
     """Refuse rows that do not say whose they are, or that stand twice."""
-    codes, names = pd.factorize(reports["collection"].astype(str))
+    codes, names = _texts(reports["collection"])
     texts = pd.Series(names, dtype=object)
     proper = texts.str.startswith(_LETTER) & are_identities(texts.str[len(_LETTER) :])
     wrong = np.flatnonzero(~proper.to_numpy(dtype=bool)[codes])
@@ -175,10 +190,13 @@ def _refuse_unnumbered(reports: pd.DataFrame) -> None:
             f"whole numbers below {LARGEST_PLACE}, in a column of whole numbers",
             "Read and write the rows as they were sent: a column with gaps, or read as text, has become another.",
         )
-    key = ["collection", "number", "group"]
-    again = np.flatnonzero(reports.duplicated(key))
+    # by numbers, which are compared faster than texts
+    keys = pd.DataFrame(
+        {"row": codes, "number": reports["number"].to_numpy(), "group": pd.factorize(reports["group"])[0]}
+    )
+    again = np.flatnonzero(keys.duplicated())
     if again.size:
-        twin = np.flatnonzero((reports[key] == reports[key].iloc[again[0]]).all(axis=1))
+        twin = np.flatnonzero((keys == keys.iloc[again[0]]).all(axis=1))
         raise ReportError(
             f"{_row(reports, again)}, which is of the same respondent and group as {_row(reports, twin)} "
             f"({again.size} such rows)",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,6 +17,8 @@ from ldpstats.mechanisms import ReportFormat
 _LETTER = "x"
 """What bytes begin with as text: it keeps a file reader from taking their digits for a number."""
 _SHOWN = 80
+_DIGITS = 20
+"""Those of the largest number of 64 bits."""
 
 
 class Sendable(Protocol):
@@ -179,11 +181,27 @@ def from_column(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -> tup
 
 
 def _numbers_at_once(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -> NDArray[Any] | None:
-    """Read a column of whole numbers that all fit; None if it is another one."""
-    column = np.asarray(values) if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
+    """Read a column of whole numbers, or of texts as these are written, that all fit; None if it is another one."""
+    column = values if isinstance(values, np.ndarray) and values.dtype != object else _typed(values)
+    if column.dtype.kind == "U":
+        try:
+            texts, column = column, column.astype(np.uint64)
+        except (ValueError, OverflowError):
+            return None
+        if not np.array_equal(column.astype(texts.dtype), texts):  # such as 01, or +1
+            return None
     if column.dtype.kind not in "iu" or (column.size and (column.min() < 0 or column.max() > _largest(form))):
         return None
     return column.astype(form.dtype)
+
+
+def _typed(values: Iterable[Any]) -> NDArray[Any]:
+    """Return whole numbers, or short texts, as an array of their own type, and what else there is as objects."""
+    listed = list(values)
+    kinds = {type(one) for one in listed}
+    # an array of texts drops zero bytes at their ends
+    short = kinds == {str} and all(len(one) <= _DIGITS and one[-1:] != "\0" for one in listed)
+    return np.array(listed, dtype=None if short or kinds == {int} else object)
 
 
 def _bytes_at_once(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -> NDArray[Any] | None:
