@@ -46,6 +46,7 @@ _HOMES = {
     "inference.planning.plans": ["Plan"],
     "inference.published.published_result": ["PublishedResult"],
     "io.described_files": ["ReportFile"],
+    "io.repeated_tokens": ["RepeatedTokens"],
     "mechanisms.base": ["Reports"],
     "mechanisms.open_alphabet": ["CandidateAnswers", "CandidateFilters", "OpenRAPPOR", "OpenRR", "OpenReports"],
     "mechanisms.truth_or_fake": ["FakeResponse"],

@@ -25,6 +25,7 @@ from ldpstats.datasets import network
 from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference import AmongMany
+from ldpstats.io.repeated_tokens import RepeatedTokens
 from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
 from ldpstats.mechanisms.truth_or_fake import FakeResponse, fake_numerators
 from ldpstats.networks import fit_parameters
@@ -136,6 +137,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "PublishedResult": lambda: ldp.two_step_test(table(), rng=1),
     "QueryResult": lambda: fit_parameters(tables(), {"a": ["b", "c"]}).query("a", {"c": 1}),
     "RepeatedRows": lambda: RepeatedRows(9000, 64, (Copy(1, 300, 4001, 250), Copy(1000, 1063, 5000, 64)), same=True),
+    "RepeatedTokens": lambda: RepeatedTokens(10, 2),
     "ReportFile": report_file,
     "Reports": lambda: ldp.OLH(4, epsilon=1.0).privatize(np.arange(4), rng=1),
     "SampleSizeCurve": lambda: ldp.sample_size_curve(["grr", "oue"], (2, 2), epsilon=[1.0, 2.0]),

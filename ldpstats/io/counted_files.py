@@ -17,6 +17,7 @@ from ldpstats.io.chunks import Chunk, Source, ahead
 from ldpstats.io.known_tokens import LONGEST_TOKEN, REFUSE, KnownTokens, checked_policy
 from ldpstats.io.layouts import Ragged
 from ldpstats.io.quarantines import Quarantine, SetAside, refuse_mostly_bad
+from ldpstats.io.repeated_tokens import RepeatedTokens
 from ldpstats.io.sources import STANDARD, Reports, opened_sources
 from ldpstats.presentation import progress
 from ldpstats.protocols import LocalProtocol
@@ -26,7 +27,11 @@ from ldpstats.protocols.partitions import Partitioned, is_partitioned
 from ldpstats.protocols.repeated_rows import RepetitionSearch
 from ldpstats.protocols.wire import Reason
 from ldpstats.tables import TableSet
+from ldpstats.tables.report_check import ReportCheck
 from ldpstats.workers import Cluster, on_cluster
+
+_LOOKED_THROUGH = 1 << 24
+"""Up to so many rows a look for repeated ones takes less than a second."""
 
 
 def tables_of(
@@ -36,15 +41,14 @@ def tables_of(
     quarantine: str | Path | None = None,
     tokens: str = REFUSE,
     resume: str | Path | None = None,
+    repeated: bool | None = None,
     scheduler: Cluster | None = None,
 ) -> TableSet:
     """Count reports in files of any size, in constant memory; every row is checked before it counts.
 
     A file of another protocol, or one that was edited or cut short, is refused, and so is a file that is given twice.
     Files of several collectors are counted together. Of a protocol in which questions depend on earlier answers every
-    file is one collection, and its tables are added to those of the others. Where a long stretch of rows stands twice
-    the tables say so (among their `checks`); one that stands once before an interruption and once after it is missed,
-    and workers of a cluster, who each count a part, look for none.
+    file is one collection, and its tables are added to those of the others.
 
     Parameters
     ----------
@@ -62,6 +66,11 @@ def tables_of(
     resume : path, optional
         A file that is written every few seconds. The same call goes on from there after an interruption, and returns
         the same tables at once when all was counted. It is yours to remove, once the tables are saved.
+    repeated : bool, optional
+        Whether to look for long stretches of rows that stand twice, which reports drawn anew do not do by chance: the
+        tables say where there are some (among their `checks`). It takes longer than counting; by default it is done
+        for up to 16 million rows. A stretch that stands once before an interruption and once after it is missed, and
+        workers of a cluster, who each count a part, look for none.
     scheduler : str or distributed.Client, optional
         That of a Dask cluster, whose workers count the files in parts; they must see them under the same names. Where
         a worker is lost its parts are counted again, so that nothing can be resumed, and tokens, which must be seen
@@ -93,11 +102,11 @@ def tables_of(
     if scheduler is not None or is_partitioned(reports):
         from ldpstats.io.counted_by_workers import counted_by_workers
 
-        _refuse_what_workers_cannot(tokens, resume)
+        _refuse_what_workers_cannot(tokens, resume, repeated=bool(repeated))
         with nullcontext() if scheduler is None else on_cluster(scheduler):
             return counted_by_workers(reports, protocol, quarantine)
     with opened_sources(reports) as sources:
-        return Count(sources, protocol, tokens).run(quarantine, resume)
+        return Count(sources, protocol, tokens).run(quarantine, resume, repeated)
 
 
 class Count:
@@ -116,17 +125,23 @@ class Count:
         self._readers = [source.fits(protocol) for source in sources]
         self._known = KnownTokens(protocol.sent_rows)
         self._countings: list[Counting] = [protocol.counting()]
-        self._search = RepetitionSearch(protocol.sent_rows)
         self._quarantine: Quarantine | SetAside | None = None
+        self._search: RepetitionSearch | None = None
         self._done = _Done()
 
-    def run(self, quarantine: str | Path | None, resume: str | Path | None) -> TableSet:
+    def run(self, quarantine: str | Path | None, resume: str | Path | None, repeated: bool | None) -> TableSet:
         """Count all of them, from where an earlier count was interrupted.
 
         Parameters
         ----------
         quarantine, resume : path, optional
+        repeated : bool, optional
+            As in `tables_of`.
         """
+        sizes = [source.size for source in self._sources]
+        total = None if None in sizes else sum(size or 0 for size in sizes)
+        if repeated or (repeated is None and (total or 0) <= _LOOKED_THROUGH):
+            self._search = RepetitionSearch(self._protocol.sent_rows)
         with ExitStack() as opened:
             checkpoint = None if resume is None else Checkpoint(resume, self._about(quarantine))
             state = checkpoint.state if checkpoint else {}
@@ -135,8 +150,6 @@ class Count:
             if quarantine is not None:
                 kept = checkpoint is not None
                 self._quarantine = opened.enter_context(Quarantine(quarantine, state.get("quarantine"), kept=kept))
-            sizes = [source.size for source in self._sources]
-            total = None if None in sizes else sum(size or 0 for size in sizes)
             bar = opened.enter_context(progress(None, "counting", total, "row"))
             while self._done.source < len(self._sources):
                 self._read(checkpoint, bar.update)
@@ -146,10 +159,16 @@ class Count:
                 self._quarantine.settled()
         first, *more = self._countings
         tables = sum((one.tables() for one in more), first.tables(set_aside=self._done.all_bad))
-        repeated = self._search.found()
-        if not repeated.copies:
-            return tables
-        return TableSet(tables.domain, tables, tables.privacy, (*tables.checks, repeated))
+        return self._with_checks(tables)
+
+    def _with_checks(self, tables: TableSet) -> TableSet:
+        """Return tables that keep what was found of tokens and rows that came more than once."""
+        found: list[ReportCheck] = []
+        if self._done.again:
+            found.append(RepeatedTokens(sum(one.n for one in self._countings) + self._done.again, self._done.again))
+        if self._search and (repeated := self._search.found()).copies:
+            found.append(repeated)
+        return TableSet(tables.domain, tables, tables.privacy, (*tables.checks, *found)) if found else tables
 
     def part(self, start: int, stop: int | None, quarantine: SetAside | None) -> tuple[Counting, int]:
         """Return the counts of a part of the only source, and how many rows it has; their tokens are not looked at.
@@ -193,32 +212,38 @@ class Count:
 
     def _take(self, source: Source, chunk: Chunk) -> None:
         """Count a chunk, all of it or none."""
-        counting = self._countings[-1]
-        if not chunk.bad and chunk.tokens is None:
-            try:
-                if len(chunk.sent) == 1:
-                    counting.take(chunk.sent[0][1])
-                else:
-                    counting.add(self._counted(chunk))
-            except ReportError:
-                if not self._bad_rows(chunk):
-                    raise
-            else:
-                self._look_at(rows for _, rows in chunk.sent)
-                return
+        if self._took_at_once(chunk):
+            self._look_at(rows for _, rows in chunk.sent)
+            return
         bad = self._bad_rows(chunk)
         self._set_aside(source, chunk, bad)
         fine = [_without(places, rows, bad) for places, rows in chunk.sent]
         if chunk.tokens is not None:
             fine = [self._once(source, chunk, chunk.tokens, places, rows) for places, rows in fine]
         for _, rows in fine:
-            counting.take(rows)
+            self._countings[-1].take(rows)
         self._look_at(rows for _, rows in fine)
 
     def _look_at(self, counted: Iterable[SentRows]) -> None:
-        """Look for stretches of rows that were counted before."""
-        for rows in counted:
-            self._search.take(rows)
+        """Look for stretches of rows that were counted before, where that is wanted."""
+        if self._search:
+            for rows in counted:
+                self._search.take(rows)
+
+    def _took_at_once(self, chunk: Chunk) -> bool:
+        """Count a chunk whose rows are all good, and only have to be counted; say whether it is such a one."""
+        if chunk.bad or chunk.tokens is not None:
+            return False
+        try:
+            if len(chunk.sent) == 1:
+                self._countings[-1].take(chunk.sent[0][1])
+            else:
+                self._countings[-1].add(self._counted(chunk))
+        except ReportError:
+            if not self._bad_rows(chunk):
+                raise
+            return False
+        return True
 
     def _counted(self, chunk: Chunk) -> Any:
         """Return what a chunk of good rows adds up to: all of it, or an error that leaves nothing half counted."""
@@ -366,13 +391,13 @@ def _without(
     return here[fine], rows if len(fine) == len(rows) else rows.taken(fine)
 
 
-def _refuse_what_workers_cannot(tokens: str, resume: str | Path | None) -> None:
-    if tokens != REFUSE or resume is not None:
-        came = f"tokens = {tokens!r}" if tokens != REFUSE else f"resume = {str(resume)!r}"
+def _refuse_what_workers_cannot(tokens: str, resume: str | Path | None, *, repeated: bool) -> None:
+    if tokens != REFUSE or resume is not None or repeated:
+        asked = {"tokens": tokens != REFUSE, "resume": resume is not None, "repeated": repeated}
         raise LdpstatsError(
-            f"{came} on a cluster",
-            "a count that is not resumed, of reports without tokens",
-            "What a lost worker had counted is counted again by another. Without a scheduler both are possible.",
+            f"{' and '.join(name for name, given in asked.items() if given)} on a cluster",
+            "a count that is not resumed, of reports without tokens, not looked through for repeated rows",
+            "What a lost worker had counted is counted again by another. Without a scheduler all of it is possible.",
         )
 
 

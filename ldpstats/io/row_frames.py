@@ -121,7 +121,12 @@ class RowsSource:
         return f"line {place + _FIRST_LINE:,}"
 
     def _chunks(self, protocol: LocalProtocol, end: int = 0) -> Iterator[Chunk]:
-        return (chunk for chunk in _chunks_of_frames(self._frames(), protocol) if chunk.end > end)
+        try:
+            yield from (chunk for chunk in _chunks_of_frames(self._frames(), protocol) if chunk.end > end)
+        except ReportError as error:
+            known = repr(self.name) in error.came
+            came = error.came if known else f"the file {self.name!r}: {error.came}"
+            raise type(error)(came, error.allowed, error.advice) from error
 
     def _frames(self) -> Iterator[pd.DataFrame]:
         try:

@@ -126,8 +126,8 @@ def test_what_only_one_process_can_do_is_refused(tmp_path: Path, here: str) -> N
     ldp.write_reports(path, protocol, frame, rng=1, tokens="token")
     refused: list[tuple[Any, dict[str, Any], str]] = [
         (path, {}, "have tokens"),
-        (path, {"tokens": "once"}, "tokens = 'once' on a cluster"),
-        (path, {"resume": tmp_path / "resume"}, "resume = "),
+        (path, {"tokens": "once"}, "tokens on a cluster"),
+        (path, {"resume": tmp_path / "resume"}, "resume on a cluster"),
         (frame, {}, "data frame in memory"),
         ([path, path], {}, "holds the same collection"),
         (tmp_path / "absent", {}, "does not exist"),

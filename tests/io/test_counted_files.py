@@ -13,7 +13,7 @@ import pytest
 from support.report_files import PROTOCOLS, SUFFIXES, messages, people, with_digest, write_lines
 
 import ldpstats as ldp
-from ldpstats.io import csv_files, parquet_files
+from ldpstats.io import counted_files, csv_files, parquet_files
 
 NUMBERS = PROTOCOLS["numbers"]
 WRONG = {
@@ -168,9 +168,11 @@ def test_a_token_that_comes_twice_is_refused_or_counted_once(tmp_path: Path, kin
     with pytest.raises(ldp.ReportError, match=r"the token 'r5-3\d' in .*b\.\w+', which came in .*a\.\w+' already"):
         ldp.tables_of(paths, protocol)
     if not protocol.adaptive:
-        assert [one.n for one in ldp.tables_of(paths, protocol, tokens="once")] == [
-            one.n for one in ldp.tables_of(paths[0], protocol)
-        ]
+        once = ldp.tables_of(paths, protocol, tokens="once")
+        assert [one.n for one in once] == [one.n for one in ldp.tables_of(paths[0], protocol)]
+        left_out = len(protocol.reports(frame[30:], rng=2))
+        assert f"{left_out} rows were left out, whose respondents' tokens came before" in str(once)
+        assert ldp.TableSet.from_json(once.to_json()).checks[0].to_dict()["left_out"] == left_out
     with pytest.raises(ldp.LdpstatsError, match="tokens = 'twice'"):
         ldp.tables_of(paths, protocol, tokens="twice")
 
@@ -190,6 +192,18 @@ def test_a_bad_row_does_not_use_up_its_token(tmp_path: Path) -> None:
     path = with_digest(tmp_path / "again.csv", [*lines[:2], *more])
     tables = ldp.tables_of(path, NUMBERS, quarantine=tmp_path / "aside.csv")
     assert (sum(one.n for one in tables), tables.privacy.set_aside) == (301, 2)
+
+
+def test_rows_that_stand_twice_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path)
+    assert ldp.tables_of(path, NUMBERS, repeated=True).checks == ()
+    lines = lines_of(path)
+    again = with_digest(tmp_path / "again.csv", [*lines, *lines[2:202]])
+    assert "REPEATED ROWS" in str(ldp.tables_of(again, NUMBERS))
+    assert ldp.tables_of(again, NUMBERS, repeated=False).checks == ()
+    monkeypatch.setattr(counted_files, "_LOOKED_THROUGH", 100)
+    ldp.write_reports(tmp_path / "r.parquet", NUMBERS, pd.concat([people(), people()]), rng=1)
+    assert ldp.tables_of(tmp_path / "r.parquet", NUMBERS).checks == ()
 
 
 def test_reports_come_from_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

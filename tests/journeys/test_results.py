@@ -207,6 +207,7 @@ WITHOUT_PICTURE = {
     "ChannelFit",
     "Hypothesis",
     "RepeatedRows",
+    "RepeatedTokens",
     "ReportFile",
     "ViewsCertificate",
     "channel fit",
