@@ -21,6 +21,7 @@ from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
 from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT, NOT_SHOWN
 from ldpstats.presentation import Summary, plain_rows, progress, summary_of_figures
 from ldpstats.protocols import SampledGroups
+from ldpstats.protocols.summary import counted
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.tables import TableSet
 
@@ -118,7 +119,7 @@ class Analysis:
         stars = f"p adjusted for {len(self.pairs)} tests by Holm's method, up to .05 (*), .01 (**), .001 (***)"
         groups = len(self.tables)
         each = self.tables.n / groups
-        asked = f"Each of {groups:,} groups of questions was asked of about {each:,.0f} respondents"
+        asked = f"About {each:,.0f} respondents were asked about each of {counted(groups, 'group')} of questions"
         done = f"This is a simulation (seed {self.seed}) of what respondents' devices would do"
         level = f"epsilon = {self.tables.privacy.epsilon:g}"
         return [
@@ -175,7 +176,7 @@ def analyse(
     domain = made.domain
     if len(domain) < max(k, 2):
         raise LdpstatsError(
-            f"{len(domain)} questions in {file.name}: {', '.join(domain.names)}",
+            f"{counted(len(domain), 'question')} in {file.name}: {', '.join(domain.names)}",
             f"at least {max(k, 2)}",
             " ".join(f"Column {name!r}: {why}." for name, why in list(made.left_out.items())[:4]),
         )
@@ -195,8 +196,8 @@ def _beside_raw(tests: IndependenceTests, people: pd.DataFrame, counts: str | No
     for first, second in progress(pairs, "raw answers", len(shown), "pair"):
         sizes = (people[first].cat.categories.size, people[second].cat.categories.size)
         cells = people[first].cat.codes.to_numpy(np.int64) * sizes[1] + people[second].cat.codes.to_numpy(np.int64)
-        counted = np.bincount(cells, weights, minlength=sizes[0] * sizes[1]).astype(np.int64)
-        found.append(classical_association(counted.reshape(sizes)))
+        table = np.bincount(cells, weights, minlength=sizes[0] * sizes[1]).astype(np.int64)
+        found.append(classical_association(table.reshape(sizes)))
     shown["raw_v"], shown["raw_pvalue"] = zip(*found, strict=True)
     known = shown["raw_pvalue"].notna()
     shown["raw_adjusted"] = math.nan

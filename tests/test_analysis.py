@@ -101,8 +101,8 @@ def test_pairs_of_wider_groups_are_tested(k: int) -> None:
     ("content", "message"),
     [
         ("a,b\nx,1\n", "no column that is a question"),
-        ("a,b\nx,1\ny,1\n", "1 questions in it: a. Allowed: at least 2. Column 'b': all answers are 1."),
-        ("a\nx\ny\n", "1 questions in it: a"),
+        ("a,b\nx,1\ny,1\n", "1 question in it: a. Allowed: at least 2. Column 'b': all answers are 1."),
+        ("a\nx\ny\n", "1 question in it: a"),
     ],
 )
 def test_a_file_without_pairs_of_questions_is_refused(content: str, message: str) -> None:

@@ -21,6 +21,7 @@ from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "-")
 """Cells that mean that there is no answer, unless one of them is a category."""
 _PARQUET = b"PAR1"
+_OURS, _REPORTS = b"ldpstats", {"protocol", "collection", "number", "group", "report"}
 _WORDS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _NAMES_FIRST = "The first line must name the questions: add such a line."
 
@@ -126,6 +127,8 @@ def read_answers(data: bytes, name: str, missing: Iterable[str] = MISSING) -> An
     records = CsvRows(text.partition("\n")[2] if stated else text, separator, name)
     if not any(records.names):
         raise LdpstatsError(f"{name}, which is empty", "a line of names, and a row per respondent", _NAMES_FIRST)
+    if {*records.names} >= _REPORTS:
+        raise _of_reports(name)
     found, lines = _columns_of(records)
     if not lines.size:
         raise LdpstatsError(f"{name}, which holds names and no rows", "a row per respondent")
@@ -204,14 +207,20 @@ def _holds_numbers(column: TextColumn) -> bool:
 
 def _refuse_saved(text: str, name: str) -> None:
     kind = kind_of(text)
-    if kind is None and text.startswith("# ldpstats reports"):
-        kind = "file of reports"
+    if text.startswith("# ldpstats reports"):
+        raise _of_reports(name)
     if kind is not None:
         raise LdpstatsError(
             f"{name}, which is a saved {kind}", "answers, a row per respondent", "`ldpstats show` says what it holds."
         )
     if text.lstrip()[:1] in ("{", "[", "<"):
         raise LdpstatsError(f"{name}, which begins like JSON or XML: {shortened(text.lstrip()[:20])}", "CSV or Parquet")
+
+
+def _of_reports(name: str) -> LdpstatsError:
+    return LdpstatsError(
+        f"{name}, which is a file of reports", "answers, a row per respondent", "`ldpstats tables` counts reports."
+    )
 
 
 def _of_parquet(data: bytes, name: str, missing: tuple[str, ...]) -> AnswerFile:
@@ -223,8 +232,13 @@ def _of_parquet(data: bytes, name: str, missing: tuple[str, ...]) -> AnswerFile:
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(io.BytesIO(data))
+        file = parquet.ParquetFile(io.BytesIO(data))
+        if _OURS in (file.metadata.metadata or {}):
+            raise _of_reports(name)
+        table = file.read()
         columns = [_of_arrow(str(key), table.column(place)) for place, key in enumerate(table.column_names)]
+    except LdpstatsError:
+        raise
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
         raise LdpstatsError(
             f"{name}, Parquet that cannot be read ({shortened(str(error), 200)})", "a file of plain columns"

@@ -120,11 +120,12 @@ def _refuse_others(
 
 
 def _counted(file: AnswerFile, name: str) -> list[int | float | None]:
-    """Return how many respondents each row stands for; what is no number is left to whoever counts."""
+    """Return how many respondents each row stands for; what is no whole number is refused by its line."""
     column = file[name]
     numbers = file.numbers(column)
-    if None in numbers:
-        row = column.first_row([numbers.index(None)])
+    wrong = [place for place, number in enumerate(numbers) if not isinstance(number, int) or number < 0]
+    if wrong:
+        row = column.first_row(wrong)
         raise DomainError(
             f"{column.texts[column.codes[row]]!r} in {file.place(row)} of the column of counts {name!r}",
             "whole numbers: every row stands for so many respondents",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ldpstats import __version__
 from ldpstats.cli.answering import analyse, domain, privatize
 from ldpstats.cli.collecting import merge, protocol, tables
 from ldpstats.cli.inferring import effects, network, report, test
@@ -46,6 +47,6 @@ Completion of commands, options, files and names (bash; zsh and fish alike):
         *(show, audit, mechanisms, plan, demo, vignettes),
     ],
 )
-@click.version_option(package_name="ldpstats")
+@click.version_option(__version__)
 def main() -> None:
     """The statistics of privatized categorical data."""

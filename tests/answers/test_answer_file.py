@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import io
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from ldpstats import LdpstatsError
+from ldpstats import Domain, LdpstatsError, SampledGroups, write_reports
 from ldpstats.answers.answer_file import AnswerFile, read_answers
 
 ROWS = [["name", "größe", "note"], ["Ann", "1,5", "a;b"], ["Bär", "2", "x|y"]]
@@ -52,6 +53,13 @@ def test_parquet_is_read_as_the_same_texts() -> None:
         ["", "z", "True", "1.0", ""],
     ]
     assert file.place(2) == "row 3"
+
+
+def test_reports_in_parquet_are_no_answers(tmp_path: Path) -> None:
+    domain = Domain({"a": ["x", "y"], "b": ["x", "y"]})
+    write_reports(tmp_path / "r.parquet", SampledGroups(domain, epsilon=1.0), domain.decode([[0, 1]] * 9), rng=1)
+    with pytest.raises(LdpstatsError, match="which is a file of reports"):
+        read((tmp_path / "r.parquet").read_bytes())
 
 
 def test_line_breaks_in_cells_and_empty_lines_do_not_shift_what_errors_name() -> None:
@@ -104,7 +112,8 @@ def test_spaces_around_cells_are_no_part_of_them() -> None:
         (b"PAR1garbagePAR1", "Parquet that cannot be read"),
         (b'{"a": 1}', "begins like JSON or XML"),
         (b'{"format": "ldpstats protocol", "version": 1}', "which is a saved protocol"),
-        (b"# ldpstats reports {}\nrow,report\n", "a saved file of reports"),
+        (b"# ldpstats reports {}\nrow,report\n", "which is a file of reports"),
+        (b"protocol,collection,number,group,report,simulated\np,c,0,a,1,True\n", "which is a file of reports"),
     ],
 )
 def test_what_is_no_table_of_answers_is_refused(content: bytes, message: str) -> None:

@@ -61,3 +61,13 @@ def test_missing_answers_are_the_category_of_that_name() -> None:
     assert coded(text, ["a", "b", "none"], missing_as="none") == ["a", "none"]
     with pytest.raises(DomainError, match="--missing-as 'nothing'"):
         coded(text, ["a", "b", "none"], missing_as="nothing")
+
+
+def test_counts_are_whole_numbers_or_refused_by_their_line() -> None:
+    domain = Domain({"it": ["a", "b"]})
+    file = read_answers(b"it,n\na,3\nb,0\n", "a file")
+    assert coded_answers(file, domain, counts="n")["n"].tolist() == [3, 0]
+    for wrong in ("-1", "1.5", "many", ""):
+        file = read_answers(f"it,n\na,3\nb,{wrong}\n".encode(), "a file")
+        with pytest.raises(DomainError, match="in line 3 of the column of counts 'n'"):
+            coded_answers(file, domain, counts="n")

@@ -117,7 +117,7 @@ def test_a_page_on_standard_output_is_nothing_but_the_page(folder: Path) -> None
         (("analyse", "people.csv"), 2, "--epsilon"),
         (("analyse", "people.csv", "--epsilon", "0"), 2, "epsilon = 0.0"),
         (("analyse", "people.csv", "--epsilon", "nan"), 2, "epsilon = nan"),
-        (("analyse", "people.csv", "--epsilon", "2", "--columns", "sex"), 3, "1 questions in people.csv: sex"),
+        (("analyse", "people.csv", "--epsilon", "2", "--columns", "sex"), 3, "1 question in people.csv: sex"),
         (("privatize", "-", "--protocol", "-", "-o", "-"), 2, "one file only"),
         (("privatize", "people.csv", "--protocol", "people.csv", "-o", "-"), 3, "no saved object"),
         (("tables", "people.csv", "--protocol", "people.csv", "-o", "-"), 3, "no saved object"),
