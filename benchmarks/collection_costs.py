@@ -186,7 +186,7 @@ def killed_worker(folder: Path, n: int) -> str:
     alone = ldp.tables_of(path, asked)
     with (
         dask.config.set({"temporary-directory": str(folder)}),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
         Client(cluster) as client,
     ):
         lost = next(iter(cluster.workers.values())).pid
