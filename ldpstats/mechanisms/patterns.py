@@ -128,6 +128,10 @@ class Patterns(Mechanism):
         return found
 
     def _numbers(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        size = self._channel.support.size
+        if size is not None and self.report_format.width == size:
+            # a report lists the values of its set
+            return self._channel.numbers_of_members(reports)
         return self._channel.numbers(self.sender.contributions(reports))
 
 

@@ -96,6 +96,18 @@ class PatternChannel(Channel):
         found = (reports * self._before[np.arange(self.cells), reports.cumsum(axis=1)]).sum(axis=1)
         return found
 
+    def numbers_of_members(self, members: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the number of every set of the fixed size, given its values in increasing order.
+
+        Parameters
+        ----------
+        members : array of int, shape (sets, size)
+        """
+        found = np.zeros(len(members), dtype=np.int64)
+        for place in range(members.shape[1]):
+            found += self._before[:, place + 1][members[:, place]]
+        return found
+
     @cached_property
     def _before(self) -> IntArray:
         """The number of sets of each size below each value, or that of all outputs where no member needs as many."""

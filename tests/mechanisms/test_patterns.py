@@ -58,6 +58,9 @@ class TestTheLaw:
     def test_every_set_has_its_number_and_its_probability(self, noise: SupportNoise) -> None:
         channel = PatternChannel(noise)
         assert channel.numbers(channel.members.astype(np.int64)).tolist() == list(range(channel.outputs))
+        if noise.size is not None:
+            listed = np.array([np.flatnonzero(row) for row in channel.members], dtype=np.uint8)
+            assert channel.numbers_of_members(listed).tolist() == list(range(channel.outputs))
         sets = [set(np.flatnonzero(row).tolist()) for row in channel.members]
         sizes = range(noise.cells + 1) if noise.size is None else [noise.size]
         assert {frozenset(one) for one in sets} == {
