@@ -142,7 +142,11 @@ class Domain(Shown, Saveable):
         ----------
         attributes : iterable of str
         """
-        return Domain({name: self.categories[name] for name in self._known(attributes)})
+        part = object.__new__(Domain)
+        # its categories were checked when this domain was made
+        kept = {name: self.categories[name] for name in self._known(attributes)}
+        object.__setattr__(part, "categories", MappingProxyType(kept))
+        return part
 
     def collapsed(self, classes: Classes) -> tuple[Domain, list[NDArray[np.int64]]]:
         """Put categories together; return the new domain, and for every attribute the new position of each category.

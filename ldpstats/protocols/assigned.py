@@ -423,7 +423,8 @@ class AssignedQuestions(SavedProtocol):
             For a frequency table: the column that says for how many respondents a row stands.
         """
         if is_partitioned(frame):
-            return collected_by_partition(partial(self.collect, counts=counts), frame, rng)
+            collect = partial(self._counted, counts=counts)
+            return collected_by_partition(collect, self._added, frame, rng).tables()
         sent = self._sent(frame, rng, counts)
         reported = [
             row.counted(row.summed(data, 0 if rng is None else len(data)))
@@ -496,6 +497,20 @@ class AssignedQuestions(SavedProtocol):
             for own, unit in zip((codes[order[among(asked)]] for asked in places), units, strict=True)
         ]
         return _Sent(new_identity(source, (data for unit in answers for data in unit)), order, places, answers)
+
+    def _counted(self, frame: pd.DataFrame, rng: Rng, counts: str | None) -> RowCounts:
+        """Ask every respondent and return the counts, which are added up faster than tables."""
+        sent, counting = self._sent(frame, rng, counts), self.counting()
+        reports = (data for unit in sent.answers for data in unit)
+        for place, (row, data) in enumerate(zip(self._rows, reports, strict=True)):
+            counting.take_sums(place, row.summed(data, 0 if rng is None else len(data)), sent.identity)
+        return counting
+
+    def _added(self, parts: Iterable[RowCounts]) -> RowCounts:
+        whole = self.counting()
+        for one in parts:
+            whole.add(one)
+        return whole
 
     def _whole(self, identity: str, places: Sequence[range]) -> list[Parts]:
         """Return all respondents of a collection, for every row that they sent."""

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import reduce
-from operator import add
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.randomness import Rng, generator
-from ldpstats.tables import TableSet
 from ldpstats.workers import computed
 
 Partitioned: TypeAlias = Any
 """A data frame of Dask."""
-Collect: TypeAlias = Callable[[pd.DataFrame, Rng], TableSet]
+Collected = TypeVar("Collected")
 _ADDED_AT_ONCE = 8
 
 
@@ -34,8 +31,13 @@ def is_partitioned(frame: object) -> TypeGuard[Any]:
     return frames is not None and isinstance(frame, frames.DataFrame)
 
 
-def collected_by_partition(collect: Collect, frame: Any, rng: Rng) -> TableSet:
-    """Collect from every partition by itself, on the workers, and add the tables up.
+def collected_by_partition(
+    collect: Callable[[pd.DataFrame, Rng], Collected],
+    together: Callable[[list[Collected]], Collected],
+    frame: Partitioned,
+    rng: Rng,
+) -> Collected:
+    """Collect from every partition by itself, on the workers, and add up what was counted.
 
     With a seed every partition has a child seed of its own, by its place: who computes it, and how often, changes
     nothing. Without one a partition that is computed again, because a worker was lost, is asked again; what was lost
@@ -45,6 +47,8 @@ def collected_by_partition(collect: Collect, frame: Any, rng: Rng) -> TableSet:
     ----------
     collect : callable
         What is done with a partition and its seed.
+    together : callable
+        Returns the sum of a list, which it leaves as it is: a worker may be asked for the same sum again.
     frame : dask.dataframe.DataFrame
     rng : int or Generator, optional
         As in a protocol's `collect`.
@@ -58,11 +62,10 @@ def collected_by_partition(collect: Collect, frame: Any, rng: Rng) -> TableSet:
         asked(used, part, seed, place, len(parts))
         for place, (part, seed) in enumerate(zip(parts, child_seeds(rng, len(parts)), strict=True))
     ]
-    found: TableSet = added_up(left, _sum)
-    return found
+    return added_up(left, together)
 
 
-def added_up(results: Sequence[Any], together: Callable[[list[Any]], Any]) -> Any:
+def added_up(results: Sequence[Any], together: Callable[[list[Collected]], Collected]) -> Collected:
     """Compute delayed results of Dask and add them up on the workers, a few at a time.
 
     Parameters
@@ -70,14 +73,15 @@ def added_up(results: Sequence[Any], together: Callable[[list[Any]], Any]) -> An
     results : sequence of Delayed
         At least one.
     together : callable
-        Returns the sum of a list, which it leaves as it is: a worker may be asked for the same sum again.
+        As in `collected_by_partition`.
     """
     from dask.delayed import delayed
 
     add_some, left = delayed(together, pure=False), list(results)
     while len(left) > 1:
         left = [add_some(left[start : start + _ADDED_AT_ONCE]) for start in range(0, len(left), _ADDED_AT_ONCE)]
-    return computed(left[0])
+    found: Collected = computed(left[0])
+    return found
 
 
 def child_seeds(rng: Rng, parts: int) -> Sequence[np.random.SeedSequence | None]:
@@ -99,14 +103,12 @@ def child_seeds(rng: Rng, parts: int) -> Sequence[np.random.SeedSequence | None]
     return np.random.SeedSequence(words.tolist()).spawn(parts)
 
 
-def _collected(collect: Collect, frame: pd.DataFrame, rng: Rng, place: int, parts: int) -> TableSet:
+def _collected(
+    collect: Callable[[pd.DataFrame, Rng], Collected], frame: pd.DataFrame, rng: Rng, place: int, parts: int
+) -> Collected:
     try:
         return collect(frame, rng)
     except LdpstatsError as error:
         raise type(error)(
             f"in partition {place} (of 0 to {parts - 1}), {error.came}", error.allowed, error.advice
         ) from None
-
-
-def _sum(tables: list[TableSet]) -> TableSet:
-    return reduce(add, tables)

@@ -133,6 +133,18 @@ class RowCounts:
             self._respondents.take(row, rows.identity, numbers, len(places))
         return True
 
+    def take_sums(self, row: int, sums: Sums, identity: str) -> None:
+        """Count what all respondents of a collection sent in one row of the protocol.
+
+        Parameters
+        ----------
+        row : int
+        sums : Tally or CrossedRows
+        identity : str
+        """
+        self._take_row(row, sums)
+        self._respondents.take(row, identity, None, sums.n)
+
     def _take_row(self, row: int, sums: Sums) -> None:
         if self._outputs[row] and isinstance(sums, Tally):
             self._counts[self._own(row)] += sums.counts

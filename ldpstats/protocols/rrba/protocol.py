@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from operator import add
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -278,7 +279,9 @@ class RRBA(SavedProtocol):
             How the tables are estimated, as in `Table.estimated_by`.
         """
         if is_partitioned(frame):
-            return collected_by_partition(partial(self.collect, counts=counts, method=method), frame, rng)
+            collect = partial(self.collect, counts=counts, method=method)
+            found: TableSet = collected_by_partition(collect, partial(reduce, add), frame, rng)
+            return found
         source, series = None if rng is None else generator(rng), self.series()
         for _ in self._answers(frame, source, series, counts):
             pass
