@@ -37,7 +37,7 @@ def frame() -> pd.DataFrame:
 def hadamard(counts: Counts, number: int = 1) -> TableSet:
     protocol = ldp.HadamardCoefficients(THREE, epsilon=1.5)
     tallies = [
-        asked._counted(Tally(asked.mechanism.noise, own, int(own.sum())))
+        asked.counted(Tally(asked.mechanism.noise, own, int(own.sum())))
         for asked, own in zip(protocol._asked, counts, strict=True)
     ]
     parts = [Parts.whole(identity(number), unit, int(own.sum())) for unit, own in enumerate(counts)]
@@ -58,7 +58,7 @@ def crossed(counts: Counts, number: int = 1, mechanism: str = "grr") -> TableSet
     ((copies,), (row,)) = counts, protocol._rows
     answers = np.stack(np.unravel_index(np.arange(copies.size), row.outputs), axis=1)
     who = Parts.whole(identity(number), 0, int(copies.sum()))
-    return protocol._table_set([row._counted(answers, copies, 0)], [who])
+    return protocol._table_set([row.counted(row._summed(answers, copies, 0))], [who])
 
 
 def crossed_laws(mechanism: str = "grr") -> list[Array]:
