@@ -349,22 +349,23 @@ def hash_windows(words: NDArray[np.uint64], ends: NDArray[np.int64], window: int
 def folded(words: NDArray[np.uint64], start: np.uint64) -> np.uint64:
     """Fold words into one: every word makes a difference, and so does their order; a sum against accidents.
 
-    Four polynomials in an odd number, modulo 2^64, of every fourth word each.
+    Every fourth word goes to one of four lanes, by a bijection of the lane and one of the word.
     """
     factor, odd = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
     a, b, c, d = start, start ^ odd, start + factor, start * odd + factor
     whole = words.size - words.size % 4
     for i in range(0, whole, 4):
-        a = a * factor + words[i]
-        b = b * factor + words[i + 1]
-        c = c * factor + words[i + 2]
-        d = d * factor + words[i + 3]
+        a, b = (a ^ words[i]) * factor, (b ^ words[i + 1]) * factor
+        c, d = (c ^ words[i + 2]) * factor, (d ^ words[i + 3]) * factor
+        # the highest bits of a product depend on all bits, the lowest on few
+        a, b, c, d = a ^ a >> np.uint64(32), b ^ b >> np.uint64(32), c ^ c >> np.uint64(32), d ^ d >> np.uint64(32)
     for i in range(whole, words.size):
-        a = a * factor + words[i]
-    folds = a * odd + b
-    folds = (folds ^ folds >> np.uint64(29)) * odd + c
-    folds = (folds ^ folds >> np.uint64(31)) * odd + d
-    return folds ^ folds >> np.uint64(32)
+        a = (a ^ words[i]) * factor
+        a ^= a >> np.uint64(32)
+    for lane in (b, c, d):
+        a = (a ^ lane) * odd
+        a ^= a >> np.uint64(32)
+    return a
 
 
 @compiled
