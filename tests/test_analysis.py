@@ -86,7 +86,7 @@ def test_counts_stand_for_so_many_rows() -> None:
     assert one.pairs[["raw_v", "raw_pvalue"]].to_numpy() == pytest.approx(
         other.pairs[["raw_v", "raw_pvalue"]].to_numpy()
     )
-    assert "Raw against private" in one.page()
+    assert len(one._repeated) == 800
 
 
 @pytest.mark.parametrize("k", [2, 3])

@@ -155,7 +155,8 @@ def test_missing_answers_are_refused_unless_somebody_said_what_they_mean(folder:
     done("privatize", "gaps.csv", "--protocol", "pn.json", "--missing-as", "none", "-o", "-")
 
 
-def test_a_frequency_table_is_refused_until_its_counts_are_named(folder: Path) -> None:
+def test_a_frequency_table_is_refused_until_its_counts_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldpstats.report.report_page", lambda *_: "a page")
     (folder / "counted.csv").write_text("sex,car,n\nF,yes,300\nF,no,700\nM,yes,800\nM,no,200\n")
     refused = run("analyse", "counted.csv", "--epsilon", "3")
     assert refused.exit_code == 3
