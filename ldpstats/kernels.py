@@ -363,9 +363,10 @@ def folded(words: NDArray[np.uint64], start: np.uint64) -> np.uint64:
         a = (a ^ words[i]) * factor
         a ^= a >> np.uint64(32)
     for lane in (b, c, d):
-        a = (a ^ lane) * odd
-        a ^= a >> np.uint64(32)
-    return a
+        a *= odd
+        a ^= a >> np.uint64(32) ^ lane
+    a *= odd
+    return a ^ a >> np.uint64(32)
 
 
 @compiled

@@ -20,8 +20,8 @@ def folded(words: list[int], t: int) -> int:
         lane = place % 4 if place < whole else 0
         lanes[lane] = mixed(lanes[lane] ^ word, FACTOR)
     for lane in (1, 2, 3):
-        lanes[0] = mixed(lanes[0] ^ lanes[lane], ODD)
-    return lanes[0]
+        lanes[0] = mixed(lanes[0], ODD) ^ lanes[lane]
+    return mixed(lanes[0], ODD)
 
 
 def mixed(x: int, factor: int) -> int:
