@@ -81,6 +81,7 @@ _HOMES = {
     "tables.conditional": ["Conditional"],
     "tables.crosstab": ["Crosstab"],
     "tables.figures": ["Figures", "LimitsOfReports"],
+    "tables.origin": ["Origin"],
     "tables.pooled": ["JointReports"],
     "tables.provenance": ["Collected", "Consistent", "Reconstructed", "Summed"],
     "tables.rows": ["CrossedRows"],

@@ -132,6 +132,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "Plan": lambda: ldp.plan(["grr", "oue"], (2, 2), epsilon=1.0),
     "Poisoning": lambda: ldp.poisoning(ldp.GRR(3, epsilon=1.0), 0.1),
     "PowerCurve": lambda: ldp.power_curve("grr", (2, 2), epsilon=[1.0], n=[1000, 2000]),
+    "Origin": lambda: tables().origins[0],
     "PrivacyStatement": lambda: dataclasses.replace(table().privacy, epsilon=float("inf"), provably_true=0.5),
     "ProcessedEstimate": lambda: ldp.GRR(4, epsilon=1.0).estimate(counted("grr"), method="ibu"),
     "PublishedResult": lambda: ldp.two_step_test(table(), rng=1),

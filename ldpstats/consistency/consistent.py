@@ -145,7 +145,7 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     made = [
         replace(table, parts=respondents) if _shares(own) else table for table, own in zip(made, shared, strict=True)
     ]
-    return TableSet(tables.domain, made, tables.privacy, tables.checks)
+    return tables.replaced(tables=made)
 
 
 def _refuse_unusable(tables: object) -> None:

@@ -168,7 +168,7 @@ class Count:
             found.append(RepeatedTokens(sum(one.n for one in self._countings) + self._done.again, self._done.again))
         if self._search and (repeated := self._search.found()).copies:
             found.append(repeated)
-        return TableSet(tables.domain, tables, tables.privacy, (*tables.checks, *found)) if found else tables
+        return tables.replaced(checks=(*tables.checks, *found)) if found else tables
 
     def part(self, start: int, stop: int | None, quarantine: SetAside | None) -> tuple[Counting, int]:
         """Return the counts of a part of the only source, and how many rows it has; their tokens are not looked at.

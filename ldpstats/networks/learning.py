@@ -253,7 +253,7 @@ def _collected(given: object) -> tuple[TableSet, tuple[str, ...]]:
     reported = as_collected(tables)
     refuse_empty(sum(table.n for table in reported), "the tables")
     again = [table for table in reported if table not in tables.tables]
-    return TableSet(tables.domain, reported, tables.privacy, tables.checks), (_AGAIN,) if again else ()
+    return tables.replaced(tables=reported), (_AGAIN,) if again else ()
 
 
 def _seed_of(tables: TableSet) -> int:

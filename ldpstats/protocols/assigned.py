@@ -38,7 +38,7 @@ from ldpstats.protocols.unit_lists import plain_units, read_mechanisms
 from ldpstats.protocols.wire import Sendable, to_column
 from ldpstats.questions import Question
 from ldpstats.randomness import Rng, client_draws, generator, permutation
-from ldpstats.tables import Table, TableSet
+from ldpstats.tables import Origin, Table, TableSet
 from ldpstats.tables.rows import CrossedRows
 
 _CHOSEN = "mechanism"
@@ -534,7 +534,19 @@ class AssignedQuestions(SavedProtocol):
             who = Parts.together(parts[place] for place in places)
             rows = tuple(one for place in places for one in kept[place])
             tables.append(Table(own, blocks, promised.for_group(label(group)), parts=who, rows=rows))
-        return TableSet(self.domain, tables, promised)
+        return TableSet(self.domain, tables, promised, origins=(self._origin,))
+
+    @cached_property
+    def _origin(self) -> Origin:
+        mechanisms: dict[str, str] = {}
+        sources: dict[str, str] = {}
+        for group, places in self._formed:
+            asked = [one for place in places for one in self._rows[place].asked]
+            own = [one.mechanism for one in asked if {*one.question.attributes} <= {*group}]
+            words = [f"{type(one).__name__} at epsilon = {one.epsilon:g}" for one in own]
+            mechanisms[label(group)] = "; ".join(dict.fromkeys(words))
+            sources |= {name: one.source for name, one in zip(words, own, strict=True)}
+        return Origin(self.fingerprint(), mechanisms, sources)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,7 +28,7 @@ from ldpstats.protocols.schedule import RECORD
 from ldpstats.protocols.summary import summary_of
 from ldpstats.questions import Question
 from ldpstats.randomness import Rng, generator
-from ldpstats.tables import Table, TableSet
+from ldpstats.tables import Origin, Table, TableSet
 
 Scale = Literal["sound", "paper"]
 _SCALES = ("sound", "paper")
@@ -119,7 +119,15 @@ class Curator(SavedProtocol):
             Table(self.domain.project(group), (block,), privacy.for_group(label(group)), parts=parts)
             for group, block in zip(self.groups, blocks, strict=True)
         ]
-        return TableSet(self.domain, tables, privacy)
+        return TableSet(self.domain, tables, privacy, origins=(self._origin(),))
+
+    def _origin(self) -> Origin:
+        words = {}
+        for group in self.groups:
+            law = self.law(group)
+            noise = f"{type(law).__name__} noise with the standard deviation {law.variance**0.5:.4g}"
+            words[label(group)] = f"{noise}, by a trusted curator"
+        return Origin(self.fingerprint(), words)
 
 
 @dataclass(frozen=True, init=False)

@@ -271,7 +271,7 @@ def without_rows(tables: TableSet, set_aside: int) -> TableSet:
     if not set_aside:
         return tables
     said = [replace(table, privacy=replace(table.privacy, set_aside=set_aside)) for table in tables]
-    return TableSet(tables.domain, said, replace(tables.privacy, set_aside=set_aside))
+    return tables.replaced(tables=said, privacy=replace(tables.privacy, set_aside=set_aside))
 
 
 def by_row(rows: SentRows, kinds: int) -> Iterator[tuple[int, NDArray[np.intp]]]:

@@ -100,6 +100,8 @@ def _used(studied: StudiedTables, *, network: bool) -> Iterator[str]:
     if not all(map(_is_curators, noises)):
         yield _RANDOMIZED
     yield from dict.fromkeys(next(words for holds, words in _NOISES if holds(noise)) for noise in noises)
+    if cited := list(dict.fromkeys(words for origin in studied.tables.origins for words in origin.cited)):
+        yield f"Reports were randomized by {'; '.join(cited)}."
     yield from dict.fromkeys(TABLE_METHODS[one.method].words for one in made_of if one.method in TABLE_METHODS)
     yield from dict.fromkeys(table.provenance.words for table in studied.tables if table.provenance.words)
     yield _INTERVALS

@@ -9,6 +9,7 @@ from ldpstats.privacy import rounded_up
 from ldpstats.protocols.summary import counted
 from ldpstats.report.content import Drawn, Folded, Listed, Part, Rows, Section, Warned, summarised
 from ldpstats.report.studied_tables import StudiedTables
+from ldpstats.tables import randomized_by
 
 _NAMED, _PRINTED = 3, 60
 
@@ -72,11 +73,16 @@ def asked(studied: StudiedTables) -> Section:
     kinds = " and ".join(f"{number:,} of {counted(size, 'attribute')}" for size, number in sorted(sizes.items()))
     reports = [table.n for table in tables]
     between = " to ".join(dict.fromkeys(f"{one:,}" for one in (min(reports), max(reports))))
+    origins = {
+        "Protocol" if len(tables.origins) == 1 else f"Protocol {number}": one.protocol
+        for number, one in enumerate(tables.origins, 1)
+    }
     facts = {
         "Reports": f"{tables.n:,}, of which {tables.simulated:,} simulated",
         "Attributes": f"{len(tables.domain)}, with {_records(studied)} possible records",
         "Tables": f"{len(tables):,} ({kinds})",
         "Reports behind a table": between,
+        **origins,
     }
     domain = panel_of_figures(
         ["attribute", "categories"],
@@ -99,7 +105,7 @@ def _records(studied: StudiedTables) -> str:
 
 def _groups(studied: StudiedTables) -> Part:
     """Return what each table holds, to those who ask for it."""
-    frame = studied.tables.to_frame()
+    frame, origins = studied.tables.to_frame(), studied.tables.origins
     rows = [
         [
             row["attributes"],
@@ -107,10 +113,12 @@ def _groups(studied: StudiedTables) -> Part:
             f"{row['reports']:,}",
             rounded_up(row["epsilon per report"]),
             row["method"],
+            *([randomized_by(origins, row["attributes"])] if origins else []),
         ]
         for row in frame.to_dict("records")
     ]
     headers = ["attributes", "cells", "reports", "epsilon per report (strict)", "method"]
+    headers += ["randomized by"] if origins else []
     table = Rows(panel_of_figures(headers, rows, "Groups of attributes that were asked for together"))
     return Folded(f"The {counted(len(rows), 'table')}, group by group", (table,), printed=len(rows) <= _PRINTED)
 

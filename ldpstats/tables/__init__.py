@@ -3,6 +3,7 @@
 from ldpstats.tables.conditional import Conditional
 from ldpstats.tables.crosstab import Crosstab
 from ldpstats.tables.figures import Figures
+from ldpstats.tables.origin import Origin, randomized_by
 from ldpstats.tables.pooled import JointReports, pooled_blocks, pooled_measured
 from ldpstats.tables.provenance import Collected, Consistent, Provenance, Reconstructed, Summed
 from ldpstats.tables.table import Table, checked_table
@@ -15,6 +16,7 @@ __all__ = [
     "Crosstab",
     "Figures",
     "JointReports",
+    "Origin",
     "Provenance",
     "Reconstructed",
     "Summed",
@@ -24,4 +26,5 @@ __all__ = [
     "checked_table_set",
     "pooled_blocks",
     "pooled_measured",
+    "randomized_by",
 ]

@@ -26,6 +26,7 @@ from ldpstats.noise import Tally, simulation
 from ldpstats.parts import Parts
 from ldpstats.presentation import Picture, Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement, rounded_up
+from ldpstats.tables.origin import Origin
 from ldpstats.tables.pooled import pooled_table
 from ldpstats.tables.provenance import merged, saved
 from ldpstats.tables.report_check import ReportCheck
@@ -55,9 +56,11 @@ class TableSet(Result):
     privacy : PrivacyStatement
     checks : tuple of ReportCheck
         What was looked at beside the counts, such as whether rows came again, or whether one collector's counts differ.
+    origins : tuple of Origin
+        The protocols that the reports were collected under, as far as they are known.
     """
 
-    later: ClassVar[tuple[str, ...]] = ("checks",)
+    later: ClassVar[tuple[str, ...]] = ("checks", "origins")
 
     def __init__(
         self,
@@ -65,8 +68,9 @@ class TableSet(Result):
         tables: Iterable[Table],
         privacy: PrivacyStatement,
         checks: tuple[ReportCheck, ...] = (),
+        origins: tuple[Origin, ...] = (),
     ) -> None:
-        self.domain, self.privacy, self.checks = domain, privacy, checks
+        self.domain, self.privacy, self.checks, self.origins = domain, privacy, checks, origins
         self._tables: dict[frozenset[str], Table] = {}
         for table in tables:
             refuse_less(privacy.epsilon, table.privacy.epsilon, "every table of the set")
@@ -115,7 +119,18 @@ class TableSet(Result):
         ----------
         method : str
         """
-        return TableSet(self.domain, [table.estimated_by(method) for table in self], self.privacy, self.checks)
+        return self.replaced(tables=[table.estimated_by(method) for table in self])
+
+    def replaced(self, **changes: Any) -> TableSet:
+        """Return a set with other tables, or anything else in its place, and what else is known of the reports.
+
+        Parameters
+        ----------
+        **changes : object
+            What `TableSet` is made of, by name.
+        """
+        known = {"domain": self.domain, "tables": self, "privacy": self.privacy}
+        return TableSet(**{**known, "checks": self.checks, "origins": self.origins, **changes})
 
     def pooled(self, attributes: str | Sequence[str]) -> Table:
         """Return a table of all that the reports tell about some attributes, each report counted once.
@@ -155,7 +170,7 @@ class TableSet(Result):
         for table in self:
             own = {name: values for name, values in classes.items() if name in table.attributes}
             tables.append(table.collapse(own) if own else table)
-        return TableSet(domain, tables, self.privacy, self.checks)
+        return self.replaced(domain=domain, tables=tables)
 
     @cached_property
     def _counted(self) -> tuple[int, int]:
@@ -185,7 +200,8 @@ class TableSet(Result):
         _refuse_same_reports(self, other)
         groups, rows = dict.fromkeys([*self._tables, *other._tables]), _MergedRows()
         merged = [_merged_tables(self._tables.get(group), other._tables.get(group), rows) for group in groups]
-        return TableSet(self.domain, merged, privacy, (*self.checks, *other.checks))
+        origins = tuple(dict.fromkeys((*self.origins, *other.origins)))
+        return TableSet(self.domain, merged, privacy, (*self.checks, *other.checks), origins)
 
     def __radd__(self, other: object) -> TableSet:
         # sum() starts from 0
@@ -244,6 +260,7 @@ class TableSet(Result):
             "privacy": self.privacy.to_dict(),
             "channel_fit": self.channel_fit().to_dict(),
             **({"checks": [check.to_dict() for check in self.checks]} if self.checks else {}),
+            **({"origins": [origin.to_dict() for origin in self.origins]} if self.origins else {}),
             "tables": list(map(_plain, self)),
         }
 
@@ -278,6 +295,7 @@ class TableSet(Result):
         title = f"{over} from {_many(self.n, 'report')}{kind}"
         sentences = [
             *([f"And {further:,} further tables: to_frame() has a row for every one."] if further else []),
+            *(origin.words for origin in self.origins),
             *self.privacy.sentences(self.n),
             *sharing_in_words(list(self)),
             *(f"{' × '.join(one.attributes)} assumes: {one.assumption}." for one in self if one.assumption),
@@ -317,6 +335,7 @@ class TableSet(Result):
             "tallies": [_only(block, _ANSWERED) for block in tallies.values()],
             "tables": tables,
             **({"checks": encoded(self.checks)} if self.checks else {}),
+            **({"origins": encoded(self.origins)} if self.origins else {}),
         }
         return sealed(_KIND, _COLLECTED, body)
 
@@ -336,10 +355,12 @@ class TableSet(Result):
         domain = Domain(body["domain"])
         reading = _SavedReferences(domain, body)
         tables = [reading.table(plain) for plain in body["tables"]]
-        checks = decoded(body["checks"]) if "checks" in body else ()
+        checks, origins = (decoded(body[name]) if name in body else () for name in ("checks", "origins"))
         if not fits(checks, tuple[ReportCheck, ...]):
             raise LdpstatsError(f"the checks {shortened(checks)}", "results of checks of the reports")
-        return cls(domain, tables, PrivacyStatement(**body["privacy"]), checks)
+        if not fits(origins, tuple[Origin, ...]):
+            raise LdpstatsError(f"the origins {shortened(origins)}", "protocols of the reports")
+        return cls(domain, tables, PrivacyStatement(**body["privacy"]), checks, origins)
 
 
 class _SavedReferences:

@@ -113,7 +113,7 @@ def merge(sets: Sequence[TableSet], names: Sequence[str] | None = None) -> Table
     (7200, (<CollectorComparison: 2 collectors: none differs; 7,200 reports (simulated)>,))
     """
     compared, together = compare_collectors(sets, names), _summed(sets)
-    return TableSet(together.domain, together, together.privacy, (*together.checks, compared))
+    return together.replaced(checks=(*together.checks, compared))
 
 
 def _summed(sets: Sequence[TableSet]) -> TableSet:
