@@ -25,7 +25,7 @@ def checksum(columns: Iterable[NDArray[Any]]) -> str:
     """
     from ldpstats.kernels import folded
 
-    total = np.uint64(0)
+    total = np.uint64(1)
     for column in columns:
         raw = np.ascontiguousarray(column).view(np.uint8).ravel()
         whole = raw.size - raw.size % _WORD

@@ -30,7 +30,7 @@ def mixed(x: int, factor: int) -> int:
 
 
 def by_the_page(columns: list[bytes]) -> str:
-    t = 0
+    t = 1
     for raw in columns:
         whole = len(raw) // 8 * 8
         t = folded([int.from_bytes(raw[at : at + 8], "little") for at in range(0, whole, 8)], t)
