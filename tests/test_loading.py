@@ -133,8 +133,8 @@ def test_what_could_not_be_written_leaves_the_old_file(
 def _full_disk(opened: Callable[..., Any], error: BaseException) -> Callable[..., Any]:
     def opening(path: Path, mode: str = "r", **more: Any) -> Any:
         file = opened(path, mode, **more)
-        if mode == "w":
-            file.write("half")
+        if mode == "wb":
+            file.write(b"half")
             file.flush()
             file.close()
             raise error
