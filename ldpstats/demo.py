@@ -26,6 +26,8 @@ from ldpstats.mechanisms import GRR
 from ldpstats.presentation import Summary, plain_rows, progress, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.randomness import generator
+from ldpstats.report import report_page
+from ldpstats.saving import write
 from ldpstats.tables import Table, TableSet
 
 _POWER = 0.8
@@ -227,7 +229,11 @@ class Demonstration:
         path : Path
             As in `TableSet.report`.
         """
-        self.tables.report(path, title=f"Demonstration: {self.population.name}", truth=self.people)
+        write(path, self.page())
+
+    def page(self) -> str:
+        """Return what `report` writes."""
+        return report_page(self.tables, f"Demonstration: {self.population.name}", self.people)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""

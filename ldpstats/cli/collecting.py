@@ -123,6 +123,8 @@ def tables(reports: tuple[str, ...], protocol: str, output: str, as_json: bool, 
     from ldpstats.io import tables_of
 
     pipes.refuse_two_inputs(protocol, *reports)
+    if pipes.STANDARD in (asked["quarantine"], asked["resume"]):
+        raise click.UsageError("--quarantine and --resume name files: - is none.")
     _write_tables(tables_of(list(reports), pipes.saved_protocol(protocol), **asked), output, as_json=as_json)
 
 

@@ -185,7 +185,9 @@ def note(words: str) -> None:
     ----------
     words : str
     """
-    click.echo(f"Note: {words}", err=True)
+    from ldpstats.presentation.text import visible
+
+    click.echo(f"Note: {visible(words)}", err=True)
 
 
 def as_text(plain: Any) -> str:

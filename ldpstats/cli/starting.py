@@ -44,12 +44,13 @@ _NETWORKS = "survey, asia, sachs, child or alarm"
 @click.option(
     "--report",
     default=None,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help=f"Where to write all of it as a page.  [default: {_DEMO_PAGE} here, with text and where matplotlib is]",
+    type=FILE,
+    help=f"Where to write all of it as a page; - is standard output.  [default: {_DEMO_PAGE} here, with text and where "
+    "matplotlib is]",
 )
 @click.option("--no-report", is_flag=True, help="Write no page.")
 @options.as_json
-def demo(report: Path | None, no_report: bool, as_json: bool, **asked: Any) -> None:
+def demo(report: str | None, no_report: bool, as_json: bool, **asked: Any) -> None:
     """A sensitive question, from what leaves a phone to the tests of all pairs, beside the true answers."""
     from ldpstats.demo import demonstrate
 
@@ -57,11 +58,12 @@ def demo(report: Path | None, no_report: bool, as_json: bool, **asked: Any) -> N
         raise click.UsageError("--report and --no-report: give one of the two.")
     with wrong_usage():
         shown = demonstrate(**asked)
-    pipes.tell(shown, shown.to_dict() if as_json else None, as_json=as_json)
+    pipes.tell(shown, shown.to_dict() if as_json else None, as_json=as_json, output=report or "")
     if report:
-        shown.report(report)
+        pipes.write_to(report, shown.page())
     if not (no_report or as_json):
-        click.echo(f"This demonstration on such a page: {report or _usual_page(shown)}")
+        where = pipes.written_as(report) if report else _usual_page(shown)
+        click.echo(f"This demonstration on such a page: {where}", err=report == pipes.STANDARD)
 
 
 def _usual_page(shown: Demonstration) -> str:

@@ -145,6 +145,13 @@ def test_a_scheduler_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("sent")
+@pytest.mark.parametrize("option", ["--quarantine", "--resume"])
+def test_what_is_kept_needs_a_file(option: str) -> None:
+    assert run("tables", "r.csv", "--protocol", "p.json", option, "-", "-o", "t.json").exit_code == 2
+    assert not Path("-").exists()
+
+
+@pytest.mark.usefixtures("sent")
 def test_a_scheduler_that_is_none_is_refused() -> None:
     result = run("tables", "r.csv", "--protocol", "p.json", "--scheduler", "no address", "-o", "t.json")
     assert result.exit_code == 3

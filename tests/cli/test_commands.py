@@ -50,7 +50,7 @@ def test_demo_writes_its_page_but_over_no_other_file(short_demo: Path, monkeypat
     page = short_demo / "ldpstats-demo.html"
     written = page.read_text("utf-8")
     assert "Demonstration: affairs" in written
-    monkeypatch.setattr("ldpstats.report.report_file.report_page", lambda *_, **__: written)
+    monkeypatch.setattr("ldpstats.demo.report_page", lambda *_, **__: written)
     assert run("demo").output == first.output, "an older page is replaced"
     page.write_text("mine")
     refused = run("demo")
@@ -58,6 +58,10 @@ def test_demo_writes_its_page_but_over_no_other_file(short_demo: Path, monkeypat
     assert "not written: " in refused.output
     assert page.read_text() == "mine"
     assert run("demo", "--report", str(page)).exit_code == 3
+    page_alone = run("demo", "--report", "-")
+    assert page_alone.stdout.startswith("<!DOCTYPE html>")
+    assert "This demonstration on such a page: standard output" in page_alone.stderr
+    assert not (short_demo / "-").exists()
     assert json.loads(run("demo", "--json", "--report", "here.html").output)["n"] == 500
     assert (short_demo / "here.html").exists()
 
