@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ldpstats.tables import TableSet
 
 STANDARD = "-"
+_EXACT = (1 << 53) - 1
+"""Longer whole numbers are rounded wherever numbers of JSON are doubles."""
 
 
 def refuse_two_inputs(*names: str) -> None:
@@ -191,7 +193,7 @@ def note(words: str) -> None:
 
 
 def as_text(plain: Any) -> str:
-    """Return plain values as JSON, with null for what JSON has no number for.
+    """Return plain values as JSON: null for what JSON has no number for, texts for whole numbers that are rounded.
 
     Parameters
     ----------
@@ -199,12 +201,13 @@ def as_text(plain: Any) -> str:
 
     Examples
     --------
-    >>> print(as_text({"p": float("nan")}))
+    >>> print(as_text({"p": float("nan"), "seed": 1 << 60}))
     {
-     "p": null
+     "p": null,
+     "seed": "1152921504606846976"
     }
     """
-    return json.dumps(_finite(plain), indent=1, ensure_ascii=False, allow_nan=False)
+    return json.dumps(_kept(plain), indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def written_as(name: str) -> str:
@@ -224,11 +227,14 @@ def without_pictures() -> str:
     return "" if can_draw() else " (without pictures: these need pip install 'ldpstats[plots]')"
 
 
-def _finite(plain: Any) -> Any:
+def _kept(plain: Any) -> Any:
+    """Return values that every reader of JSON keeps: no numbers that are none, and long whole ones as texts."""
     if isinstance(plain, dict):
-        return {key: _finite(value) for key, value in plain.items()}
+        return {key: _kept(value) for key, value in plain.items()}
     if isinstance(plain, (list, tuple)):
-        return [_finite(value) for value in plain]
+        return [_kept(value) for value in plain]
+    if isinstance(plain, int) and abs(plain) > _EXACT:
+        return str(plain)
     return None if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 

@@ -85,8 +85,8 @@ class MonteCarlo(Saveable):
         generator(self.rng)
 
     def seeded(self) -> MonteCarlo:
-        """Return the same request with a seed, freshly drawn if there was none."""
-        return replace(self, rng=secrets.randbits(63)) if self.rng is None else self
+        """Return the same request with a seed, freshly drawn if there was none: one that every reader of JSON keeps."""
+        return replace(self, rng=secrets.randbits(53)) if self.rng is None else self
 
     @property
     def seed(self) -> int | None:
