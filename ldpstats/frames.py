@@ -55,15 +55,18 @@ def known_frame(data: object) -> pd.DataFrame | None:
 def _by_columns(frame: Any) -> pd.DataFrame:
     """Return a frame of narwhals as one of pandas, column by column through Arrow."""
     try:
-        table = frame.to_arrow()
+        import pyarrow as pa
     except ModuleNotFoundError as error:
         raise LdpstatsError(
             f"a frame of {frame.implementation} without the package pyarrow, through which it is read",
             "a frame of pandas, or pyarrow beside it",
             "pip install 'ldpstats[scale]'",
         ) from error
-    columns = {place: _series(column) for place, column in enumerate(table.columns)}
-    return pd.DataFrame(columns, copy=False).set_axis(table.column_names, axis=1)
+    try:
+        columns = [_series(column) for column in frame.to_arrow().columns]
+    except pa.ArrowException:  # a type that Arrow does not know, such as whole numbers of 128 bits
+        columns = [pd.Series(frame[name].to_list(), dtype=object) for name in frame.columns]
+    return pd.DataFrame(dict(enumerate(columns)), copy=False).set_axis(frame.columns, axis=1)
 
 
 def _series(column: pa.ChunkedArray) -> pd.Series[Any]:
