@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -119,8 +120,9 @@ class Curator(SavedProtocol):
             Table(self.domain.project(group), (block,), privacy.for_group(label(group)), parts=parts)
             for group, block in zip(self.groups, blocks, strict=True)
         ]
-        return TableSet(self.domain, tables, privacy, origins=(self._origin(),))
+        return TableSet(self.domain, tables, privacy, origins=(self._origin,))
 
+    @cached_property
     def _origin(self) -> Origin:
         words = {}
         for group in self.groups:
