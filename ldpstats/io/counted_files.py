@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpstats.envelope import UNREADABLE, shortened_reason
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.io.checkpoints import Checkpoint
 from ldpstats.io.chunks import Chunk, Source, ahead
@@ -146,7 +147,7 @@ class Count:
             checkpoint = None if resume is None else Checkpoint(resume, self._about(quarantine))
             state = checkpoint.state if checkpoint else {}
             if state:
-                self._restore(state)
+                self._go_on(state, resume)
             if quarantine is not None:
                 kept = checkpoint is not None
                 self._quarantine = opened.enter_context(Quarantine(quarantine, state.get("quarantine"), kept=kept))
@@ -198,13 +199,15 @@ class Count:
     def _read(self, checkpoint: Checkpoint | None, show: Callable[[int], Any]) -> None:
         """Count what is left of one source."""
         source, read = self._sources[self._done.source], self._readers[self._done.source]
-        for chunk in ahead(read(self._done.end)):
-            self._take(source, chunk)
-            self._done.end, self._done.rows = chunk.end, self._done.rows + chunk.n
-            refuse_mostly_bad(source.name, self._done.bad, self._done.rows, over=False)
-            show(chunk.n)
-            if checkpoint and checkpoint.due:
-                self._write(checkpoint)
+        # closed at once where something goes wrong, not when the error is forgotten
+        with closing(ahead(read(self._done.end))) as chunks:
+            for chunk in chunks:
+                self._take(source, chunk)
+                self._done.end, self._done.rows = chunk.end, self._done.rows + chunk.n
+                refuse_mostly_bad(source.name, self._done.bad, self._done.rows, over=False)
+                show(chunk.n)
+                if checkpoint and checkpoint.due:
+                    self._write(checkpoint)
         refuse_mostly_bad(source.name, self._done.bad, self._done.rows, over=True)
         self._done = self._done.next_source()
         if self._protocol.adaptive and self._done.source < len(self._sources):
@@ -322,10 +325,24 @@ class Count:
         counted = [one.to_dict() for one in self._countings]
         checkpoint.write({"done": asdict(self._done), "counted": counted, "quarantine": size})
 
+    def _go_on(self, state: dict[str, Any], path: str | Path | None) -> None:
+        """Go on from what was written down; refuse what was not."""
+        try:
+            self._restore(state)
+        except LdpstatsError:
+            raise
+        except UNREADABLE as error:
+            raise LdpstatsError(
+                f"the checkpoint {str(path)!r}, of whose counts something is missing ({shortened_reason(error)})",
+                "a checkpoint as it was written",
+                "Nothing in it was changed. Remove it to count from the beginning.",
+            ) from error
+
     def _restore(self, state: dict[str, Any]) -> None:
         """Go on from what was written down; tokens are read again, which no checkpoint holds."""
         self._done = _Done(**state["done"])
-        self._countings = [self._protocol.counting() for _ in state["counted"]]
+        collections = min(self._done.source + 1, len(self._sources)) if self._protocol.adaptive else 1
+        self._countings = [self._protocol.counting() for _ in range(collections)]
         for counting, plain in zip(self._countings, state["counted"], strict=True):
             counting.restore(plain)
         if self._done.source < len(self._sources):
@@ -371,6 +388,11 @@ class _Done:
     bad: int = 0
     earlier_bad: int = 0
     again: int = 0
+
+    def __post_init__(self) -> None:
+        wrong = [name for name, value in asdict(self).items() if type(value) is not int or value < 0]
+        if wrong:
+            raise ValueError(f"{wrong[0]} is no number of rows")
 
     @property
     def all_bad(self) -> int:
