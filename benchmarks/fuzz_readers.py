@@ -27,10 +27,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from fuzzed_report_files import fuzzed_files
 
 import ldpstats as ldp
 from ldpstats.cli import main as command_line
-from ldpstats.client import Respondent
 from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms.memo import Memo
@@ -344,61 +344,6 @@ def _loaded(folder: str) -> Callable[[str], object]:
     return read
 
 
-def _report_file(protocol: Any, folder: str, name: str) -> Reader:
-    """Return a reader of report files, whose bytes stand in texts as letters: no damage changes a count."""
-    path = Path(folder) / f"{os.getpid()}.{name}"
-    path.unlink(missing_ok=True)
-    ldp.write_reports(path, protocol, DOMAIN.decode([[0, 1, 1], [1, 2, 0], [0, 0, 0]] * 5), rng=1)
-    whole = path.read_bytes().decode("latin-1")
-    expected = ldp.tables_of(path, protocol).to_json()
-
-    def read(text: str) -> object:
-        path.write_bytes(text.encode("latin-1", errors="ignore"))
-        assert ldp.tables_of(path, protocol).to_json() == expected, "a damaged file gives other counts"
-        return ldp.describe_reports(path).to_dict()
-
-    return Reader([whole], read)
-
-
-def _messages(protocol: Any, folder: str) -> Reader:
-    """Return a reader of files with a message in each line, which sets bad ones aside."""
-    path, asked = Path(folder) / f"{os.getpid()}.jsonl", protocol.to_json()
-    sent = [json.loads(Respondent(asked).answer({"a": "x", "b": "q", "c": 1}, token=f"r{n}")) for n in range(6)]
-
-    def read(text: str) -> object:
-        path.write_bytes(text.encode(errors="surrogatepass"))
-        tables = ldp.tables_of(path, protocol, tokens="once", quarantine=Path(folder) / f"{os.getpid()}.aside.csv")
-        assert sum(table.n for table in tables) + tables.privacy.set_aside <= text.count("\n") + 1
-        return ldp.describe_reports(path).to_dict()
-
-    def lines(plain: Any) -> str:
-        return "".join(f"{json.dumps(one)}\n" for one in plain)
-
-    return Reader([lines(sent), json.dumps(sent)], lambda text: read(_joined(text, lines)), json.dumps)
-
-
-def _joined(text: str, lines: Callable[[Any], str]) -> str:
-    """Return a list of messages as lines; other texts as they are."""
-    try:
-        plain = json.loads(text)
-        return lines(plain) if isinstance(plain, list) else text
-    except (ValueError, RecursionError):
-        return text
-
-
-def _checkpoint(protocol: Any, folder: str) -> Reader:
-    """Return a reader of checkpoints, in the middle of a count and at its end."""
-    path, kept = Path(folder) / f"{os.getpid()}.r.csv", Path(folder) / f"{os.getpid()}.checkpoint.json"
-    ldp.write_reports(path, protocol, DOMAIN.decode([[0, 1, 1], [1, 2, 0], [0, 0, 0]] * 5), rng=1)
-    ldp.tables_of(path, protocol, resume=kept)
-
-    def read(text: str) -> object:
-        kept.write_bytes(text.encode(errors="surrogatepass"))
-        return ldp.tables_of(path, protocol, resume=kept).to_json()
-
-    return Reader([kept.read_text("utf-8")], read, _sealed_again)
-
-
 def readers(folder: str) -> dict[str, Reader]:
     """Return everything that reads, with its specimens."""
     protocols = _protocols()
@@ -437,12 +382,9 @@ def readers(folder: str) -> dict[str, Reader]:
         "rows": _rows(protocols[0]),
         "rows of olh": _rows(protocols[1]),
         "rows of blocks": _rows(rrba),
-        "report file as CSV": _report_file(protocols[1], folder, "csv"),
-        "report file as Parquet": _report_file(protocols[1], folder, "parquet"),
-        "messages": _messages(protocols[0], folder),
-        "checkpoint": _checkpoint(protocols[0], folder),
     }
-    return {**found, "command line": _commands(folder)}
+    files = {name: Reader(*parts) for name, parts in fuzzed_files(folder, _sealed_again).items()}
+    return {**found, **files, "command line": _commands(folder)}
 
 
 def finding(reader: Reader, text: str) -> str:
@@ -494,8 +436,6 @@ def _too_slow(*_: object) -> None:
 
 def main(inputs: int = 500_000, seed: int = 1) -> int:
     """Print the findings; the exit code says whether there were any."""
-    # every library that readers use is there before the limit: what it maps is not what an input makes it take
-    fuzz(0, seed)
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     most = pages * resource.getpagesize() + BYTES
     resource.setrlimit(resource.RLIMIT_AS, (most, most))

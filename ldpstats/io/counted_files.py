@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, nullcontext
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack, nullcontext
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.envelope import UNREADABLE, shortened_reason
+from ldpstats.arrays import at_least
+from ldpstats.envelope import UNREADABLE
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.io.checkpoints import Checkpoint
 from ldpstats.io.chunks import Chunk, Source, ahead
@@ -199,19 +200,27 @@ class Count:
     def _read(self, checkpoint: Checkpoint | None, show: Callable[[int], Any]) -> None:
         """Count what is left of one source."""
         source, read = self._sources[self._done.source], self._readers[self._done.source]
-        # closed at once where something goes wrong, not when the error is forgotten
-        with closing(ahead(read(self._done.end))) as chunks:
-            for chunk in chunks:
-                self._take(source, chunk)
-                self._done.end, self._done.rows = chunk.end, self._done.rows + chunk.n
-                refuse_mostly_bad(source.name, self._done.bad, self._done.rows, over=False)
-                show(chunk.n)
-                if checkpoint and checkpoint.due:
-                    self._write(checkpoint)
+        for chunk in ahead(read(self._done.end)):
+            self._refuse_gap(source, chunk)
+            self._take(source, chunk)
+            self._done.end, self._done.rows = chunk.end, self._done.rows + chunk.n
+            refuse_mostly_bad(source.name, self._done.bad, self._done.rows, over=False)
+            show(chunk.n)
+            if checkpoint and checkpoint.due:
+                self._write(checkpoint)
         refuse_mostly_bad(source.name, self._done.bad, self._done.rows, over=True)
         self._done = self._done.next_source()
         if self._protocol.adaptive and self._done.source < len(self._sources):
             self._countings.append(self._protocol.counting())
+
+    def _refuse_gap(self, source: Source, chunk: Chunk) -> None:
+        """Refuse to go on elsewhere than behind the last row that was counted: other versions may make other pieces."""
+        if chunk.first != self._done.rows:
+            raise LdpstatsError(
+                f"a count of {source.name!r} that goes on at row {chunk.first + 1:,} after {self._done.rows:,} rows",
+                "the checkpoint of this very count, by the same version of ldpstats",
+                "Remove the checkpoint, and count anew.",
+            )
 
     def _take(self, source: Source, chunk: Chunk) -> None:
         """Count a chunk, all of it or none."""
@@ -325,24 +334,28 @@ class Count:
         counted = [one.to_dict() for one in self._countings]
         checkpoint.write({"done": asdict(self._done), "counted": counted, "quarantine": size})
 
-    def _go_on(self, state: dict[str, Any], path: str | Path | None) -> None:
-        """Go on from what was written down; refuse what was not."""
+    def _go_on(self, state: dict[str, Any], resume: str | Path | None) -> None:
+        """Restore what a checkpoint holds, if this can be what was written there."""
         try:
+            written = state.get("quarantine")
+            if written is not None:
+                at_least(written, 0, "the size of a quarantine")
             self._restore(state)
-        except LdpstatsError:
-            raise
         except UNREADABLE as error:
             raise LdpstatsError(
-                f"the checkpoint {str(path)!r}, of whose counts something is missing ({shortened_reason(error)})",
-                "a checkpoint as it was written",
-                "Nothing in it was changed. Remove it to count from the beginning.",
+                f"the checkpoint {str(resume)!r} with other numbers than a count writes ({shortened(str(error), 200)})",
+                "the checkpoint of this very count, as it was written",
+                "Remove it, and count anew.",
             ) from error
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Go on from what was written down; tokens are read again, which no checkpoint holds."""
+        if {*state["done"]} != {one.name for one in fields(_Done)}:
+            raise LdpstatsError(f"progress as {shortened(state['done'])}", "all numbers of it")
         self._done = _Done(**state["done"])
-        collections = min(self._done.source + 1, len(self._sources)) if self._protocol.adaptive else 1
-        self._countings = [self._protocol.counting() for _ in range(collections)]
+        self._countings = [self._protocol.counting() for _ in state["counted"]]
+        if self._done.source > len(self._sources) or not self._countings:
+            raise LdpstatsError(f"{self._done.source} of {len(self._sources)} files", "as many as there are")
         for counting, plain in zip(self._countings, state["counted"], strict=True):
             counting.restore(plain)
         if self._done.source < len(self._sources):
@@ -390,9 +403,8 @@ class _Done:
     again: int = 0
 
     def __post_init__(self) -> None:
-        wrong = [name for name, value in asdict(self).items() if type(value) is not int or value < 0]
-        if wrong:
-            raise ValueError(f"{wrong[0]} is no number of rows")
+        for one in fields(self):
+            at_least(getattr(self, one.name), 0, one.name)
 
     @property
     def all_bad(self) -> int:

@@ -259,6 +259,21 @@ class Respondents:
             for identity, rows in plain["counted"].items()
         }
 
+    def refuse_other_numbers(self, counted: Sequence[int]) -> None:
+        """Refuse counts of more or fewer rows of a kind than came from these respondents.
+
+        Parameters
+        ----------
+        counted : sequence of int
+            How many rows of every kind were counted.
+        """
+        sent = [
+            sum(one.n for one in own) + sum(rows[row] for rows in self._unnumbered.values())
+            for row, own in enumerate(self._numbered)
+        ]
+        if sent != list(counted):
+            raise LdpstatsError(f"counts of {list(counted)} rows from {sent} respondents", "a row of each")
+
 
 def without_rows(tables: TableSet, set_aside: int) -> TableSet:
     """Return tables that say how many rows of their collection were set aside.

@@ -206,16 +206,14 @@ class RowCounts:
         """
         counts, simulated, sums = decoded(plain["counts"])
         shapes = (counts.shape, simulated.shape, len(sums))
-        plain_sums = all(one is None or isinstance(one, (Tally, CrossedRows)) for one in sums)
-        if (
-            not plain_sums
-            or counts.dtype != np.int64
-            or simulated.dtype != np.int64
-            or shapes != (self._counts.shape, self._simulated.shape, len(self._sums))
-        ):
+        if shapes != (self._counts.shape, self._simulated.shape, len(self._sums)):
             raise LdpstatsError(f"counts of {len(sums)} rows", f"counts of the {len(self._rows)} rows of this protocol")
         self._counts, self._simulated, self._sums = counts.copy(), simulated.copy(), list(sums)
         self._respondents.restore(plain["respondents"])
+        if min(self._counts.min(initial=0), self._simulated.min(initial=0)) < 0:
+            raise LdpstatsError("counts below zero", "numbers of rows")
+        # what a tally makes of itself when it is added to another one, it checks
+        self._respondents.refuse_other_numbers([one.n for one in self._all_sums()])
 
 
 def _added(one: Sums, other: Sums) -> Sums:

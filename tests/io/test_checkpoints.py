@@ -11,11 +11,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import fuzzed_report_files
 import pytest
 from support import killed_count
 from support.report_files import PROTOCOLS, messages, people, with_digest, write_lines
 
 import ldpstats as ldp
+from ldpstats.envelope import sealed
 from ldpstats.io import checkpoints, csv_files, parquet_files
 
 ROOT = Path(killed_count.__file__).parents[2]
@@ -147,3 +149,59 @@ def test_what_is_no_checkpoint_is_refused_and_stays(tmp_path: Path) -> None:
         assert (tmp_path / "checkpoint").read_text("utf-8") == text
     with pytest.raises(ldp.LdpstatsError, match="files, which can be read again"):
         ldp.tables_of(NUMBERS.reports(people(), rng=1), NUMBERS, resume=tmp_path / "new")
+
+
+@pytest.fixture(name="half")
+def half_counted(tmp_path: Path) -> tuple[Path, dict[str, Path], ldp.TableSet]:
+    return fuzzed_report_files._half_counted(tmp_path / "half")
+
+
+def test_a_count_goes_on_where_it_was(
+    half: tuple[Path, dict[str, Path], ldp.TableSet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, files, wanted = half
+    monkeypatch.setattr(csv_files, "_PIECE", fuzzed_report_files.PIECE)
+    assert ldp.tables_of(path, fuzzed_report_files.PROTOCOL, **files).to_json() == wanted.to_json()
+
+
+def test_a_checkpoint_of_other_pieces_is_refused(half: tuple[Path, dict[str, Path], ldp.TableSet]) -> None:
+    """Before, rows of the piece in which the earlier one ended were counted twice."""
+    path, files, _ = half
+    with pytest.raises(ldp.LdpstatsError, match=r"goes on at row 1 after 7\d\d rows.*Remove the checkpoint"):
+        ldp.tables_of(path, fuzzed_report_files.PROTOCOL, **files)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("done",), {}),
+        (("done", "rows"), "a"),
+        (("done", "rows"), 1),
+        (("done", "bad"), -1),
+        (("done", "source"), 2),
+        (("counted",), []),
+        (("counted",), [{}]),
+        (("counted", 0, "counts"), 3),
+        (("counted", 0, "counts", 0, "array", 2, 0), 12),
+        (("counted", 0, "counts", 0, "array", 2, 0), -12),
+        (("counted", 0, "respondents", "counted"), {}),
+        (("quarantine",), "x"),
+    ],
+)
+def test_numbers_that_no_count_writes_are_refused(
+    half: tuple[Path, dict[str, Path], ldp.TableSet],
+    place: tuple[Any, ...],
+    value: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where the digest is that of the forged body."""
+    monkeypatch.setattr(csv_files, "_PIECE", fuzzed_report_files.PIECE)
+    path, files, _ = half
+    plain = json.loads(files["resume"].read_text("utf-8"))
+    holder = plain["body"]["state"]
+    for name in place[:-1]:
+        holder = holder[name]
+    holder[place[-1]] = value
+    files["resume"].write_text(sealed("unfinished count", plain["version"], plain["body"]), "utf-8")
+    with pytest.raises(ldp.LdpstatsError, match=r"the checkpoint|goes on at row"):
+        ldp.tables_of(path, fuzzed_report_files.PROTOCOL, **files)

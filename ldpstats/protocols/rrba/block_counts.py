@@ -184,6 +184,9 @@ class BlockCounts:
         self._counts = [Counter(dict(own)) for own in plain["counts"]]
         self._simulated = [Counter(dict(own)) for own in plain["simulated"]]
         self._respondents.restore(plain["respondents"])
+        if any(times < 0 for own in (*self._counts, *self._simulated) for times in own.values()):
+            raise LdpstatsError("counts below zero", "numbers of rows")
+        self._respondents.refuse_other_numbers([own.total() for own in self._counts])
 
 
 def _blocks_of(rows: SentRows) -> NDArray[np.int64]:
