@@ -97,13 +97,23 @@ def done(
     if client is None:
         yield from map(work, progress(items, what, total, unit) if what else items)
         return
-    futures = client.map(work, list(items), pure=False)
+    # as data of its own the work is sent to each worker once, with all that it holds, and can be made again
+    shared = client.submit(_itself, work, pure=False)
+    futures = client.map(_done_by, list(items), work=shared, pure=False)
     try:
         for future in progress(futures, what, unit=unit) if what else futures:
             yield future.result()
             future.release()
     finally:
         client.cancel(futures)
+
+
+def _itself(work: Done) -> Done:
+    return work
+
+
+def _done_by(item: Item, work: Callable[[Item], Done]) -> Done:
+    return work(item)
 
 
 def computed(delayed: Any) -> Any:

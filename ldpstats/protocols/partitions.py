@@ -77,9 +77,9 @@ def added_up(results: Sequence[Any], together: Callable[[list[Collected]], Colle
     """
     from dask.delayed import delayed
 
-    add_some, left = delayed(together, pure=False), list(results)
+    added, used, left = delayed(_sum, pure=False), delayed(together), list(results)
     while len(left) > 1:
-        left = [add_some(left[start : start + _ADDED_AT_ONCE]) for start in range(0, len(left), _ADDED_AT_ONCE)]
+        left = [added(used, left[start : start + _ADDED_AT_ONCE]) for start in range(0, len(left), _ADDED_AT_ONCE)]
     found: Collected = computed(left[0])
     return found
 
@@ -112,3 +112,7 @@ def _collected(
         raise type(error)(
             f"in partition {place} (of 0 to {parts - 1}), {error.came}", error.allowed, error.advice
         ) from None
+
+
+def _sum(together: Callable[[list[Collected]], Collected], parts: list[Collected]) -> Collected:
+    return together(parts)
