@@ -21,6 +21,8 @@ MISSING_CATEGORY = "(missing)"
 MANY = 30
 """More different answers than these are no categories: tables of them would be noise."""
 USUAL_CLASSES = 4
+_LONGEST = 200
+"""Letters of an answer that may be a category."""
 _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})?")
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./]\d{1,2}[./](\d{2}|\d{4})( .*)?")
 _TRUTHS = {"true": True, "false": False}
@@ -147,6 +149,8 @@ def prepared(
     named = [*dict.fromkeys(columns)]
     for name in [*named, *wanted, *([counts] if counts else [])]:
         file[name]  # refuses a column that is not there
+    if idle := [name for name in wanted if named and name not in named]:
+        raise DomainError(f"--cut for {one_line(idle)}", f"columns that are taken: {one_line(named)}")
     made = Preparation()
     for name in named or file.names:
         if name == counts:
@@ -249,6 +253,9 @@ class _Question:
 
     def _why_not(self, numbers: Sequence[float | None], texts: list[str], counts: list[int]) -> str:
         """Say why a column is no question, if it is none."""
+        longest = max(map(len, texts))
+        if longest > _LONGEST:
+            return f"it has texts of up to {longest:,} letters"
         if len(texts) <= MANY:
             return ""
         if self._is_identifier(numbers, counts):

@@ -14,6 +14,8 @@ from ldpstats.cli.program import wrong_usage
 from ldpstats.errors import LdpstatsError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ldpstats.analysis import Analysis
     from ldpstats.answers.answer_file import AnswerFile
     from ldpstats.answers.preparation import Cut
@@ -134,9 +136,10 @@ def privatize(
     pipes.refuse_two_inputs(data, protocol)
     asked = pipes.saved_protocol(protocol)
     file = read(data, missing)
-    _tell_notes(file.notes)
     substitutes = getattr(asked, "outside", "refuse") == "random"
     people = coded_answers(file, asked.domain, missing_as=missing_as, substitutes=substitutes, counts=counts)
+    notes = [*file.notes, *_replaced(people, asked.domain.names)]
+    _tell_notes(notes)
     write_reports(output, asked, people, seed, tokens=tokens, counts=counts)
     respondents, simulated = len(people) if counts is None else int(people[counts].sum()), seed is not None
     words = f"Reports of {respondents:,} respondents{' (simulated)' if simulated else ''}: {pipes.written_as(output)}"
@@ -145,7 +148,7 @@ def privatize(
         "simulated": simulated,
         "protocol": asked.fingerprint(),
         "privacy": asked.privacy().to_dict(),
-        "notes": list(file.notes),
+        "notes": notes,
         "output": output,
     }
     pipes.tell(words, plain, as_json=as_json, output=output)
@@ -162,7 +165,7 @@ def privatize(
 @_data
 @options.epsilon
 @_questions
-@click.option("--k", default=2, show_default=True, type=click.IntRange(min=2), help="Questions asked together.")
+@click.option("--k", default=2, show_default=True, type=click.IntRange(2, 4), help="Questions asked together.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Of the simulation.")
 @_missing
 @click.option(
@@ -207,10 +210,10 @@ def analyse(
 
 
 def _check_level(epsilon: float) -> None:
-    from ldpstats.arrays import positive_epsilon
+    from ldpstats.mechanisms import mechanism
 
     with wrong_usage():
-        positive_epsilon(epsilon)
+        mechanism("rr", k=2, epsilon=epsilon)
 
 
 def _usual_page(data: str) -> str:
@@ -244,6 +247,16 @@ def read(name: str, missing: Iterable[str] = ()) -> AnswerFile:
 
     called = "standard input" if name == pipes.STANDARD else Path(name).name
     return read_answers(pipes.bytes_of(name, LARGEST), called, tuple(missing) or MISSING)
+
+
+def _replaced(people: pd.DataFrame, names: Iterable[str]) -> list[str]:
+    """Say of how many answers random categories take the place."""
+    outside = {name: int(people[name].isna().sum()) for name in names}
+    return [
+        f"column {name!r}: {rows:,} answers are missing or no category; random ones take their place"
+        for name, rows in outside.items()
+        if rows
+    ]
 
 
 def _tell_notes(notes: Iterable[str]) -> None:

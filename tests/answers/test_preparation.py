@@ -46,6 +46,7 @@ def test_categories_are_numbers_truth_values_or_texts(answers: list[str], catego
         (["", "-", ""], "it has no answers"),
         ([f"person {n}" for n in range(40)], "all 40 answers differ, as those of an identifier do"),
         (range(40), "all 40 answers differ"),
+        (["x" * 201, "y"], "it has texts of up to 201 letters"),
         ([f"{n % 35} Elm Street" for n in range(400)], "it has 35 different texts"),
         ([f"2024-01-{1 + n % 31:02}" for n in range(400)], "it has 31 different dates"),
         ([n % 80 for n in range(400)], "it has 80 different numbers; --cut it=4 puts them into classes, for example"),
@@ -61,6 +62,8 @@ def test_columns_that_are_no_questions_are_left_out_and_named(answers: Sequence[
 
 def test_a_column_that_is_asked_for_is_taken() -> None:
     assert len(made([f"person {n}" for n in range(40)], columns=["it", "sex"]).categories["it"]) == 40
+    with pytest.raises(LdpstatsError, match="--cut for 'it'"):
+        made(["1", "2"], columns=["sex"], cuts={"it": Cut(2)})
     with pytest.raises(LdpstatsError, match="no column 'shoe'"):
         made(["x", "y"], columns=["shoe"])
 

@@ -117,6 +117,8 @@ def test_a_page_on_standard_output_is_nothing_but_the_page(folder: Path) -> None
         (("analyse", "people.csv"), 2, "--epsilon"),
         (("analyse", "people.csv", "--epsilon", "0"), 2, "epsilon = 0.0"),
         (("analyse", "people.csv", "--epsilon", "nan"), 2, "epsilon = nan"),
+        (("analyse", "people.csv", "--epsilon", "1e300"), 2, "epsilon = 1e+300"),
+        (("analyse", "people.csv", "--epsilon", "2", "--k", "9"), 2, "--k"),
         (("analyse", "people.csv", "--epsilon", "2", "--columns", "sex"), 3, "1 question in people.csv: sex"),
         (("privatize", "-", "--protocol", "-", "-o", "-"), 2, "one file only"),
         (("privatize", "people.csv", "--protocol", "people.csv", "-o", "-"), 3, "no saved object"),
@@ -140,11 +142,9 @@ def test_missing_answers_are_refused_unless_somebody_said_what_they_mean(folder:
     assert refused.exit_code == 3
     assert "column 'car' of gaps.csv has no answer in line 4 (50 such rows, 'NA' there)" in refused.stderr
     done("protocol", "d.json", "--epsilon", "2", "--outside", "random", "-o", "random.json")
-    assert (
-        done("privatize", "gaps.csv", "--protocol", "random.json", "-o", "-")
-        .stdout.splitlines()[-1]
-        .startswith("# end 200 ")
-    )
+    sent = done("privatize", "gaps.csv", "--protocol", "random.json", "-o", "-")
+    assert sent.stdout.splitlines()[-1].startswith("# end 200 ")
+    assert "column 'car': 50 answers are missing or no category; random ones take their place" in sent.stderr
     done("domain", "gaps.csv", "--missing-as", "(missing)", "-o", "m.json")
     assert ldp.load("m.json").categories["car"] == ("no", "yes", "(missing)")
     done("protocol", "m.json", "--epsilon", "2", "-o", "pm.json")
