@@ -126,18 +126,20 @@ def read_answers(data: bytes, name: str, missing: Iterable[str] = MISSING) -> An
     separator = stated or separator_of(text)
     records = CsvRows(text.partition("\n")[2] if stated else text, separator, name)
     if not any(records.names):
-        raise LdpstatsError(f"{name}, which is empty", "a line of names, and a row per respondent", _NAMES_FIRST)
+        what = "whose first line names nothing" if records.names else "which is empty"
+        raise LdpstatsError(f"{name}, {what}", "a line of names, and a row per respondent", _NAMES_FIRST)
     if {*records.names} >= _REPORTS:
         raise _of_reports(name)
     found, lines = _columns_of(records)
     if not lines.size:
         raise LdpstatsError(f"{name}, which holds names and no rows", "a row per respondent")
-    columns, renamed = _named(found, records.names, len(lines), name)
+    read = [texts.column(own) for texts, own in zip(found, records.names, strict=True)]
+    _refuse_without_names(read, name)
+    columns, renamed = _named(read, len(lines), name)
     if separator in _WORDS:
         notes.append(f"{name}: cells are separated by {_WORDS[separator]}.")
     if records.blank_lines:
         notes.append(f"{name}: {records.blank_lines} empty lines were left out.")
-    _refuse_without_names(columns, name)
     return AnswerFile(name, columns, lines + bool(stated), "line", separator != ",", none, (*notes, *renamed))
 
 
@@ -151,14 +153,13 @@ def _columns_of(records: CsvRows) -> tuple[list[Texts], NDArray[np.int64]]:
     return columns, np.concatenate(lines) if lines else np.empty(0, dtype=np.int64)
 
 
-def _named(
-    found: Sequence[Texts], names: Sequence[str], rows: int, file: str
-) -> tuple[tuple[TextColumn, ...], list[str]]:
+def _named(read: Sequence[TextColumn], rows: int, file: str) -> tuple[tuple[TextColumn, ...], list[str]]:
     """Return columns under different names: without a name are those of row numbers and those that are empty."""
     notes: list[str] = []
     known: dict[str, TextColumn] = {}
-    for place, (texts, name) in enumerate(zip(found, names, strict=True), start=1):
-        column = texts.column(name or f"column {place}")
+    for place, given in enumerate(read, start=1):
+        name = given.name
+        column = given if name else TextColumn(f"column {place}", given.texts, given.codes)
         why = "" if name else _needs_no_name(column, rows)
         twin = known.get(column.name)
         if why:
@@ -173,7 +174,7 @@ def _named(
         elif not name:
             notes.append(f"{file}: column {place} has no name, and is called {column.name!r}.")
         if column.name in known:
-            raise LdpstatsError(f"{file} with the columns {one_line(names)}", "different names")
+            raise LdpstatsError(f"{file} with the columns {one_line([one.name for one in read])}", "different names")
         known[column.name] = column
     return tuple(known.values()), notes
 
@@ -257,4 +258,7 @@ def _of_arrow(name: str, chunks: object) -> TextColumn:
     coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
     codes = np.asarray(coded.indices.fill_null(len(coded.dictionary)), dtype=np.int64)
     texts = ["" if one is None or one != one else str(one) for one in coded.dictionary.to_pylist()]  # noqa: PLR0124
-    return TextColumn.of(name, [*texts, ""], codes)
+    # a dictionary may hold what stands in no row
+    used = np.bincount(codes, minlength=len(texts) + 1) > 0
+    occurring = [text for text, occurs in zip([*texts, ""], used, strict=True) if occurs]
+    return TextColumn.of(name, occurring, (np.cumsum(used) - 1)[codes])

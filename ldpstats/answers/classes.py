@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ldpstats.columns import Category
 
+_DIGITS, _ALL_DIGITS = 3, 17
 _FIGURE = r"(-?[0-9.]+(?:e[+-]?[0-9]+)?)"
 _UNDER, _BETWEEN, _MORE = (
     re.compile(words.format(_FIGURE, _FIGURE)) for words in ("under {}", "{} to under {}", "{} or more")
@@ -19,9 +20,9 @@ _UNDER, _BETWEEN, _MORE = (
 
 
 def quantile_limits(numbers: Sequence[float], counts: Sequence[int], classes: int) -> list[float]:
-    """Return limits between classes of about equally many respondents, rounded to three digits.
+    """Return limits between classes of about equally many respondents, with three digits, or as many as it takes.
 
-    There are fewer classes where many respondents share a number.
+    There are fewer classes where many respondents share a number, and none is empty.
 
     Parameters
     ----------
@@ -41,8 +42,14 @@ def quantile_limits(numbers: Sequence[float], counts: Sequence[int], classes: in
     wanted = below[-1] * np.arange(1, classes) / classes
     # the limit is the first number of the class above it
     places = np.minimum(np.searchsorted(below, wanted, side="left") + 1, len(values) - 1)
-    limits = sorted({_rounded(values[place]) for place in places})
-    return [one for one in limits if values[0] < one <= values[-1]]
+    exact = sorted({*values[places].tolist()} - {values[0]})
+    limits: list[float] = []
+    for digits in range(_DIGITS, _ALL_DIGITS + 1):
+        limits = sorted({_rounded(one, digits) for one in exact})
+        parts = np.diff(np.searchsorted(values, limits), prepend=0, append=len(values))
+        if len(limits) == len(exact) and (parts > 0).all():
+            break
+    return limits
 
 
 def class_labels(limits: Sequence[float]) -> list[str]:
@@ -103,10 +110,10 @@ def _float(text: str) -> float:
         return math.nan
 
 
-def _rounded(number: float) -> float:
-    """Return a number with three digits, or all that stand before its point."""
-    rounded = float(f"{number:.3g}")
-    whole = abs(number) >= 100 or float(number).is_integer()
+def _rounded(number: float, digits: int) -> float:
+    """Return a number with so many digits, or all that stand before its point."""
+    rounded = float(f"{number:.{digits}g}")
+    whole = abs(number) >= 10 ** (digits - 1) or float(number).is_integer()
     return round(number) if whole and abs(number) < 1e15 else rounded
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from shlex import quote
+from unicodedata import category, normalize
 
 from ldpstats.answers.answer_file import AnswerFile
 from ldpstats.answers.classes import class_labels, quantile_limits
@@ -184,6 +185,17 @@ def refuse_counts(file: AnswerFile, questions: Iterable[str], cells: int) -> Non
         ) from error
 
 
+def _looking_alike(texts: Iterable[str]) -> tuple[str, str] | None:
+    """Return two texts that are the same to the eye: a letter written in two ways, or a mark that is not seen."""
+    seen: dict[str, str] = {}
+    for text in texts:
+        letters = (one for one in normalize("NFC", text) if category(one) != "Cf")
+        other = seen.setdefault(" ".join("".join(letters).split()), text)
+        if other != text:
+            return other, text
+    return None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Question:
     """A column, of which it is decided whether it is a question."""
@@ -317,5 +329,7 @@ class _Question:
             self._say("has dates, each of them a category")
         if len({text.casefold() for text in texts}) < len(texts):
             self._say("has answers that differ in capital letters alone: they are different categories")
+        if alike := _looking_alike(texts):
+            self._say(f"has answers that look alike, {' and '.join(map(ascii, alike))}: they are different categories")
         ranked = sorted(zip(numbers, texts, strict=True), key=lambda one: (one[0] is None, one[0] or 0, one[1]))
         return [text for _, text in ranked]

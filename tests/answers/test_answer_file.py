@@ -53,6 +53,13 @@ def test_parquet_is_read_as_the_same_texts() -> None:
         ["", "z", "True", "1.0", ""],
     ]
     assert file.place(2) == "row 3"
+    assert [column.counts.min() for column in file.columns] == [1] * 5
+
+
+def test_texts_that_stand_in_no_row_of_a_parquet_file_are_none() -> None:
+    packed = io.BytesIO()
+    pd.DataFrame({"a": pd.Categorical(["u", "v"], categories=["NA", "u", "v"])}).to_parquet(packed)
+    assert read(packed.getvalue())["a"].texts == ("u", "v")
 
 
 def test_reports_in_parquet_are_no_answers(tmp_path: Path) -> None:
@@ -100,6 +107,8 @@ def test_spaces_around_cells_are_no_part_of_them() -> None:
         (b'a,b\n1,"' + b"x" * 200_000 + b'"\n', "a cell of more than 131,072 letters"),
         (b"F,25\nM,30\nF,25\nM,25\n", "looks like a row of answers"),
         (b"F,x\nM,y\nF,x\nM,x\n", "looks like a row of answers"),
+        (b"y,y,x\nx,y,y\ny,y,x\nx,x,x\n", "whose first line 'y', 'y', 'x' looks like a row of answers"),
+        (b",,\nx,y,y\ny,y,x\n", "whose first line names nothing"),
         (b"PK\x03\x04....[Content_Types].xml", "an Excel workbook"),
         (b"PK\x03\x04....", "a packed archive"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "an Excel workbook"),

@@ -28,9 +28,17 @@ def test_no_class_of_quantiles_is_empty(numbers: list[float], classes: int, data
     limits = quantile_limits(numbers, counts, classes)
     assert limits == sorted(set(limits))
     assert len(limits) < classes
-    if limits:
-        assert limits[0] > min(numbers)
-        assert limits[-1] <= max(numbers)
+    parts = np.searchsorted(limits, numbers, side="right")
+    assert set(parts.tolist()) == set(range(len(limits) + 1))
+
+
+@pytest.mark.parametrize("start", [1.0, 36.5, 100.2, 20_231.5, -7e5])
+def test_limits_have_as_many_digits_as_it_takes_to_tell_numbers_apart(start: float) -> None:
+    numbers = (start + np.arange(1000) * 1e-6).tolist()
+    limits = quantile_limits(numbers, [1] * 1000, 4)
+    sizes = np.bincount(np.searchsorted(limits, numbers, side="right"))
+    assert len(sizes) == 4
+    assert sizes.min() > 100
 
 
 @pytest.mark.parametrize("category", ["under", "under x", "under 1.2.3", "1 to under", "more", "", 5, True])

@@ -119,3 +119,11 @@ def test_dots_that_may_separate_thousands_are_pointed_out() -> None:
 
 def test_answers_that_differ_in_capitals_are_pointed_out() -> None:
     assert "capital letters" in made(["Yes", "yes", "no"]).notes[0]
+
+
+@pytest.mark.parametrize("other", ["caf\N{LATIN SMALL LETTER E}\N{COMBINING ACUTE ACCENT}", "café\N{ZERO WIDTH SPACE}"])
+def test_answers_that_look_alike_are_pointed_out(other: str) -> None:
+    found = made(["café", other, "tea", "café", "tea"])
+    assert found.categories["it"] == sorted(["café", other, "tea"])
+    assert any("look alike" in note and ascii(other) in note for note in found.notes)
+    assert not any("look alike" in note for note in made(["café", "cafe", "tea"]).notes)

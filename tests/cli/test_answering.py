@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from support.shell import done, piped, run
 from support.spoken import spoken
@@ -84,6 +85,20 @@ def test_an_analysis_says_all_that_it_did(folder: Path, monkeypatch: pytest.Monk
     assert (strongest["first"], strongest["second"], strongest["verdict"]) == ("sex", "car", "dependent")
     assert 0.4 < strongest["raw_v"] < 0.6
     assert plain["simulated"] == plain["n"] == 3000
+
+
+def test_an_analysis_of_parquet_is_that_of_the_same_csv(folder: Path) -> None:
+    people = pd.read_csv(folder / "people.csv", dtype={"sex": "category"})
+    people.to_parquet(folder / "people.parquet")
+    counted = people.groupby(["sex", "car"], observed=True).size().rename("people").reset_index()
+    counted.to_parquet(folder / "counted.parquet")
+    columns = ("--epsilon", "2", "--columns", "sex,car", "-o", "-", "--json")
+    found = [
+        json.loads(done("analyse", *one, *columns).stderr.partition("Note")[0])["pairs"]
+        for one in (("people.csv",), ("people.parquet",), ("counted.parquet", "--counts", "people"))
+    ]
+    assert found[0] == found[1]
+    assert found[0][0]["raw_v"] == found[2][0]["raw_v"]
 
 
 def test_an_analysis_overwrites_no_other_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
