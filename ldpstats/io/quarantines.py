@@ -53,6 +53,8 @@ class Quarantine:
             found = Path(path)
             if found.exists() and not found.is_file():
                 raise OSError("it is no ordinary file")
+            if size is not None and not found.exists():
+                raise OSError("it is no longer there, and an interrupted count goes on with it")
             self._file: BinaryIO = found.open("r+b" if found.exists() else "x+b")
         except (OSError, ValueError) as error:
             raise self._unwritable(error) from error
