@@ -115,7 +115,8 @@ class Quarantine:
         """Go behind the first so many bytes, or to a new beginning; refuse files that hold anything else."""
         start = self._file.read(len(_HEADER))
         whole = self._file.seek(0, os.SEEK_END)
-        if start != _HEADER[: len(start)] or (start != _HEADER and size is not None) or (size or 0) > whole:
+        fits = size is None or (len(_HEADER) <= size <= whole and start == _HEADER)
+        if start != _HEADER[: len(start)] or not fits:
             raise LdpstatsError(
                 f"the file {self._path!r}, which holds something else",
                 "a new name, or a file that rows were set aside to",
