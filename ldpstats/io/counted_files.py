@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -200,26 +200,26 @@ class Count:
     def _read(self, checkpoint: Checkpoint | None, show: Callable[[int], Any]) -> None:
         """Count what is left of one source."""
         source, read = self._sources[self._done.source], self._readers[self._done.source]
-        # closed at once where something goes wrong, not when the error is forgotten
-        with closing(ahead(read(self._done.end))) as chunks:
-            for chunk in chunks:
-                self._refuse_gap(source, chunk)
-                self._take(source, chunk)
-                self._done.end, self._done.rows = chunk.end, self._done.rows + chunk.n
-                refuse_mostly_bad(source.name, self._done.bad, self._done.rows, over=False)
-                show(chunk.n)
-                if checkpoint and checkpoint.due:
-                    self._write(checkpoint)
+        for chunk in ahead(read(self._done.end)):
+            self._refuse_gap(source, chunk.first)
+            self._take(source, chunk)
+            self._done.end, self._done.rows = chunk.end, self._done.rows + chunk.n
+            refuse_mostly_bad(source.name, self._done.bad, self._done.rows, over=False)
+            show(chunk.n)
+            if checkpoint and checkpoint.due:
+                self._write(checkpoint)
+        if source.size is not None:
+            self._refuse_gap(source, source.size)
         refuse_mostly_bad(source.name, self._done.bad, self._done.rows, over=True)
         self._done = self._done.next_source()
         if self._protocol.adaptive and self._done.source < len(self._sources):
             self._countings.append(self._protocol.counting())
 
-    def _refuse_gap(self, source: Source, chunk: Chunk) -> None:
+    def _refuse_gap(self, source: Source, first: int) -> None:
         """Refuse to go on elsewhere than behind the last row that was counted: other versions may make other pieces."""
-        if chunk.first != self._done.rows:
+        if first != self._done.rows:
             raise LdpstatsError(
-                f"a count of {source.name!r} that goes on at row {chunk.first + 1:,} after {self._done.rows:,} rows",
+                f"a count of {source.name!r} that goes on at row {first + 1:,} after {self._done.rows:,} rows",
                 "the checkpoint of this very count, by the same version of ldpstats",
                 "Remove the checkpoint, and count anew.",
             )
@@ -356,7 +356,9 @@ class Count:
             raise LdpstatsError(f"progress as {shortened(state['done'])}", "all numbers of it")
         self._done = _Done(**state["done"])
         self._countings = [self._protocol.counting() for _ in state["counted"]]
-        if self._done.source > len(self._sources) or not self._countings:
+        over = self._done.source >= len(self._sources)
+        begun = self._done.end or self._done.rows or self._done.bad
+        if self._done.source > len(self._sources) or (over and begun) or not self._countings:
             raise LdpstatsError(f"{self._done.source} of {len(self._sources)} files", "as many as there are")
         for counting, plain in zip(self._countings, state["counted"], strict=True):
             counting.restore(plain)

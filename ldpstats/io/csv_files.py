@@ -29,8 +29,6 @@ _PIECE = 1 << 22
 _NUMBER = 20
 """No whole number takes more letters, with what separates it from the next one."""
 _END = re.compile(rb"# end (0|[1-9][0-9]{0,17}) ([0-9a-f]{64})\n")
-_LONGEST_HEADER = 1 << 28
-"""The most bytes of a header; that of a protocol with 100,000 rows takes five million."""
 _TAIL = 100
 _FIRST_LINE = 3
 """The line of the first row, behind the header and the names of the columns."""
@@ -120,7 +118,7 @@ class CsvSource:
     def __init__(self, path: str, name: str) -> None:
         self._path, self.name = path, name
         with Path(path).open("rb") as file:
-            head, names = file.readline(_LONGEST_HEADER), file.readline(_LONGEST_HEADER)
+            head, names = file.readline(_PIECE), file.readline(_PIECE)
         if not head.endswith(b"\n") or not names.endswith(b"\n") or not head.startswith(MAGIC):
             raise damaged(name, "it ends within its header")
         if b"\r" in head + names:
@@ -174,12 +172,14 @@ class CsvSource:
 
     def _chunks(self, layout: Layout, end: int = 0) -> Iterator[Chunk]:
         """Read all of the file, since its digest is that of all of it, and yield what stands behind `end`."""
-        first = 0
+        first = behind = 0
         for text, place in self._lines():
             n, behind = text.count(b"\n"), place + len(text)
             if behind > end:
                 yield self._chunk(layout, np.frombuffer(text, dtype=np.uint8), first, n, behind)
             first += n
+        if end > behind:
+            raise damaged(self.name, f"it ends before the place {end:,}, from which it was to be read on")
 
     def _lines(self) -> Iterator[tuple[bytes, int]]:
         """Yield pieces of whole lines with their places in the file, and refuse what was changed or cut."""

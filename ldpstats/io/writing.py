@@ -188,13 +188,10 @@ def _writing(path: str | Path, protocol: LocalProtocol, header: Header, *, token
             f"a report file {shortened(path)}", f"names that end with {' or '.join(list(_WRITERS)[:2])}, or '-'"
         )
     if str(path) == STANDARD:
-        stream = getattr(sys.stdout, "buffer", None)
-        if stream is None:
-            raise LdpstatsError("standard output, which is closed or takes text only", "standard output of a program")
-        writer = kind(stream, Layout.of(protocol), header, tokens=tokens)
+        writer = kind(sys.stdout.buffer, Layout.of(protocol), header, tokens=tokens)
         yield writer
         writer.close()
-        stream.flush()
+        sys.stdout.buffer.flush()
         return
     with replacing(path, _refuse_foreign) as file:
         writer = kind(file, Layout.of(protocol), header, tokens=tokens)

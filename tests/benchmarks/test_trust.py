@@ -25,6 +25,9 @@ def test_every_part_of_the_study_runs() -> None:
     assert np.all(trust.shifts(n=2000)["worst shift of any value"] > 0.1)
     assert trust.looks(1, blocks=2, size=50).shape == (1, 2)
     assert len(trust.households(1)) == 8
+    found = trust.called_different(1, {"few": ("grr", 3, 3, 3, 50), "blocks": ("rrba", 3, 3, 2, 600)})
+    assert found.shape == (2, 2)
+    assert trust.named_forger(1).loc["grr", "the forger"] == 1
 
 
 def test_forgers_who_name_one_cell_make_a_dependence() -> None:
