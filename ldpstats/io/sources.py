@@ -17,6 +17,7 @@ import pandas as pd
 
 from ldpstats.envelope import kind_of
 from ldpstats.errors import LdpstatsError, ReportError, shortened
+from ldpstats.frames import known_frame
 from ldpstats.io import csv_files, parquet_files
 from ldpstats.io.answer_files import AnswerSource
 from ldpstats.io.chunks import Source
@@ -60,8 +61,9 @@ def opened_sources(reports: Reports) -> Iterator[list[Source]]:
     ----------
     reports : path, data frame, or iterable of one of them
     """
-    first, rest = _peeked(reports)
-    if isinstance(first, pd.DataFrame):
+    whole = None if isinstance(reports, (str, Path)) else known_frame(reports)
+    first, rest = _peeked(reports if whole is None else whole)
+    if known_frame(first) is not None:
         yield [FrameSource(_frames(rest))]
         return
     paths = [_checked_path(one) for one in rest]
@@ -142,9 +144,10 @@ def _peeked(reports: Any) -> tuple[Any, Iterable[Any]]:
 
 def _frames(frames: Iterable[Any]) -> Iterator[pd.DataFrame]:
     for one in frames:
-        if not isinstance(one, pd.DataFrame):
+        frame = known_frame(one)
+        if frame is None:
             raise LdpstatsError(f"{shortened(one)} among data frames", "data frames of rows that `reports` returned")
-        yield one
+        yield frame
 
 
 def _checked_path(path: Any) -> str:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ldpstats.columns import frame_column
 from ldpstats.errors import LdpstatsError, ReportError, shortened
-from ldpstats.frames import Frame
+from ldpstats.frames import Frame, checked_frame
 from ldpstats.io.answer_files import AnswerReader, ClientAnswer
 from ldpstats.io.csv_files import CsvReports
 from ldpstats.io.headers import Header
@@ -97,7 +97,9 @@ def write_reports(
         for number, frame in enumerate(shown):
             more = protocol.sent(frame, source, counts=counts) if number else sent
             named = (
-                None if tokens is None else np.array(checked_tokens(frame_column(frame, tokens).tolist()), dtype=object)
+                None
+                if tokens is None
+                else np.array(checked_tokens(frame_column(checked_frame(frame), tokens).tolist()), dtype=object)
             )
             for one in more.reports:
                 own = None if named is None else named[one.people].tolist()

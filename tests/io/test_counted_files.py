@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from support.report_files import PROTOCOLS, SUFFIXES, messages, people, with_digest, write_lines
 
@@ -73,6 +75,15 @@ def test_rows_as_data_frames_have_them_are_read_from_frames_and_csv(tmp_path: Pa
     assert ldp.tables_of(path, protocol).to_json() == expected
     assert ldp.tables_of(frame, protocol).to_json() == expected
     assert ldp.tables_of((part for part in (frame[:100], frame[100:])), protocol).to_json() == expected
+
+
+def test_frames_of_polars_and_arrow_go_in(tmp_path: Path) -> None:
+    rows, expected = NUMBERS.reports(people(), rng=1), NUMBERS.collect(people(), rng=1).to_json()
+    for kind in (pl.from_pandas, pa.Table.from_pandas):
+        assert ldp.tables_of(kind(rows), NUMBERS).to_json() == expected
+        assert ldp.tables_of([kind(rows)], NUMBERS).to_json() == expected
+        ldp.write_reports(tmp_path / "r.csv", NUMBERS, kind(people()), rng=1, tokens="token")
+        assert ldp.tables_of(tmp_path / "r.csv", NUMBERS).to_json() == expected
 
 
 def test_several_files_and_forms_count_together(tmp_path: Path) -> None:
