@@ -72,6 +72,9 @@ def merge(tables: tuple[str, ...], output: str, as_json: bool) -> None:
     Each file is taken for one collector: where the counts of one differ from those of the others, the tables say so.
     """
     pipes.refuse_two_inputs(*tables)
+    twice = [name for name in dict.fromkeys(tables) if tables.count(name) > 1]
+    if twice:
+        raise click.UsageError(f"{pipes.named(twice[0])}, named twice. Allowed: each file once.")
     from ldpstats.inference import merge as merged
 
     found = [pipes.saved_tables(name) for name in tables]

@@ -13,8 +13,8 @@ from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.io.layouts import Ragged
 from ldpstats.protocols.counting import SentRow
 
-LONGEST_TOKEN = 128
-"""The most bytes of a token."""
+LONGEST_TOKEN = 200
+"""The most bytes of a token: as many as clients send."""
 REFUSE, ONCE = "refuse", "once"
 _FULL = 0.75
 _PLAIN = re.compile(r'[^\x00-\x20",\x7f]+')

@@ -82,6 +82,7 @@ def write_reports(
         raise LdpstatsError(
             "tokens of respondents who are counted", "tokens, or counts", "Each respondent has her own."
         )
+    _refuse_answers_as_tokens(protocol, tokens)
     source = None if rng is None else generator(rng)
     several = isinstance(frames, (list, tuple, Iterator))
     parts: Iterator[Any] = iter(frames) if isinstance(frames, (list, tuple, Iterator)) else iter([frames])
@@ -221,6 +222,16 @@ def _refuse_foreign(target: Path) -> int | None:
         "a new name, or that of a report file, which is replaced",
         "Nothing in it was changed.",
     )
+
+
+def _refuse_answers_as_tokens(protocol: LocalProtocol, tokens: str | None) -> None:
+    """Refuse to write true answers beside the reports that are to hide them."""
+    if tokens in protocol.domain.names:
+        raise LdpstatsError(
+            f"tokens = {shortened(tokens)}, which the protocol asks about",
+            "a column that tells nothing about respondents, such as random texts",
+            "Whoever reads the file would read the answers.",
+        )
 
 
 def _refuse_others(protocol: object) -> None:

@@ -309,6 +309,18 @@ def test_what_clients_send_is_counted_where_it_belongs(name: str, tmp_path: Path
         assert table.estimate[cell] > 0.7
 
 
+def test_the_longest_tokens_of_clients_are_counted(tmp_path: Path) -> None:
+    protocol = SampledGroups(Domain({"sex": ["F", "M"], "car": ["yes", "no"]}), epsilon=1.0)
+    tokens = ["x" * 200, "y" * 200, "~!", "0"]
+    sent = [client.Respondent(protocol.to_json()).answer({"sex": "F", "car": "no"}, token) for token in tokens]
+    (tmp_path / "answers.jsonl").write_text("\n".join(sent), encoding="utf-8")
+    assert ldp.tables_of(tmp_path / "answers.jsonl", protocol).n == len(tokens)
+    ldp.write_messages(tmp_path / "reports.csv", protocol, sent)
+    assert ldp.tables_of(tmp_path / "reports.csv", protocol).n == len(tokens)
+    with pytest.raises(client.ClientError, match="1 to 200"):
+        client.Respondent(protocol.to_json()).answer({"sex": "F", "car": "no"}, "x" * 201)
+
+
 @pytest.mark.parametrize(
     "options", [{"epsilon": 1.0}, {"p": 0.9, "block_size": 5}, {"epsilon": 2.0, "k": 1, "answer": "view"}]
 )
