@@ -165,7 +165,7 @@ def privatize(
 @_data
 @options.epsilon
 @_questions
-@click.option("--k", default=2, show_default=True, type=click.IntRange(2, 4), help="Questions asked together.")
+@click.option("--k", default=2, show_default=True, type=click.IntRange(2, 3), help="Questions asked together.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Of the simulation.")
 @_missing
 @click.option(
