@@ -78,3 +78,12 @@ def test_a_header_of_a_newer_version_says_so(tmp_path: Path) -> None:
     path.write_text(path.read_text("utf-8").replace('"version": 2', '"version": 3', 1), encoding="utf-8")
     with pytest.raises(ldp.LdpstatsError, match=r"version 3.*A newer ldpstats wrote it"):
         ldp.tables_of(path, NUMBERS)
+
+
+def test_the_example_of_the_page_is_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "report-files.md").read_text("utf-8")
+    (tmp_path / "r.csv").write_text(page.split("```\n")[1], encoding="utf-8", newline="")
+    protocol = ldp.SampledGroups(ldp.Domain({"sex": ["F", "M"], "travel": ["car", "train", "other"]}), k=1, epsilon=1.0)
+    tables = ldp.tables_of(tmp_path / "r.csv", protocol)
+    assert [table.n for table in tables] == [2, 2]
+    assert ldp.describe_reports(tmp_path / "r.csv").mechanisms == ("RR(k=2, epsilon=1.0)", "GRR(k=3, epsilon=1.0)")
