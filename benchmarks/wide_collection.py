@@ -4,7 +4,7 @@
 
 Every respondent answers one of 4,950 questions about two of 100 attributes with four categories each, at ε = 2. A step
 costs so much for the questions, whoever answers, and so much for each respondent: both follow from two sizes, of which
-the larger one is given (5 million). Times are those of the processor, the least of three, so that others on the machine
+the larger one is given (3 million). Times are those of the processor, the least of three, so that others on the machine
 count for little. docs/scale.md works out from these figures what a thousand million respondents cost.
 """
 
@@ -25,7 +25,7 @@ import pandas as pd
 import ldpstats as ldp
 
 ATTRIBUTES, CATEGORIES, EPSILON = 100, 4, 2.0
-RESPONDENTS, REPEATS, COPIES = 5_000_000, 3, 8
+RESPONDENTS, REPEATS, COPIES = 3_000_000, 3, 8
 """Counting is so fast that it takes more rows to time it: those of so many rounds of the same respondents."""
 DOMAIN = ldp.Domain({f"question {place}": list("wxyz"[:CATEGORIES]) for place in range(ATTRIBUTES)})
 
@@ -41,7 +41,7 @@ def people(n: int) -> pd.DataFrame:
 
 
 def seconds(work: Callable[[], Any]) -> float:
-    """Return the least time of the processor that some work took."""
+    """Return the least time of the processor that some work took: a cost per respondent may drown in what is left."""
     taken = []
     for _ in range(REPEATS):
         start = time.process_time()
@@ -89,7 +89,8 @@ def main(largest: int = RESPONDENTS) -> None:
         protocol = ldp.SampledGroups(DOMAIN, k=2, epsilon=EPSILON, mechanism=mechanism)
         with tempfile.TemporaryDirectory() as folder:
             small, large = (steps(protocol, n, Path(folder)) for n in (few, largest))
-        print(f"{mechanism}, {len(protocol.sent_rows):,} questions, from {few:,} and {largest:,} respondents")
+        told = f"{mechanism}, {len(protocol.sent_rows):,} questions, from {few:,} and {largest:,} respondents"
+        print(told, flush=True)
         for name, cost in large.items():
             each = (cost - small[name]) / (largest - few)
             fixed = (small[name] - each * few) * (COPIES if name == "count a file" else 1)
