@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 
-from ldpstats import Domain, DomainError
-from ldpstats.answers import coded_answers, read_answers
+from ldpstats import Domain, DomainError, LdpstatsError
+from ldpstats.answers import coded_answers, prepared, read_answers
+from ldpstats.answers.preparation import MISSING_CATEGORY
+
+CELLS = st.text(st.sampled_from('ab01.-,;"\n \tNAü\u00a0'), max_size=5)
 
 
 def coded(text: str, categories: list[Any], **options: Any) -> list[Any]:
@@ -71,3 +75,19 @@ def test_counts_are_whole_numbers_or_refused_by_their_line() -> None:
         file = read_answers(f"it,n\na,3\nb,{wrong}\n".encode(), "a file")
         with pytest.raises(DomainError, match="in line 3 of the column of counts 'n'"):
             coded_answers(file, domain, counts="n")
+
+
+@given(
+    st.binary(max_size=200)
+    | st.lists(st.lists(CELLS, max_size=4).map(";".join)).map(lambda rows: "\n".join(rows).encode())
+)
+def test_whatever_is_in_a_file_it_is_read_or_refused(content: bytes) -> None:
+    """What is prepared with a category for missing answers is coded by its own domain, every row of it."""
+    try:
+        file = read_answers(content, "a file")
+        domain = prepared(file, classes=2, missing_as=MISSING_CATEGORY).domain
+    except LdpstatsError:
+        return
+    coded_frame = coded_answers(file, domain)
+    assert len(coded_frame) == len(file)
+    assert not coded_frame[list(domain.names)].isna().any(axis=None)
