@@ -258,3 +258,69 @@ def test_ends_of_windows_are_those_that_the_definition_chooses(size: int) -> Non
         found = np.zeros((number, 3), dtype=np.uint64)
         kernels.hash_windows(words, ends[:number], 1, found)
         assert [int(one) for one in found[:, 2]] == [rolled(end) for end in ends[:number].tolist()]
+
+
+@pytest.mark.parametrize("columns", [1, 2, 4])
+def test_fields_are_those_between_commas(columns: int) -> None:
+    rng = np.random.default_rng(columns)
+    lines = ["".join(rng.choice(list("ab,,1"), rng.integers(0, 9))) for _ in range(400)]
+    text = np.frombuffer("".join(f"{line}\n" for line in lines).encode(), dtype=np.uint8)
+    bounds = np.zeros((len(lines), columns + 1), dtype=np.int64)
+    assert kernels.find_fields(text, bounds) == len(lines)
+    for line, (start, *ends) in zip(lines, bounds.tolist(), strict=True):
+        fields = line.split(",")
+        if len(fields) == columns:
+            places = [start, *ends]
+            found = [bytes(text[places[i] : places[i + 1] - 1]).decode() for i in range(columns)]
+            assert found == fields
+        else:
+            assert ends[0] == -1 or columns == 1
+
+
+def test_whole_numbers_are_read_as_they_are_written() -> None:
+    columns = np.array([[0, 1, 10**17], [255, 65536, 999_999_999_999_999_999]])
+    out = np.zeros(200, dtype=np.uint8)
+    size = kernels.write_numbers(columns, out)
+    assert out[:size].tobytes().decode() == "".join(",".join(map(str, row)) + "\n" for row in columns.tolist())
+    texts = ["0", "7", "10", "007", "", "-1", "1.0", " 1", "9" * 18, "9" * 19, "1e3", "x", "１"]
+    ends = np.cumsum([len(text.encode()) for text in texts])
+    found = np.zeros(len(texts), dtype=np.int64)
+    data = np.frombuffer("".join(texts).encode(), dtype=np.uint8)
+    kernels.read_numbers(data, np.append(0, ends[:-1]), ends, found)
+    assert found.tolist() == [0, 7, 10, -1, -1, -1, -1, -1, 10**18 - 1, -1, -1, -1, -1]
+
+
+def test_bytes_are_read_as_they_are_written_and_nothing_else_is() -> None:
+    raw = np.random.default_rng(1).integers(0, 256, (300, 3), dtype=np.uint8)
+    out = np.zeros(300 * 20, dtype=np.uint8)
+    size = kernels.write_bytes(np.arange(300), raw, out)
+    assert out[:size].tobytes().decode() == "".join(f"{i},x{row.tobytes().hex()}\n" for i, row in enumerate(raw))
+    texts = ["x0a1b2c", "x0A1b2c", "0a1b2c0", "x0a1b2", "x0a1b2c3", "x0a1b2g", "", "x0a 1b2"]
+    ends = np.cumsum([len(text) for text in texts])
+    found, fine = np.zeros((len(texts), 3), dtype=np.uint8), np.zeros(len(texts), dtype=np.bool_)
+    data = np.frombuffer("".join(texts).encode(), dtype=np.uint8)
+    kernels.read_bytes(data, np.append(0, ends[:-1]), ends, found, fine)
+    assert fine.tolist() == [True] + [False] * 7
+    assert found[0].tolist() == [0x0A, 0x1B, 0x2C]
+
+
+def test_pieces_are_copied_from_where_they_begin() -> None:
+    data, starts = np.arange(100, dtype=np.uint8), np.array([3, 0, 95])
+    out = np.zeros((3, 5), dtype=np.uint8)
+    kernels.copy_pieces(data, starts, out)
+    assert out.tolist() == [list(range(start, start + 5)) for start in starts.tolist()]
+
+
+def test_keys_keep_their_first_value() -> None:
+    rng = np.random.default_rng(2)
+    table, values = np.zeros((256, 2), dtype=np.uint64), np.zeros(256, dtype=np.uint32)
+    known: dict[tuple[int, int], int] = {}
+    for _ in range(20):
+        keys = rng.integers(1, 12, (30, 2), dtype=np.uint64)
+        own, found = rng.integers(0, 9, 30, dtype=np.uint32), np.zeros(30, dtype=np.int64)
+        before = len(known)
+        new = kernels.insert_keys(table, values, keys, own, found)
+        for key, value, was in zip(map(tuple, keys.tolist()), own.tolist(), found.tolist(), strict=True):
+            assert was == known.get(key, -1)
+            known.setdefault(key, value)
+        assert new == len(known) - before

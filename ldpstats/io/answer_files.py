@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,7 +172,7 @@ class AnswerSource:
         self._path, self.name = path, name
         digest, rows, last = hashlib.sha256(), 0, b"\n"
         with Path(path).open("rb") as file:
-            for line in file:
+            for line in _lines_of(file):
                 digest.update(line)
                 rows, last = rows + 1, line
         self._digest = digest.hexdigest()
@@ -206,7 +206,7 @@ class AnswerSource:
         protocols: Counter[str] = Counter()
         simulated, named, others = 0, False, 0
         with Path(self._path).open("rb") as file:
-            for line in file:
+            for line in _lines_of(file):
                 plain = _plain(line)
                 if plain is None:
                     others += 1
@@ -239,18 +239,13 @@ class AnswerSource:
     def _chunks(self, reader: AnswerReader, layout: Layout, end: int = 0) -> Iterator[Chunk]:
         digest = hashlib.sha256()
         with Path(self._path).open("rb") as file:
-            first, lines = 0, self._lines(file, digest)
+            first, lines = 0, _digested(file, digest)
             while messages := list(islice(lines, _AT_ONCE)):
                 first += len(messages)
                 if first > end:
                     yield self._chunk(reader, layout, messages, first - len(messages))
         if digest.hexdigest() != self._digest:
             raise damaged(self.name, "it changed while it was read")
-
-    def _lines(self, file: Iterable[bytes], digest: Any) -> Iterator[bytes]:
-        for line in file:
-            digest.update(line)
-            yield line
 
     def _chunk(self, reader: AnswerReader, layout: Layout, messages: list[bytes], first: int) -> Chunk:
         read = {place: reader.read(message) for place, message in enumerate(messages)}
@@ -274,6 +269,17 @@ class AnswerSource:
             return messages[place].decode(errors="replace").rstrip("\r\n")
 
         return Chunk(first, len(messages), sent, bad, content, texts if any(tokens) else None, first + len(messages))
+
+
+def _lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """Yield lines; one that is longer than any message comes in pieces, of which none is a message."""
+    return iter(lambda: file.readline(_LONGEST), b"")
+
+
+def _digested(file: BinaryIO, digest: Any) -> Iterator[bytes]:
+    for line in _lines_of(file):
+        digest.update(line)
+        yield line
 
 
 def _plain(line: bytes) -> dict[str, Any] | None:

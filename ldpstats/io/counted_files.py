@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -200,14 +200,16 @@ class Count:
     def _read(self, checkpoint: Checkpoint | None, show: Callable[[int], Any]) -> None:
         """Count what is left of one source."""
         source, read = self._sources[self._done.source], self._readers[self._done.source]
-        for chunk in ahead(read(self._done.end)):
-            self._refuse_gap(source, chunk.first)
-            self._take(source, chunk)
-            self._done.end, self._done.rows = chunk.end, self._done.rows + chunk.n
-            refuse_mostly_bad(source.name, self._done.bad, self._done.rows, over=False)
-            show(chunk.n)
-            if checkpoint and checkpoint.due:
-                self._write(checkpoint)
+        # closed at once where something goes wrong, not when the error is forgotten
+        with closing(ahead(read(self._done.end))) as chunks:
+            for chunk in chunks:
+                self._refuse_gap(source, chunk.first)
+                self._take(source, chunk)
+                self._done.end, self._done.rows = chunk.end, self._done.rows + chunk.n
+                refuse_mostly_bad(source.name, self._done.bad, self._done.rows, over=False)
+                show(chunk.n)
+                if checkpoint and checkpoint.due:
+                    self._write(checkpoint)
         if source.size is not None:
             self._refuse_gap(source, source.size)
         refuse_mostly_bad(source.name, self._done.bad, self._done.rows, over=True)

@@ -29,6 +29,8 @@ _PIECE = 1 << 22
 _NUMBER = 20
 """No whole number takes more letters, with what separates it from the next one."""
 _END = re.compile(rb"# end (0|[1-9][0-9]{0,17}) ([0-9a-f]{64})\n")
+_LONGEST_HEADER = 1 << 28
+"""The most bytes of a header; that of a protocol with 100,000 rows takes five million."""
 _TAIL = 100
 _FIRST_LINE = 3
 """The line of the first row, behind the header and the names of the columns."""
@@ -118,7 +120,7 @@ class CsvSource:
     def __init__(self, path: str, name: str) -> None:
         self._path, self.name = path, name
         with Path(path).open("rb") as file:
-            head, names = file.readline(_PIECE), file.readline(_PIECE)
+            head, names = file.readline(_LONGEST_HEADER), file.readline(_LONGEST_HEADER)
         if not head.endswith(b"\n") or not names.endswith(b"\n") or not head.startswith(MAGIC):
             raise damaged(name, "it ends within its header")
         if b"\r" in head + names:

@@ -53,6 +53,8 @@ class Quarantine:
             found = Path(path)
             if found.exists() and not found.is_file():
                 raise OSError("it is no ordinary file")
+            if size is not None and not found.exists():
+                raise OSError("it is no longer there, and an interrupted count goes on with it")
             self._file: BinaryIO = found.open("r+b" if found.exists() else "x+b")
         except (OSError, ValueError) as error:
             raise self._unwritable(error) from error
@@ -113,7 +115,8 @@ class Quarantine:
         """Go behind the first so many bytes, or to a new beginning; refuse files that hold anything else."""
         start = self._file.read(len(_HEADER))
         whole = self._file.seek(0, os.SEEK_END)
-        if start != _HEADER[: len(start)] or (start != _HEADER and size is not None) or (size or 0) > whole:
+        fits = size is None or (len(_HEADER) <= size <= whole and start == _HEADER)
+        if start != _HEADER[: len(start)] or not fits:
             raise LdpstatsError(
                 f"the file {self._path!r}, which holds something else",
                 "a new name, or a file that rows were set aside to",

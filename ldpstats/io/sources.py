@@ -163,9 +163,11 @@ def _nothing() -> Iterator[str]:
 
 def _standard_input(folder: str) -> Source:
     """Keep what comes in a file: it is looked at more than once."""
-    path = Path(folder) / "standard input"
+    path, stream = Path(folder) / "standard input", getattr(sys.stdin, "buffer", None)
+    if stream is None:
+        raise LdpstatsError("standard input, which is closed or gives text only", "standard input of a program")
     with path.open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
+        shutil.copyfileobj(stream, file)
     return open_source(str(path), STANDARD)
 
 

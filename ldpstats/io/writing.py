@@ -191,10 +191,13 @@ def _writing(path: str | Path, protocol: LocalProtocol, header: Header, *, token
             f"a report file {shortened(path)}", f"names that end with {' or '.join(list(_WRITERS)[:2])}, or '-'"
         )
     if str(path) == STANDARD:
-        writer = kind(sys.stdout.buffer, Layout.of(protocol), header, tokens=tokens)
+        stream = getattr(sys.stdout, "buffer", None)
+        if stream is None:
+            raise LdpstatsError("standard output, which is closed or takes text only", "standard output of a program")
+        writer = kind(stream, Layout.of(protocol), header, tokens=tokens)
         yield writer
         writer.close()
-        sys.stdout.buffer.flush()
+        stream.flush()
         return
     with replacing(path, _refuse_foreign) as file:
         writer = kind(file, Layout.of(protocol), header, tokens=tokens)

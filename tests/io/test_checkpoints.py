@@ -205,3 +205,29 @@ def test_numbers_that_no_count_writes_are_refused(
     files["resume"].write_text(sealed("unfinished count", plain["version"], plain["body"]), "utf-8")
     with pytest.raises(ldp.LdpstatsError, match=r"the checkpoint|goes on at row"):
         ldp.tables_of(path, fuzzed_report_files.PROTOCOL, **files)
+
+
+@pytest.mark.parametrize("chunks", range(1, 9, 2))
+def test_collections_of_an_adaptive_protocol_go_on_one_by_one(
+    tmp_path: Path, chunks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_files, "_ROWS", 64)
+    monkeypatch.setattr(checkpoints, "_SECONDS", 0.0)
+    protocol, paths = PROTOCOLS["blocks of views"], [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for seed, path in enumerate(paths):
+        ldp.write_reports(path, protocol, people(70, seed), rng=seed, tokens="token")
+    wanted, left, written = ldp.tables_of(paths, protocol).to_json(), chunks, checkpoints.Checkpoint.write
+
+    def stopping(self: checkpoints.Checkpoint, state: dict[str, Any]) -> None:
+        nonlocal left
+        left -= 1
+        written(self, state)
+        if not left:
+            raise Stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoints.Checkpoint, "write", stopping)
+        with pytest.raises(Stopped):
+            ldp.tables_of(paths, protocol, resume=tmp_path / "checkpoint")
+    for _ in range(2):
+        assert ldp.tables_of(paths, protocol, resume=tmp_path / "checkpoint").to_json() == wanted

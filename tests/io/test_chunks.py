@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from support.report_files import PROTOCOLS, people
+from support.report_files import PROTOCOLS, people, with_digest
 
 import ldpstats as ldp
+from ldpstats.io import csv_files
 from ldpstats.io.chunks import ahead
 
 
@@ -40,8 +41,20 @@ def test_a_reader_ends_when_nobody_wants_more() -> None:
 
     items = ahead(endless())
     assert [next(items) for _ in range(3)] == [0, 1, 2]
-    items.close()  # type: ignore[attr-defined]  # it is a generator
+    items.close()
     assert not readers()
+
+
+def test_a_count_that_fails_leaves_no_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_files, "_PIECE", 700)
+    protocol, path = PROTOCOLS["numbers"], tmp_path / "r.csv"
+    ldp.write_reports(path, protocol, people(), rng=1)
+    lines = path.read_text("utf-8").splitlines()
+    with_digest(path, [*lines[:3], "0,7000", *lines[3:-1]])
+    with pytest.raises(ldp.ReportError) as refused:
+        ldp.tables_of(path, protocol)
+    assert not readers()
+    assert "line 4" in str(refused.value)
 
 
 def test_threads_count_the_same_file_at_once(tmp_path: Path) -> None:

@@ -98,6 +98,16 @@ def test_a_disk_without_room_is_an_error_and_nothing_is_left(
     assert not list(tmp_path.iterdir())
 
 
+def test_standard_streams_may_be_closed_or_take_text_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream in (None, io.StringIO()):
+        monkeypatch.setattr(sys, "stdout", stream)
+        monkeypatch.setattr(sys, "stdin", stream)
+        with pytest.raises(ldp.LdpstatsError, match="standard output"):
+            ldp.write_reports("-", NUMBERS, people(3), rng=1)
+        with pytest.raises(ldp.LdpstatsError, match="standard input"):
+            ldp.tables_of("-", NUMBERS)
+
+
 def test_csv_goes_to_standard_output(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     stream = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(stream))
