@@ -199,7 +199,7 @@ def test_a_token_within_one_file_is_noticed_and_an_empty_one_is_none(tmp_path: P
 
 def test_a_bad_row_does_not_use_up_its_token(tmp_path: Path) -> None:
     lines = lines_of(written(tmp_path, tokens="token"))
-    more = ["0,7000,again", "0,1,again", *lines[2:], f"0,1,{'x' * 200}"]
+    more = ["0,7000,again", "0,1,again", *lines[2:], f"0,1,{'x' * 201}"]
     path = with_digest(tmp_path / "again.csv", [*lines[:2], *more])
     tables = ldp.tables_of(path, NUMBERS, quarantine=tmp_path / "aside.csv")
     assert (sum(one.n for one in tables), tables.privacy.set_aside) == (301, 2)
