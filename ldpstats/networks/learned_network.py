@@ -391,7 +391,7 @@ class LearnedNetwork(Result):
             *self.notes,
             *self.privacy.sentences(self.n),
             ASSUMED,
-            *self.tables.channel_fit().warning,
+            *self.tables.warnings,
         ]
         return summary_of_figures(title, _HEADERS, [_line(row) for row in self.edges.itertuples()], sentences)
 

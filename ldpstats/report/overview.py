@@ -21,10 +21,8 @@ def findings(studied: StudiedTables) -> Section:
     ----------
     studied : StudiedTables
     """
-    warning = (*studied.fit.warning, *(words for check in studied.tables.checks for words in check.warning))
-    return Section.of(
-        "findings", "Findings", *map(Warned, warning), *_simulated(studied), Listed(tuple(_found(studied)))
-    )
+    warned = map(Warned, studied.tables.warnings)
+    return Section.of("findings", "Findings", *warned, *_simulated(studied), Listed(tuple(_found(studied))))
 
 
 def _simulated(studied: StudiedTables) -> list[Part]:

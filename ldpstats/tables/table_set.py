@@ -248,6 +248,11 @@ class TableSet(Result):
         # by name: a report is made of tests, effects and networks, which are all made of tables
         import_module("ldpstats.report").write_report(self, path, title, truth, network=network)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What must be said of the reports: that they do not fit their channel, and what checks of them found."""
+        return (*self.channel_fit().warning, *(words for check in self.checks for words in check.warning))
+
     def channel_fit(self) -> ChannelFit:
         """Test whether the reports of all tables can have come through their channels; see `Table.channel_fit`."""
         return fit_of(self)
@@ -300,8 +305,7 @@ class TableSet(Result):
             *sharing_in_words(list(self)),
             *(f"{' × '.join(one.attributes)} assumes: {one.assumption}." for one in self if one.assumption),
             ASSUMED,
-            *self.channel_fit().warning,
-            *(words for check in self.checks for words in check.warning),
+            *self.warnings,
         ]
         return summary_of_figures(title, headers, rows, sentences)
 

@@ -92,7 +92,7 @@ def independence_tests(
         simulated=tables.simulated,
         respondents=Parts.different(table.parts for table in tables),
         privacy=tables.privacy,
-        warning=tuple(tables.channel_fit().warning),
+        warning=tables.warnings,
     )
 
 

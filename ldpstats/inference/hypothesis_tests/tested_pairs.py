@@ -137,7 +137,7 @@ class IndependenceTests(Result):
     privacy : PrivacyStatement
         What the respondents were promised.
     warning : tuple of str
-        What must be said where reports do not fit their channel.
+        What must be said where reports do not fit their channel, rows stand twice, or a collector differs.
     """
 
     pairs: tuple[PairTest, ...]

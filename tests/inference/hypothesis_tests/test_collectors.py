@@ -86,6 +86,13 @@ def test_checks_stay_with_what_is_made_of_the_set_and_in_files() -> None:
         assert "A DIFFERENT COLLECTOR: w" in str(one)
 
 
+def test_what_is_made_of_all_tables_says_so() -> None:
+    merged = ldp.merge(one_forger(), list("stuvw"))
+    for result in (ldp.independence_tests(merged), ldp.learn_network(merged, n_resamples=3)):
+        assert "A DIFFERENT COLLECTOR: w differs from the others" in " ".join(str(result).split())
+    assert "A DIFFERENT COLLECTOR" not in str(ldp.independence_tests(one_forger()[0]))
+
+
 def test_files_of_sets_without_checks_name_none() -> None:
     assert '"checks"' not in one_forger()[0].to_json()
     assert '"checks"' not in ldp.make_consistent(one_forger()[0]).to_json()
