@@ -86,7 +86,7 @@ def domain(
     made = prepared(file, _chosen(columns, file), cuts, missing_as=missing_as, counts=counts)
     found = made.domain
     notes = [*file.notes, *made.lines()]
-    _tell_notes(notes)
+    _tell_notes(notes, output, as_json=as_json)
     pipes.write_to(output, found.to_json())
     plain = {"domain": found.to_dict(), "left_out": made.left_out, "notes": notes, "rows": len(file), "output": output}
     pipes.tell(found.summary(), plain, as_json=as_json, output=output)
@@ -139,7 +139,7 @@ def privatize(
     substitutes = getattr(asked, "outside", "refuse") == "random"
     people = coded_answers(file, asked.domain, missing_as=missing_as, substitutes=substitutes, counts=counts)
     notes = [*file.notes, *_replaced(people, asked.domain.names)]
-    _tell_notes(notes)
+    _tell_notes(notes, output, as_json=as_json)
     write_reports(output, asked, people, seed, tokens=tokens, counts=counts)
     respondents, simulated = len(people) if counts is None else int(people[counts].sum()), seed is not None
     words = f"Reports of {respondents:,} respondents{' (simulated)' if simulated else ''}: {pipes.written_as(output)}"
@@ -200,8 +200,8 @@ def analyse(
     _check_level(asked["epsilon"])
     cuts, file = _cuts(cut), read(data, missing)
     found = analysed(file, columns=_chosen(columns, file), cuts=cuts, **asked)
-    _tell_notes(found.notes)
     page = output or _usual_page(data)
+    _tell_notes(found.notes, page, as_json=as_json)
     if not as_json:  # before the page, which may find no room
         pipes.tell(found.findings(), None, as_json=False, output=page)
     where = _write_page(found, page, must=output is not None)
@@ -259,7 +259,10 @@ def _replaced(people: pd.DataFrame, names: Iterable[str]) -> list[str]:
     ]
 
 
-def _tell_notes(notes: Iterable[str]) -> None:
+def _tell_notes(notes: Iterable[str], output: str, *, as_json: bool) -> None:
+    """Print notes beside the output, unless that is where JSON goes, which has them."""
+    if as_json and output == pipes.STANDARD:
+        return
     for words in notes:
         pipes.note(words)
 

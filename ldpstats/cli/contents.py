@@ -65,7 +65,7 @@ def _kept(name: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "input"
         with path.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
+            shutil.copyfileobj(pipes.bytes_stream(sys.stdin), file)
         yield path
 
 

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 import click
 
@@ -34,6 +34,19 @@ def refuse_two_inputs(*names: str) -> None:
         raise click.UsageError("Standard input ('-') can be one file only. Name the others.")
 
 
+def bytes_stream(stream: TextIO | None) -> BinaryIO:
+    """Return what takes or gives the bytes of standard input or output, which a shell can close.
+
+    Parameters
+    ----------
+    stream : TextIO or None
+    """
+    found: BinaryIO | None = getattr(stream, "buffer", None)
+    if found is None:
+        raise LdpstatsError("standard input or output that is closed", "an open one, or the name of a file instead")
+    return found
+
+
 def bytes_of_input(most: int) -> bytes:
     """Return what comes from standard input.
 
@@ -42,7 +55,7 @@ def bytes_of_input(most: int) -> bytes:
     most : int
         More bytes are refused.
     """
-    given = sys.stdin.buffer.read(most + 1)
+    given = bytes_stream(sys.stdin).read(most + 1)
     if len(given) > most:
         raise LdpstatsError("standard input of too many bytes", f"up to {most:,}")
     return given
@@ -158,8 +171,9 @@ def write_to(name: str, text: str) -> None:
 
         write(name, text)
         return
-    sys.stdout.buffer.write(text.encode() if text.endswith("\n") else f"{text}\n".encode())
-    sys.stdout.buffer.flush()
+    stream = bytes_stream(sys.stdout)
+    stream.write(text.encode() if text.endswith("\n") else f"{text}\n".encode())
+    stream.flush()
 
 
 def tell(words: object, plain: Any, *, as_json: bool, output: str = "") -> None:

@@ -110,6 +110,23 @@ def test_an_analysis_overwrites_no_other_file(folder: Path, monkeypatch: pytest.
     assert run("analyse", "people.csv", "--epsilon", "3", "-o", "people-report.html").exit_code == 3
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "domain people.csv --json -o -",
+        "analyse people.csv --epsilon 2 --columns sex,car,age --json -o -",
+        "privatize gaps.csv --protocol random.json --json -o -",
+    ],
+)
+def test_json_beside_a_file_on_standard_output_is_nothing_but_json(folder: Path, command: str) -> None:
+    text = (folder / "people.csv").read_text("utf-8").replace(",yes,", ",,", 30)
+    (folder / "gaps.csv").write_text(text, "utf-8")
+    piped(
+        "domain people.csv --columns sex,car -o d.json", "protocol d.json --epsilon 1 --outside random -o random.json"
+    )
+    assert json.loads(done(*command.split()).stderr)["notes"]
+
+
 def test_a_page_on_standard_output_is_nothing_but_the_page(folder: Path) -> None:
     made = done(
         "analyse", "-", "--epsilon", "3", "--columns", "sex,car", "-o", "-", given=(folder / "people.csv").read_bytes()

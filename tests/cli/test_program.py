@@ -157,3 +157,15 @@ def test_letters_that_a_terminal_does_not_have_are_spelt() -> None:
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"\\x" in done.stdout or done.stdout.isascii()
+
+
+@pytest.mark.parametrize(
+    ("command", "closed"), [("domain - -o -", "<&-"), ("show -", "<&-"), ("domain {} -o -", ">&-")]
+)
+def test_closed_standard_streams_are_a_message(tmp_path: Path, command: str, closed: str) -> None:
+    (tmp_path / "answers.csv").write_text("sex,car\nF,yes\nM,no\n", "utf-8")
+    arguments = command.format(tmp_path / "answers.csv").split()
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, *arguments]
+    found = subprocess.run(shell, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert found.returncode == 3
+    assert "that is closed. Allowed: an open one" in found.stderr
