@@ -70,6 +70,10 @@ class TableSet(Result):
         checks: tuple[ReportCheck, ...] = (),
         origins: tuple[Origin, ...] = (),
     ) -> None:
+        if not fits(checks, tuple[ReportCheck, ...]):
+            raise LdpstatsError(f"the checks {shortened(checks)}", "a tuple of results of checks of the reports")
+        if not fits(origins, tuple[Origin, ...]):
+            raise LdpstatsError(f"the origins {shortened(origins)}", "a tuple of protocols of the reports")
         self.domain, self.privacy, self.checks, self.origins = domain, privacy, checks, origins
         self._tables: dict[frozenset[str], Table] = {}
         for table in tables:
@@ -360,10 +364,6 @@ class TableSet(Result):
         reading = _SavedReferences(domain, body)
         tables = [reading.table(plain) for plain in body["tables"]]
         checks, origins = (decoded(body[name]) if name in body else () for name in ("checks", "origins"))
-        if not fits(checks, tuple[ReportCheck, ...]):
-            raise LdpstatsError(f"the checks {shortened(checks)}", "results of checks of the reports")
-        if not fits(origins, tuple[Origin, ...]):
-            raise LdpstatsError(f"the origins {shortened(origins)}", "protocols of the reports")
         return cls(domain, tables, PrivacyStatement(**body["privacy"]), checks, origins)
 
 

@@ -98,6 +98,13 @@ def test_files_of_sets_without_checks_name_none() -> None:
     assert '"checks"' not in ldp.make_consistent(one_forger()[0]).to_json()
 
 
+@pytest.mark.parametrize("checks", ["x", (1,), [ldp], None, ("warning",)])
+def test_checks_are_results_of_checks(checks: Any) -> None:
+    one = one_forger()[0]
+    with pytest.raises(ldp.LdpstatsError, match=r"the checks .* Allowed: a tuple of results"):
+        ldp.TableSet(DOMAIN, one, one.privacy, checks)
+
+
 def test_a_file_with_checks_of_another_kind_is_refused() -> None:
     merged = ldp.merge(one_forger())
     plain = json.loads(merged.to_json())["body"]
