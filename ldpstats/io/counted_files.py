@@ -357,10 +357,11 @@ class Count:
         if {*state["done"]} != {one.name for one in fields(_Done)}:
             raise LdpstatsError(f"progress as {shortened(state['done'])}", "all numbers of it")
         self._done = _Done(**state["done"])
-        self._countings = [self._protocol.counting() for _ in state["counted"]]
+        collections = min(self._done.source + 1, len(self._sources)) if self._protocol.adaptive else 1
+        self._countings = [self._protocol.counting() for _ in range(collections)]
         over = self._done.source >= len(self._sources)
         begun = self._done.end or self._done.rows or self._done.bad
-        if self._done.source > len(self._sources) or (over and begun) or not self._countings:
+        if self._done.source > len(self._sources) or (over and begun):
             raise LdpstatsError(f"{self._done.source} of {len(self._sources)} files", "as many as there are")
         for counting, plain in zip(self._countings, state["counted"], strict=True):
             counting.restore(plain)

@@ -206,7 +206,12 @@ class RowCounts:
         """
         counts, simulated, sums = decoded(plain["counts"])
         shapes = (counts.shape, simulated.shape, len(sums))
-        if shapes != (self._counts.shape, self._simulated.shape, len(self._sums)):
+        plain_sums = all(one is None or isinstance(one, (Tally, CrossedRows)) for one in sums)
+        if (
+            not plain_sums
+            or {counts.dtype, simulated.dtype} != {np.dtype(np.int64)}
+            or shapes != (self._counts.shape, self._simulated.shape, len(self._sums))
+        ):
             raise LdpstatsError(f"counts of {len(sums)} rows", f"counts of the {len(self._rows)} rows of this protocol")
         self._counts, self._simulated, self._sums = counts.copy(), simulated.copy(), list(sums)
         self._respondents.restore(plain["respondents"])
