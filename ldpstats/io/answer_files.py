@@ -157,7 +157,7 @@ class AnswerReader:
 
 
 class AnswerSource:
-    """Reads a file of messages, one in each line; its collection is known by a digest of all of it.
+    """Reads a file of messages, one in each line; its collection is known by a digest of all of them.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class AnswerSource:
         digest, rows, last = hashlib.sha256(), 0, b"\n"
         with Path(path).open("rb") as file:
             for line in _lines_of(file):
-                digest.update(line)
+                digest.update(_without_end(line))
                 rows, last = rows + 1, line
         self._digest = digest.hexdigest()
         self.identity, self.size = self._digest[:32], rows
@@ -278,8 +278,13 @@ def _lines_of(file: BinaryIO) -> Iterator[bytes]:
 
 def _digested(file: BinaryIO, digest: Any) -> Iterator[bytes]:
     for line in _lines_of(file):
-        digest.update(line)
+        digest.update(_without_end(line))
         yield line
+
+
+def _without_end(line: bytes) -> bytes:
+    """Return a line as it is whatever system or editor copied it: with one kind of end."""
+    return line.rstrip(b"\r\n") + b"\n"
 
 
 def _plain(line: bytes) -> dict[str, Any] | None:

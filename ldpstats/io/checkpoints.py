@@ -56,9 +56,10 @@ class Checkpoint:
         )
         if body.get("about") != self._about or not isinstance(body.get("state"), dict):
             raise LdpstatsError(
-                f"the checkpoint {str(self._path)!r} of another count: other files, or another protocol",
+                f"the checkpoint {str(self._path)!r} of another count: other files, or others by now, "
+                "another protocol, or other options",
                 "the checkpoint of this very count, or a new name",
-                "Nothing in it was changed.",
+                "Nothing in it was changed. Remove it to count anew.",
             )
         state: dict[str, Any] = body["state"]
         return state

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.io.chunks import Source
 from ldpstats.io.counted_files import Count, refuse_same_collections
 from ldpstats.io.known_tokens import REFUSE
@@ -32,9 +32,10 @@ _GROUPS = 8
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A part of a file: where it begins, and where a chunk ends that is the last of it; None is the end."""
+    """A part of a file: by what it is known, where the part begins, and where its last chunk ends; None is the end."""
 
     file: str
+    known_by: object
     start: int = 0
     stop: int | None = None
 
@@ -62,10 +63,14 @@ def counted_by_workers(reports: Any, protocol: LocalProtocol, quarantine: str | 
         if is_partitioned(reports):
             whole = _of_partitions(reports, protocol, keep=aside is not None)
             _write(whole, aside, "data frame")
-            return whole.counting.tables(set_aside=len(whole.bad))
-        sources = opened.enter_context(opened_sources(reports))
-        refuse_same_collections(sources)
-        return _of_files(sources, protocol, aside)
+            tables = whole.counting.tables(set_aside=len(whole.bad))
+        else:
+            sources = opened.enter_context(opened_sources(reports))
+            refuse_same_collections(sources)
+            tables = _of_files(sources, protocol, aside)
+        if aside is not None:
+            aside.settled()
+        return tables
 
 
 def _of_files(sources: list[Source], protocol: LocalProtocol, aside: Quarantine | None) -> TableSet:
@@ -97,9 +102,15 @@ def _of_files(sources: list[Source], protocol: LocalProtocol, aside: Quarantine 
 def _places(source: Source) -> list[_Place]:
     """Divide a file where that can be done without reading it."""
     if not isinstance(source, ParquetSource):
-        return [_Place(source.name)]
+        return [_Place(source.name, _known_by(source))]
     starts = range(0, max(source.groups, 1), _GROUPS)
-    return [_Place(source.name, start, min(start + _GROUPS, source.groups)) for start in starts]
+    known_by = _known_by(source)
+    return [_Place(source.name, known_by, start, min(start + _GROUPS, source.groups)) for start in starts]
+
+
+def _known_by(source: Source) -> object:
+    """Return by what a worker knows a file again; what is counted as a whole only has to be of the same collection."""
+    return source.about if isinstance(source, ParquetSource) else source.identity
 
 
 def _of_partitions(frame: Any, protocol: LocalProtocol, *, keep: bool) -> _Counted:
@@ -112,7 +123,13 @@ def _of_partitions(frame: Any, protocol: LocalProtocol, *, keep: bool) -> _Count
 
 
 def _count_place(protocol: LocalProtocol, keep: bool, place: _Place) -> _Counted:
-    return _count(open_source(place.file), protocol, keep, place.start, place.stop)
+    source = open_source(place.file)
+    if _known_by(source) != place.known_by:
+        raise ReportError(
+            f"the file {place.file!r}, which is another one to a worker than where the count began",
+            "files that all workers see under the same names, and that do not change meanwhile",
+        )
+    return _count(source, protocol, keep, place.start, place.stop)
 
 
 def _count_partition(protocol: LocalProtocol, keep: bool, frame: pd.DataFrame, name: str) -> _Counted:

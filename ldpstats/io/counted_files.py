@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import asdict, dataclass, fields
@@ -60,11 +61,12 @@ def tables_of(
     protocol : LocalProtocol
         The one whose respondents sent them.
     quarantine : path, optional
-        Where rows are written that cannot be counted. Without it the first of them is an error; with it results say
-        how many there were. A file of which most rows are bad is refused.
+        Where rows are written that cannot be counted: a new file, or one that an earlier count wrote, which is
+        replaced. Without it the first such row is an error; with it results say how many there were. A file of which
+        most rows are bad is refused.
     tokens : {"refuse", "once"}
         What becomes of a token that comes twice: an error, or the first report counts, and results say how many were
-        left out. (A token takes 16 bytes of memory, in a table of which a quarter is empty at least.)
+        left out. (A token takes 20 bytes of memory, in a table of which a quarter is empty at least.)
     resume : path, optional
         A file that is written every few seconds. The same call goes on from there after an interruption, and returns
         the same tables at once when all was counted. It is yours to remove, once the tables are saved.
@@ -101,6 +103,7 @@ def tables_of(
             f"{shortened(protocol)} as the protocol of reports", "a protocol whose respondents send reports themselves"
         )
     checked_policy(tokens)
+    _refuse_names(quarantine, resume)
     if scheduler is not None or is_partitioned(reports):
         from ldpstats.io.counted_by_workers import counted_by_workers
 
@@ -430,6 +433,16 @@ def _without(
     here = np.arange(len(rows)) if places is None else places
     fine = np.flatnonzero(~np.isin(here, list(bad)))
     return here[fine], rows if len(fine) == len(rows) else rows.taken(fine)
+
+
+def _refuse_names(quarantine: object, resume: object) -> None:
+    """Refuse names that cannot be those of two files of their own."""
+    names = [str(one) for one in (quarantine, resume) if one is not None]
+    if STANDARD in names or len({os.path.realpath(one) for one in names if "\0" not in one}) < len(names):
+        raise LdpstatsError(
+            f"the name {names[-1]!r} for rows that are set aside, or for how far a count has come",
+            "a file for each, of two different ones",
+        )
 
 
 def _refuse_what_workers_cannot(tokens: str, resume: str | Path | None, *, repeated: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -17,7 +16,7 @@ from ldpstats.arrays import BoolArray, IntArray
 from ldpstats.errors import shortened
 from ldpstats.io.chunks import Chunk
 from ldpstats.io.described_files import ReportFile, counted
-from ldpstats.io.headers import Header, damaged, read_header
+from ldpstats.io.headers import Header, damaged, read_header, refuse_other_columns
 from ldpstats.io.layouts import Layout, Ragged
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import SentRows, unknown_rows
@@ -31,7 +30,6 @@ _NUMBER = 20
 _END = re.compile(rb"# end (0|[1-9][0-9]{0,17}) ([0-9a-f]{64})\n")
 _LONGEST_HEADER = 1 << 28
 """The most bytes of a header; that of a protocol with 100,000 rows takes five million."""
-_TAIL = 100
 _FIRST_LINE = 3
 """The line of the first row, behind the header and the names of the columns."""
 _WHOLE = "a whole number, as it was written"
@@ -126,16 +124,15 @@ class CsvSource:
         if b"\r" in head + names:
             raise damaged(name, "its lines end with a carriage return: a program changed them")
         self.header, _ = read_header(head[len(MAGIC) :], name)
-        self.identity, self._start = self.header.collection, len(head) + len(names)
+        self.identity, self._head = self.header.collection, head + names
         self._names = names.decode(errors="replace").rstrip("\n").split(",")
+        refuse_other_columns(self._names, name)
 
     @property
     def about(self) -> list[Any]:
-        """The size of the file and the end of it, where a digest of all of it stands."""
+        """A digest of all of it; the one in its last line is not known to be true before all of it was read."""
         with Path(self._path).open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _TAIL))
-            return ["csv", self.identity, size, file.read().decode(errors="replace")]
+            return ["csv", hashlib.file_digest(file, "sha256").hexdigest()]
 
     @property
     def tokens(self) -> bool:
@@ -185,9 +182,10 @@ class CsvSource:
 
     def _lines(self) -> Iterator[tuple[bytes, int]]:
         """Yield pieces of whole lines with their places in the file, and refuse what was changed or cut."""
-        digest, rows, rest, place = hashlib.sha256(), 0, b"", self._start
+        digest, rows, rest, place = hashlib.sha256(self._head), 0, b"", len(self._head)
         with Path(self._path).open("rb") as file:
-            digest.update(file.read(self._start))
+            if file.read(place) != self._head:
+                raise damaged(self.name, "another file took its place while it was read")
             while piece := file.read(_PIECE):
                 text = rest + piece
                 over = 0 if text.startswith(b"#") else text.find(b"\n#") + 1

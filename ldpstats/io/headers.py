@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from ldpstats import __version__
 from ldpstats.envelope import digest, read_json
-from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
+from ldpstats.errors import ReportError, one_line, shortened
 from ldpstats.privacy import plain_level
 from ldpstats.protocols import LocalProtocol
 
@@ -130,9 +131,29 @@ def read_header(text: str | bytes, name: str) -> tuple[Header, dict[str, Any]]:
         plain = read_json(text if isinstance(text, str) else text.decode())
         if not isinstance(plain, dict):
             raise TypeError("no object")
-        return _header_of(plain)
+        newer = _newer(plain)
+        header = None if newer else _header_of(plain)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise damaged(name, f"its header cannot be read: {shortened(str(error), 200)}") from error
+    if header is None:
+        raise ReportError(
+            f"the report file {name!r} of version {newer}", f"versions up to {VERSION}", "A newer ldpstats wrote it."
+        )
+    return header
+
+
+def refuse_other_columns(columns: Sequence[str], name: str) -> None:
+    """Refuse a file that has other columns than report files can have.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        What they are called, in order.
+    name : str
+        That of the file, for the error.
+    """
+    if tuple(columns) not in {("row", "report", *more) for more in ((), ("block",), ("token",), ("block", "token"))}:
+        raise damaged(name, f"its columns are {shortened(list(columns), 200)}")
 
 
 class DamagedFileError(ReportError):
@@ -166,11 +187,15 @@ def domain_fingerprint(protocol: LocalProtocol) -> str:
     return f"d{hashlib.sha256(protocol.domain.to_json().encode()).hexdigest()[:12]}"
 
 
+def _newer(plain: Mapping[str, Any]) -> int:
+    """Return a version that only later programs know; 0 for all others."""
+    version = plain.get("version")
+    return version if type(version) is int and version > VERSION else 0
+
+
 def _header_of(plain: Mapping[str, Any]) -> tuple[Header, dict[str, Any]]:
     said = {name: value for name, value in plain.items() if name != "digest"}
     version = said.pop("version", None)
-    if type(version) is int and version > VERSION:
-        raise LdpstatsError(f"version {version}", f"versions up to {VERSION}", "A newer ldpstats wrote it.")
     if version != VERSION or plain.get("digest") != digest({"version": version, **said}):
         raise ValueError("its digest is that of another header")
     own = {one.name: said.pop(one.name) for one in fields(Header)}
@@ -179,6 +204,13 @@ def _header_of(plain: Mapping[str, Any]) -> tuple[Header, dict[str, Any]]:
         isinstance(own[name], list) and all(isinstance(one, str) for one in own[name])
         for name in ("rows", "mechanisms")
     )
-    if not texts or not lists or type(own["simulated"]) is not bool or not _IDENTITY.fullmatch(own["collection"]):
+    level = own["epsilon"]
+    proper = level == plain_level(math.inf) or (type(level) in (int, float) and level >= 0)
+    if (
+        not (texts and lists and proper and own["rows"])
+        or len(own["rows"]) != len(own["mechanisms"])
+        or type(own["simulated"]) is not bool
+        or not _IDENTITY.fullmatch(own["collection"])
+    ):
         raise ValueError(f"it holds {one_line(list(own.values()))}")
     return Header(**{**own, "rows": tuple(own["rows"]), "mechanisms": tuple(own["mechanisms"])}), said

@@ -18,7 +18,7 @@ from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
 from ldpstats.io.checksums import checksum
 from ldpstats.io.chunks import Chunk
 from ldpstats.io.described_files import ReportFile, counted
-from ldpstats.io.headers import Header, damaged, read_header
+from ldpstats.io.headers import Header, damaged, read_header, refuse_other_columns
 from ldpstats.io.layouts import Layout, Ragged, counted_columns
 from ldpstats.protocols import LocalProtocol
 
@@ -176,6 +176,7 @@ class ParquetSource:
                 "Answers, a row per respondent, are written as reports by `write_reports`.",
             )
         self.header, more = read_header(said, name)
+        refuse_other_columns(columns, name)
         self._groups = _checked_groups(more, name)
         self.identity, self.size = self.header.collection, sum(n for n, _ in self._groups)
         self._refuse_other_groups()
@@ -221,7 +222,8 @@ class ParquetSource:
         """Return what the file says about itself, and how many reports it holds in every row; all of it is read."""
         counts = np.zeros(len(self.header.rows) + 1, dtype=np.int64)
         for table, _ in self._tables(0):
-            counts += counted(table["row"].to_numpy(), len(self.header.rows))
+            with _as_damage(self.name):
+                counts += counted(table["row"].to_numpy(), len(self.header.rows))
         return ReportFile.of(self.name, "Parquet", self.header, counts.tolist(), tokens=self.tokens)
 
     def _chunks(self, layout: Layout, end: int = 0) -> Iterator[Chunk]:

@@ -54,9 +54,11 @@ class Quarantine:
             if found.exists() and not found.is_file():
                 raise OSError("it is no ordinary file")
             if size is not None and not found.exists():
-                raise OSError("it is no longer there, and an interrupted count goes on with it")
+                raise self._other(size)
             self._file: BinaryIO = found.open("r+b" if found.exists() else "x+b")
-        except (OSError, ValueError) as error:
+        except LdpstatsError:
+            raise
+        except (OSError, TypeError, ValueError) as error:
             raise self._unwritable(error) from error
         try:
             self._begin(size)
@@ -117,11 +119,7 @@ class Quarantine:
         whole = self._file.seek(0, os.SEEK_END)
         fits = size is None or (len(_HEADER) <= size <= whole and start == _HEADER)
         if start != _HEADER[: len(start)] or not fits:
-            raise LdpstatsError(
-                f"the file {self._path!r}, which holds something else",
-                "a new name, or a file that rows were set aside to",
-                "Nothing in it was changed.",
-            )
+            raise self._other(size)
         try:
             self._file.truncate(size or 0)
             self._file.seek(size or 0)
@@ -129,6 +127,20 @@ class Quarantine:
                 self._file.write(_HEADER)
         except OSError as error:
             raise self._unwritable(error) from error
+
+    def _other(self, size: int | None) -> LdpstatsError:
+        """Return the error about a file that is not the one that rows were set aside to."""
+        if size is not None:
+            return LdpstatsError(
+                f"the file {self._path!r}, without the rows that were set aside before the interruption",
+                "that file, as it was left",
+                "Put it back; or remove the checkpoint, and count anew.",
+            )
+        return LdpstatsError(
+            f"the file {self._path!r}, which holds something else",
+            "a new name, or a file that rows were set aside to",
+            "Nothing in it was changed.",
+        )
 
     def _unwritable(self, error: BaseException) -> LdpstatsError:
         return LdpstatsError(

@@ -186,6 +186,8 @@ def _head(path: str) -> bytes:
             raise ReportError(f"{path!r}, which is no ordinary file", _ALLOWED)
         with Path(path).open("rb") as file:
             return file.read(_HEAD)
+    except ReportError:
+        raise
     except FileNotFoundError as error:
         raise ReportError(f"the file {path!r}, which does not exist", _ALLOWED) from error
     except (OSError, ValueError) as error:

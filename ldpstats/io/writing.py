@@ -85,9 +85,12 @@ def write_reports(
     _refuse_answers_as_tokens(protocol, tokens)
     source = None if rng is None else generator(rng)
     several = isinstance(frames, (list, tuple, Iterator))
-    parts: Iterator[Any] = iter(frames) if isinstance(frames, (list, tuple, Iterator)) else iter([frames])
+    parts: Iterator[pd.DataFrame] = map(
+        checked_frame, frames if isinstance(frames, (list, tuple, Iterator)) else [frames]
+    )
     if several and protocol.adaptive:
-        parts = iter([pd.concat([*parts])])
+        whole = [*parts]
+        parts = iter([pd.concat(whole)] if whole else [])
     first = next(parts, None)
     if first is None:
         raise LdpstatsError("no data frame at all", "at least one")
@@ -98,9 +101,7 @@ def write_reports(
         for number, frame in enumerate(shown):
             more = protocol.sent(frame, source, counts=counts) if number else sent
             named = (
-                None
-                if tokens is None
-                else np.array(checked_tokens(frame_column(checked_frame(frame), tokens).tolist()), dtype=object)
+                None if tokens is None else np.array(checked_tokens(frame_column(frame, tokens).tolist()), dtype=object)
             )
             for one in more.reports:
                 own = None if named is None else named[one.people].tolist()
@@ -143,6 +144,8 @@ def write_messages(
             "clients whose questions do not depend on earlier answers",
             "protocol.aggregator(journal=...) takes the answers to its queries one by one.",
         )
+    if not isinstance(messages, Iterable):
+        raise LdpstatsError(f"messages {shortened(messages)}", "a list of messages, or anything that yields them")
     reader, waiting, done = AnswerReader(protocol), iter(messages), 0
     first = _read(reader, waiting, done)
     if not first:

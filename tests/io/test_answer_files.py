@@ -102,3 +102,14 @@ def test_adaptive_protocols_have_no_messages_of_this_kind(tmp_path: Path) -> Non
     path = write_lines(tmp_path / "answers.jsonl", messages(NUMBERS))
     with pytest.raises(ldp.LdpstatsError, match="aggregator"):
         ldp.tables_of(path, PROTOCOLS["blocks"])
+
+
+def test_a_copy_with_other_ends_of_lines_is_the_same_collection(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "answers.jsonl", messages(NUMBERS))
+    raw = path.read_bytes()
+    for copied in (raw[:-1], raw.replace(b"\n", b"\r\n")):
+        (tmp_path / "copy.jsonl").write_bytes(copied)
+        with pytest.raises(ldp.ReportError, match="the same collection as"):
+            ldp.tables_of([path, tmp_path / "copy.jsonl"], NUMBERS)
+        with pytest.raises(ldp.LdpstatsError, match="twice"):
+            ldp.tables_of(path, NUMBERS) + ldp.tables_of(tmp_path / "copy.jsonl", NUMBERS)

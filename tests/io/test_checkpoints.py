@@ -231,3 +231,52 @@ def test_collections_of_an_adaptive_protocol_go_on_one_by_one(
             ldp.tables_of(paths, protocol, resume=tmp_path / "checkpoint")
     for _ in range(2):
         assert ldp.tables_of(paths, protocol, resume=tmp_path / "checkpoint").to_json() == wanted
+
+
+def test_rows_of_a_damaged_file_that_were_counted_do_not_count_once_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of a file says the same of it, damaged before or not: the digest shows it when all of it was read."""
+    monkeypatch.setattr(checkpoints, "_SECONDS", 0.0)
+    monkeypatch.setattr(csv_files, "_PIECE", 700)
+    path = tmp_path / "r.csv"
+    ldp.write_reports(path, NUMBERS, people(), rng=1)
+    whole, expected = path.read_bytes(), ldp.tables_of(path, NUMBERS).to_json()
+    path.write_bytes(whole.replace(b"\n0,1\n", b"\n0,2\n", 1))
+    with pytest.raises(ldp.ReportError, match="not as it was written"):
+        ldp.tables_of(path, NUMBERS, resume=tmp_path / "checkpoint")
+    path.write_bytes(whole)
+    with pytest.raises(ldp.LdpstatsError, match=r"others by now.*Remove it to count anew"):
+        ldp.tables_of(path, NUMBERS, resume=tmp_path / "checkpoint")
+    (tmp_path / "checkpoint").unlink()
+    assert ldp.tables_of(path, NUMBERS, resume=tmp_path / "checkpoint").to_json() == expected
+
+
+def test_rows_that_were_set_aside_before_an_interruption_are_missed(told: dict[str, Any]) -> None:
+    options: Any = {name: told[name] for name in ("quarantine", "tokens", "resume")}
+    ldp.tables_of(told["files"], NUMBERS, **options)
+    aside = Path(told["quarantine"])
+    kept = aside.read_bytes()
+    for left in (None, kept[:10], kept[:-3]):
+        aside.unlink()
+        if left is not None:
+            aside.write_bytes(left)
+        with pytest.raises(ldp.LdpstatsError, match="without the rows that were set aside before the interruption"):
+            ldp.tables_of(told["files"], NUMBERS, **options)
+        assert (aside.read_bytes() if aside.exists() else None) == left
+        aside.write_bytes(kept)
+    assert ldp.tables_of(told["files"], NUMBERS, **options).privacy.set_aside
+
+
+def test_two_files_have_two_names(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    ldp.write_reports(path, NUMBERS, people(), rng=1)
+    (tmp_path / "link").symlink_to(tmp_path / "one")
+    for resume, quarantine in [("one", "one"), ("one", "link"), ("-", None), (None, "-")]:
+        names = [one if one in (None, "-") else tmp_path / str(one) for one in (resume, quarantine)]
+        with pytest.raises(ldp.LdpstatsError, match="of two different ones"):
+            ldp.tables_of(path, NUMBERS, resume=names[0], quarantine=names[1])
+    for wrong in (3, b"x", [], True):
+        with pytest.raises(ldp.LdpstatsError, match="for rows that are set aside"):
+            ldp.tables_of(path, NUMBERS, quarantine=wrong)  # type: ignore[arg-type]  # that is what is tried
+    assert sorted(os.listdir(tmp_path)) == ["link", "r.csv"]  # noqa: PTH208  # with hidden files

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import errno
+import os
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -147,6 +149,39 @@ def test_an_edited_file_is_refused_by_a_worker(tmp_path: Path, here: str) -> Non
         path.write_bytes(edited)
         with pytest.raises(ReportError):
             ldp.tables_of(path, protocol, scheduler=here)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_a_worker_that_sees_another_file_under_that_name_counts_nothing(
+    tmp_path: Path, here: str, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    protocol, path = PROTOCOLS["numbers"], tmp_path / f"reports.{form}"
+    ldp.write_reports(path, protocol, people(), rng=1)
+
+    def replaced(work: Any, places: Any, *_: object) -> Any:
+        for number, place in enumerate(places):
+            if number == len(places) - 1:
+                ldp.write_reports(path, protocol, people(), rng=2)
+            yield work(place)
+
+    monkeypatch.setattr(counted_by_workers, "done", replaced)
+    with pytest.raises(ReportError, match="another one to a worker"):
+        ldp.tables_of(path, protocol, scheduler=here)
+
+
+def test_rows_that_cannot_be_set_aside_are_an_error_among_workers_too(
+    tmp_path: Path, here: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    rows = PROTOCOLS["numbers"].reports(people(), rng=1)
+    rows.loc[[5, 400], "report"] = 99
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(LdpstatsError, match="No space left"):
+        ldp.tables_of(tmp_path / "rows.csv", PROTOCOLS["numbers"], quarantine=tmp_path / "bad.csv", scheduler=here)
+    assert not (tmp_path / "bad.csv").exists()
 
 
 def test_nobody_is_counted_by_workers_too(tmp_path: Path, here: str) -> None:

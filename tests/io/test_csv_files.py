@@ -13,6 +13,7 @@ from support.report_files import PROTOCOLS, people, with_digest
 import ldpstats as ldp
 from ldpstats.io import csv_files
 from ldpstats.io.headers import DamagedFileError
+from ldpstats.io.sources import open_source
 
 NUMBERS = PROTOCOLS["numbers"]
 
@@ -87,3 +88,12 @@ def test_the_example_of_the_page_is_read(tmp_path: Path) -> None:
     tables = ldp.tables_of(tmp_path / "r.csv", protocol)
     assert [table.n for table in tables] == [2, 2]
     assert ldp.describe_reports(tmp_path / "r.csv").mechanisms == ("RR(k=2, epsilon=1.0)", "GRR(k=3, epsilon=1.0)")
+
+
+def test_a_file_that_takes_the_place_of_another_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    ldp.write_reports(path, NUMBERS, people(), rng=1)
+    read = open_source(str(path)).fits(NUMBERS)
+    ldp.write_reports(path, NUMBERS, people(), rng=2)
+    with pytest.raises(DamagedFileError, match="another file took its place"):
+        list(read(0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,14 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     ]:
         with pytest.raises(ldp.LdpstatsError, match=said):
             ldp.tables_of(path, NUMBERS)  # type: ignore[arg-type]  # that is what is tried
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without named pipes")
+def test_a_pipe_is_refused_at_once_and_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ldp.ReportError) as refused:
+        ldp.tables_of(tmp_path / "pipe", NUMBERS)
+    assert str(refused.value).count("Allowed") == 1
 
 
 def test_a_program_that_changed_a_file_is_noticed(tmp_path: Path) -> None:

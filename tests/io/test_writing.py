@@ -185,3 +185,23 @@ def test_a_message_that_nobody_sends_is_refused_naming_its_number(tmp_path: Path
         ldp.write_messages(tmp_path / "r.csv", PROTOCOLS["blocks"], found)
     assert not list(tmp_path.iterdir())
     assert answer_files._LONGEST > 1 << 20
+
+
+def test_nothing_is_written_of_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ldp.LdpstatsError, match="messages None"):
+        ldp.write_messages(tmp_path / "r.csv", NUMBERS, None)  # type: ignore[arg-type]  # that is what is tried
+    with pytest.raises(ldp.LdpstatsError, match="no data frame at all"):
+        ldp.write_reports(tmp_path / "r.csv", PROTOCOLS["blocks"], [])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["numbers", "blocks"])
+def test_frames_of_any_library_are_written_alike(tmp_path: Path, kind: str) -> None:
+    import polars as pl
+    import pyarrow as pa
+
+    frame, protocol = people(), PROTOCOLS[kind]
+    ldp.write_reports(tmp_path / "pandas.csv", protocol, [frame, frame], rng=1, tokens="token")
+    for other in (pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        ldp.write_reports(tmp_path / "other.csv", protocol, [frame, other], rng=1, tokens="token")
+        assert (tmp_path / "other.csv").read_bytes() == (tmp_path / "pandas.csv").read_bytes()
