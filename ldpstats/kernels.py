@@ -27,6 +27,8 @@ _PLACES = np.argsort(1 - _BITS, axis=1, kind="stable").astype(np.uint8)
 """For every byte, the places of its set bits in increasing order, then those of the others."""
 _NUMBER = _BITS.sum(axis=1, dtype=np.uint8)
 """For every byte, how many bits are set."""
+FEWEST_CHANGES = 16
+"""Windows in which fewer words differ from the next have no order of their own, as where they are sorted."""
 
 
 @compiled
@@ -333,15 +335,16 @@ def _rolled(words: NDArray[np.uint64], end: int) -> np.uint64:
 
 @compiled
 def hash_windows(words: NDArray[np.uint64], ends: NDArray[np.int64], window: int, out: NDArray[np.uint64]) -> None:
-    """Write two hashes of so many words up to each end, zero where these are all the same, and that of the last 64."""
+    """Write two hashes of the words up to each end, zero where few differ from the next, and that of the last 64."""
     for place in range(ends.size):
-        end, one, other, same = ends[place], np.uint64(0), np.uint64(0), True
+        end, one, other, changes = ends[place], np.uint64(0), np.uint64(0), 0
         for i in range(end + 1 - window, end + 1):
             one = (one + words[i]) * np.uint64(0x9E3779B97F4A7C15)
             other = (other ^ words[i]) * np.uint64(0xD6E8FEB86659FD93)
             other ^= other >> np.uint64(32)
-            same = same and words[i] == words[end]
-        out[place, 0], out[place, 1] = np.uint64(0) if same else one, np.uint64(0) if same else other
+            changes += i < end and words[i] != words[i + 1]
+        telling = changes >= FEWEST_CHANGES
+        out[place, 0], out[place, 1] = one if telling else np.uint64(0), other if telling else np.uint64(0)
         out[place, 2] = _rolled(words, end + 1)
 
 

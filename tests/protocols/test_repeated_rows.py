@@ -222,3 +222,16 @@ def test_a_stretch_that_stands_twice_in_a_file_is_said_by_its_tables(tmp_path: P
     assert isinstance(found, RepeatedRows)
     assert [one.again - one.first for one in found.copies] == [3000]
     assert "REPEATED ROWS: at least" in str(tables)
+
+
+@pytest.mark.parametrize("n", [1000, 3000, 30_000])
+@pytest.mark.parametrize("k", [2, 4, 16])
+def test_sorted_files_are_not_taken_for_copies(n: int, k: int) -> None:
+    # every report is drawn anew, and every file is sorted before it is sent: seeds are fixed
+    asked = ldp.SampledGroups(ldp.Domain({"a": list(range(k)), "b": [0, 1]}), epsilon=1.0, mechanism="grr")
+    search = RepetitionSearch(asked.sent_rows)
+    for seed in range(4):
+        reports = np.sort(np.random.default_rng(seed).integers(0, 2 * k, n)).astype(np.uint8)
+        search.take(SentRows(f"{seed:032}", np.zeros(n, dtype=np.uint8), reports))
+    assert search.found().warning == ()
+    assert search.found().same
