@@ -176,10 +176,20 @@ def replacing(path: str | Path, refuse: Callable[[Path], int | None]) -> Iterato
         ) from error
 
 
+def kind_of_page(text: str) -> str | None:
+    """Return what a page of ours says that it is, such as "report"; None of any other text.
+
+    Parameters
+    ----------
+    text : str
+    """
+    page = _PAGE.match(text)
+    return page[1] if page else None
+
+
 def _written_kind(text: str) -> str | None:
     """Return what a text says that it is, in the envelope of a saved object or the head of a page of ours."""
-    page = _PAGE.match(text)
-    return page[1] if page else kind_of(text)
+    return kind_of_page(text) or kind_of(text)
 
 
 def _target(path: Any) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import shutil
 import sys
@@ -53,7 +55,9 @@ def contents_of(name: str) -> Contents:
         if _holds_reports(head):
             return _of_reports(name, path, head)
         text = _text(name, pipes.bytes_of(str(path), LARGEST_FILE))
-    return _of_network(name, text) if text.lstrip().startswith("network ") else _of_saved(name, text)
+    if text.lstrip().startswith("network "):
+        return _of_network(name, text)
+    return _beside_objects(name, text) or _of_saved(name, text)
 
 
 @contextmanager
@@ -109,6 +113,30 @@ def _text(name: str, data: bytes) -> str:
         raise LdpstatsError(f"{pipes.named(name)}, which is no text in UTF-8", "a file of ldpstats") from error
 
 
+def _beside_objects(name: str, text: str) -> Contents | None:
+    """Return what commands write beside saved objects, and no command shows more of; None of any other text."""
+    from ldpstats.envelope import kind_of, opened
+    from ldpstats.io.checkpoints import KIND, VERSION
+    from ldpstats.io.quarantines import HEADER
+    from ldpstats.saving import kind_of_page
+
+    page = kind_of_page(text)
+    if page is not None:
+        kind, words = "page", f"A page of the kind {page!r}, for a browser."
+    elif text.startswith(HEADER.decode()):
+        rows = sum(1 for _ in csv.reader(io.StringIO(text, newline=""))) - 1
+        kind, words = "quarantine", f"Rows of report files that were set aside, with reasons: {rows:,}."
+    elif kind_of(text) == KIND:
+        try:
+            opened(text, KIND, VERSION, dict)
+        except LdpstatsError as error:
+            return _damaged(name, KIND, error)
+        kind, words = KIND, "An unfinished count: `ldpstats tables` with --resume and the same reports goes on from it."
+    else:
+        return None
+    return Contents(words, {"kind": kind, "file": name, "content": words, "defects": []})
+
+
 def _of_network(name: str, text: str) -> Contents:
     from ldpstats.networks.bayesian_network import network_of_bif
 
@@ -161,5 +189,5 @@ def _foreign(name: str, text: str, error: LdpstatsError) -> LdpstatsError:
 
 
 def _damaged(name: str, kind: str, error: LdpstatsError) -> Contents:
-    words = f"A {kind} that cannot be read: {error}"
+    words = f"What should be a {kind} cannot be read: {error}"
     return Contents(words, {"kind": kind, "file": name, "defects": [str(error)]}, (str(error),))

@@ -12,7 +12,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.limits import LARGEST_FILE
 from ldpstats.saving import read_file, write
 
-_KIND, _VERSION = "unfinished count", 1
+KIND, VERSION = "unfinished count", 1
 _SECONDS = 5.0
 """How much work is lost at most."""
 
@@ -47,12 +47,12 @@ class Checkpoint:
         state : dict
             Plain values.
         """
-        write(self._path, sealed(_KIND, _VERSION, {"about": self._about, "state": state}))
+        write(self._path, sealed(KIND, VERSION, {"about": self._about, "state": state}))
         self._last = time.monotonic()
 
     def _read(self) -> dict[str, Any]:
         body = read_file(
-            self._path, lambda text: opened(text, _KIND, _VERSION, dict), "the checkpoint of a count", LARGEST_FILE
+            self._path, lambda text: opened(text, KIND, VERSION, dict), "the checkpoint of a count", LARGEST_FILE
         )
         if body.get("about") != self._about or not isinstance(body.get("state"), dict):
             raise LdpstatsError(

@@ -12,7 +12,7 @@ from typing import BinaryIO, Self
 
 from ldpstats.errors import LdpstatsError, ReportError
 
-_HEADER = b"file,row,reason,content\n"
+HEADER = b"file,row,reason,content\n"
 _ENOUGH = 10_000
 """So many rows of a file show whether most of them are bad."""
 
@@ -115,16 +115,16 @@ class Quarantine:
 
     def _begin(self, size: int | None) -> None:
         """Go behind the first so many bytes, or to a new beginning; refuse files that hold anything else."""
-        start = self._file.read(len(_HEADER))
+        start = self._file.read(len(HEADER))
         whole = self._file.seek(0, os.SEEK_END)
-        fits = size is None or (len(_HEADER) <= size <= whole and start == _HEADER)
-        if start != _HEADER[: len(start)] or not fits:
+        fits = size is None or (len(HEADER) <= size <= whole and start == HEADER)
+        if start != HEADER[: len(start)] or not fits:
             raise self._other(size)
         try:
             self._file.truncate(size or 0)
             self._file.seek(size or 0)
             if size is None:
-                self._file.write(_HEADER)
+                self._file.write(HEADER)
         except OSError as error:
             raise self._unwritable(error) from error
 

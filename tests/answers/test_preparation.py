@@ -60,6 +60,11 @@ def test_columns_that_are_no_questions_are_left_out_and_named(answers: Sequence[
     assert list(found.categories) == ["sex"]
 
 
+def test_numbers_that_come_twice_are_no_identifier() -> None:
+    assert len(made([n // 2 for n in range(400)], classes=4).categories["it"]) == 4
+    assert "identifier" in made(range(400), classes=4).left_out["it"]
+
+
 def test_a_column_that_is_asked_for_is_taken() -> None:
     assert len(made([f"person {n}" for n in range(40)], columns=["it", "sex"]).categories["it"]) == 40
     with pytest.raises(LdpstatsError, match="--cut for 'it'"):

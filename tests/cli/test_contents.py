@@ -116,7 +116,7 @@ def test_damaged_reports_are_a_defect(form: str, reports: dict[str, Path]) -> No
     for damaged in (whole[:-7], whole[: len(whole) // 2]):
         result = run("show", "-", given=damaged)
         assert result.exit_code == 1, result.output
-        assert result.stdout.startswith("A file of reports that cannot be read: ")
+        assert result.stdout.startswith("What should be a file of reports cannot be read: ")
 
 
 def test_parquet_of_another_program_is_no_file_of_ours(tmp_path: Path) -> None:
@@ -124,3 +124,17 @@ def test_parquet_of_another_program_is_no_file_of_ours(tmp_path: Path) -> None:
     result = run("show", tmp_path / "answers.parquet")
     assert result.exit_code == 3
     assert "read answers in Parquet" in result.stderr
+
+
+def test_what_commands_write_beside_saved_objects_says_what_it_is(tmp_path: Path) -> None:
+    messages = [Respondent(PROTOCOL.to_json()).answer({"sex": "F", "car": "yes"}) for _ in range(100)]
+    (tmp_path / "sent.jsonl").write_text("\n".join([*messages, "no, message"]) + "\n")
+    aside, checkpoint, page = tmp_path / "aside.csv", tmp_path / "count.json", tmp_path / "page.html"
+    tables = ldp.tables_of(tmp_path / "sent.jsonl", PROTOCOL, quarantine=aside, resume=checkpoint)
+    tables.report(page)
+    words = {aside: "set aside, with reasons: 1.", checkpoint: "goes on from it", page: "kind 'report', for a browser"}
+    for file, said in words.items():
+        assert said in done("show", file).stdout
+        assert json.loads(done("show", file, "--json").stdout)["defects"] == []
+    checkpoint.write_text(checkpoint.read_text().replace(PROTOCOL.fingerprint(), "p0123456789ab"))
+    assert run("show", checkpoint).exit_code == 1
