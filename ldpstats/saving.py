@@ -138,6 +138,24 @@ def write(path: str | Path, text: str) -> None:
         file.write(text.encode())
 
 
+def refuse_unwritable(path: str | Path, kind: str) -> None:
+    """Refuse a name under which an object could not be saved, before the work of making it is done.
+
+    Parameters
+    ----------
+    path : str or Path
+    kind : str
+        What kind of object it will be.
+    """
+    try:
+        target = _target(path)
+        _refuse_others(target, sealed(kind, _VERSION, None))
+        if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+            raise PermissionError(f"nothing can be written to {str(target.parent)!r}")
+    except OSError as error:
+        raise _unwritten(path, error) from error
+
+
 @contextmanager
 def replacing(path: str | Path, refuse: Callable[[Path], int | None]) -> Iterator[BinaryIO]:
     """Write a new file beside another, whose place it takes once all of it is on the disk; else nothing is left of it.
@@ -169,11 +187,15 @@ def replacing(path: str | Path, refuse: Callable[[Path], int | None]) -> Iterato
             raise
         _settle(target.parent)
     except (OSError, UnicodeEncodeError) as error:
-        raise LdpstatsError(
-            f"the file {str(path)!r}, which could not be written ({getattr(error, 'strerror', None) or error})",
-            "a name in a directory that may be written to, with room for the file",
-            "A file that was there before is as it was.",
-        ) from error
+        raise _unwritten(path, error) from error
+
+
+def _unwritten(path: object, error: Exception) -> LdpstatsError:
+    return LdpstatsError(
+        f"the file {str(path)!r}, which could not be written ({getattr(error, 'strerror', None) or error})",
+        "a name in a directory that may be written to, with room for the file",
+        "A file that was there before is as it was.",
+    )
 
 
 def kind_of_page(text: str) -> str | None:

@@ -124,10 +124,15 @@ def tables(reports: tuple[str, ...], protocol: str, output: str, as_json: bool, 
     `ldpstats show` ends with 1.
     """
     from ldpstats.io import tables_of
+    from ldpstats.saving import refuse_unwritable
 
     pipes.refuse_two_inputs(protocol, *reports)
     if pipes.STANDARD in (asked["quarantine"], asked["resume"]):
         raise click.UsageError("--quarantine and --resume name files: - is none.")
+    if output != pipes.STANDARD:
+        if output in (asked["quarantine"], asked["resume"]):
+            raise click.UsageError("--output, --quarantine and --resume name different files.")
+        refuse_unwritable(output, "table set")
     _write_tables(tables_of(list(reports), pipes.saved_protocol(protocol), **asked), output, as_json=as_json)
 
 

@@ -209,3 +209,24 @@ def test_reports_go_to_files_of_a_known_form_and_over_no_other() -> None:
         before = Path(name).read_bytes() if Path(name).exists() else None
         assert run("privatize", "people.csv", "--protocol", "p.json", "-o", name).exit_code == 3
         assert (Path(name).read_bytes() if Path(name).exists() else None) == before
+
+
+def test_nothing_is_counted_that_could_not_be_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    protocol = ldp.SampledGroups(DOMAIN, epsilon=2.0)
+    protocol.save("p.json")
+    ldp.write_reports("r.csv", protocol, DOMAIN.decode(np.argwhere(np.ones(DOMAIN.shape))), rng=1)
+    before = sorted(one.name for one in folder.iterdir())
+    monkeypatch.setattr("ldpstats.io.tables_of", lambda *_, **__: pytest.fail("it was counted"))
+    for output, code, message in [
+        ("p.json", 3, "holds something else"),
+        ("r.csv", 3, "holds something else"),
+        ("nowhere/t.json", 3, "could not be written"),
+        (".", 3, "which is no file"),
+        ("c.json", 2, "different files"),
+        ("q.csv", 2, "different files"),
+    ]:
+        names = ("--protocol", "p.json", "--resume", "c.json", "--quarantine", "q.csv", "-o", output)
+        result = run("tables", "r.csv", *names)
+        assert (result.exit_code, result.stdout) == (code, "")
+        assert message in result.stderr
+    assert sorted(one.name for one in folder.iterdir()) == before
