@@ -56,6 +56,13 @@ def test_a_dirty_file_is_analysed_and_all_of_it_is_said(analysis: Analysis) -> N
     assert analysis.pairs.iloc[0][["first", "second", "verdict"]].tolist() == ["smokes", "coughs", "dependent"]
 
 
+def test_raw_answers_are_adjusted_for_all_pairs_by_holm(analysis: Analysis) -> None:
+    pairs = analysis.pairs.sort_values("raw_pvalue")
+    steps = pairs["raw_pvalue"].to_numpy() * np.arange(len(pairs), 0, -1)
+    assert pairs["raw_adjusted"].to_numpy() == pytest.approx(np.minimum(np.maximum.accumulate(steps), 1))
+    assert ((pairs["raw_adjusted"] <= 0.05) == (pairs["raw_verdict"] == "dependent")).all()
+
+
 def test_the_reports_are_those_of_the_protocol(analysis: Analysis) -> None:
     protocol = ldp.SampledGroups(analysis.tables.domain, epsilon=3.0)
     assert protocol.collect(analysis.people, rng=1).to_json() == analysis.tables.to_json()

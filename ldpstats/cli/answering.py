@@ -27,8 +27,8 @@ _data = click.argument("data", type=FILE)
 _missing = click.option(
     "--missing",
     multiple=True,
-    help="A cell that is no answer, beside empty ones; again for more.  [default: NA, N/A, n/a, NaN, nan, NULL, null, "
-    "#N/A and -]",
+    help="A cell that is no answer, beside empty ones; again for more, and the same in every step.  [default: NA, N/A, "
+    "n/a, NaN, nan, NULL, null, #N/A and -]",
 )
 _counts = click.option("--counts", default=None, help="Of a frequency table: the column that holds its counts.")
 
@@ -177,7 +177,8 @@ def privatize(
     "--output",
     default=None,
     type=FILE,
-    help="The HTML page; - is standard output.  [default: NAME-report.html in this folder, over no other file]",
+    help="The HTML page; - is standard output.  [default: NAME-report.html in this folder, over no file but an earlier "
+    "report]",
 )
 @options.as_json
 def analyse(

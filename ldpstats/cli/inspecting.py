@@ -151,8 +151,8 @@ def _audited(
 def show(file: str, as_json: bool) -> None:
     """Say what a file holds, and what that says.
 
-    A domain, a protocol, tables, any other saved object, reports, a page, or a network as BIF. Ends with 1 if the file was
-    changed, damaged or cut short after it was written, or if its reports cannot have come through their channel;
+    A domain, a protocol, tables, any other saved object, reports, a page, or a network as BIF. Ends with 1 if the file
+    was changed, damaged or cut short after it was written, or if its reports cannot have come through their channel;
     with 3 if it is no file of ldpstats.
     """
     from ldpstats.cli.contents import contents_of
