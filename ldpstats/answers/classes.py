@@ -71,7 +71,7 @@ def class_labels(limits: Sequence[float]) -> list[str]:
 
 
 def classes_of(numbers: Sequence[float | None], categories: Sequence[Category]) -> NDArray[np.int64]:
-    """Return the place of the category in whose words each number falls; -1 where there is none.
+    """Return the place of the one category in whose words each number falls; -1 where there is none, or more.
 
     Parameters
     ----------
@@ -87,9 +87,12 @@ def classes_of(numbers: Sequence[float | None], categories: Sequence[Category]) 
     """
     found = np.full(len(numbers), -1, dtype=np.int64)
     values = np.array([math.nan if number is None else number for number in numbers], dtype=float)
+    times = np.zeros(len(numbers), dtype=np.int64)
     for place, category in enumerate(categories):
         low, high = _limits(category)
-        found[(found < 0) & (values >= low) & (values < high)] = place
+        inside = (values >= low) & (values < high)
+        found[inside], times = place, times + inside
+    found[times > 1] = -1
     return found
 
 

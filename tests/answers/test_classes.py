@@ -44,3 +44,8 @@ def test_limits_have_as_many_digits_as_it_takes_to_tell_numbers_apart(start: flo
 @pytest.mark.parametrize("category", ["under", "under x", "under 1.2.3", "1 to under", "more", "", 5, True])
 def test_other_words_hold_no_number(category: object) -> None:
     assert classes_of([1, 5, math.inf, None], [category]).tolist() == [-1] * 4  # type: ignore[list-item]
+
+
+def test_a_number_in_two_classes_is_in_none() -> None:
+    categories = ["under 50", "under 20", "50 or more", "60 or more"]
+    assert classes_of([10, 20, 49.5, 50, 60], categories).tolist() == [-1, 0, 0, 2, -1]
