@@ -22,9 +22,10 @@ _SAID = 30
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ReportFile(Result):
-    """A file of reports, read from its beginning to its end: it is as it was written.
+    """A file of reports, read from its beginning to its end.
 
-    Whether its reports are possible ones, only the protocol knows: `tables_of` counts them.
+    A file that says what wrote it is as it was written; messages of clients and plain rows do not show whether they are
+    all. Whether its reports are possible ones, only the protocol knows: `tables_of` counts them.
 
     Parameters
     ----------
@@ -152,10 +153,15 @@ class ReportFile(Result):
             *([f"{self.simulated:,} of the reports came from a seed: a simulation."] if self.simulated else []),
             *(["Reports name their respondents by tokens."] if self.tokens else []),
             *([f"Written by {self.writer}."] if self.writer else []),
-            "The file is as it was written. Whether its reports are possible ones, tables_of(file, protocol) says.",
+            self._whole,
+            "Whether its reports are possible ones, tables_of(file, protocol) says.",
         ]
         title = f"{self.n:,} reports in {self.name}"
         return summary_of_figures(title, ["row", "about", "randomized by", "reports"], rows[:_SAID], sentences)
+
+    @property
+    def _whole(self) -> str:
+        return "The file is as it was written." if self.writer else "Nothing in the file shows whether it is whole."
 
     @property
     def _level(self) -> str:

@@ -166,8 +166,15 @@ def _standard_input(folder: str) -> Source:
     path, stream = Path(folder) / "standard input", getattr(sys.stdin, "buffer", None)
     if stream is None:
         raise LdpstatsError("standard input, which is closed or gives text only", "standard input of a program")
-    with path.open("wb") as file:
-        shutil.copyfileobj(stream, file)
+    try:
+        with path.open("wb") as file:
+            shutil.copyfileobj(stream, file)
+    except OSError as error:
+        raise LdpstatsError(
+            f"standard input, which could not be kept in {str(path.parent.parent)!r} ({error.strerror or error})",
+            "as much as there is room for in the directory of temporary files",
+            "TMPDIR names another one. Or write it to a file, and name that.",
+        ) from error
     return open_source(str(path), STANDARD)
 
 

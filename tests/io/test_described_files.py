@@ -47,6 +47,10 @@ def test_messages_and_rows_say_what_they_name(tmp_path: Path) -> None:
     assert (rows.n, rows.simulated, rows.protocol) == (300, 300, protocol.fingerprint())
     assert str(rows)
     assert found.headline.startswith("61 reports (simulated)")
+    for plain in (found, rows):
+        assert "Nothing in the file shows whether it is whole" in str(plain)
+    ldp.write_messages(tmp_path / "r.csv", protocol, messages(protocol))
+    assert "The file is as it was written" in str(ldp.describe_reports(tmp_path / "r.csv"))
 
 
 def test_levels_without_a_guarantee_are_said(tmp_path: Path) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
+import shutil
+import sys
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -84,6 +88,18 @@ def test_a_pipe_is_refused_at_once_and_once(tmp_path: Path) -> None:
     with pytest.raises(ldp.ReportError) as refused:
         ldp.tables_of(tmp_path / "pipe", NUMBERS)
     assert str(refused.value).count("Allowed") == 1
+
+
+def test_standard_input_for_which_there_is_no_room_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    monkeypatch.setattr(shutil, "copyfileobj", full)
+    with pytest.raises(ldp.LdpstatsError, match=r"standard input.*No space left.*TMPDIR") as refused:
+        ldp.tables_of("-", NUMBERS)
+    assert str(tmp_path) in str(refused.value)
 
 
 def test_a_program_that_changed_a_file_is_noticed(tmp_path: Path) -> None:
