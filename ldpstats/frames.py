@@ -62,10 +62,18 @@ def _by_columns(frame: Any) -> pd.DataFrame:
             "a frame of pandas, or pyarrow beside it",
             "pip install 'ldpstats[scale]'",
         ) from error
+    import narwhals.stable.v2 as nw
+
+    # objects of Python are addresses to Arrow
+    objects = [name for name, kind in frame.schema.items() if kind == nw.Object]
     try:
-        columns = [_series(column) for column in frame.to_arrow().columns]
+        read = dict(zip(frame.drop(objects).columns, frame.drop(objects).to_arrow().columns, strict=True))
     except pa.ArrowException:  # a type that Arrow does not know, such as whole numbers of 128 bits
-        columns = [pd.Series(frame[name].to_list(), dtype=object) for name in frame.columns]
+        read = {}
+    columns = [
+        _series(read[name]) if name in read else pd.Series(frame[name].to_list(), dtype=object)
+        for name in frame.columns
+    ]
     return pd.DataFrame(dict(enumerate(columns)), copy=False).set_axis(frame.columns, axis=1)
 
 
@@ -79,6 +87,8 @@ def _series(column: pa.ChunkedArray) -> pd.Series[Any]:
         return _categorical(column)
     if pa.types.is_run_end_encoded(kind):
         return _series(pc.run_end_decode(column))
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):  # of which little can be computed
+        return _series(column.cast(pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary()))
     if isinstance(kind, pa.BaseExtensionType):
         return _series(column.cast(kind.storage_type))
     if pa.types.is_union(kind):

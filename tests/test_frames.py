@@ -197,6 +197,18 @@ def test_columns_of_types_that_arrow_does_not_know_do_no_harm(beside: pl.Series)
     assert ldp.Domain({"b": [1, 2**100]}).encode(frame, marked=True)[1, 0] in (0, -1)
 
 
+def test_objects_of_polars_are_what_they_are_and_no_addresses() -> None:
+    frame = pl.DataFrame({"a": pl.Series(["x", "y", "x"], dtype=pl.Object), "b": [1, 2, 1]})
+    assert ldp.Domain.from_frame(frame).categories == {"a": ("x", "y"), "b": (1, 2)}
+    with pytest.raises(DomainError, match="unknown category 'x' in row 0"):
+        ldp.Domain({"a": ["z", "y"]}).encode(frame)
+
+
+def test_errors_name_values_of_views_too() -> None:
+    with pytest.raises(DomainError, match="unknown category '0' in row 0"):
+        ldp.Domain({"a": [0, 1]}).encode(pa.table({"a": pa.array(["0", "1"], pa.string_view())}))
+
+
 def test_lazy_frames_are_refused_until_they_are_collected() -> None:
     lazy = pl.DataFrame({"a": ["x", "y"]}).lazy()
     for read in (ldp.Domain.from_frame, ldp.Domain({"a": ["x", "y"]}).encode):
