@@ -53,15 +53,27 @@ class Information:
     def contrast_norm(self, score: FloatArray) -> FloatArray:
         """Return scoreᵀ M⁻ score over the contrasts, for a positive diagonal: by the Woodbury formula."""
         columns = np.stack([score, np.ones_like(score)], axis=-1)
-        solved = columns / self.diagonal[..., None]
-        if self.left is not None and self.core is not None:
-            scaled = self.left / self.diagonal[..., None]
-            inner = np.swapaxes(self.left, -1, -2) @ scaled
-            small = np.eye(inner.shape[-1]) + self.core @ inner
-            solved -= scaled @ solve_or_shortest(small, self.core @ (np.swapaxes(scaled, -1, -2) @ columns))
-        form = np.swapaxes(columns, -1, -2) @ solved
+        form = np.swapaxes(columns, -1, -2) @ self._solved(columns)[0]
         # taking out the ones direction: what the total could explain is not evidence
         return form[..., 0, 0] - form[..., 0, 1] ** 2 / form[..., 1, 1]
+
+    def contrast_volume(self) -> FloatArray:
+        """Return log |CᵀMC| for orthonormal contrasts C, for a positive diagonal: by the matrix determinant lemma."""
+        solved, small = self._solved(np.ones((*self.diagonal.shape, 1)))
+        volume = np.log(self.diagonal).sum(axis=-1) + np.linalg.slogdet(small)[1]
+        # |CᵀMC| = |M| 1ᵀM⁻1 / 1ᵀ1
+        return volume + np.log(solved.mean(axis=(-2, -1)))
+
+    def _solved(self, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return M⁻ columns, and the small matrix with the determinant of M over that of its diagonal."""
+        solved = columns / self.diagonal[..., None]
+        if self.left is None or self.core is None:
+            return solved, np.eye(1)
+        scaled = self.left / self.diagonal[..., None]
+        inner = np.swapaxes(self.left, -1, -2) @ scaled
+        small = np.eye(inner.shape[-1]) + self.core @ inner
+        solved -= scaled @ solve_or_shortest(small, self.core @ (np.swapaxes(scaled, -1, -2) @ columns))
+        return solved, small
 
     def of_cells(self, classes: IntArray) -> Information:
         """Return the information about cells whose answers are `classes`, given this about the answers."""

@@ -73,3 +73,10 @@ def test_contrast_norm_leaves_the_ones_direction_out(information: Information) -
     expected = np.einsum("ti,tij,tj->t", score @ centre, inverse, score @ centre)
     assert np.allclose(information.contrast_norm(score), expected, rtol=1e-12, atol=0)
     assert np.allclose(information.contrast_norm(score + 5), expected, rtol=1e-11, atol=0)
+
+
+@pytest.mark.parametrize("information", some_information()[:2])
+def test_volumes_of_contrasts_are_those_of_the_whole_matrix(information: Information) -> None:
+    contrasts = np.linalg.qr(np.column_stack([np.ones(CELLS), np.eye(CELLS)[:, 1:]]))[0][:, 1:]
+    _, expected = np.linalg.slogdet(contrasts.T @ whole(information) @ contrasts)
+    assert close(information.contrast_volume(), expected)

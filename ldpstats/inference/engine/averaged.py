@@ -50,8 +50,7 @@ class AveragedScore:
         draws, weights = self._draws(evidence, fitted)
         at = null_score(self.model, evidence, draws, self.statistic.fit.solve)
         distance = self.statistic.total(at.score, at.information)
-        _, volume = np.linalg.slogdet(at.information.between(self.statistic.contrasts))
-        logarithms = weights + (volume - distance) / 2
+        logarithms = weights + (self.statistic.volume(at.information) - distance) / 2
         shares = np.exp(logarithms - logarithms.max())
         shares = shares / shares.sum()
         if _FEWEST_DRAWS * (shares @ shares) > 1:

@@ -91,13 +91,23 @@ class ScoreStatistic:
 
     def total(self, score: FloatArray, information: Information) -> FloatArray:
         """Return uᵀ J⁻ u over the identified contrasts; in closed form where all of them are."""
-        cells, contrasts = self.contrasts.shape
-        if contrasts == cells - 1 and np.all(information.diagonal > 0):
+        if self._in_closed_form(information):
             return information.contrast_norm(score)
         projected = score @ self.contrasts
         matrix = information.between(self.contrasts)
         total: FloatArray = (projected * solve_or_shortest(matrix, projected[..., None])[..., 0]).sum(axis=-1)
         return total
+
+    def volume(self, information: Information) -> FloatArray:
+        """Return log |J| over the identified contrasts; in closed form where all of them are."""
+        if self._in_closed_form(information):
+            return information.contrast_volume()
+        volume: FloatArray = np.linalg.slogdet(information.between(self.contrasts))[1]
+        return volume
+
+    def _in_closed_form(self, information: Information) -> bool:
+        cells, contrasts = self.contrasts.shape
+        return contrasts == cells - 1 and bool(np.all(information.diagonal > 0))
 
 
 def seen_directions(model: NullModel, evidence: Evidence, cells: int) -> int:
