@@ -60,9 +60,14 @@ class Information:
     def contrast_volume(self) -> FloatArray:
         """Return log |CᵀMC| for orthonormal contrasts C, for a positive diagonal: by the matrix determinant lemma."""
         solved, small = self._solved(np.ones((*self.diagonal.shape, 1)))
-        whole: FloatArray = np.log(self.diagonal).sum(axis=-1) + np.linalg.slogdet(small)[1]
-        # |CᵀMC| = |M| 1ᵀM⁻1 / 1ᵀ1
-        return whole + np.log(solved.mean(axis=(-2, -1)))
+        # |CᵀMC| = |D| |small| 1ᵀM⁻1 / 1ᵀ1
+        logarithms = [
+            np.log(self.diagonal).sum(axis=-1),
+            np.linalg.slogdet(small)[1],
+            np.log(solved.mean(axis=(-2, -1))),
+        ]
+        volume: FloatArray = sum(logarithms)
+        return volume
 
     def _solved(self, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return M⁻ columns, and the small matrix with the determinant of M over that of its diagonal."""
