@@ -115,7 +115,7 @@ def write_messages(
 
     Messages may come from anywhere, one at a time, such as the lines of an open file. A message that no client of the
     protocol sends is refused, naming its number. (`tables_of` reads a file of messages as well, and can set bad ones
-    aside.)
+    aside. Count that file or this one: it has no mark by which both were known as the same.)
 
     Parameters
     ----------
