@@ -39,8 +39,8 @@ class Analysis:
         Which columns were questions, and with which categories.
     people : DataFrame
         The answers as categories.
-    tables : TableSet
-        What was counted of the simulated reports.
+    studied : StudiedTables
+        What was counted of the simulated reports, with its tests.
     pairs : DataFrame
         A row per pair: the test of the reports, and V and the p-value of the raw answers.
     seed : int
@@ -52,10 +52,15 @@ class Analysis:
     file: AnswerFile
     preparation: Preparation
     people: pd.DataFrame
-    tables: TableSet
+    studied: StudiedTables
     pairs: pd.DataFrame
     seed: int
     counts: str | None
+
+    @property
+    def tables(self) -> TableSet:
+        """What was counted of the simulated reports."""
+        return self.studied.tables
 
     def findings(self) -> Summary:
         """Return all pairs, those with the smallest p-values first: what raw answers show, and what reports show."""
@@ -102,9 +107,9 @@ class Analysis:
         ----------
         title : str, optional
         """
-        from ldpstats.report import report_page
+        from ldpstats.report import studied_page
 
-        return report_page(self.tables, title or f"Analysis of {Path(self.file.name).name}", self._repeated)
+        return studied_page(self.studied, title or f"Analysis of {Path(self.file.name).name}", self._repeated)
 
     @property
     def _repeated(self) -> pd.DataFrame:
@@ -182,9 +187,9 @@ def analyse(
         )
     people = coded_answers(file, domain, missing_as=missing_as, counts=counts)
     tables = SampledGroups(domain, epsilon=epsilon, k=k).collect(people, rng=seed, counts=counts)
-    tests = StudiedTables(tables).tests
-    assert tests is not None  # every pair is in a group
-    return Analysis(file, made, people, tables, _beside_raw(tests, people, counts), seed, counts)
+    studied = StudiedTables(tables)
+    assert studied.tests is not None  # every pair is in a group
+    return Analysis(file, made, people, studied, _beside_raw(studied.tests, people, counts), seed, counts)
 
 
 def _beside_raw(tests: IndependenceTests, people: pd.DataFrame, counts: str | None) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from support.spoken import spoken
 import ldpstats as ldp
 from ldpstats.analysis import Analysis, analyse
 from ldpstats.answers import read_answers
+from ldpstats.report import report_page
 
 DIRTY = 3000
 
@@ -61,6 +62,10 @@ def test_raw_answers_are_adjusted_for_all_pairs_by_holm(analysis: Analysis) -> N
     steps = pairs["raw_pvalue"].to_numpy() * np.arange(len(pairs), 0, -1)
     assert pairs["raw_adjusted"].to_numpy() == pytest.approx(np.minimum(np.maximum.accumulate(steps), 1))
     assert ((pairs["raw_adjusted"] <= 0.05) == (pairs["raw_verdict"] == "dependent")).all()
+
+
+def test_the_page_is_that_of_the_tables(analysis: Analysis) -> None:
+    assert analysis.page("Title") == report_page(analysis.tables, "Title", analysis.people)
 
 
 def test_the_reports_are_those_of_the_protocol(analysis: Analysis) -> None:

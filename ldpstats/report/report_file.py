@@ -45,9 +45,22 @@ def report_page(
     title, truth, network
         As in `TableSet.report`.
     """
+    return studied_page(StudiedTables(checked_table_set(tables)), title, truth, network)
+
+
+def studied_page(
+    studied: StudiedTables, title: str | None = None, truth: Population | None = None, network: bool = False
+) -> str:
+    """Return a report about tables as HTML, whose pairs need not be tested again.
+
+    Parameters
+    ----------
+    studied : StudiedTables
+    title, truth, network
+        As in `TableSet.report`.
+    """
     if title is not None and not (isinstance(title, str) and _can_be_written(title)):
         raise LdpstatsError(f"title = {shortened(title)}", "a text of whole letters")
-    studied = StudiedTables(checked_table_set(tables))
     sections = [
         findings(studied),
         asked(studied),
@@ -64,7 +77,7 @@ def report_page(
         colophon(studied),
     ]
     lines = [
-        tables.headline,
+        studied.tables.headline,
         *([] if can_draw() else ["This page is without pictures, as matplotlib is not installed."]),
     ]
     return set_page(title or "Report on privatized answers", lines, sections)
