@@ -65,9 +65,9 @@ def tables_of(
         replaced. Without it the first such row is an error; with it results say how many there were. A file of which
         most rows are bad is refused.
     tokens : {"refuse", "once"}
-        What becomes of a token that comes twice: an error, or the first report counts, and results say how many were
-        left out. (A token takes 20 bytes of memory, and as many for each row of a unit
-        of several, in tables of which a quarter is empty at least.)
+        What becomes of a token that comes twice: an error, or the first report counts, and the tables say how many
+        were left out. (A token takes 20 bytes of memory, and as many for each row of a unit of several, in tables of
+        which a quarter is empty at least.)
     resume : path, optional
         A file that is written every few seconds. The same call goes on from there after an interruption, and returns
         the same tables at once when all was counted. It is yours to remove, once the tables are saved.
