@@ -91,7 +91,7 @@ def write(path: Path, mechanism: str, n: int) -> Callable[[], int]:
     return written
 
 
-def read(path: Path, _: str, n: int) -> Callable[[], int]:
+def read(path: Path, _: str, __: int) -> Callable[[], int]:
     """Read a file and do nothing else, as pyarrow does it fastest in constant memory."""
     from pyarrow import csv
     from pyarrow.parquet import ParquetFile
