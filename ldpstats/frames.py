@@ -80,22 +80,29 @@ def _by_columns(frame: Any) -> pd.DataFrame:
 def _series(column: pa.ChunkedArray) -> pd.Series[Any]:
     """Return a column of Arrow as one of pandas, with its nulls missing and its whole numbers whole."""
     import pyarrow as pa
+
+    plain = _unwrapped(column)
+    kind = plain.type
+    if pa.types.is_dictionary(kind):
+        return _categorical(plain)
+    if pa.types.is_union(kind):
+        return pd.Series(plain.to_pylist(), dtype=object)
+    if pa.types.is_floating(kind) or (plain.null_count == 0 and (pa.types.is_integer(kind) or kind == pa.bool_())):
+        return pd.Series(plain.to_numpy(), copy=False)
+    return pd.Series(pd.arrays.ArrowExtensionArray(plain), copy=False)
+
+
+def _unwrapped(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column whose values stand there themselves: no runs, no views, and no types of others' making."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _categorical(column)
     if pa.types.is_run_end_encoded(kind):
-        return _series(pc.run_end_decode(column))
+        return _unwrapped(pc.run_end_decode(column))
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):  # of which little can be computed
-        return _series(column.cast(pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary()))
-    if isinstance(kind, pa.BaseExtensionType):
-        return _series(column.cast(kind.storage_type))
-    if pa.types.is_union(kind):
-        return pd.Series(column.to_pylist(), dtype=object)
-    if pa.types.is_floating(kind) or (column.null_count == 0 and (pa.types.is_integer(kind) or kind == pa.bool_())):
-        return pd.Series(column.to_numpy(), copy=False)
-    return pd.Series(pd.arrays.ArrowExtensionArray(column), copy=False)
+        return column.cast(pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary())
+    return _unwrapped(column.cast(kind.storage_type)) if isinstance(kind, pa.BaseExtensionType) else column
 
 
 def _categorical(column: pa.ChunkedArray) -> pd.Series[Any]:
