@@ -17,12 +17,12 @@ from ldpstats.columns import frame_column
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.frames import Frame, checked_frame
 from ldpstats.io.answer_files import AnswerReader, ClientAnswer
-from ldpstats.io.csv_files import CsvReports
+from ldpstats.io.csv_files import CsvReports, CsvSource
 from ldpstats.io.headers import Header
 from ldpstats.io.known_tokens import checked_tokens
 from ldpstats.io.layouts import Layout
-from ldpstats.io.parquet_files import ParquetReports
-from ldpstats.io.sources import STANDARD, is_report_file
+from ldpstats.io.parquet_files import ParquetReports, ParquetSource
+from ldpstats.io.sources import STANDARD, is_report_file, open_source
 from ldpstats.parts import new_identity
 from ldpstats.presentation import progress
 from ldpstats.protocols import LocalProtocol
@@ -52,7 +52,7 @@ def write_reports(
     ----------
     path : str or Path
         Its suffix says what becomes of it: .parquet or .csv. The path "-" is standard output, as CSV. A report file
-        that exists is replaced; any other one is left as it is, and refused.
+        of simulated reports that exists is replaced; any other one is left as it is, and refused.
     protocol : LocalProtocol
     frames : DataFrame, or an iterator or list of them
         A row per respondent. Of several frames one is held at a time, and its respondents follow those of the one
@@ -213,7 +213,7 @@ def _writing(path: str | Path, protocol: LocalProtocol, header: Header, *, token
 
 
 def _refuse_foreign(target: Path) -> int | None:
-    """Refuse to replace anything but a report file; return the permissions of the one that is replaced."""
+    """Refuse to replace anything but simulated reports, which can be made again; return the permissions of the file."""
     try:
         found = target.stat()
     except FileNotFoundError:
@@ -221,13 +221,25 @@ def _refuse_foreign(target: Path) -> int | None:
     if stat.S_ISREG(found.st_mode):
         with target.open("rb") as file:
             head = file.read(64)
-        if not head or is_report_file(head):
+        if not head or (is_report_file(head) and _says_simulated(target)):
             return stat.S_IMODE(found.st_mode)
+        came = "holds reports that are not simulated" if is_report_file(head) else "is no report file"
+    else:
+        came = "is no ordinary file"
     raise LdpstatsError(
-        f"{str(target)!r}, which is no report file",
-        "a new name, or that of a report file, which is replaced",
-        "Nothing in it was changed.",
+        f"{str(target)!r}, which {came}",
+        "a new name, or that of a file of simulated reports, which is replaced",
+        "Nothing in it was changed: what respondents sent cannot be made again.",
     )
+
+
+def _says_simulated(target: Path) -> bool:
+    """Say whether a report file says that all of it came from a seed; one that cannot be read does not say so."""
+    try:
+        source = open_source(str(target))
+    except ReportError:
+        return False
+    return isinstance(source, (ParquetSource, CsvSource)) and source.header.simulated
 
 
 def _refuse_answers_as_tokens(protocol: LocalProtocol, tokens: str | None) -> None:

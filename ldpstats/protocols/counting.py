@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
+from ldpstats.arrays import BoolArray, IntArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import ReportFormat
 from ldpstats.parts import Parts
@@ -289,16 +289,16 @@ def without_rows(tables: TableSet, set_aside: int) -> TableSet:
     return tables.replaced(tables=said, privacy=replace(tables.privacy, set_aside=set_aside))
 
 
-def by_row(rows: SentRows, kinds: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Return the places of the rows of every kind that occurs; there are so many kinds.
+def by_row(rows: IntArray) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Return the places of the rows of every kind that occurs.
 
     Parameters
     ----------
-    rows : SentRows
-    kinds : int
+    rows : array of int
+        Which kind each one is.
     """
-    counts = np.bincount(rows.rows, minlength=kinds)
-    order = np.argsort(rows.rows, kind="stable")
+    counts = np.bincount(rows)
+    order = np.argsort(rows, kind="stable")
     ends = np.cumsum(counts)
     return ((row, order[ends[row] - counts[row] : ends[row]]) for row in np.flatnonzero(counts).tolist())
 

@@ -13,7 +13,8 @@ from pandas.api.types import is_integer_dtype
 from ldpstats.arrays import BoolArray, IntArray
 from ldpstats.errors import ReportError, one_line, shortened
 from ldpstats.parts import LARGEST_PLACE, are_identities
-from ldpstats.protocols.counting import Counting, SentRow, SentRows
+from ldpstats.presentation import progress
+from ldpstats.protocols.counting import Counting, SentRow, SentRows, by_row
 from ldpstats.protocols.wire import Reason, from_column, report_size, to_bytes
 
 _LETTER = "c"
@@ -96,15 +97,14 @@ def _reports_as_sent(
     column: pd.Series[Any], rows: IntArray, kinds: Sequence[SentRow]
 ) -> tuple[NDArray[Any], dict[int, Reason]]:
     """Return a column of reports as `SentRows` has them, and why those in some places are none."""
-    present = np.unique(rows).tolist()
-    sizes = {report_size(kinds[row].wire.report_format) for row in present}
+    present = list(by_row(rows))
+    sizes = {report_size(kinds[row].wire.report_format) for row, _ in present}
     size = next(iter(sizes)) if len(sizes) == 1 else None
     shape, dtype = ((len(rows), size), np.uint8) if size else (len(rows), np.int64 if sizes == {None} else object)
     sent: NDArray[Any] = np.zeros(shape, dtype=dtype)
     reasons: dict[int, Reason] = {}
-    for row in present:
-        places, form = np.flatnonzero(rows == row), kinds[row].wire.report_format
-        own = column.iloc[places]
+    for row, places in progress(present, "reading rows", unit="group"):
+        own, form = column.iloc[places], kinds[row].wire.report_format
         plain = isinstance(own.dtype, np.dtype) and own.dtype.kind in "iu"
         data, wrong = from_column(own.to_numpy() if plain else own.tolist(), form)
         reasons |= {int(places[place]): reason for place, reason in wrong.items()}

@@ -74,7 +74,7 @@ class RowCounts:
         """
         reasons = unknown_rows(rows, self._rows)
         known = np.flatnonzero(rows.rows < len(self._rows))
-        for row, places in by_row(rows.taken(known), len(self._rows)):
+        for row, places in by_row(rows.rows[known]):
             here = known[places]
             reasons |= decoded_reports(at_places(rows.reports, here), self._rows[row].wire, here)[1]
         return dict(sorted(reasons.items()))
@@ -113,7 +113,7 @@ class RowCounts:
             for row in np.flatnonzero(of_rows).tolist():
                 self._respondents.take(row, rows.identity, None, int(of_rows[row]))
         else:
-            for row, places in by_row(rows, len(self._rows)):
+            for row, places in by_row(rows.rows):
                 self._respondents.take(row, rows.identity, numbers[places], len(places))
         return True
 
@@ -122,7 +122,7 @@ class RowCounts:
         if np.any(rows.rows >= len(self._rows)):
             return False
         decoded_rows = []
-        for row, places in by_row(rows, len(self._rows)):
+        for row, places in by_row(rows.rows):
             data, reasons = decoded_reports(at_places(rows.reports, places), self._rows[row].wire, places)
             if reasons:
                 return False

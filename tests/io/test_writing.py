@@ -53,7 +53,21 @@ def test_row_groups_have_their_size_whatever_comes(tmp_path: Path, monkeypatch: 
     assert [file.row_group(group).num_rows for group in range(file.num_row_groups)] == [64, 64, 64, 64, 14]
 
 
-def test_a_report_file_is_replaced_and_any_other_is_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_what_respondents_sent_is_never_replaced(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"r.{suffix}"
+    ldp.write_reports(path, NUMBERS, people(10))
+    sent = path.read_bytes()
+    for rng in (None, 1):
+        with pytest.raises(ldp.LdpstatsError, match=r"reports that are not simulated.* cannot be made again"):
+            ldp.write_reports(path, NUMBERS, people(20), rng=rng)
+    assert path.read_bytes() == sent
+    path.write_bytes(sent[:-1])
+    with pytest.raises(ldp.LdpstatsError, match="reports that are not simulated"):
+        ldp.write_reports(path, NUMBERS, people(20), rng=1)
+
+
+def test_simulated_reports_are_replaced_and_any_other_file_is_not(tmp_path: Path) -> None:
     for suffix in SUFFIXES:
         path = tmp_path / f"r.{suffix}"
         ldp.write_reports(path, NUMBERS, people(10), rng=1)

@@ -103,7 +103,7 @@ class BlockCounts:
         for place in np.flatnonzero((blocks < 0) | (blocks > _LARGEST_BLOCK)).tolist():
             reasons[place] = Reason(f"the block {blocks[place]}", allowed)
         known = np.flatnonzero(rows.rows < len(self._rows))
-        for row, places in by_row(rows.taken(known), len(self._rows)):
+        for row, places in by_row(rows.rows[known]):
             here = known[places]
             reasons |= decoded_reports(rows.reports[here], self._rows[row].wire, here)[1]
         return dict(sorted(reasons.items()))
@@ -121,7 +121,7 @@ class BlockCounts:
             raise reason.error(f"row {place}")
         blocks = _blocks_of(rows)
         simulated = np.broadcast_to(np.asarray(rows.simulated), len(rows))
-        for row, places in by_row(rows, len(self._rows)):
+        for row, places in by_row(rows.rows):
             cells = blocks[places] * self._cells[row] + rows.reports[places].astype(np.int64)
             self._counts[row].update(_how_often(cells))
             self._simulated[row].update(_how_often(blocks[places][simulated[places]]))
