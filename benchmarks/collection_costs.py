@@ -85,6 +85,8 @@ def write(path: Path, mechanism: str, n: int) -> Callable[[], int]:
     """Privatize and write a file."""
 
     def written() -> int:
+        # it is ours; what respondents sent is not replaced
+        path.unlink(missing_ok=True)
         ldp.write_reports(path, protocol_of(mechanism), frames(n))
         return n
 
