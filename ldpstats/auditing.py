@@ -209,6 +209,15 @@ def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng:
     rng : optional
         A seed for a reproducible audit; without it the reports come from the operating system's randomness.
 
+    Returns
+    -------
+    Audit
+        The level as it is claimed, enumerated, and shown by reports; and a verdict.
+
+    Notes
+    -----
+    The third way is a privacy audit from samples alone: an empirical lower bound of ε.
+
     Examples
     --------
     >>> from ldpstats.mechanisms import SS

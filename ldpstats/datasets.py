@@ -33,6 +33,18 @@ class Network(BayesianNetwork):
     parents, tables : mapping
         As those of every `BayesianNetwork`.
     name : str
+
+    Examples
+    --------
+    >>> from ldpstats import datasets
+    >>> survey = datasets.network("survey")
+    >>> survey
+    <Network: survey, 6 attributes, 6 edges>
+    >>> survey.parents["transport"]
+    ('occupation', 'residence')
+    >>> survey.pair("sex", "education").round(3)
+    array([[0.457, 0.143],
+           [0.289, 0.111]])
     """
 
     name: str
@@ -68,6 +80,11 @@ def network(name: str) -> Network:
     ----------
     name : str
 
+    Returns
+    -------
+    Network
+        With its true probabilities.
+
     Examples
     --------
     >>> network("survey").domain.names
@@ -90,6 +107,11 @@ def affairs() -> pd.DataFrame:
     The women answered a questionnaire of the magazine Redbook in 1974. R. Fair, A Theory of Extramarital Affairs,
     Journal of Political Economy 86(1), 1978, studied them; the rows come with statsmodels, by permission of the author.
     Numbers are cut into classes here; "husband" says whether his profession takes an advanced degree.
+
+    Returns
+    -------
+    DataFrame
+        A row per woman, with categorical columns.
 
     Examples
     --------
@@ -126,6 +148,18 @@ def true_cramers_v(joint: FloatArray) -> float:
     Parameters
     ----------
     joint : array, shape (rows, columns)
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> from ldpstats import datasets
+    >>> survey = datasets.network("survey")
+    >>> round(datasets.true_cramers_v(survey.pair("education", "residence")), 3)
+    0.051
     """
     expected = np.outer(joint.sum(axis=1), joint.sum(axis=0))
     return float(np.sqrt(((joint - expected) ** 2 / expected).sum() / (min(joint.shape) - 1)))

@@ -14,6 +14,15 @@ class LdpstatsError(ValueError):
         What would have been accepted there.
     advice : str
         What the caller can do next.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> try:
+    ...     ldp.GRR(1, epsilon=1.0)
+    ... except ldp.LdpstatsError as error:
+    ...     print(error)
+    k = 1. Allowed: a whole number, at least 2.
     """
 
     def __init__(self, came: str, allowed: str, advice: str = "") -> None:
@@ -27,15 +36,67 @@ class LdpstatsError(ValueError):
 
 
 class DomainError(LdpstatsError):
-    """A value, column or category that the domain does not know."""
+    """A value, column or category that the domain does not know.
+
+    Parameters
+    ----------
+    came, allowed, advice : str
+        As of every `LdpstatsError`.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"]})
+    >>> try:
+    ...     domain.project(["age"])
+    ... except ldp.DomainError as error:
+    ...     print(error)
+    attributes ('age',). Allowed: different names out of 'sex', at least one.
+    """
 
 
 class ReportError(LdpstatsError):
-    """A report that the mechanism, protocol or domain at hand cannot have produced."""
+    """A report that the mechanism, protocol or domain at hand cannot have produced.
+
+    Parameters
+    ----------
+    came, allowed, advice : str
+        As of every `LdpstatsError`.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> try:
+    ...     ldp.GRR(4, epsilon=1.0).count([0, 3, 4])
+    ... except ldp.ReportError as error:
+    ...     print(error)
+    the report 4 at position 2 (1 such reports). Allowed: reports that GRR(k=4, epsilon=1.0) can send. Check that
+    client and server use the same mechanism, k and epsilon.
+    """
 
 
 class NotIdentifiedError(LdpstatsError):
-    """A quantity that the collected reports carry no information about."""
+    """A quantity that the collected reports carry no information about.
+
+    Parameters
+    ----------
+    came, allowed, advice : str
+        As of every `LdpstatsError`.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["old", "young"]})
+    >>> protocol = ldp.SampledGroups(domain, epsilon=2.0, groups=[("sex", "car"), ("car", "age")])
+    >>> tables = protocol.simulate([100] * 8, rng=1)
+    >>> try:
+    ...     ldp.independence_test(ldp.reconstruct(tables, ["sex", "age"]))
+    ... except ldp.NotIdentifiedError as error:
+    ...     print(error)
+    a hypothesis that the reports tell nothing about: nobody was asked about sex and age together; what the table
+    shows of that follows from an assumption. Allowed: a hypothesis about what was asked together. Ask the group
+    ('sex', 'age'); bounds() of the table says what is known without an assumption.
+    """
 
 
 def one_line(values: object, limit: int = 8) -> str:

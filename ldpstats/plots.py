@@ -40,6 +40,11 @@ def raw_against_private(
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
+    Returns
+    -------
+    matplotlib Axes
+        Those that were drawn on.
+
     Examples
     --------
     >>> import numpy as np
@@ -62,6 +67,22 @@ def raw_against_private_picture(tables: Table | TableSet, truth: Population, alp
     ----------
     tables, truth, alpha
         As there.
+
+    Returns
+    -------
+    RawAndPrivate
+        Labels, raw proportions, estimates and intervals; `draw` draws them.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> people = [400, 100, 200, 300]
+    >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate(people, rng=1)
+
+    >>> picture = ldp.plots.raw_against_private_picture(tables, people)
+    >>> picture.labels[0], picture.raw[0], round(picture.private[0], 2)
+    ('F, yes', 0.4, 0.38)
     """
     raw_of, level = raw_proportions(tables, truth), f"{100 * (1 - significance(alpha)):g} %"
     drawn = [table for table in tables if table.n] if isinstance(tables, TableSet) else [tables]
@@ -93,6 +114,25 @@ def compared_cells(table: Table, shown: FloatArray, alpha: float, *, named: bool
         One minus the confidence of the intervals.
     named : bool
         Whether labels say what the table is about.
+
+    Yields
+    ------
+    tuple of (str, float, float, float, float)
+        The label, what the raw data have, the estimate, and the lower and upper end of its interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> people = np.array([[400, 100], [200, 300]])
+    >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate(people, rng=1)["sex", "car"]
+    >>> for label, raw, *private in ldp.plots.compared_cells(table, people / people.sum(), 0.05, named=False):
+    ...     print(label, raw, *(round(figure, 2) for figure in private))
+    F, yes 0.4 0.38 0.33 0.43
+    F, no 0.1 0.11 0.08 0.15
+    M, yes 0.2 0.21 0.17 0.25
+    M, no 0.3 0.3 0.25 0.34
     """
     fits = table.channel_fit().plausible
     limits = table.conf_int(alpha).reshape(-1, 2) if fits else np.full((table.domain.size(), 2), np.nan)
@@ -115,6 +155,11 @@ def forest(effects: Sequence[Effect], ax: Axes | None = None) -> Axes:
         Of one kind: ratios, or differences, or all of them Cramér's V.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those that were drawn on.
 
     Examples
     --------

@@ -38,6 +38,16 @@ class Poisoning(Result):
     highest, lowest : float
         What a forged report is worth to the estimate, as a truthful respondent who holds the value is worth one on
         average, and one who does not nothing.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> found = ldp.poisoning(ldp.GRR(16, epsilon=1.0), share=0.05, n=10_000)
+    >>> found
+    <Poisoning: GRR(k=16, epsilon=1.0): 5 % forged reports move a frequency by up to 0.4865 on average; a forger
+    outweighs 9.73 truthful respondents>
+    >>> round(found.amplification, 1), round(found.std_err, 3)
+    (9.7, 0.024)
     """
 
     mechanism: Mechanism
@@ -163,6 +173,15 @@ def poisoning(mechanism: Mechanism, share: float, n: int | None = None, target: 
     target : int, optional
         The value whose frequency is moved; by default the one that can be moved farthest.
 
+    Returns
+    -------
+    Poisoning
+        The shift, upward and downward, and how many truthful respondents a forger outweighs.
+
+    Notes
+    -----
+    Sending forged reports is also called data poisoning, or a manipulation attack.
+
     Examples
     --------
     >>> from ldpstats import GRR, SS
@@ -194,6 +213,11 @@ def poisoning_table(k: int = 16, epsilon: float = 1.0, share: float = 0.05) -> p
         The privacy level asked for.
     share : float
         The share of forged reports among all, between 0 and 1.
+
+    Returns
+    -------
+    DataFrame
+        A row per mechanism.
 
     Examples
     --------

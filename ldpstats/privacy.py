@@ -98,6 +98,28 @@ class PrivacyStatement(Result):
         Whether random answers take the place of those outside the questionnaire, which the level then covers, too.
     set_aside : int
         How many rows of the collection were set aside because they are no valid reports, and not counted.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+
+    >>> statement = ldp.SampledGroups(domain, k=1, epsilon=1.0).privacy()
+    >>> statement.epsilon, statement.unit
+    (1.0, "a respondent's whole record")
+    >>> dict(statement.per_group)
+    {'sex': 1.0, 'car': 1.0}
+    >>> print(statement)
+                    What can become known of a respondent
+    ======================================================================
+    about                        epsilon  kind    times as likely, at most
+    ----------------------------------------------------------------------
+    a respondent's whole record        1  strict                     2.719
+    a report about sex                 1  strict                     2.719
+    a report about car                 1  strict                     2.719
+    ======================================================================
+    Guaranteed: whatever becomes known, no record makes that more than 2.719 times as likely as another
+      record does.
     """
 
     later: ClassVar[tuple[str, ...]] = ("set_aside",)

@@ -37,6 +37,11 @@ def on_cluster(cluster: Cluster) -> Iterator[None]:
     cluster : str or distributed.Client
         The address of the scheduler, such as "tcp://127.0.0.1:8786", or a client, which stays open.
 
+    Returns
+    -------
+    context manager
+        For a `with` block; it stands for nothing itself.
+
     Examples
     --------
     >>> from distributed import Client

@@ -73,6 +73,11 @@ def consistency_report(tables: TableSet, before: TableSet | None = None) -> Cons
         Collected tables about the same attributes, each of at least two reports. By default those that `tables` were
         made of.
 
+    Returns
+    -------
+    ConsistencyReport
+        A row per table, and the test that all of them tell the same.
+
     Examples
     --------
     >>> import numpy as np
@@ -134,6 +139,20 @@ class ConsistencyReport(Result):
     privacy : PrivacyStatement
     warning : tuple of str
         That reports do not fit their channel, if they do not.
+
+    Examples
+    --------
+    >>> from ldpstats import Domain, SampledGroups, make_consistent
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "old"]})
+    >>> tables = SampledGroups(domain, epsilon=1.0).simulate([1000] * 8, rng=1)
+    >>> found = consistency_report(make_consistent(tables))
+    >>> found.df, round(found.pvalue, 2)
+    (3, 0.37)
+    >>> found.to_frame()[["table", "apart", "apart_after", "moved"]].round(3)
+           table  apart  apart_after  moved
+    0  sex × car  0.780          0.0  0.018
+    1  sex × age  1.534          0.0  0.035
+    2  car × age  1.534          0.0  0.035
     """
 
     tables: pd.DataFrame

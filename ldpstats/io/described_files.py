@@ -51,6 +51,21 @@ class ReportFile(Result):
         What that is a level of.
     writer : str
         What wrote the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> protocol = ldp.SampledGroups(domain, k=1, epsilon=1.0)
+    >>> people = domain.decode([[0, 0], [1, 1]] * 50)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ldp.write_reports(f"{folder}/reports.csv", protocol, people, rng=1)
+    ...     found = ldp.describe_reports(f"{folder}/reports.csv")
+    >>> found.form, found.labels, found.counts, found.epsilon
+    ('CSV', ('sex', 'car'), (50, 50, 0), 1.0)
+    >>> found.protocol == protocol.fingerprint()
+    True
     """
 
     name: str

@@ -104,6 +104,11 @@ def describe_reports(path: str | Path) -> ReportFile:
     ----------
     path : str or Path
 
+    Returns
+    -------
+    ReportFile
+        Its form, protocol and collection, and how many reports of which rows it has.
+
     Examples
     --------
     >>> import tempfile

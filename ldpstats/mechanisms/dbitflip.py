@@ -36,6 +36,15 @@ class DBitFlip(Mechanism):
     The estimate for a value is k / (n d) times the sum of (b (e^(ε/2) + 1) - 1) / (e^(ε/2) - 1) over its bits b.
     (Wang et al. 2020, Eq. 54, omit the inner + 1.)
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    d : int, optional
+        The number of bits that a report reveals.
+
     Examples
     --------
     >>> mechanism = DBitFlip(16, epsilon=1.0)

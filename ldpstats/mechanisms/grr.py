@@ -22,6 +22,17 @@ class GRR(Mechanism):
 
     A respondent answers truly with probability e^ε / (e^ε + k - 1) and otherwise with one of the other values.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+
+    Notes
+    -----
+    In the literature on local differential privacy (LDP) it is k-ary randomized response (KRR), too.
+
     Examples
     --------
     >>> import numpy as np
@@ -79,6 +90,13 @@ class RR(Mechanism):
     """Randomized response to a yes-or-no question (Warner's RR, binary BRR): GRR with two values.
 
     Warner's respondents answer "I am" or "I am not" as a coin tells them, which is the same channel.
+
+    Parameters
+    ----------
+    k : int
+        2: yes or no.
+    epsilon : float
+        The level of a report: no answer makes it more than e^ε times as likely as the other one does.
 
     Examples
     --------

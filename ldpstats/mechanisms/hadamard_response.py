@@ -35,6 +35,15 @@ class HR(Mechanism):
     has two, and leaves 65 to 85 % of the variance; at ε = 4 and k = 1000, where the paper has 32 blocks and values
     in only 16 of them, it is 33 blocks and leaves 69 %.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    blocks : int, optional
+        The number of blocks of outputs.
+
     Examples
     --------
     >>> import numpy as np

@@ -35,6 +35,13 @@ class SHE(Mechanism):
     clamped). It falls with L, down to half of that at L = 0, which is SUE: whether an entry lies in the upper half
     of the window is all that it says of its value, and SUE sends just that.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+
     Examples
     --------
     >>> she = SHE(4, epsilon=1.0)

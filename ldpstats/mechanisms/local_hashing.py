@@ -152,6 +152,13 @@ class LH(LocalHashing):
 class BLH(LocalHashing):
     """Binary local hashing: to a single bit, so that the variance is ((e^ε + 1) / (e^ε - 1))² / n for rare values.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+
     Examples
     --------
     >>> BLH(100, epsilon=1.0).report_bits
@@ -181,6 +188,13 @@ class OLH(LocalHashing):
     Two printed formulas hold only for g = e^ε + 1 itself: the estimate 2 (gθ - N) / (N (e^ε - 1)) of Wang et al.
     (2020) and their Eq. 43, the variance 4 e^ε / (e^ε - 1)² / N. With the paper's g = 3 at ε = 1 the former is 15 %
     too small in the mean. `estimate` is unbiased and `variance` exact for the g that is used.
+
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
 
     Examples
     --------

@@ -23,6 +23,21 @@ class RAPPOR(CohortBits):
     The usual filter has a power of two of bits, at least 4 √k but hardly more than k, and so many cohorts that
     there are four times as many bits in all as values.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    bits : int, optional
+        The length of the Bloom filter.
+    hashes : int
+        The number of hash functions, and so of the bits that a value sets at most.
+    cohorts : int, optional
+        Into how many groups respondents fall by chance, each with hash functions of its own.
+    seed : int
+        What the hash functions follow from; it is public.
+
     Examples
     --------
     >>> rappor = RAPPOR(100, epsilon=2.0)

@@ -145,6 +145,11 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
     **options : int or float
         Further parameters of that mechanism.
 
+    Returns
+    -------
+    Mechanism
+        An object of that mechanism's class.
+
     Examples
     --------
     >>> mechanism("k-RR", k=3, epsilon=1.0)
@@ -198,6 +203,15 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
         The number of values.
     epsilon : float
         The privacy level that is asked for.
+
+    Returns
+    -------
+    DataFrame
+        A row per mechanism: its name and aliases, its level, cost and variance, and where it was published.
+
+    Notes
+    -----
+    In the literature on local differential privacy (LDP) such mechanisms are frequency oracles.
 
     Examples
     --------
@@ -262,6 +276,11 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
         The privacy level.
     n : int
         The number of respondents.
+
+    Returns
+    -------
+    DataFrame
+        A row per mechanism, the one to prefer first.
 
     Examples
     --------

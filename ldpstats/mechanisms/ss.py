@@ -24,6 +24,15 @@ class SS(Mechanism):
 
     Without `omega` the better of the whole numbers around k / (e^ε + 1) is taken, by exact variance.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    omega : int, optional
+        The number of values in a report.
+
     Examples
     --------
     >>> ss = SS(17, epsilon=1.0)

@@ -100,6 +100,13 @@ class OUE(UnaryEncoding):
 
     A false bit is set with probability 1 / (e^ε + 1).
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+
     Examples
     --------
     >>> import numpy as np
@@ -128,6 +135,21 @@ class SUE(UnaryEncoding):
     """Symmetric unary encoding (basic one-time RAPPOR, k-RAPPOR): every bit is flipped with the same probability.
 
     That probability is 1 / (e^(ε/2) + 1): a value and its rival differ in two bits.
+
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sue = SUE(4, epsilon=1.0)
+    >>> reports = sue.privatize(np.repeat([0, 3], 1000), rng=1)
+    >>> sue.estimate(reports).estimate.round(2)
+    array([ 0.49, -0.02, -0.  ,  0.48])
     """
 
     k: int
@@ -227,6 +249,21 @@ class THE(UnaryEncoding):
     The noise has the scale 2/ε, so a true entry passes with probability 1 - e^(ε (θ-1) / 2) / 2 and a false one
     with e^(-ε θ / 2) / 2, for θ from 1/2 to 1. Only the bit is sent. Without a threshold the one of least variance
     is taken. The thresholded noise spends less than ε: `strict_epsilon` says how much.
+
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level that the noise is scaled to; a report has a lower one.
+    threshold : float, optional
+        What an entry must exceed, from 1/2 to 1.
+
+    Examples
+    --------
+    >>> the = THE(4, epsilon=1.0)
+    >>> round(the.threshold, 2), round(the.strict_epsilon(), 2)
+    (0.62, 0.9)
     """
 
     k: int

@@ -38,6 +38,20 @@ class Classifier(Result):
         What the reports cannot tell and the classifier takes for granted.
     notes : tuple of str
         What else must be known of how it was made.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"ill": ["yes", "no"], "cough": ["yes", "no"], "fever": ["yes", "no"]})
+    >>> protocol = ldp.SampledGroups(domain, epsilon=3.0, groups=[("cough", "ill"), ("fever", "ill")])
+    >>> people = [30_000, 10_000, 10_000, 5_000, 2_000, 8_000, 10_000, 100_000]
+    >>> classifier = ldp.naive_bayes(protocol.simulate(people, rng=1), "ill")
+    >>> classifier
+    <Classifier: Naive Bayes, ill from 2 features, n = 175,000 (simulated)>
+    >>> patient = domain.decode([[0, 0, 0]])
+    >>> classifier.predict_proba(patient).round(2)
+    ill   yes    no
+    0    0.97  0.03
     """
 
     name: str

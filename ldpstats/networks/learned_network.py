@@ -118,6 +118,21 @@ class LearnedNetwork(Result):
         How many networks the confidence is counted in; 0 where it is nan.
     notes : tuple of str
         What else must be known, in sentences.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"rain": ["yes", "no"], "sprinkler": ["on", "off"], "grass": ["wet", "dry"]})
+    >>> people = [22_800, 1_200, 28_800, 7_200, 39_200, 16_800, 4_200, 79_800]
+    >>> learned = ldp.learn_network(ldp.SampledGroups(domain, epsilon=4.0).simulate(people, rng=1), n_resamples=0)
+    >>> list(learned.graph.edges)
+    [('rain', 'grass'), ('sprinkler', 'grass')]
+    >>> learned.query("grass", {"rain": "yes", "sprinkler": "off"}).estimate.round(2)
+    array([0.78, 0.22])
+    >>> learned.sample(2, rng=1)
+      rain sprinkler grass
+    0   no        on   wet
+    1   no       off   dry
     """
 
     tables: TableSet

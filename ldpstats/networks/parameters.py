@@ -108,6 +108,21 @@ class FittedParameters(Result):
         What it was fitted to.
     smoothing : float, optional
         The weight of the attributes' own proportions in their rows, in respondents; None if it was estimated.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"smoker": ["yes", "no"], "ill": ["yes", "no"]})
+    >>> tables = ldp.SampledGroups(domain, epsilon=4.0).simulate([20_000, 10_000, 5_000, 65_000], rng=1)
+    >>> fitted = ldp.fit_parameters(tables, {"ill": ["smoker"]})
+    >>> fitted
+    <FittedParameters: 2 attributes, 1 edge, n = 100,000 (simulated)>
+    >>> fitted.network.tables["ill"].round(2)
+    array([[0.67, 0.07],
+           [0.33, 0.93]])
+    >>> fitted.query("ill", {"smoker": "yes"}).conf_int().round(2)
+    array([[0.66, 0.67],
+           [0.33, 0.34]])
     """
 
     network: BayesianNetwork

@@ -106,6 +106,20 @@ class QueryResult(Result):
         Why covariances are upper bounds, if they are.
     warning : tuple of str
         That reports do not fit their channel, if they do not: then no interval is shown.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"smoker": ["yes", "no"], "ill": ["yes", "no"]})
+    >>> tables = ldp.SampledGroups(domain, epsilon=4.0).simulate([2_000, 1_000, 500, 6_500], rng=1)
+    >>> found = ldp.fit_parameters(tables, {"ill": ["smoker"]}).query("smoker", {"ill": "yes"})
+    >>> found.estimate.round(2)
+    array([0.8, 0.2])
+    >>> found.to_frame().round(2)
+            probability  lower  upper
+    smoker
+    yes             0.8   0.78   0.82
+    no              0.2   0.18   0.22
     """
 
     domain: Domain

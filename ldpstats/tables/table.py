@@ -76,6 +76,24 @@ class Table(Result):
     rows : tuple of CrossedRows
         What the respondents answered to further attributes, too, where that was kept: the covariance of tables
         whose blocks count answers of the same rows follows from it.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+
+    >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)
+    >>> table = tables["sex", "car"]
+    >>> table.estimate.round(2)
+    array([[0.32, 0.2 ],
+           [0.2 , 0.29]])
+    >>> table.to_frame().round(2)
+    unbiased  estimate  std_err  lower  upper
+    sex car
+    F   yes       0.32     0.02   0.28   0.35
+        no        0.20     0.02   0.17   0.23
+    M   yes       0.20     0.01   0.17   0.23
+        no        0.29     0.02   0.26   0.32
     """
 
     domain: Domain

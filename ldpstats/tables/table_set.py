@@ -58,6 +58,21 @@ class TableSet(Result):
         What was looked at beside the counts, such as whether rows came again, or whether one collector's counts differ.
     origins : tuple of Origin
         The protocols that the reports were collected under, as far as they are known.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "old"]})
+    >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
+    >>> north, south = (protocol.simulate([100] * 8, rng=seed) for seed in (1, 2))
+    >>> both = north + south
+    >>> both["car", "sex"].attributes, [table.n for table in both]
+    (('car', 'sex'), [533, 533, 534])
+    >>> both.to_frame().round(3)
+      attributes  cells  reports  epsilon per report  mean std_err    method
+    0  sex × car      4      533                 2.0         0.030  unbiased
+    1  sex × age      4      533                 2.0         0.031  unbiased
+    2  car × age      4      534                 2.0         0.030  unbiased
     """
 
     later: ClassVar[tuple[str, ...]] = ("checks", "origins")

@@ -28,10 +28,26 @@ class Association(Effect):
 
     Parameters
     ----------
+    name, estimate, why_not, n, privacy, simulated, alpha, inversion, table, without, quantity
+        As of every `Effect`; the estimate is V, corrected for what noise adds to it.
     plug_in : float
         V of the estimated table as it stands; noise alone makes it positive.
     noise : float
         What the uncorrected V would average with no association (root mean square).
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+
+    >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([700, 300, 300, 700], rng=1)
+    >>> found = ldp.association(tables["sex", "car"])
+    >>> found
+    <Association: Cramér's V of sex and car = 0.4127; 95 % interval from 0.3453 to 0.4832 (simulated)>
+    >>> round(found.plug_in, 2), round(found.noise, 2)
+    (0.41, 0.04)
+    >>> [round(float(end), 2) for end in found.conf_int(alpha=0.01)]
+    [0.32, 0.5]
     """
 
     plug_in: float
@@ -193,6 +209,15 @@ def association(table: Table, alpha: float = 0.05) -> Association:
     alpha : float
         One minus the level of the interval.
 
+    Returns
+    -------
+    Association
+        V as `cramers_v`, nan where it is not estimable, and its interval by `conf_int`.
+
+    Notes
+    -----
+    Cramér's V is also written Cramer's V. For a 2-by-2 contingency table it is the absolute phi coefficient.
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups
@@ -227,6 +252,11 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
         A two-way table.
     alpha : float
         One minus the level of the interval.
+
+    Returns
+    -------
+    Effect
+        The mutual information in nats, with its interval by `conf_int`.
 
     Examples
     --------

@@ -50,6 +50,16 @@ def odds_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, columns: Pa
         The categories to compare, first against second. They are never guessed: which one is the event decides
         between the ratio and its inverse.
 
+    Returns
+    -------
+    Effect
+        The estimate, nan where there is none, and its interval by `conf_int`.
+
+    Notes
+    -----
+    The odds ratio (cross-product ratio) is the measure of case-control studies: how many cases and how many controls
+    are asked does not change it. The first kind of interval is Fieller's.
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups
@@ -83,6 +93,15 @@ def risk_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any
     column : category
         The column: the event whose risk it is.
 
+    Returns
+    -------
+    Effect
+        The estimate, nan where there is none, and its interval by `conf_int`.
+
+    Notes
+    -----
+    It is also called relative risk, or prevalence ratio.
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups
@@ -111,6 +130,15 @@ def risk_difference(table: Table, alpha: float = 0.05, rows: Pair = None, column
     table, alpha, rows, column
         As in `risk_ratio`.
 
+    Returns
+    -------
+    Effect
+        The estimate, nan where there is none, and its interval by `conf_int`.
+
+    Notes
+    -----
+    It is also called the difference of two proportions, the absolute risk reduction, or the prevalence difference.
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups
@@ -137,6 +165,11 @@ def proportion_difference(table: Table, first: Any, second: Any, alpha: float = 
         The cells: a category of a one-way table, else one category for each attribute.
     alpha : float
         One minus the level of the interval.
+
+    Returns
+    -------
+    Effect
+        The estimate, nan where there is none, and its interval by `conf_int`.
 
     Examples
     --------

@@ -69,6 +69,19 @@ class MonteCarlo(Saveable):
 
     All tables, the observed one included, are ranked by their statistic after the same few steps of the fit. So the
     time does not depend on the number of reports. The statistic that is reported is that of the whole fit.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+
+    >>> tables = ldp.SampledGroups(domain, epsilon=1.0).simulate([30, 10, 10, 30], rng=1)
+    >>> drawn = ldp.MonteCarlo(n_resamples=999, rng=1)
+    >>> result = ldp.independence_test(tables["sex", "car"], pvalue=drawn)
+    >>> round(result.pvalue, 3), result.seed
+    (0.403, 1)
+    >>> print(result.pvalue_source)
+    Monte Carlo, 999 tables, seed 1
     """
 
     n_resamples: int = _USUAL

@@ -89,6 +89,18 @@ class CollectorComparison(Result):
         What all respondents were promised.
     simulated : int
         How many of all reports are simulated.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> protocol = ldp.SampledGroups(ldp.Domain({"car": ["yes", "no"], "sex": ["F", "M"]}), epsilon=2.0)
+    >>> people = {"north": [900] * 4, "south": [900] * 4, "west": [1800, 600, 600, 600]}
+    >>> sets = [protocol.simulate(counts, rng=seed) for seed, counts in enumerate(people.values())]
+    >>> found = ldp.compare_collectors(sets, list(people))
+    >>> found
+    <CollectorComparison: 3 collectors: west differs from the others; 10,800 reports (simulated)>
+    >>> found.worst("west").differs, found.worst("north").differs
+    (True, False)
     """
 
     names: tuple[str, ...]

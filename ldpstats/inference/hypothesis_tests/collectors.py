@@ -46,6 +46,11 @@ def compare_collectors(sets: Sequence[TableSet], names: Sequence[str] | None = N
     names : sequence of str, optional
         What the collectors are called; by default "1", "2" and so on.
 
+    Returns
+    -------
+    CollectorComparison
+        A test of every table and collector, and who differs.
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups
@@ -102,6 +107,11 @@ def merge(sets: Sequence[TableSet], names: Sequence[str] | None = None) -> Table
         Those of different collectors: over the same domain, and of different respondents.
     names : sequence of str, optional
         What the collectors are called; by default "1", "2" and so on.
+
+    Returns
+    -------
+    TableSet
+        The sum of the sets, with the comparison of their collectors among its `checks`.
 
     Examples
     --------

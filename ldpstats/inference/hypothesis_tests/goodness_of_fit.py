@@ -29,6 +29,15 @@ def goodness_of_fit_test(
     method, pvalue
         As in `independence_test`.
 
+    Returns
+    -------
+    HypothesisResult
+        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
+
+    Notes
+    -----
+    Without noise the score is Pearson's chi-squared (chi-square) statistic for given probabilities.
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups

@@ -42,6 +42,11 @@ def homogeneity_test(
     method, pvalue
         As in `independence_test`.
 
+    Returns
+    -------
+    HypothesisResult
+        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups

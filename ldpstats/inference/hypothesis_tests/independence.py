@@ -42,6 +42,11 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
     HypothesisResult
         For two attributes with Cramér's V and the power against it.
 
+    Notes
+    -----
+    Without noise "score" and "wald" of a two-way contingency table are Pearson's chi-squared (chi-square, χ²)
+    statistic, and "lr" is the G statistic.
+
     Examples
     --------
     >>> import numpy as np
@@ -71,6 +76,11 @@ def joint_independence_test(
         Which attributes are which.
     method, pvalue
         As in `independence_test`.
+
+    Returns
+    -------
+    HypothesisResult
+        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
 
     Examples
     --------
@@ -110,6 +120,15 @@ def conditional_independence_test(
         Which attributes are which.
     method, pvalue
         As in `independence_test`.
+
+    Returns
+    -------
+    HypothesisResult
+        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
+
+    Notes
+    -----
+    It asks for no association in any stratum: each category of the given attributes is a contingency table of its own.
 
     Examples
     --------

@@ -49,6 +49,12 @@ def log_linear_model(
         Combinations of categories that cannot occur, such as [{"class": "crew", "age": "child"}]: the model is then
         one of the other cells ("quasi-independence", where the attributes stand alone).
 
+    Returns
+    -------
+    LogLinearFit
+        What the model expects stands in `expected`. `test` asks whether it fits, `compared_with` whether a larger
+        model fits better.
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups
@@ -74,6 +80,11 @@ def no_three_way_interaction_test(table: Table, method: Method = "auto", pvalue:
         A table of three attributes.
     method, pvalue
         As in `independence_test`.
+
+    Returns
+    -------
+    HypothesisResult
+        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
 
     Examples
     --------
@@ -103,6 +114,18 @@ class LogLinearFit(Result):
     table : Table
     generators : tuple of tuples of str
     model : LogLinear
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({name: ["no", "yes"] for name in "abc"})
+    >>> tables = ldp.SampledGroups(domain, k=3, epsilon=3.0).simulate([900, 300, 100, 300, 300, 100, 300, 900], rng=1)
+    >>> fit = ldp.log_linear_model(tables["a", "b", "c"], "a*b + b*c")
+    >>> fit.formula, fit.converged
+    ('a*b + b*c', True)
+    >>> fit.expected.sum(axis=2).round(2)
+    array([[0.38, 0.12],
+           [0.13, 0.36]])
     """
 
     table: Table

@@ -42,6 +42,11 @@ def null_model_test(
     possible : array of int, optional
         The flattened cells that can have respondents, if not all can; the model is then one of these alone.
 
+    Returns
+    -------
+    HypothesisResult
+        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
+
     Examples
     --------
     As many drive to work as take the train, whatever the others do:

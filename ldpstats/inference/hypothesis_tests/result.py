@@ -64,6 +64,16 @@ class Hypothesis(Result):
     scale : str
         The measure of deviations from it: "V" (Cramér's) or "w" (Cohen's √(Σ δ²/π), over what the hypothesis
         leaves unexplained).
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+
+    >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)
+    >>> about = ldp.independence_test(tables["sex", "car"]).about
+    >>> about.statement, about.otherwise
+    ('sex and car are independent', 'sex and car are dependent')
     """
 
     name: str
@@ -121,6 +131,25 @@ class HypothesisResult(Result):
         What was tested.
     sensitivity : Sensitivity, optional
         What the reports tell about deviations from the hypothesis, from which power follows; not in files of old.
+    n, simulated : int
+        The reports behind it, and how many of them came from a simulation.
+    privacy : PrivacyStatement
+        What the respondents were promised.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+
+    >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)
+    >>> result = ldp.independence_test(tables["sex", "car"])
+    >>> statistic, pvalue = result
+    >>> result.df, round(statistic, 1), pvalue < 0.001, result.verdict(alpha=0.01)
+    (1, 33.6, True, 'dependent')
+    >>> result.effect
+    <Association: Cramér's V of sex and car = 0.2077; 95 % interval from 0.1401 to 0.2815 (simulated)>
+    >>> {size: round(power, 2) for size, power in result.power.items()}
+    {0.1: 0.78, 0.3: 1.0}
     """
 
     later: ClassVar[tuple[str, ...]] = ("sensitivity",)

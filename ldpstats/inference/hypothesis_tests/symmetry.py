@@ -23,6 +23,11 @@ def symmetry_test(table: Table, method: Method = "auto", pvalue: PValue = "auto"
     method, pvalue
         As in `independence_test`.
 
+    Returns
+    -------
+    HypothesisResult
+        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups
@@ -55,6 +60,11 @@ def marginal_homogeneity_test(table: Table, method: Method = "auto", pvalue: PVa
         A table of two attributes with the same categories.
     method, pvalue
         As in `independence_test`.
+
+    Returns
+    -------
+    HypothesisResult
+        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
 
     Examples
     --------

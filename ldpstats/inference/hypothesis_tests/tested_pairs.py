@@ -138,6 +138,21 @@ class IndependenceTests(Result):
         What the respondents were promised.
     warning : tuple of str
         What must be said where reports do not fit their channel, rows stand twice, or a collector differs.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"], "dog": ["yes", "no"]})
+    >>> people = [1200, 800, 1800, 1200, 1800, 1200, 1200, 800]
+    >>> tests = ldp.independence_tests(ldp.SampledGroups(domain, epsilon=2.0).simulate(people, rng=1))
+    >>> tests
+    <IndependenceTests: 1 of 3 pairs shown to be dependent at level 0.05 (Holm's method); 10,000 reports
+    (simulated)>
+    >>> tests["car", "sex"].pvalue < tests["sex", "dog"].pvalue
+    True
+    >>> tests.significant()[["first", "second", "cramers_v"]].round(2)
+      first second  cramers_v
+    0   sex    car       0.17
     """
 
     pairs: tuple[PairTest, ...]

@@ -44,6 +44,11 @@ def trend_test(
         As in `independence_test`; "lr" compares the log-linear model with a linear-by-linear term to independence, and
         "wald" measures the estimated covariance of the scores.
 
+    Returns
+    -------
+    HypothesisResult
+        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups

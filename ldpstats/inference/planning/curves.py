@@ -54,6 +54,21 @@ class PowerCurve(Result):
         The level of the test.
     assumed : str
         What the power rests on, in words.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> curve = ldp.power_curve("grr", (2, 2), epsilon=[1.0, 2.0], n=[1_000, 5_000], effect=0.1)
+    >>> curve.to_frame().round(2)
+      mechanism  epsilon     n  power
+    0       grr      1.0  1000   0.16
+    1       grr      1.0  5000   0.57
+    2       grr      2.0  1000   0.49
+    3       grr      2.0  5000   0.99
+    >>> print(curve.plot().get_title(loc="left"))
+    Power to find a dependence of V = 0.1 in a 2x2 table, level 0.05
+    Assumed: equally frequent categories. The power is an approximation, averaged
+    over directions.
     """
 
     later: ClassVar[tuple[str, ...]] = ("alpha", "assumed")
@@ -123,6 +138,16 @@ class SampleSizeCurve(Result):
         The level of the test.
     assumed : str
         What the power rests on, in words.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> curve = ldp.sample_size_curve("grr", (2, 2), epsilon=[0.5, 1.0, 2.0], effect=0.2)
+    >>> curve.to_frame()
+      mechanism  epsilon      n
+    0       grr      0.5  10077
+    1       grr      1.0   2174
+    2       grr      2.0    519
     """
 
     table: pd.DataFrame

@@ -88,6 +88,18 @@ class Plan(Result):
         Whose attributes are asked for; none in a plan of a single table.
     asked : tuple of tuples of str
         The groups themselves: what is asked together.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "age": ["young", "old"], "car": ["yes", "no"]})
+    >>> found = ldp.plan(["grr", "oue"], domain, epsilon=2.0, effect=0.2)
+    >>> found
+    <Plan: To find a dependence of V = 0.2 in each of 3 pairs of attributes with 80 % power at level 0.05 and
+    strict epsilon = 2 per respondent, ask 2,080 respondents with…>
+    >>> found.protocol()
+    SampledGroups(domain=Domain({'sex': ['F', 'M'], 'age': ['young', 'old'], 'car': ['yes', 'no']}), k=2,
+    epsilon=2.0, mechanism='grr', groups=(('sex', 'age'), ('sex', 'car'), ('age', 'car')), outside='refuse')
     """
 
     later: ClassVar[tuple[str, ...]] = ("conditional", "domain", "asked")

@@ -67,6 +67,11 @@ def two_step_test(
     rng : seed or numpy Generator, optional
         None draws a fresh seed, which the result records.
 
+    Returns
+    -------
+    PublishedResult
+        With `rejected`, the decision, rule of thumb included.
+
     Notes
     -----
     Known: the rule costs power, all of it where noise exceeds the cells; and the last two blocks say little, however

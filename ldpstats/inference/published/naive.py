@@ -32,6 +32,11 @@ def naive_test(table: Table, on: NaiveCounts = "reports", alpha: float = 0.05) -
     alpha : float
         The level.
 
+    Returns
+    -------
+    PublishedResult
+        With `rejected`, the decision, which is not to be trusted.
+
     Notes
     -----
     Reports have other margins and dependences than the answers: fakes that are uniform over the cells of a table

@@ -57,6 +57,23 @@ class PublishedResult(Result):
         The table's frequencies as fitted under independence.
     table : Table
         What was tested.
+    n, simulated : int
+        The reports behind it, and how many of them came from a simulation.
+    privacy : PrivacyStatement
+        What the respondents were promised.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+
+    >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)
+    >>> statistic, pvalue = ldp.published.two_step_test(tables["sex", "car"], n_resamples=99, rng=1)
+    >>> result = ldp.published.naive_test(tables["sex", "car"])
+    >>> pvalue, result.rejected
+    (0.01, True)
+    >>> print(result.caveats[0])
+    INVALID: this test ignores the noise; its true level may be anything up to 1.
     """
 
     name: str

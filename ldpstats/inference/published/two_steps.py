@@ -52,6 +52,11 @@ def proper_table(counts: FloatArray, n: float, gamma: float = 0.01) -> FloatArra
     gamma : float
         From 0 to 1.
 
+    Returns
+    -------
+    array
+        Of the same shape as the counts.
+
     Examples
     --------
     >>> proper_table(np.array([8.0, 5.0, -1.0]), 10)

@@ -55,6 +55,15 @@ class Aggregator(Owned, Saveable):
     An aggregator serves any number of threads, one after another, and the process that made it alone: in a forked
     one it gives out no query and takes no answer.
 
+    Parameters
+    ----------
+    protocol : RRBA
+        What is asked; `RRBA.aggregator` makes one.
+    first : int
+        The unit of groups that is asked first.
+    journal : str or Path, optional
+        The file in which answers are written down.
+
     Attributes
     ----------
     identity : str

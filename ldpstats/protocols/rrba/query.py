@@ -71,6 +71,16 @@ class Query:
     token : str
         What shows the aggregator that it made this query.
     groups : tuple of GroupQuery
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> query = ldp.RRBA(domain, epsilon=1.0).aggregator().query()
+    >>> query.number, query.block, round(query.strict_epsilon(), 6)
+    (0, 0, 1.0)
+    >>> query.groups[0].domain.names, ldp.rrba.Query.from_json(query.to_json()).number
+    (('sex', 'car'), 0)
     """
 
     protocol: str
@@ -150,6 +160,18 @@ class Answer:
         The cell reported about each of the query's groups.
     simulated : bool
         Whether it was drawn from a seed.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> protocol = ldp.RRBA(domain, epsilon=1.0)
+    >>> respondent = protocol.client({"sex": "F", "car": "no"}, limit=1.0)
+    >>> answer = respondent.answer(protocol.aggregator().query(), rng=1)
+    >>> answer.cells, answer.simulated
+    ((3,), True)
+    >>> ldp.rrba.Answer.from_json(answer.to_json()) == answer
+    True
     """
 
     protocol: str

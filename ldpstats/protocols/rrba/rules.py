@@ -101,6 +101,11 @@ def advised_block_size(cells: int, p: float, relative_error: float = _TOLERATED)
     relative_error : float
         The standard error that is accepted, as a share of an average cell's frequency.
 
+    Returns
+    -------
+    int
+        The respondents of a block.
+
     Examples
     --------
     >>> advised_block_size(6, p=0.5), advised_block_size(6, p=0.221)

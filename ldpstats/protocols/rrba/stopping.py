@@ -250,6 +250,11 @@ def convergence(table: Table, alpha: float = 0.05, width: str = "sound") -> Conv
         no more than 5 reports name the cell or no more than 5 name another, "paper" where the estimated count v = nT
         is no more than 5 (as printed, not where n − v is: an estimate of one or above has the width 0).
 
+    Returns
+    -------
+    Convergence
+        The changes and the widths, cell by cell, and the block at which the rule stops.
+
     Examples
     --------
     >>> from ldpstats import RRBA, Domain
