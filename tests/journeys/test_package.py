@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from email import message_from_string
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,19 @@ def test_versions_agree() -> None:
     assert f'version = "{ldp.__version__}"' in project
     assert f"version: {ldp.__version__}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"## {ldp.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert json.loads((ROOT / "clients/js/package.json").read_text(encoding="utf-8"))["version"] == ldp.__version__
+
+
+def test_authors_and_licence_agree(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(one for one in archive.namelist() if one.endswith(".dist-info/METADATA"))
+        said = message_from_string(archive.read(name).decode("utf-8"))
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert said["Author"] == said["Maintainer"] == "The ldpstats developers"
+    assert f'authors:\n  - name: "{said["Author"]}"\nversion' in cited
+    assert said["Author"].lower() in (ROOT / "LICENSE").read_text(encoding="utf-8").lower()
+    assert f"license: {said['License-Expression']}\n" in cited
+    assert (said["Version"], said.get_all("Project-URL")) == (ldp.__version__, None), "RELEASING.md: no home yet"
 
 
 def test_the_architecture_names_every_module() -> None:
