@@ -33,6 +33,20 @@ class Block(Saveable):
     answers : tuple of str
         Which of a respondent's randomized answers are counted. Blocks of the same respondents that have one in common
         are not independent: the same reports stand behind them. Left empty, it is one answer, to this question.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> from ldpstats.extend import Block, Question
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+
+    >>> mechanism = ldp.GRR(4, epsilon=2.0)
+    >>> block = Block(Question.of(domain, ["sex", "car"]), mechanism.simulate([60, 40, 40, 60], rng=1))
+    >>> block.n, block.answers
+    (200, ('sex × car',))
+    >>> ldp.Table(domain, (block,), mechanism.privacy()).estimate.round(2)
+    array([[0.3 , 0.17],
+           [0.28, 0.25]])
     """
 
     question: Question

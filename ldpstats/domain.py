@@ -48,6 +48,10 @@ class Domain(Shown, Saveable):
     categories : mapping of str to sequence
         The categories of every attribute, in the order in which tables will show them.
 
+    Notes
+    -----
+    Attributes are the categorical variables of a survey (factors in R), categories their levels.
+
     Examples
     --------
     >>> domain = Domain({"sex": ["F", "M"], "travel": ["car", "train", "other"]})
@@ -86,6 +90,16 @@ class Domain(Shown, Saveable):
             Of pandas, polars or Arrow, or any other that narwhals knows.
         columns : sequence of str, optional
             Those to take, in this order; all of them by default.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from ldpstats import Domain
+        >>> people = pd.DataFrame({"sex": ["M", "F", "F"], "cars": [0, 2, 1]})
+        >>> Domain.from_frame(people)
+        Domain({'sex': ['F', 'M'], 'cars': [0, 1, 2]})
+        >>> Domain.from_frame(people, columns=["sex"]).shape
+        (2,)
         """
         frame = checked_frame(frame)
         names = frame.columns.tolist() if columns is None else list(listed(columns))
@@ -254,6 +268,14 @@ class Domain(Shown, Saveable):
         Parameters
         ----------
         codes : array of int, shape (n, attributes)
+
+        Examples
+        --------
+        >>> from ldpstats import Domain
+        >>> Domain({"sex": ["F", "M"], "car": ["yes", "no"]}).decode([[0, 1], [1, 1]])
+          sex car
+        0   F  no
+        1   M  no
         """
         columns = zip(self.categories.items(), self._columns_of_codes(codes, self.names), strict=True)
         return pd.DataFrame({name: category_index(values)[column] for (name, values), column in columns})

@@ -25,6 +25,25 @@ def exp_below(epsilon: float) -> Fraction:
 
     Mechanisms derive their probabilities from this lower bound, so that whatever they round is
     rounded toward more privacy.
+
+    Parameters
+    ----------
+    epsilon : float
+        From 0 to 1,000,000.
+
+    Returns
+    -------
+    Fraction
+        The lower bound.
+
+    Examples
+    --------
+    >>> import math
+    >>> from ldpstats.extend import exp_below
+    >>> round(float(exp_below(1.0)), 12) == round(math.e, 12)
+    True
+    >>> exp_below(1.0) * exp_below(-1.0) < 1
+    True
     """
     if epsilon > _LARGEST_EPSILON:
         raise LdpstatsError(f"epsilon = {epsilon!r}", f"levels up to {_LARGEST_EPSILON:,}")
@@ -38,6 +57,18 @@ def numerator_at_most(probability: Fraction) -> int:
     ----------
     probability : Fraction
         From 0 to 1.
+
+    Returns
+    -------
+    int
+        The probability in GRID-ths.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from ldpstats.extend import GRID, numerator_at_most
+    >>> Fraction(numerator_at_most(Fraction(1, 3)), GRID) < Fraction(1, 3)
+    True
     """
     return probability.numerator * GRID // probability.denominator
 
@@ -49,6 +80,18 @@ def numerator_at_least(probability: Fraction) -> int:
     ----------
     probability : Fraction
         From 0 to 1.
+
+    Returns
+    -------
+    int
+        The probability in GRID-ths.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from ldpstats.extend import GRID, numerator_at_least
+    >>> numerator_at_least(Fraction(1, 3)) - GRID // 3
+    1
     """
     return -(-probability.numerator * GRID // probability.denominator)
 

@@ -99,6 +99,10 @@ class PrivacyStatement(Result):
     set_aside : int
         How many rows of the collection were set aside because they are no valid reports, and not counted.
 
+    Notes
+    -----
+    Of a local protocol the strict level is the ε of pure local differential privacy (ε-LDP).
+
     Examples
     --------
     >>> import ldpstats as ldp

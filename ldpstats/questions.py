@@ -29,6 +29,18 @@ class Question:
     classes : tuple of int
         The answer that belongs to each cell. The plain question answers with the cell itself; a
         coarsening gives several cells the same answer.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> from ldpstats.extend import Question
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+
+    >>> question = Question.of(domain, ["sex", "car"])
+    >>> question.answer(domain, [[0, 0], [1, 1]])
+    array([0, 3])
+    >>> question.coarsened([0, 1, 1, 0]).answers
+    2
     """
 
     attributes: tuple[str, ...]

@@ -30,7 +30,19 @@ _MOST_MEMBERS = 1 << 32
 
 
 class Draws(Protocol):
-    """The random operations that every mechanism is made of; all of them are exact, not rounded."""
+    """The random operations that every mechanism is made of; all of them are exact, not rounded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpstats.extend import GRID
+    >>> from ldpstats.randomness import client_draws
+    >>> draws = client_draws(rng=1)
+    >>> draws.simulated, int(draws.bernoulli(GRID // 4, 10_000).sum())
+    (True, 2487)
+    >>> draws.respond(np.array([0, 0, 0, 0, 0, 0]), k=3, truth=GRID // 2)
+    array([1, 1, 2, 0, 2, 0], dtype=uint8)
+    """
 
     simulated: bool
 

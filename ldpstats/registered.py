@@ -107,6 +107,11 @@ def register(cls: C) -> C:
     cls : type
         A dataclass whose name is not taken.
 
+    Returns
+    -------
+    type
+        The class itself.
+
     Examples
     --------
     >>> from dataclasses import dataclass

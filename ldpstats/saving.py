@@ -29,7 +29,15 @@ SECRET = frozenset(["memo", "client", "RRBA aggregator"])
 
 
 class Saveable(Protocol):
-    """What can be written down and read again as the same."""
+    """What can be written down and read again as the same.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> text = ldp.GRR(4, epsilon=1.0).to_json()
+    >>> ldp.GRR.from_json(text)
+    GRR(k=4, epsilon=1.0)
+    """
 
     __slots__ = ()
 
@@ -62,6 +70,17 @@ class Saveable(Protocol):
         path : str or Path
             A file that exists is replaced if it holds an object of the same kind; any other is left as it is, and
             refused.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tables.save(f"{folder}/tables.json")
+        ...     ldp.load(f"{folder}/tables.json").n
+        2000
         """
         write(path, self.to_json())
 

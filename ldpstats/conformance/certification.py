@@ -118,6 +118,21 @@ def certify(make: Factory) -> None:
     ----------
     make : callable
         A mechanism, as a function of k and epsilon: a class, for example.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from ldpstats import GRR
+    >>> from ldpstats.extend import certify
+    >>> @dataclass(frozen=True)
+    ... class Honest(GRR):
+    ...     def randomize(self, values, draws):
+    ...         return values
+    >>> try:
+    ...     certify(Honest)
+    ... except AssertionError as error:
+    ...     print(str(error).splitlines()[0])
+    Honest(k=2, epsilon=1.0): a report gives a value away with certainty
     """
     for check in progress(checks_of(make), "certifying", unit="check"):
         check(make)

@@ -99,6 +99,16 @@ class ReconstructionMethod:
         Why there are no intervals where the reports leave cells open.
     choose : callable
         Chooses the tables that bear upon the target.
+
+    Examples
+    --------
+    >>> from ldpstats.extend import RECONSTRUCTION_METHODS
+    >>> method = RECONSTRUCTION_METHODS["max-entropy"]
+    >>> print(method.words)
+    the distribution of maximum entropy that is nearest to all tables, weighed by inverse variances; interactions
+    that no table is about are absent.
+    >>> print(method.assumption((("sex", "car"), ("car", "age")), ("sex", "age")))
+    no interaction beyond the groups that were asked about: log-linear model [sex car] [car age]
     """
 
     fit: Callable[[Sequence[Table], Domain], Reconstruction]
@@ -120,6 +130,26 @@ def from_marginals(
     refits : callable, optional
         The same for many sets of estimates at once, with the precision of the marginals held fixed, where that is
         faster than one by one.
+
+    Returns
+    -------
+    callable
+        The `fit` of a `ReconstructionMethod`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ldpstats as ldp
+    >>> from ldpstats.extend import from_marginals
+    >>> def independent(marginals, target):
+    ...     cells = np.ones(1)
+    ...     for name in target.names:
+    ...         cells = np.kron(cells, next(one for one in marginals if name in one.attributes).summed((name,)))
+    ...     return cells
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = ldp.SampledGroups(domain, k=1, epsilon=2.0).simulate([400, 100, 200, 300], rng=1)
+    >>> from_marginals(independent)(list(tables), domain).proportions.round(2)
+    array([0.3, 0.2, 0.3, 0.2])
     """
 
     def fitted(tables: Sequence[Table], target: Domain) -> Reconstruction:

@@ -159,6 +159,22 @@ class Estimate(Result):
         Where the intervals come from, if not from these.
     names : tuple of str
         What the cells are called, where that is known.
+    privacy : PrivacyStatement, optional
+        What the respondents were promised.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> grr = ldp.GRR(3, epsilon=1.0)
+    >>> found = grr.estimate(grr.simulate([700, 200, 100], rng=1))
+    >>> found.estimate.round(2)
+    array([0.72, 0.22, 0.06])
+    >>> found.conf_int(alpha=0.1).round(2)
+    array([[0.65, 0.79],
+           [0.16, 0.29],
+           [0.  , 0.12]])
+    >>> found.std_err.round(3)
+    array([0.043, 0.04 , 0.037])
     """
 
     later: ClassVar[tuple[str, ...]] = ("names",)

@@ -13,7 +13,24 @@ from ldpstats.estimation.unbiased_estimates import closed_form, two_blocks, unbi
 
 @dataclass(frozen=True, slots=True)
 class TableMethod:
-    """How a table may be estimated, and what readers of the estimate must know."""
+    """How a table may be estimated, and what readers of the estimate must know.
+
+    Parameters
+    ----------
+    estimated : callable
+        From blocks to an `Estimate`.
+    words : str
+        What readers of the estimate must know, in a sentence.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> from ldpstats.extend import TABLE_METHODS
+    >>> domain = ldp.Domain({"car": ["yes", "no"]})
+    >>> table = ldp.SampledGroups(domain, k=1, epsilon=1.0).simulate([600, 400], rng=1)["car"]
+    >>> TABLE_METHODS["mle"].estimated(table.blocks).estimate.round(2)
+    array([0.61, 0.39])
+    """
 
     estimated: Callable[[Sequence[Block]], Estimate]
     words: str

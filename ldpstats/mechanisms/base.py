@@ -55,6 +55,14 @@ class ReportFormat:
         How many numbers make a report; without it a report is one number.
     last : dtype, optional
         What the last number of a row takes when it is sent, where that is less than the others take.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> ldp.GRR(300, epsilon=1.0).report_format
+    ReportFormat(dtype=dtype('uint16'), width=None, last=None)
+    >>> ldp.SS(17, epsilon=1.0).report_format.shape(100)
+    (100, 5)
     """
 
     dtype: np.dtype[Any]
@@ -85,6 +93,39 @@ class Mechanism(Saveable, Protocol):
 
     A mechanism supplies the members marked abstract; the others are the same for all, but for reports that are more
     than the number of one output: for these it says `report_format`, `possible` and `count_reports`.
+
+    In the literature on local differential privacy (LDP) it is a local randomizer, and with its estimate a frequency
+    oracle.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from fractions import Fraction
+    >>> from ldpstats.extend import GRID, Mechanism, MultinomialNoise, TruthOrFake, exp_below, numerator_at_most
+    >>> @dataclass(frozen=True, slots=True)
+    ... class Coin(Mechanism):
+    ...     k: int
+    ...     epsilon: float
+    ...     name = "coin"
+    ...     source = "an example"
+    ...
+    ...     @property
+    ...     def truth(self):
+    ...         likelihood = exp_below(self.epsilon)
+    ...         return numerator_at_most(likelihood / (likelihood + self.k - 1))
+    ...
+    ...     @property
+    ...     def noise(self):
+    ...         return MultinomialNoise(TruthOrFake.uniform(self.k, Fraction(self.truth, GRID)))
+    ...
+    ...     def likelihood_ratio(self):
+    ...         return Fraction(self.truth * (self.k - 1), GRID - self.truth)
+    ...
+    ...     def randomize(self, values, draws):
+    ...         return draws.respond(values, self.k, self.truth)
+    >>> coin = Coin(3, epsilon=1.0)
+    >>> coin.estimate(coin.privatize([0] * 500 + [2] * 500, rng=1)).estimate.round(2)
+    array([0.51, 0.04, 0.45])
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -214,6 +255,17 @@ class Mechanism(Saveable, Protocol):
             Values in [0, k).
         rng : int or Generator, optional
             For a reproducible simulation; without it, randomness is the operating system's.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> grr = ldp.GRR(4, epsilon=1.0)
+
+        >>> reports = grr.privatize([0, 0, 3, 3], rng=1)
+        >>> reports.data, reports.simulated
+        (array([2, 0, 1, 2], dtype=uint8), True)
+        >>> grr.privatize([0, 0, 3, 3]).simulated
+        False
         """
         checked = integers_below(values, self.k, "values")
         draws = client_draws(rng)
@@ -244,6 +296,16 @@ class Mechanism(Saveable, Protocol):
         ----------
         reports : Reports or array
             What privatize returned, or such reports as they came over a wire.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> grr = ldp.GRR(4, epsilon=1.0)
+
+        >>> grr.count(grr.privatize([0] * 500 + [3] * 500, rng=1)).counts
+        array([329, 196, 162, 313])
+        >>> grr.count([3, 3, 0]).counts
+        array([1, 0, 0, 2])
         """
         collected = reports if isinstance(reports, Reports) else Reports(self, as_array(reports, "reports"))
         if collected.mechanism.sender != self.sender:
@@ -344,6 +406,16 @@ class Mechanism(Saveable, Protocol):
             How many tallies to draw.
         rng : int or Generator, optional
             A seed makes the simulation reproducible.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> grr = ldp.GRR(4, epsilon=1.0)
+
+        >>> grr.simulate([500_000, 0, 0, 500_000], rng=1).counts
+        array([325103, 174852, 175622, 324423])
+        >>> grr.simulate([500_000, 0, 0, 500_000], size=1_000, rng=1).counts.shape
+        (1000, 4)
         """
         checked = counts_array(true_counts, self.k, "true_counts")
         if checked.ndim != 1:
@@ -365,6 +437,14 @@ class Mechanism(Saveable, Protocol):
         """Return the exact privacy level of the implemented channel, rounded up to a double.
 
         It covers all reports that a respondent may ever send about one value.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> ldp.GRR(4, epsilon=1.0).strict_epsilon()
+        1.0
+        >>> round(ldp.THE(4, epsilon=1.0).strict_epsilon(), 4)
+        0.896
         """
         return strict_epsilon(self.lifetime_ratio())
 
@@ -383,6 +463,16 @@ class Mechanism(Saveable, Protocol):
             The frequency of one value, or those of all.
         n : int
             The number of respondents.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> grr = ldp.GRR(4, epsilon=1.0)
+
+        >>> round(grr.variance(0.25, n=1_000) ** 0.5, 4)
+        0.0456
+        >>> grr.variance([0.7, 0.1, 0.1, 0.1], n=1_000).round(4)
+        array([0.0026, 0.0018, 0.0018, 0.0018])
         """
         noise, frequencies = self.noise, real_array(freq, "freq")
         one = frequencies.ndim == 0
@@ -427,7 +517,27 @@ def joint_ratio(mechanisms: Iterable[Mechanism]) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reports(Saveable):
-    """Reports of one mechanism, checked when they are made: what cannot have been sent is refused."""
+    """Reports of one mechanism, checked when they are made: what cannot have been sent is refused.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What made them.
+    data : array
+        The reports, in the mechanism's `report_format`.
+    simulated : bool
+        Whether they came from a seed.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> grr = ldp.GRR(4, epsilon=1.0)
+    >>> reports = grr.privatize([0, 1, 2, 3], rng=1)
+    >>> reports.data, reports.simulated
+    (array([2, 1, 1, 2], dtype=uint8), True)
+    >>> grr.count(reports).counts
+    array([0, 2, 2, 0])
+    """
 
     mechanism: Mechanism
     data: NDArray[Any]

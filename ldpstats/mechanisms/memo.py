@@ -40,6 +40,10 @@ class Memo(Saveable):
     mechanism : Longitudinal
         The mechanism of all reports.
 
+    Notes
+    -----
+    Keeping permanent answers is called memoization; in RAPPOR they are the permanent randomized response.
+
     Examples
     --------
     >>> from ldpstats.mechanisms.longitudinal_unary import LSUE

@@ -92,6 +92,11 @@ def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
         A dataclass derived from `Mechanism`, with the fields `k` and `epsilon`; `ldpstats.conformance.certify` says
         whether it does what it claims. It is returned, so that this serves as a decorator.
 
+    Returns
+    -------
+    class
+        The same one.
+
     Examples
     --------
     >>> register_mechanism(GRR) is GRR

@@ -77,6 +77,10 @@ def learn_network(
     LearnedNetwork
         Directions are those that constraints, colliders, or the search tell; the others are a choice.
 
+    Notes
+    -----
+    This is structure learning of a Bayesian network: the Chow-Liu tree, hill climbing on a score, or the PC algorithm.
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups

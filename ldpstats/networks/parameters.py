@@ -74,6 +74,10 @@ def fit_parameters(
     -------
     FittedParameters
 
+    Notes
+    -----
+    This is parameter learning: the tables are the conditional probability tables (CPTs) of the network.
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups

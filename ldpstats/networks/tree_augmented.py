@@ -47,6 +47,10 @@ def tree_augmented(
     -------
     Classifier
 
+    Notes
+    -----
+    It is the tree-augmented naive Bayes classifier (TAN).
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups

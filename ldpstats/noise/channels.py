@@ -125,7 +125,27 @@ class Channel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TruthOrFake(Channel):
-    """Tell the truth with probability `truth`, else draw an answer from the distribution `fake`: p I + (1-p) 1 Tᵀ."""
+    """Tell the truth with probability `truth`, else draw an answer from the distribution `fake`: p I + (1-p) 1 Tᵀ.
+
+    Parameters
+    ----------
+    truth : float
+        The probability of telling the truth, above 0.
+    fake : tuple of float
+        The probability of every value where the truth is not told.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpstats.extend import TruthOrFake
+    >>> channel = TruthOrFake(0.5, (0.8, 0.2))
+    >>> channel.push(np.array([0.6, 0.4])).round(2)
+    array([0.7, 0.3])
+    >>> channel.invert(np.array([0.7, 0.3])).round(2)
+    array([0.6, 0.4])
+    >>> round(channel.epsilon, 4)
+    1.7918
+    """
 
     truth: float
     fake: tuple[float, ...]
@@ -219,7 +239,23 @@ class TruthOrFake(Channel):
 
 @dataclass(frozen=True, slots=True)
 class DenseChannel(Channel):
-    """Any channel, a row of output probabilities per true value; it may be rectangular."""
+    """Any channel, a row of output probabilities per true value; it may be rectangular.
+
+    Parameters
+    ----------
+    rows : tuple of tuples of float
+        The probabilities of all outputs, for each true value in turn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpstats.extend import DenseChannel
+    >>> channel = DenseChannel(((0.5, 0.25, 0.25), (0.25, 0.25, 0.5)))
+    >>> channel.push(np.array([0.9, 0.1]))
+    array([0.475, 0.25 , 0.275])
+    >>> round(channel.epsilon, 4), channel.idle
+    (0.6931, array([False,  True, False]))
+    """
 
     rows: tuple[tuple[float, ...], ...]
 

@@ -18,6 +18,19 @@ class NoiseModel(Protocol):
 
     Frequencies, proportions and counts may have leading axes: many tables at once. Frequencies sum to one
     over their last axis but need not be nonnegative (estimates are not). Members with a body are common answers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ldpstats as ldp
+    >>> noise = ldp.OUE(3, epsilon=1.0).noise
+    >>> frequencies = np.array([0.7, 0.2, 0.1])
+    >>> noise.mean(frequencies).round(3)
+    array([0.431, 0.315, 0.292])
+    >>> noise.debias(noise.mean(frequencies)).round(3)
+    array([0.7, 0.2, 0.1])
+    >>> noise.variance(frequencies).round(2)
+    array([4.59, 4.04, 3.87])
     """
 
     @property

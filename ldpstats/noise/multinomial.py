@@ -18,7 +18,26 @@ from ldpstats.noise.report_total import ReportTotal
 
 @dataclass(frozen=True, slots=True)
 class MultinomialNoise(NoiseModel):
-    """The counts of n reports are one Multinomial(n, frequencies pushed through the channel) draw."""
+    """The counts of n reports are one Multinomial(n, frequencies pushed through the channel) draw.
+
+    Parameters
+    ----------
+    channel : Channel
+        P(output | true value), such as a `TruthOrFake` or a `DenseChannel`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpstats.extend import MultinomialNoise, TruthOrFake
+    >>> noise = MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
+    >>> noise.mean(np.array([0.9, 0.1]))
+    array([0.7, 0.3])
+    >>> noise.simulate(np.array([900, 100]), np.random.default_rng(1))
+    array([701, 299])
+    >>> noise.covariance(np.array([0.9, 0.1]))
+    array([[ 0.84, -0.84],
+           [-0.84,  0.84]])
+    """
 
     channel: Channel = field()
 

@@ -39,6 +39,16 @@ class SupportNoise(NoiseModel):
     size : int, optional
         The number of values that every report supports, where that is fixed (then the set is uniform given
         whether it holds the truth); None where values are supported independently of each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpstats.extend import SupportNoise
+    >>> noise = SupportNoise.independent(3, p=0.5, q=0.25)
+    >>> noise.mean(np.array([0.8, 0.2, 0.0]))
+    array([0.45, 0.3 , 0.25])
+    >>> noise.simulate(np.array([800, 200, 0]), np.random.default_rng(1))
+    array([447, 299, 272])
     """
 
     cells: int

@@ -29,6 +29,15 @@ class Tally(Saveable):
         The number of reports.
     simulated : int or bool
         How many of them came from a simulation instead of a respondent; True stands for all.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> grr = ldp.GRR(3, epsilon=1.0)
+    >>> first, second = (grr.count(grr.privatize([0, 0, 1, 2], rng=seed)) for seed in (1, 2))
+    >>> both = first + second
+    >>> both.n, both.counts, both.simulated
+    (8, array([2, 2, 4]), 8)
     """
 
     noise: NoiseModel

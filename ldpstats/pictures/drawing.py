@@ -164,6 +164,20 @@ def axes_to_draw_on(ax: Axes | None, size: tuple[float, float] | None = None) ->
     ax : matplotlib Axes, optional
     size : (float, float), optional
         The width and height of a new picture, in inches.
+
+    Returns
+    -------
+    matplotlib Axes
+        In the package's style where they are new.
+
+    Examples
+    --------
+    >>> from ldpstats.extend import axes_to_draw_on
+    >>> ax = axes_to_draw_on(None, size=(6.0, 3.0))
+    >>> ax.figure.get_size_inches()
+    array([6., 3.])
+    >>> axes_to_draw_on(ax) is ax
+    True
     """
     axes: Axes = _matplotlib().subplots(figsize=size, layout="constrained")[1] if ax is None else ax
     return axes

@@ -70,6 +70,17 @@ class Result(Shown, Saveable, Protocol):
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)["sex", "car"]
+
+        >>> axes = ldp.association(table).plot()
+        >>> print(axes.get_title(loc="left"))
+        Cramér's V of sex and car
+        95 % interval; 2,000 reports (simulated)
         """
         return self.picture().draw(ax)
 

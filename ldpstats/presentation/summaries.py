@@ -99,6 +99,24 @@ def summary_of_figures(
         The figures as they shall stand there.
     sentences : sequence of str
         What must be known to read them.
+
+    Returns
+    -------
+    Summary
+        Of one panel.
+
+    Examples
+    --------
+    >>> from ldpstats.extend import summary_of_figures
+    >>> print(summary_of_figures("Coins", ["side", "throws"], [["heads", "52"], ["tails", "48"]], ["They were fair."]))
+        Coins
+    =============
+    side   throws
+    -------------
+    heads      52
+    tails      48
+    =============
+    They were fair.
     """
     return Summary(title, (panel_of_figures(headers, rows),), tuple(sentences))
 
@@ -113,6 +131,11 @@ def summary_of_facts(title: str, facts: Mapping[str, str | Sequence[str]], sente
         From headings to a line, or to several that stand below each other.
     sentences : sequence of str
         What must be known to read them.
+
+    Returns
+    -------
+    Summary
+        Of one panel without headers.
 
     Examples
     --------

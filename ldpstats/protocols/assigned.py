@@ -110,6 +110,16 @@ class Asked:
         What is asked.
     mechanism : Mechanism
         What randomizes the answer.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> from ldpstats.extend import Asked
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+
+    >>> asked = Asked.about(domain, ("sex", "car"), "grr", 1.0)
+    >>> asked.names, asked.question.answers, asked.mechanism
+    (('sex', 'car'), 4, GRR(k=4, epsilon=1.0))
     """
 
     names: Group
@@ -347,6 +357,19 @@ class AssignedQuestions(SavedProtocol):
             used.
         counts : str, optional
             As in `collect`.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
+        >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
+
+        >>> protocol.reports(people, rng=1)[["group", "report", "simulated"]].head(3)
+               group  report  simulated
+        0  sex × car       1       True
+        1  sex × car       0       True
+        2  sex × car       3       True
         """
         fingerprint, parts = self.fingerprint(), []
         sent = self._sent(frame, rng, counts)
@@ -390,6 +413,18 @@ class AssignedQuestions(SavedProtocol):
         ----------
         reports : DataFrame
             Rows that `reports` made, in any order.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
+        >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
+
+        >>> sent = protocol.reports(people, rng=1)
+        >>> halves = protocol.tables(sent.iloc[:500]) + protocol.tables(sent.iloc[500:])
+        >>> halves.to_json() == protocol.tables(sent).to_json()
+        True
         """
         counting = self.counting()
         take_frame(counting, reports, self.fingerprint(), self.sent_rows)
@@ -421,6 +456,17 @@ class AssignedQuestions(SavedProtocol):
             A seed makes a simulation. That of a Dask data frame depends on its partitions, but not on the workers.
         counts : str, optional
             For a frequency table: the column that says for how many respondents a row stands.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
+        >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
+
+        >>> protocol.collect(people, rng=3)["sex", "car"].estimate.round(2)
+        array([[ 0.42,  0.11],
+               [-0.02,  0.48]])
         """
         if is_partitioned(frame):
             collect = partial(self._counted, counts=counts)
@@ -444,6 +490,15 @@ class AssignedQuestions(SavedProtocol):
             A seed makes the draw reproducible.
         counts : str, optional
             As in `collect`, for a data frame.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
+        >>> protocol.simulate([400, 100, 0, 500], rng=1)["sex", "car"].estimate.round(2)
+        array([[0.38, 0.11],
+               [0.01, 0.5 ]])
         """
         numbers = generator(rng)
         people = people_of(self.domain, population, numbers, counts, substitutes=self._substitutes)

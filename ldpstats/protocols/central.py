@@ -83,6 +83,15 @@ class Curator(SavedProtocol):
             A seed makes the noise reproducible.
         counts : str, optional
             For a frequency table: the column that says for how many respondents a row stands.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
+        >>> ldp.CentralLaplace(domain, epsilon=1.0).collect(people, rng=1)["sex", "car"].estimate.round(2)
+        array([[0.4, 0.1],
+               [0. , 0.5]])
         """
         return self._released(Records(self.domain, respondents(self.domain, frame, counts)), generator(rng))
 
@@ -165,6 +174,10 @@ class CentralLaplace(Curator):
     groups : sequence of sequences of str, optional
         The groups whose tables are released.
 
+    Notes
+    -----
+    It is the Laplace mechanism of central (global) differential privacy, on contingency tables.
+
     Examples
     --------
     >>> domain = Domain({"sex": ["F", "M"], "age": ["young", "old"], "car": ["yes", "no"]})
@@ -234,6 +247,10 @@ class CentralGaussian(Curator):
     k : int
         As in `CentralLaplace`, like `groups`.
     groups : sequence of sequences of str, optional
+
+    Notes
+    -----
+    It is the Gaussian mechanism of central (global) differential privacy, on contingency tables.
 
     Examples
     --------

@@ -64,6 +64,17 @@ class Protocol(typing.Protocol):
             A seed makes a simulation.
         counts : str, optional
             For a frequency table: the column that says for how many respondents a row stands.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
+        >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
+
+        >>> protocol.collect(people, rng=3)["sex", "car"].estimate.round(2)
+        array([[ 0.42,  0.11],
+               [-0.02,  0.48]])
         """
 
     def simulate(self, population: Population, rng: Rng = None, *, counts: str | None = None) -> TableSet:
@@ -77,6 +88,15 @@ class Protocol(typing.Protocol):
             A seed makes the draw reproducible.
         counts : str, optional
             As in `collect`.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
+        >>> protocol.simulate([400, 100, 0, 500], rng=1)["sex", "car"].estimate.round(2)
+        array([[0.38, 0.11],
+               [0.01, 0.5 ]])
         """
 
     def fingerprint(self) -> str:
@@ -93,6 +113,15 @@ class Protocol(typing.Protocol):
         ----------
         text : str
             What the file holds.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+
+        >>> text = ldp.RRBA(domain, epsilon=1.0, block_size=500).to_json()
+        >>> ldp.Protocol.from_json(text).block_size
+        500
         """
         from ldpstats.protocols.kinds import read_protocol
 
@@ -100,7 +129,21 @@ class Protocol(typing.Protocol):
 
 
 class LocalProtocol(Protocol, typing.Protocol):
-    """A protocol whose respondents randomize their answers themselves, so that reports can travel."""
+    """A protocol whose respondents randomize their answers themselves, so that reports can travel.
+
+    This is local differential privacy (LDP): nobody but the respondent ever sees the true answer.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+
+    >>> protocol = ldp.SampledGroups(domain, epsilon=1.0)
+    >>> people = domain.decode([[0, 0], [0, 1], [1, 0], [1, 1]] * 25)
+    >>> sent = protocol.reports(people, rng=1)
+    >>> len(sent), protocol.tables(sent)["sex", "car"].n
+    (100, 100)
+    """
 
     adaptive: ClassVar[bool]
     """Whether what is sent depends on earlier reports: then all rows of a collection are counted together."""
@@ -144,6 +187,19 @@ class LocalProtocol(Protocol, typing.Protocol):
             A seed makes a simulation.
         counts : str, optional
             For a frequency table: the column that says for how many respondents a row stands.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
+        >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
+
+        >>> protocol.reports(people, rng=1)[["group", "report", "simulated"]].head(3)
+               group  report  simulated
+        0  sex × car       1       True
+        1  sex × car       0       True
+        2  sex × car       3       True
         """
 
     def tables(self, reports: pd.DataFrame) -> TableSet:
@@ -153,6 +209,17 @@ class LocalProtocol(Protocol, typing.Protocol):
         ----------
         reports : DataFrame
             Rows that `reports` made, in any order.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
+        >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
+
+        >>> sent = protocol.reports(people, rng=1)
+        >>> protocol.tables(sent)["sex", "car"].n
+        1000
         """
 
 

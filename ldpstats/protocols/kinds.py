@@ -39,6 +39,11 @@ def register_protocol(cls: Class) -> Class:
         A class with the methods of `Protocol`, or of `LocalProtocol` if it has `reports`; its `kind` is one that no
         other class has.
 
+    Returns
+    -------
+    type
+        The class itself.
+
     Examples
     --------
     >>> register_protocol(SampledGroups) is SampledGroups

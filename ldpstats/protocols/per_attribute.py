@@ -61,6 +61,10 @@ class PerAttribute(AssignedQuestions):
     outside : {"refuse", "random"}
         As in `SampledGroups`.
 
+    Notes
+    -----
+    In the literature on local differential privacy (LDP) splitting the budget is SPL, and sampling an attribute SMP.
+
     Examples
     --------
     >>> domain = Domain({"sex": ["F", "M"], "age": ["young", "old"], "car": ["yes", "no"]})

@@ -77,6 +77,10 @@ class Table(Result):
         What the respondents answered to further attributes, too, where that was kept: the covariance of tables
         whose blocks count answers of the same rows follows from it.
 
+    Notes
+    -----
+    A contingency table is also called a cross-tabulation; of two attributes, a two-way table.
+
     Examples
     --------
     >>> import ldpstats as ldp
@@ -235,6 +239,15 @@ class Table(Result):
         ----------
         alpha : float
             One minus the confidence of the intervals.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)["sex", "car"]
+
+        >>> table.conf_int(alpha=0.1).round(2)[0, 1]
+        array([0.17, 0.22])
         """
         if self.provenance.refused:
             raise NotIdentifiedError(
@@ -295,6 +308,11 @@ class Table(Result):
         simultaneous : bool
             Whether that is confidence in all cells at once, or in each by itself. Where a covariance is an upper
             bound, it is in all cells at once anyway.
+
+        Notes
+        -----
+        For attributes that were asked for one by one these are the Fréchet bounds (Frechet bounds) of a cell given its
+        margins, with the uncertainty of the margins.
 
         Examples
         --------
@@ -388,6 +406,18 @@ class Table(Result):
         ----------
         attributes : str or sequence of str
             Those that are kept, in the order that is wanted.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)["sex", "car"]
+
+        >>> table.marginal("car").estimate.round(2)
+        array([0.51, 0.49])
+        >>> table.marginal(["car", "sex"]).estimate.round(2)
+        array([[0.32, 0.2 ],
+               [0.2 , 0.29]])
         """
         kept = self.domain.project(attributes)
         if set(kept.names) == set(self.attributes):
@@ -433,6 +463,10 @@ class Table(Result):
             The attributes whose proportions are wanted.
         given : str or sequence of str
             The attributes within whose categories they sum to one.
+
+        Notes
+        -----
+        These are the row or column percentages of a contingency table, with their uncertainty.
 
         Examples
         --------
@@ -654,6 +688,17 @@ class Table(Result):
             Where to draw; a new figure by default.
         kind : {"intervals", "mosaic", "residuals"}, optional
             As in `picture`.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)["sex", "car"]
+
+        >>> axes = table.plot(kind="mosaic")
+        >>> print(axes.get_title(loc="left"))
+        car within sex
+        simulated
         """
         return self.picture(kind).draw(ax)
 

@@ -183,6 +183,14 @@ class TableSet(Result):
         ----------
         classes : mapping
             For some attributes: new categories, each with the old ones that it puts together.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"region": ["north", "east", "south"], "car": ["yes", "no"]})
+        >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([400, 200, 100, 100, 300, 100], rng=1)
+        >>> tables.collapse({"region": {"other": ["east", "south"]}}).domain
+        Domain({'region': ['north', 'other'], 'car': ['yes', 'no']})
         """
         domain, _ = self.domain.collapsed(classes)
         tables = []

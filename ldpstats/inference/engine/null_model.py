@@ -41,7 +41,38 @@ RANKING = StoppingRule(0.0, 3)
 
 
 class NullModel(Protocol):
-    """A family of cell frequencies, as a hypothesis of your own is one; all arrays may have leading axes of tables."""
+    """A family of cell frequencies, as a hypothesis of your own is one; all arrays may have leading axes of tables.
+
+    Examples
+    --------
+    Hardy-Weinberg proportions, with the share of one allele as the parameter:
+
+    >>> import numpy as np
+    >>> import ldpstats as ldp
+    >>> from ldpstats.extend import Hypothesis, null_model_test
+    >>> class HardyWeinberg:
+    ...     bounded = True
+    ...
+    ...     def frequencies(self, parameters):
+    ...         share = parameters[..., 0]
+    ...         return np.stack([share**2, 2 * share * (1 - share), (1 - share) ** 2], axis=-1)
+    ...
+    ...     def jacobian(self, parameters):
+    ...         share = parameters[..., 0]
+    ...         return np.stack([2 * share, 2 - 4 * share, 2 * share - 2], axis=-1)[..., None]
+    ...
+    ...     def limited(self, step):
+    ...         return np.clip(step, -0.1, 0.1)
+    ...
+    ...     def nearest(self, cells):
+    ...         return np.clip(cells[..., :1] + cells[..., 1:2] / 2, 0.01, 0.99)
+    >>> domain = ldp.Domain({"genotype": ["AA", "Aa", "aa"]})
+    >>> table = ldp.SampledGroups(domain, k=1, epsilon=2.0).simulate([900, 4200, 4900], rng=1)["genotype"]
+    >>> about = Hypothesis("Hardy-Weinberg", "alleles are independent", "alleles are dependent")
+    >>> result = null_model_test(table, HardyWeinberg(), about)
+    >>> result.df, round(result.pvalue, 2)
+    (1, 0.27)
+    """
 
     bounded: ClassVar[bool]
     """Whether noise may drive a fit to a boundary, where χ² does not hold."""

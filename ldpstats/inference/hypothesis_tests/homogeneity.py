@@ -47,6 +47,10 @@ def homogeneity_test(
     HypothesisResult
         Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
 
+    Notes
+    -----
+    It is the chi-squared (chi-square) test of homogeneity of several samples.
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups

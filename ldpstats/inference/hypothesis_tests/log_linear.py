@@ -55,6 +55,10 @@ def log_linear_model(
         What the model expects stands in `expected`. `test` asks whether it fits, `compared_with` whether a larger
         model fits better.
 
+    Notes
+    -----
+    Loglinear models of contingency tables without noise are those of `loglin` and `MASS::loglm` in R.
+
     Examples
     --------
     >>> from ldpstats import Domain, SampledGroups
@@ -85,6 +89,10 @@ def no_three_way_interaction_test(table: Table, method: Method = "auto", pvalue:
     -------
     HypothesisResult
         Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
+
+    Notes
+    -----
+    For 2-by-2 tables in several strata it asks what the test of Breslow and Day does: are the odds ratios homogeneous?
 
     Examples
     --------

@@ -309,6 +309,10 @@ def plan(
     Plan
         Of mechanisms that do equally well, the one with the shorter reports comes first.
 
+    Notes
+    -----
+    This is the power analysis (sample size calculation) of a survey whose answers are randomized.
+
     Examples
     --------
     >>> found = plan(["grr", "ss", "oue"], (4, 4), epsilon=1.0)

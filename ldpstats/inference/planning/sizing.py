@@ -129,6 +129,10 @@ def sample_size(
     -------
     int
 
+    Notes
+    -----
+    As a power analysis: the sample size for a chi-squared test on privatized answers.
+
     Examples
     --------
     >>> sample_size("grr", (2, 2), epsilon=1.0)

@@ -277,6 +277,17 @@ class RRBA(SavedProtocol):
             For a frequency table: the column that says for how many respondents a row stands.
         method : str
             How the tables are estimated, as in `Table.estimated_by`.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> protocol = ldp.RRBA(domain, epsilon=2.0, block_size=250)
+        >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
+
+        >>> protocol.collect(people, rng=3)["sex", "car"].estimate.round(2)
+        array([[0.41, 0.07],
+               [0.  , 0.51]])
         """
         if is_partitioned(frame):
             collect = partial(self.collect, counts=counts, method=method)
@@ -300,6 +311,15 @@ class RRBA(SavedProtocol):
             A seed makes the draw reproducible.
         counts, method : str, optional
             As in `collect`.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> tables = ldp.RRBA(domain, epsilon=2.0, block_size=250).simulate([400, 100, 0, 500], rng=1)
+        >>> len(tables["sex", "car"].blocks), tables["sex", "car"].estimate.round(2)
+        (4, array([[0.41, 0.11],
+               [0.02, 0.46]]))
         """
         numbers, series = generator(rng), self.series()
         people = people_of(self.domain, population, numbers, counts, substitutes=self._substitutes)
@@ -326,6 +346,19 @@ class RRBA(SavedProtocol):
             A seed makes a simulation, and the rows say so.
         counts : str, optional
             As in `collect`.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> protocol = ldp.RRBA(domain, epsilon=2.0, block_size=250)
+        >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
+
+        >>> protocol.reports(people, rng=1)[["group", "block", "report"]].head(3)
+               group  block  report
+        0  sex × car      0       2
+        1  sex × car      0       0
+        2  sex × car      0       3
         """
         source, series = None if rng is None else generator(rng), self.series()
         places, numbers, groups, blocks, reported = [], [], [], [], []
@@ -380,6 +413,17 @@ class RRBA(SavedProtocol):
             Rows that `reports` made, in any order.
         method : str
             How the tables are estimated, as in `Table.estimated_by`.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+        >>> protocol = ldp.RRBA(domain, epsilon=2.0, block_size=250)
+        >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
+
+        >>> sent = protocol.reports(people, rng=1)
+        >>> [block.n for block in protocol.tables(sent)["sex", "car"].blocks]
+        [250, 250, 250, 250]
         """
         counting = self.counting(method)
         take_frame(counting, reports, self.fingerprint(), self.sent_rows)
