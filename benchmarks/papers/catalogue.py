@@ -6,7 +6,10 @@ from importlib import import_module
 
 from papers.exhibits import Exhibit
 
-PAPERS: dict[str, str] = {}
+PAPERS: dict[str, str] = {
+    "imran_meo": "Imran, F. & Meo, R. (2024). Collection and Analysis of Sensitive Data with Privacy Protection by a "
+    "Distributed Randomized Response Protocol. SAC '24.",
+}
 """The module of every paper, and how the paper is cited."""
 
 EXHIBITS: dict[str, Exhibit] = {

@@ -1,0 +1,8 @@
+"""Imran & Meo (2024), Collection and analysis of sensitive data by a distributed randomized response protocol."""
+
+from __future__ import annotations
+
+from papers.exhibits import Exhibit
+from papers.imran_meo import accounting, channel, data_and_views
+
+EXHIBITS: tuple[Exhibit, ...] = (*data_and_views.EXHIBITS, *channel.EXHIBITS, *accounting.EXHIBITS)
