@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ldpstats.cli import options, pipes
 from ldpstats.cli.options import FILE, examples
-from ldpstats.cli.program import wrong_usage
 from ldpstats.errors import LdpstatsError
 
 if TYPE_CHECKING:
@@ -20,32 +19,9 @@ if TYPE_CHECKING:
     from ldpstats.answers.answer_file import AnswerFile
     from ldpstats.answers.preparation import Cut
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 _MISSING = "(missing)"
 _data = click.argument("data", type=FILE)
-_missing = click.option(
-    "--missing",
-    multiple=True,
-    help="A cell that is no answer, beside empty ones; again for more, and the same in every step.  [default: NA, N/A, "
-    "n/a, NaN, nan, NULL, null, #N/A and -]",
-)
 _counts = click.option("--counts", default=None, help="Of a frequency table: the column that holds its counts.")
-
-
-def _questions(command: Command) -> Command:
-    """Let a command choose columns, and put their numbers into classes."""
-    chosen = click.option(
-        "--columns", multiple=True, help="Those to take, with commas between them; again for more.  [default: all]"
-    )
-    cut = click.option(
-        "--cut",
-        multiple=True,
-        metavar="COLUMN=CLASSES",
-        help="Put the numbers of a column into classes: age=5 makes five of about equal size, age=18,65 three with "
-        "these limits; again for more columns.",
-    )
-    return chosen(cut(command))
 
 
 @click.command(
@@ -57,8 +33,8 @@ def _questions(command: Command) -> Command:
     ),
 )
 @_data
-@_questions
-@_missing
+@options.questions
+@options.missing
 @click.option("--missing-as", default=None, help="Make missing answers a category of this name.  [default: none]")
 @_counts
 @options.output("The domain as JSON")
@@ -103,7 +79,7 @@ def domain(
 @_data
 @click.option("--protocol", required=True, type=FILE, help="The protocol file.")
 @options.seed("Simulate: the same seed gives the same reports, and they say that they are simulated.")
-@_missing
+@options.missing
 @click.option("--missing-as", default=None, help=f"The category that missing answers are.  [default: {_MISSING}]")
 @_counts
 @click.option(
@@ -164,10 +140,10 @@ def privatize(
 )
 @_data
 @options.epsilon
-@_questions
+@options.questions
 @click.option("--k", default=2, show_default=True, type=click.IntRange(2, 3), help="Questions asked together.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Of the simulation.")
-@_missing
+@options.missing
 @click.option(
     "--missing-as", default=_MISSING, show_default=True, help="The category of missing answers, in columns with some."
 )
@@ -198,7 +174,7 @@ def analyse(
     """
     from ldpstats.analysis import analyse as analysed
 
-    _check_level(asked["epsilon"])
+    options.check_level(asked["epsilon"])
     cuts, file = _cuts(cut), read(data, missing)
     found = analysed(file, columns=_chosen(columns, file), cuts=cuts, **asked)
     page = output or _usual_page(data)
@@ -208,13 +184,6 @@ def analyse(
     where = _write_page(found, page, must=output is not None)
     report = f"Report: {where}{pipes.without_pictures()}"
     pipes.tell(report, {**found.to_dict(), "report": where} if as_json else None, as_json=as_json, output=page)
-
-
-def _check_level(epsilon: float) -> None:
-    from ldpstats.mechanisms import mechanism
-
-    with wrong_usage():
-        mechanism("rr", k=2, epsilon=epsilon)
 
 
 def _usual_page(data: str) -> str:
@@ -276,11 +245,4 @@ def _cuts(texts: tuple[str, ...]) -> dict[str, Cut]:
     """Return how to put numbers into classes, by column."""
     from ldpstats.answers.preparation import Cut
 
-    with wrong_usage():
-        cuts = {}
-        for text in texts:
-            name, equals, classes = text.rpartition("=")
-            if not equals:
-                raise LdpstatsError(f"--cut {text}", "COLUMN=CLASSES, such as age=5 or age=18,40,65")
-            cuts[name] = Cut.read(classes)
-        return cuts
+    return {name: Cut.read(classes) for name, classes in options.cuts_as_texts(texts).items()}

@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from ldpstats.cli.program import wrong_usage
+from ldpstats.errors import LdpstatsError
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FILE = click.Path(allow_dash=True)
@@ -79,6 +82,75 @@ def seed(words: str) -> Callable[[Command], Command]:
         What becomes of it with a seed, and without.
     """
     return click.option("--seed", default=None, type=click.IntRange(min=0), help=words)
+
+
+def questions(command: Command) -> Command:
+    """Let a command choose columns, and put their numbers into classes.
+
+    Parameters
+    ----------
+    command : callable
+    """
+    chosen = click.option(
+        "--columns", multiple=True, help="Those to take, with commas between them; again for more.  [default: all]"
+    )
+    cut = click.option(
+        "--cut",
+        multiple=True,
+        metavar="COLUMN=CLASSES",
+        help="Put the numbers of a column into classes: age=5 makes five of about equal size, age=18,65 three with "
+        "these limits; again for more columns.",
+    )
+    return chosen(cut(command))
+
+
+def missing(command: Command) -> Command:
+    """Let a command be told which cells are no answer.
+
+    Parameters
+    ----------
+    command : callable
+    """
+    return click.option(
+        "--missing",
+        multiple=True,
+        help="A cell that is no answer, beside empty ones; again for more, and the same in every step.  [default: NA, "
+        "N/A, n/a, NaN, nan, NULL, null, #N/A and -]",
+    )(command)
+
+
+def check_level(epsilon: float) -> None:
+    """Refuse what is no privacy level, as wrong usage.
+
+    Parameters
+    ----------
+    epsilon : float
+    """
+    from ldpstats.mechanisms import mechanism
+
+    with wrong_usage():
+        mechanism("rr", k=2, epsilon=epsilon)
+
+
+def cuts_as_texts(texts: Iterable[str]) -> dict[str, str]:
+    """Return how to put the numbers of columns into classes, as texts that can be read.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        Such as "age=18,65".
+    """
+    from ldpstats.answers.preparation import Cut
+
+    cuts = {}
+    with wrong_usage():
+        for text in texts:
+            name, equals, classes = text.rpartition("=")
+            if not equals:
+                raise LdpstatsError(f"--cut {text}", "COLUMN=CLASSES, such as age=5 or age=18,40,65")
+            Cut.read(classes)
+            cuts[name] = classes
+    return cuts
 
 
 def names_in(text: str, known: Iterable[str]) -> list[str]:

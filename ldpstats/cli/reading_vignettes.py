@@ -1,24 +1,21 @@
-"""Vignettes from the shell: those that came with the package are listed, printed and run."""
+"""Vignettes from the shell: those that came with the package are listed, printed, and run on data of one's own."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import re
 import tempfile
-from collections.abc import Iterator, Mapping
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from ldpstats.cli import options, pipes
-from ldpstats.cli.options import examples
+from ldpstats.cli.options import FILE, examples
+from ldpstats.errors import LdpstatsError
 
-_BLOCK = re.compile(r"```python\n(.*?)```\n", flags=re.DOTALL)
+if TYPE_CHECKING:
+    from ldpstats.vignettes import OwnData, Vignette
 
 
 def _complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -29,58 +26,128 @@ def _complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[Co
     short_help="List, print or run the packaged vignettes.",
     epilog=examples(
         "ldpstats vignettes list",
-        "ldpstats vignettes open your-own-questionnaire | less",
-        "ldpstats vignettes run your-own-questionnaire",
+        "ldpstats vignettes open how-private-is-it | less",
+        "ldpstats vignettes run effects-and-odds -o page.html",
+        "ldpstats vignettes run effects-and-odds --data answers.csv --columns smokes,asthma -o page.html",
     ),
 )
 @click.argument("action", type=click.Choice(["list", "open", "run"]))
 @click.argument("name", required=False, shell_complete=_complete)
+@click.option(
+    "--data", default=None, type=FILE, help="A file of answers, CSV or Parquet, that takes the place of its data."
+)
+@options.questions
+@options.missing
+@click.option(
+    "--epsilon", default=None, type=float, help="Strict privacy level of every respondent.  [default: its own]"
+)
+@click.option("--quick", is_flag=True, help="Simulate less: enough to see what it shows, not for its figures.")
+@click.option(
+    "-o", "--output", default=None, type=FILE, help="A page (.html) or notebook (.ipynb); - is standard output."
+)
 @options.as_json
-def vignettes(action: str, name: str | None, as_json: bool) -> None:
-    """List the vignettes that came with the package, print one, or run its code.
+def vignettes(
+    action: str, name: str | None, data: str | None, output: str | None, as_json: bool, quick: bool, **given: Any
+) -> None:
+    """List the vignettes that came with the package, print one, or run its notebook.
 
-    `run` runs the code of a vignette as it stands, on its simulated data, and prints what it prints; files that it
-    writes go to a folder that is removed afterwards.
+    A vignette answers a question that statisticians have, on data that come with the package, or on a file of answers:
+    --data, --columns and --epsilon take the place of what stands in its first cell. Numbers of more than 30 values
+    become four classes (--cut chooses), missing answers a category; all of it is said. Files that a vignette writes go
+    to a folder that is removed afterwards. Running needs: pip install 'ldpstats[vignettes]'.
     """
     known = _vignettes()
     if action == "list":
-        titles = {one: _title(file) for one, file in known.items()}
+        titles = {one.name: one.title for one in known.values()}
         width = max(map(len, titles), default=0)
         pipes.tell("\n".join(f"{one:{width}}  {words}" for one, words in titles.items()), titles, as_json=as_json)
         return
     if name is None or name not in known:
         raise click.UsageError(f"{f'no vignette {name!r}' if name else 'no name'}. Allowed: {', '.join(known)}.")
-    text = known[name].read_text("utf-8")
     if action == "open":
-        pipes.tell(text.rstrip(), {"name": name, "text": text}, as_json=as_json)
+        pipes.tell(known[name].text.rstrip(), {"name": name, "text": known[name].text}, as_json=as_json)
         return
-    printed = []
-    for code, output in _outputs(text):
-        printed.append({"code": code, "output": output})
-        if not as_json:
-            click.echo("\n".join(f">>> {line}".rstrip() for line in code.splitlines()) + f"\n{output}")
-    if as_json:
-        click.echo(pipes.as_text(printed))
+    with tempfile.TemporaryDirectory() as folder:
+        own = _own_data(known[name], data, Path(folder), **given)
+        _run(known[name], own, Path(folder), output, quick=quick, as_json=as_json)
 
 
-def _vignettes() -> Mapping[str, Traversable]:
-    """Return the vignettes by name: those of the installed package, or of the checkout that it runs from."""
-    packaged = files("ldpstats") / "data" / "vignettes"
-    folder = packaged if packaged.is_dir() else Path(__file__).parents[2] / "vignettes"
-    found = {file.name.removesuffix(".md"): file for file in folder.iterdir() if file.name.endswith(".md")}
-    return dict(sorted(found.items()))
+def _vignettes() -> Mapping[str, Vignette]:
+    from ldpstats.vignettes import vignettes as packaged
+
+    return packaged()
 
 
-def _title(file: Traversable) -> str:
-    return file.read_text("utf-8").partition("\n")[0].lstrip("# ")
+def _run(vignette: Vignette, own: OwnData, folder: Path, output: str | None, *, quick: bool, as_json: bool) -> None:
+    """Execute a vignette, and write or print it."""
+    from ldpstats.vignettes import as_html, as_text, executed, notebook_of
+
+    if output is not None and output != pipes.STANDARD and Path(output).suffix not in {".html", ".ipynb"}:
+        raise click.UsageError(f"--output {output!r}. Allowed: a name that ends with .html or .ipynb, or -.")
+    notebook = executed(notebook_of(vignette, own, quick=quick), folder, vignette.name)
+    if output is None:
+        cells = [
+            {"code": cell.source, "output": cell.get("outputs", [])} for cell in notebook.cells if "outputs" in cell
+        ]
+        pipes.tell(as_text(notebook), cells, as_json=as_json)
+        return
+    if output.endswith(".ipynb"):
+        import nbformat
+
+        text = nbformat.writes(notebook)
+    else:
+        text = as_html(notebook, vignette.title)
+    pipes.write_to(output, text)
+    plain = {"name": vignette.name, "quick": quick, "notes": list(own.notes), "output": output}
+    pipes.tell(f"{vignette.title}: {pipes.written_as(output)}", plain, as_json=as_json, output=output)
 
 
-def _outputs(text: str) -> Iterator[tuple[str, str]]:
-    """Run the blocks of code in a text one after another; return each with what it prints."""
-    names: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for code in _BLOCK.findall(text):
-            printed = io.StringIO()
-            with contextlib.redirect_stdout(printed):
-                exec(compile(code, "a vignette", "exec"), names)  # noqa: S102  # it came with the package
-            yield code, printed.getvalue()
+def _own_data(
+    vignette: Vignette,
+    data: str | None,
+    folder: Path,
+    *,
+    columns: tuple[str, ...],
+    cut: tuple[str, ...],
+    missing: tuple[str, ...],
+    epsilon: float | None,
+) -> OwnData:
+    """Put a file of answers where the vignette runs, and see that it can be read."""
+    from ldpstats.answers import categorical_answers
+    from ldpstats.answers.encodings import LARGEST
+    from ldpstats.vignettes import OwnData
+
+    if epsilon is not None:
+        options.check_level(epsilon)
+    if data is None:
+        if columns or cut or missing:
+            raise click.UsageError("--columns, --cut and --missing are about a file: name it by --data.")
+        return OwnData(epsilon=epsilon)
+    path = folder / ("answers.csv" if data == pipes.STANDARD else Path(data).name)
+    path.write_bytes(pipes.bytes_of(data, LARGEST))
+    cuts = options.cuts_as_texts(cut)
+    people = categorical_answers(path, _named(columns, path, missing), cuts, missing)
+    chosen, notes = [*people.columns], people.attrs["notes"]
+    for words in notes:
+        pipes.note(words)
+    _refuse_other_numbers(vignette, chosen)
+    return OwnData(path.name, chosen, epsilon, cuts, missing, notes)
+
+
+def _named(columns: tuple[str, ...], path: Path, missing: tuple[str, ...]) -> list[str]:
+    """Return the names that were given, of which each may hold commas itself."""
+    if not columns:
+        return []
+    from ldpstats.answers import MISSING, read_answers
+
+    known = read_answers(path.read_bytes(), path.name, missing or MISSING).names
+    return [name for text in columns for name in options.names_in(text, known)]
+
+
+def _refuse_other_numbers(vignette: Vignette, chosen: list[str]) -> None:
+    least, most = vignette.columns
+    if not least <= len(chosen) <= most:
+        wanted = f"{least}" if least == most else f"{least} to {most}"
+        raise LdpstatsError(
+            f"{len(chosen)} columns that are questions: {', '.join(chosen)}", f"{wanted}", "--columns chooses them."
+        )

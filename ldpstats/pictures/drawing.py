@@ -136,6 +136,9 @@ def _matplotlib() -> ModuleType:
         raise LdpstatsError(
             "no matplotlib to draw with", "an installed matplotlib", "pip install 'ldpstats[plots]'"
         ) from error
+    # matplotlib loads its backend late; that of notebooks then sets how pictures are shown. While a picture has its own
+    # settings that must not happen: it would be gone with them, and every later picture unseen
+    plt.draw_if_interactive()
     return plt
 
 

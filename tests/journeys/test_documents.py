@@ -1,4 +1,4 @@
-"""README and vignettes run, and print what they show; run as a script, this writes their outputs anew."""
+"""The README runs, and prints what it shows; run as a script, this writes its outputs anew."""
 
 from __future__ import annotations
 
@@ -10,13 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
-# the gallery shows pictures, which have a test of their own
-DOCUMENTS = [
-    path for path in [ROOT / "README.md", *sorted((ROOT / "vignettes").glob("*.md"))] if path.stem != "gallery"
-]
+README = ROOT / "README.md"
 CODE = re.compile(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", flags=re.DOTALL)
 
 
@@ -35,14 +30,12 @@ def rendered(text: str) -> str:
         return CODE.sub(run, text)
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_documents_print_what_they_show(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
+def test_the_readme_prints_what_it_shows() -> None:
+    text = README.read_text(encoding="utf-8")
     assert CODE.search(text), "a document without an example"
     assert rendered(text) == text
 
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    for document in DOCUMENTS:
-        document.write_text(rendered(document.read_text(encoding="utf-8")), encoding="utf-8")
+    README.write_text(rendered(README.read_text(encoding="utf-8")), encoding="utf-8")

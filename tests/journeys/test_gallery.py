@@ -21,7 +21,10 @@ from ldpstats.presentation import plain_rows
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "vignettes" / "gallery.md"
 GOLDEN = ROOT / "tests" / "pictures" / "golden"
-BLOCK = re.compile(r"```python\n(.*?)```\n(?:\n!\[([^\n]*)\]\(gallery/([a-z-]+)\.svg\)\n)?", flags=re.DOTALL)
+BLOCK = re.compile(
+    r"```\{code-cell\} ipython3\n(?::tags: [^\n]*\n\n)?(.*?)```\n(?:\n!\[([^\n]*)\]\(gallery/([a-z-]+)\.svg\)\n)?",
+    flags=re.DOTALL,
+)
 # an image has no page around it whose colours it could take
 STYLE = """<style>
 svg { color: #1b1b1c; background: #fefefd; --paper: #fefefd }

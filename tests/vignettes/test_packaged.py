@@ -1,0 +1,51 @@
+"""The packaged vignettes: each asks a question, and has one cell of parameters for other data."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from ldpstats.vignettes import notebook_of, vignettes
+from ldpstats.vignettes.notebooks import PARAMETERS
+
+FOLDER = Path(__file__).parents[2] / "vignettes"
+LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
+NAMES = list(vignettes())
+
+
+def parameters(name: str) -> list[str]:
+    """Return the names that the first cell of a vignette gives values to."""
+    cell = next(one for one in notebook_of(vignettes()[name]).cells if PARAMETERS in one.metadata.get("tags", ()))
+    targets = [one.targets for one in ast.parse(cell.source).body if isinstance(one, ast.Assign)]
+    return [target.id for each in targets for target in each if isinstance(target, ast.Name)]
+
+
+def test_all_files_are_vignettes_with_places_of_their_own() -> None:
+    assert set(NAMES) == {path.stem for path in FOLDER.glob("*.md")}
+    places = [one.place for one in vignettes().values()]
+    assert places == sorted(set(places))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_cell_holds_what_readers_replace(name: str) -> None:
+    cells = notebook_of(vignettes()[name]).cells
+    first = next(cell for cell in cells if cell.cell_type == "code")
+    assert PARAMETERS in first.metadata.get("tags", ())
+    assert {"data", "columns", "epsilon"} <= set(parameters(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_vignette_opens_with_a_question(name: str) -> None:
+    one = vignettes()[name]
+    assert one.title.endswith("?") or name == "gallery"
+    least, most = one.columns
+    assert 1 <= least <= most
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_lead_to_other_vignettes(name: str) -> None:
+    for target in LINK.findall(vignettes()[name].text):
+        assert target.startswith("https://") or (FOLDER / target.partition("#")[0]).exists(), target
