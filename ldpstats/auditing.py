@@ -59,7 +59,7 @@ class Audit(Result):
 
     Examples
     --------
-    >>> from ldpstats.mechanisms import GRR
+    >>> from ldpstats import GRR, audit
     >>> audit(GRR(4, epsilon=1.0), rng=1).verdict
     'HOLDS: enumeration of the sampler gives no more than is claimed, and that is no more than was asked for.'
     """
@@ -220,7 +220,7 @@ def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng:
 
     Examples
     --------
-    >>> from ldpstats.mechanisms import SS
+    >>> from ldpstats import SS, audit
     >>> print(audit(SS(20, epsilon=1.0), rng=1))  # doctest: +ELLIPSIS
                       Audit of SS(k=20, epsilon=1.0, omega=5)
     ===...

@@ -87,6 +87,7 @@ def network(name: str) -> Network:
 
     Examples
     --------
+    >>> from ldpstats.datasets import network
     >>> network("survey").domain.names
     ('age', 'education', 'occupation', 'residence', 'sex', 'transport')
     """
@@ -115,6 +116,7 @@ def affairs() -> pd.DataFrame:
 
     Examples
     --------
+    >>> from ldpstats.datasets import affairs
     >>> affairs()["affair"].value_counts()
     affair
     no     4313

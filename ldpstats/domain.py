@@ -54,6 +54,7 @@ class Domain(Shown, Saveable):
 
     Examples
     --------
+    >>> from ldpstats import Domain
     >>> domain = Domain({"sex": ["F", "M"], "travel": ["car", "train", "other"]})
     >>> domain.shape, domain.size(["sex", "travel"])
     ((2, 3), 6)
@@ -172,6 +173,7 @@ class Domain(Shown, Saveable):
 
         Examples
         --------
+        >>> from ldpstats import Domain
         >>> Domain({"region": ["north", "east", "south"]}).collapsed({"region": {"coast": ["north", "south"]}})
         (Domain({'region': ['coast', 'east']}), [array([0, 1, 0])])
         """
@@ -199,6 +201,7 @@ class Domain(Shown, Saveable):
 
         Examples
         --------
+        >>> from ldpstats import Domain
         >>> Domain({"region": ["north", "east", "south"]}).collapsed_cells({"region": {"coast": ["north", "south"]}})
         (Domain({'region': ['coast', 'east']}), array([0, 1, 0]))
         """
@@ -232,6 +235,8 @@ class Domain(Shown, Saveable):
 
         Examples
         --------
+        >>> import pandas as pd
+        >>> from ldpstats import Domain
         >>> Domain({"sex": ["F", "M"]}).encode(pd.DataFrame({"sex": ["M", None]}), marked=True).ravel()
         array([ 1, -1])
         """
@@ -249,6 +254,8 @@ class Domain(Shown, Saveable):
 
         Examples
         --------
+        >>> import pandas as pd
+        >>> from ldpstats import Domain
         >>> Domain({"sex": ["F", "M"]}).compact_codes(pd.DataFrame({"sex": ["M", "F"]})).dtype
         dtype('int8')
         """
@@ -302,6 +309,7 @@ class Domain(Shown, Saveable):
 
         Examples
         --------
+        >>> from ldpstats import Domain
         >>> Domain({"sex": ["F", "M"], "car": ["yes", "no"]}).onto(["car"])
         array([0, 1, 0, 1])
         """
@@ -335,6 +343,7 @@ class Domain(Shown, Saveable):
 
         Examples
         --------
+        >>> from ldpstats import Domain
         >>> Domain({"sex": ["F", "M"]}).to_list()
         [{'name': 'sex', 'categories': ['F', 'M']}]
         """

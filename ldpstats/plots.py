@@ -49,6 +49,7 @@ def raw_against_private(
     --------
     >>> import numpy as np
     >>> from ldpstats import Domain, SampledGroups
+    >>> from ldpstats.plots import raw_against_private
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> people = np.array([400, 100, 200, 300])
     >>> tables = SampledGroups(domain, epsilon=2.0).simulate(people, rng=1)
@@ -165,6 +166,7 @@ def forest(effects: Sequence[Effect], ax: Axes | None = None) -> Axes:
     --------
     >>> import numpy as np
     >>> from ldpstats import Domain, SampledGroups, association
+    >>> from ldpstats.plots import forest
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "dog": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=2.0).simulate(np.array([4, 1, 1, 4, 2, 3, 3, 2]) * 900, rng=1)
     >>> axes = forest([association(table) for table in tables])

@@ -184,7 +184,7 @@ def poisoning(mechanism: Mechanism, share: float, n: int | None = None, target: 
 
     Examples
     --------
-    >>> from ldpstats import GRR, SS
+    >>> from ldpstats import GRR, SS, poisoning
     >>> round(poisoning(GRR(16, epsilon=1.0), 0.05).shift, 2), round(poisoning(SS(16, epsilon=1.0), 0.05).shift, 2)
     (0.49, 0.16)
     """
@@ -221,6 +221,7 @@ def poisoning_table(k: int = 16, epsilon: float = 1.0, share: float = 0.05) -> p
 
     Examples
     --------
+    >>> from ldpstats import poisoning_table
     >>> table = poisoning_table(k=16, epsilon=1.0, share=0.05).set_index("name")
     >>> table.loc[["hr", "grr"], ["rise", "amplification"]].round(2)
           rise  amplification

@@ -106,6 +106,7 @@ class Question:
 
         Examples
         --------
+        >>> from ldpstats.extend import Question
         >>> Question(("sex", "car"), (2, 2), (0, 1, 0, 1)).about
         ('car',)
         """

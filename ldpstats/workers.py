@@ -45,6 +45,8 @@ def on_cluster(cluster: Cluster) -> Iterator[None]:
     Examples
     --------
     >>> from distributed import Client
+    >>> from ldpstats import on_cluster
+    >>> from ldpstats.workers import each
     >>> with Client(processes=False, dashboard_address="127.0.0.1:0") as client, on_cluster(client):
     ...     each(abs, [1, -2], "measuring")
     [1, 2]

@@ -491,6 +491,7 @@ def certify_protocol(make: Make) -> None:
     Examples
     --------
     >>> from ldpstats import ProductDomain
+    >>> from ldpstats.extend import certify_protocol
     >>> certify_protocol(lambda domain, epsilon: ProductDomain(domain, epsilon=epsilon, mechanism="grr"))
     """
     for check in progress(PROTOCOL_CHECKS, "certifying", unit="check"):

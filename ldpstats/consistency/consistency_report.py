@@ -81,7 +81,7 @@ def consistency_report(tables: TableSet, before: TableSet | None = None) -> Cons
     Examples
     --------
     >>> import numpy as np
-    >>> from ldpstats import Domain, SampledGroups, make_consistent
+    >>> from ldpstats import Domain, SampledGroups, consistency_report, make_consistent
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "old"]})
     >>> tables = SampledGroups(domain, epsilon=1.0).simulate(np.full((2, 2, 2), 1000), rng=1)
     >>> report = consistency_report(make_consistent(tables))
@@ -142,7 +142,7 @@ class ConsistencyReport(Result):
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups, make_consistent
+    >>> from ldpstats import Domain, SampledGroups, consistency_report, make_consistent
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "old"]})
     >>> tables = SampledGroups(domain, epsilon=1.0).simulate([1000] * 8, rng=1)
     >>> found = consistency_report(make_consistent(tables))

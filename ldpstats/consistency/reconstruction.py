@@ -70,7 +70,7 @@ def reconstruct(
     Examples
     --------
     >>> import numpy as np
-    >>> from ldpstats import Domain, SampledGroups
+    >>> from ldpstats import Domain, SampledGroups, reconstruct
     >>> domain = Domain({name: ["yes", "no"] for name in "abc"})
     >>> people = np.array([300, 100, 50, 50, 50, 50, 100, 300]) * 100
     >>> pairs = SampledGroups(domain, epsilon=4.0).simulate(people, rng=1)

@@ -95,7 +95,7 @@ def tables_of(
     >>> people = pd.DataFrame({"sex": ["F", "M"] * 50, "car": ["yes", "no"] * 50})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ldp.write_reports(f"{folder}/reports.csv", protocol, people, rng=1)
-    ...     tables = tables_of(f"{folder}/reports.csv", protocol)
+    ...     tables = ldp.tables_of(f"{folder}/reports.csv", protocol)
     >>> tables.to_json() == protocol.collect(people, rng=1).to_json()
     True
     """

@@ -112,12 +112,13 @@ def describe_reports(path: str | Path) -> ReportFile:
     Examples
     --------
     >>> import tempfile
+    >>> import pandas as pd
     >>> import ldpstats as ldp
     >>> protocol = ldp.SampledGroups(ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]}), k=1, epsilon=1.0)
     >>> people = pd.DataFrame({"sex": ["F", "M"] * 50, "car": ["yes", "no"] * 50})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ldp.write_reports(f"{folder}/reports.csv", protocol, people, rng=1)
-    ...     describe_reports(f"{folder}/reports.csv")
+    ...     ldp.describe_reports(f"{folder}/reports.csv")
     <ReportFile: 100 reports (simulated) about 2 groups, CSV>
     """
     with opened_sources(_checked_path(path)) as sources:

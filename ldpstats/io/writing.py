@@ -69,11 +69,12 @@ def write_reports(
     --------
     >>> import tempfile
     >>> from pathlib import Path
+    >>> import pandas as pd
     >>> import ldpstats as ldp
     >>> protocol = ldp.SampledGroups(ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]}), k=1, epsilon=1.0)
     >>> people = pd.DataFrame({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_reports(f"{folder}/reports.csv", protocol, people, rng=1)
+    ...     ldp.write_reports(f"{folder}/reports.csv", protocol, people, rng=1)
     ...     print(Path(f"{folder}/reports.csv").read_text().splitlines()[1:4])
     ['row,report', '0,0', '1,1']
     """
@@ -133,7 +134,7 @@ def write_messages(
     >>> message = {"format": "ldpstats answer", "version": 1, "protocol": protocol.fingerprint(),
     ...            "unit": 0, "reports": [1], "simulated": True}
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_messages(f"{folder}/reports.csv", protocol, [message, {**message, "unit": 1}])
+    ...     ldp.write_messages(f"{folder}/reports.csv", protocol, [message, {**message, "unit": 1}])
     ...     ldp.tables_of(f"{folder}/reports.csv", protocol)["sex"].n
     1
     """

@@ -47,6 +47,7 @@ class DBitFlip(Mechanism):
 
     Examples
     --------
+    >>> from ldpstats import DBitFlip
     >>> mechanism = DBitFlip(16, epsilon=1.0)
     >>> mechanism.d
     4

@@ -36,6 +36,7 @@ class GRR(Mechanism):
     Examples
     --------
     >>> import numpy as np
+    >>> from ldpstats import GRR
     >>> grr = GRR(4, epsilon=1.0)
     >>> reports = grr.privatize(np.repeat([0, 1, 2, 3], 500), rng=1)
     >>> grr.estimate(reports).to_frame().round(2)
@@ -100,6 +101,8 @@ class RR(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from ldpstats import RR
     >>> round(RR(2, epsilon=np.log(3)).variance(0.5, n=100), 6)
     0.01
     """

@@ -47,6 +47,7 @@ class HR(Mechanism):
     Examples
     --------
     >>> import numpy as np
+    >>> from ldpstats import HR
     >>> hr = HR(1000, epsilon=1.0)
     >>> hr.report_bits
     10

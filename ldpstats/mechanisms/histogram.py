@@ -44,6 +44,7 @@ class SHE(Mechanism):
 
     Examples
     --------
+    >>> from ldpstats import SHE
     >>> she = SHE(4, epsilon=1.0)
     >>> she.privatize([2, 0], rng=1).data
     array([[2, 5, 5, 5],

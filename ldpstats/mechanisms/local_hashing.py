@@ -161,6 +161,7 @@ class BLH(LocalHashing):
 
     Examples
     --------
+    >>> from ldpstats import BLH
     >>> BLH(100, epsilon=1.0).report_bits
     129
     """
@@ -199,6 +200,7 @@ class OLH(LocalHashing):
     Examples
     --------
     >>> import numpy as np
+    >>> from ldpstats import OLH
     >>> olh = OLH(1000, epsilon=1.0)
     >>> reports = olh.privatize(np.repeat([3, 999], 5000), rng=1)
     >>> olh.estimate(reports).to_frame().loc[[0, 3, 999]].round(2)

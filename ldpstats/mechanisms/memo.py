@@ -46,6 +46,7 @@ class Memo(Saveable):
 
     Examples
     --------
+    >>> from ldpstats import Memo
     >>> from ldpstats.mechanisms.longitudinal_unary import LSUE
     >>> memo = Memo(LSUE(3, epsilon=2.0))
     >>> january = memo.reports(["ann", "bob"], [0, 2], rng=1)

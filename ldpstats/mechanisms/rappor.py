@@ -40,6 +40,7 @@ class RAPPOR(CohortBits):
 
     Examples
     --------
+    >>> from ldpstats import RAPPOR
     >>> rappor = RAPPOR(100, epsilon=2.0)
     >>> rappor.bits, rappor.cohorts, rappor.report_bits
     (64, 7, 67)

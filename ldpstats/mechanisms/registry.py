@@ -99,6 +99,8 @@ def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
 
     Examples
     --------
+    >>> from ldpstats import GRR
+    >>> from ldpstats.extend import register_mechanism
     >>> register_mechanism(GRR) is GRR
     True
     """
@@ -157,6 +159,7 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
 
     Examples
     --------
+    >>> from ldpstats import mechanism
     >>> mechanism("k-RR", k=3, epsilon=1.0)
     GRR(k=3, epsilon=1.0)
     """
@@ -220,6 +223,7 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
 
     Examples
     --------
+    >>> from ldpstats import mechanisms
     >>> mechanisms(k=4).set_index("name").loc[["grr", "oue"], ["bits", "variance"]].round(2)
           bits  variance
     name
@@ -289,6 +293,7 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
 
     Examples
     --------
+    >>> from ldpstats import recommend
     >>> recommend(k=16, epsilon=1.0).iloc[0][["name", "why"]].tolist()
     ['ss', 'least variance']
     """

@@ -35,6 +35,7 @@ class SS(Mechanism):
 
     Examples
     --------
+    >>> from ldpstats import SS
     >>> ss = SS(17, epsilon=1.0)
     >>> ss.omega
     5

@@ -110,6 +110,7 @@ class OUE(UnaryEncoding):
     Examples
     --------
     >>> import numpy as np
+    >>> from ldpstats import OUE
     >>> oue = OUE(10, epsilon=1.0)
     >>> oue.privatize([0, 9, 3], rng=1).data.shape
     (3, 2)
@@ -146,6 +147,7 @@ class SUE(UnaryEncoding):
     Examples
     --------
     >>> import numpy as np
+    >>> from ldpstats import SUE
     >>> sue = SUE(4, epsilon=1.0)
     >>> reports = sue.privatize(np.repeat([0, 3], 1000), rng=5)
     >>> sue.estimate(reports).estimate.round(2)
@@ -261,6 +263,7 @@ class THE(UnaryEncoding):
 
     Examples
     --------
+    >>> from ldpstats import THE
     >>> the = THE(4, epsilon=1.0)
     >>> round(the.threshold, 2), round(the.strict_epsilon(), 2)
     (0.62, 0.9)

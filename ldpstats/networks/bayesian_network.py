@@ -62,6 +62,7 @@ class BayesianNetwork(Result):
 
     Examples
     --------
+    >>> from ldpstats import BayesianNetwork, Domain
     >>> domain = Domain({"rain": ["yes", "no"], "grass": ["wet", "dry"]})
     >>> network = BayesianNetwork(
     ...     domain, {"rain": (), "grass": ("rain",)}, {"rain": [0.2, 0.8], "grass": [[0.9, 0.1], [0.1, 0.9]]}

@@ -83,7 +83,8 @@ def learn_network(
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, learn_network
     >>> domain = Domain({"rain": ["yes", "no"], "sprinkler": ["on", "off"], "grass": ["wet", "dry"]})
     >>> people = np.array([22_800, 1_200, 28_800, 7_200, 39_200, 16_800, 4_200, 79_800])
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(people, rng=1)

@@ -34,7 +34,7 @@ def naive_bayes(tables: TableSet, label: str, *, features: Sequence[str] | None 
     Examples
     --------
     >>> import numpy as np
-    >>> from ldpstats import Domain, SampledGroups
+    >>> from ldpstats import Domain, SampledGroups, naive_bayes
     >>> domain = Domain({"ill": ["yes", "no"], "cough": ["yes", "no"], "fever": ["yes", "no"]})
     >>> protocol = SampledGroups(domain, epsilon=3.0, groups=[("cough", "ill"), ("fever", "ill")])
     >>> people = np.array([30, 10, 10, 5, 2, 8, 10, 100]) * 1000

@@ -45,8 +45,9 @@ def compare_networks(learned: Any, truth: Any, records: Frame | None = None) -> 
 
     Examples
     --------
-    >>> from ldpstats.datasets import network
     >>> import networkx as nx
+    >>> from ldpstats import compare_networks
+    >>> from ldpstats.datasets import network
     >>> found = nx.DiGraph([("asia", "tub"), ("smoke", "lung"), ("smoke", "bronc"), ("smoke", "dysp")])
     >>> found.add_nodes_from(["either", "xray"])
     >>> comparison = compare_networks(found, network("asia"))

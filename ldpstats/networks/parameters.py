@@ -80,7 +80,8 @@ def fit_parameters(
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, fit_parameters
     >>> domain = Domain({"smoker": ["yes", "no"], "ill": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([200, 100, 50, 650]) * 100, rng=1)
     >>> fitted = fit_parameters(tables, {"ill": ["smoker"]})

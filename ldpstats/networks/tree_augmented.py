@@ -53,7 +53,8 @@ def tree_augmented(
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, tree_augmented
     >>> domain = Domain({"ill": ["yes", "no"], "cough": ["yes", "no"], "fever": ["yes", "no"]})
     >>> people = np.array([30, 10, 10, 5, 2, 8, 10, 100]) * 1000
     >>> triples = SampledGroups(domain, k=3, epsilon=3.0).simulate(people, rng=1)

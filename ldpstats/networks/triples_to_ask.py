@@ -32,6 +32,7 @@ def triples_to_ask(graph: Graph[str]) -> tuple[tuple[str, str, str], ...]:
     Examples
     --------
     >>> from networkx import path_graph, relabel_nodes
+    >>> from ldpstats import triples_to_ask
     >>> triples_to_ask(relabel_nodes(path_graph(4), dict(enumerate("abcd"))))
     (('a', 'b', 'c'), ('b', 'c', 'd'))
     """

@@ -88,7 +88,9 @@ class Tally(Saveable):
 
         Examples
         --------
+        >>> import numpy as np
         >>> from ldpstats import GRR, mechanism
+        >>> from ldpstats.extend import Tally
         >>> Tally(GRR(3, epsilon=1.0).noise, [40, 30, 30], 100).merged(np.array([0, 1, 1])).counts
         array([40, 60])
         >>> response = mechanism("hr", k=3, epsilon=1.0).noise

@@ -139,6 +139,7 @@ def summary_of_facts(title: str, facts: Mapping[str, str | Sequence[str]], sente
 
     Examples
     --------
+    >>> from ldpstats.extend import summary_of_facts
     >>> summary = summary_of_facts("Coins", {"Throws": "100", "Sides": ["heads", "tails"]}, ["They were fair."])
     >>> summary.panels[0].rows
     (('Throws', '100'), ('Sides', 'heads'), ('', 'tails'))

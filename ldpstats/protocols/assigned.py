@@ -235,6 +235,10 @@ class AssignedQuestions(SavedProtocol):
 
     Examples
     --------
+    >>> from dataclasses import dataclass
+    >>> from typing import ClassVar
+    >>> from ldpstats import Domain
+    >>> from ldpstats.extend import Asked, AssignedQuestions
     >>> @dataclass(frozen=True)
     ... class OneByOne(AssignedQuestions):
     ...     kind: ClassVar[str] = "one by one"

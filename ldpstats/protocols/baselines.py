@@ -46,6 +46,7 @@ class WholeView(AssignedQuestions):
 
     Examples
     --------
+    >>> from ldpstats import Domain, WholeView
     >>> domain = Domain({name: ["yes", "no"] for name in "abcd"})
     >>> protocol = WholeView(domain, epsilon=2.0)
     >>> protocol.views[0]
@@ -117,6 +118,7 @@ class ProductDomain(AssignedQuestions):
 
     Examples
     --------
+    >>> from ldpstats import Domain, ProductDomain
     >>> domain = Domain({"sex": ["F", "M"], "travel": ["car", "train", "other"]})
     >>> ProductDomain(domain, epsilon=1.0).groups
     (('sex', 'travel'),)

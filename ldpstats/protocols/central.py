@@ -180,6 +180,8 @@ class CentralLaplace(Curator):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from ldpstats import CentralLaplace, Domain
     >>> domain = Domain({"sex": ["F", "M"], "age": ["young", "old"], "car": ["yes", "no"]})
     >>> print(CentralLaplace(domain, epsilon=1.5).privacy().headline)
     epsilon = 1.5 (strict; unit: a respondent's whole record, with a trusted curator)
@@ -254,6 +256,8 @@ class CentralGaussian(Curator):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from ldpstats import CentralGaussian, Domain
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> central = CentralGaussian(domain, epsilon=0.5, delta=1e-6)
     >>> round(central.law(("sex", "car")).sigma, 2)

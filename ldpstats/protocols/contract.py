@@ -32,7 +32,9 @@ class Protocol(typing.Protocol):
 
     Examples
     --------
-    >>> from ldpstats.protocols import SampledGroups
+    >>> from ldpstats import Domain, Protocol, SampledGroups
+    >>> from ldpstats.extend import LocalProtocol
+    >>> from ldpstats.protocols.contract import missing
     >>> protocol = SampledGroups(Domain({"sex": ["F", "M"], "car": ["yes", "no"]}), epsilon=1.0)
     >>> missing(protocol, LocalProtocol)
     []

@@ -53,6 +53,8 @@ class HadamardCoefficients(AssignedQuestions):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from ldpstats import Domain, HadamardCoefficients
     >>> domain = Domain({"sex": ["F", "M"], "travel": ["car", "train", "other"]})
     >>> protocol = HadamardCoefficients(domain, k=2, epsilon=1.0)
     >>> protocol.coefficients

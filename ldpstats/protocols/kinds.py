@@ -46,6 +46,8 @@ def register_protocol(cls: Class) -> Class:
 
     Examples
     --------
+    >>> from ldpstats import SampledGroups
+    >>> from ldpstats.extend import register_protocol
     >>> register_protocol(SampledGroups) is SampledGroups
     True
     """

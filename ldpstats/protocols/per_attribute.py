@@ -67,6 +67,8 @@ class PerAttribute(AssignedQuestions):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from ldpstats import Domain, PerAttribute
     >>> domain = Domain({"sex": ["F", "M"], "age": ["young", "old"], "car": ["yes", "no"]})
     >>> protocol = PerAttribute(domain, epsilon=3.0, k=2)
     >>> protocol.mechanism_for("age")

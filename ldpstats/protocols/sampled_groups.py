@@ -45,6 +45,7 @@ class SampledGroups(AssignedQuestions):
 
     Examples
     --------
+    >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "age": ["young", "old"], "car": ["yes", "no"]})
     >>> protocol = SampledGroups(domain, epsilon=1.0)
     >>> protocol.groups

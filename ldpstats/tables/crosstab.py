@@ -52,6 +52,7 @@ class Crosstab(TableResult):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 100, 300]) * 10, rng=1)

@@ -286,7 +286,8 @@ class Table(Result):
 
         Examples
         --------
-        >>> from ldpstats import SampledGroups
+        >>> import numpy as np
+        >>> from ldpstats import Domain, SampledGroups
         >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> tables = SampledGroups(domain, epsilon=1.0).simulate(np.array([90, 5, 5, 0]), rng=7)
         >>> tables["sex", "car"].channel_fit().plausible
@@ -316,7 +317,8 @@ class Table(Result):
 
         Examples
         --------
-        >>> from ldpstats import SampledGroups, reconstruct
+        >>> import numpy as np
+        >>> from ldpstats import Domain, SampledGroups, reconstruct
         >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["old", "young"]})
         >>> protocol = SampledGroups(domain, epsilon=4.0, groups=[("sex", "car"), ("car", "age")])
         >>> tables = protocol.simulate(np.array([4, 1, 1, 4, 4, 1, 1, 4]) * 10_000, rng=1)
@@ -360,7 +362,8 @@ class Table(Result):
 
         Examples
         --------
-        >>> from ldpstats import SampledGroups
+        >>> import numpy as np
+        >>> from ldpstats import Domain, SampledGroups
         >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> tables = SampledGroups(domain, epsilon=1.0, mechanism="grr").simulate(np.array([90, 5, 5, 0]), rng=7)
         >>> table = tables["sex", "car"]
@@ -438,7 +441,8 @@ class Table(Result):
 
         Examples
         --------
-        >>> from ldpstats import SampledGroups
+        >>> import numpy as np
+        >>> from ldpstats import Domain, SampledGroups
         >>> domain = Domain({"region": ["north", "east", "south"], "car": ["yes", "no"]})
         >>> people = np.array([4000, 2000, 10, 0, 3000, 1000])
         >>> table = SampledGroups(domain, epsilon=2.0, mechanism="grr").simulate(people, rng=1)["region", "car"]
@@ -470,7 +474,8 @@ class Table(Result):
 
         Examples
         --------
-        >>> from ldpstats import SampledGroups
+        >>> import numpy as np
+        >>> from ldpstats import Domain, SampledGroups
         >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 100, 300]) * 100, rng=1)
         >>> tables["sex", "car"].conditional("car", given="sex").estimate.round(2)
@@ -506,7 +511,8 @@ class Table(Result):
 
         Examples
         --------
-        >>> from ldpstats import SampledGroups
+        >>> import numpy as np
+        >>> from ldpstats import Domain, SampledGroups
         >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 100, 300]) * 100, rng=1)
         >>> tables["sex", "car"].crosstab().residuals.round(1)

@@ -167,6 +167,7 @@ class TableSet(Result):
 
         Examples
         --------
+        >>> import numpy as np
         >>> from ldpstats import Domain, SampledGroups
         >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "old"]})
         >>> tables = SampledGroups(domain, epsilon=1.0).simulate(np.full(8, 1000), rng=1)
@@ -266,6 +267,7 @@ class TableSet(Result):
         Examples
         --------
         >>> import tempfile
+        >>> import numpy as np
         >>> from ldpstats import Domain, SampledGroups
         >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 100, 100, 400]), rng=1)

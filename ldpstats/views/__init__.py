@@ -50,6 +50,7 @@ def views(
 
     Examples
     --------
+    >>> from ldpstats import views
     >>> views(["A", "R", "E", "O"])
     [[('A', 'R'), ('E', 'O')], [('A', 'E'), ('R', 'O')], [('A', 'O'), ('R', 'E')]]
     >>> [len(views(37, k)) for k in (2, 3)]

@@ -54,6 +54,7 @@ class ViewsCertificate(Result):
 
     Examples
     --------
+    >>> from ldpstats import certify_views
     >>> certificate = certify_views([[("A", "R")], [("A", "E")]], ["A", "R", "E"])
     >>> certificate.holds, certificate.missing
     (False, (('R', 'E'),))
@@ -182,6 +183,7 @@ def certify_views(
 
     Examples
     --------
+    >>> from ldpstats import certify_views
     >>> print(certify_views([[(0, 1)], [(0, 2)], [(1, 2)]], 3).headline)
     HOLDS: 3 views of 3 attributes cover 3 of 3 groups, and at least 3 views are necessary
     """

@@ -220,8 +220,8 @@ def association(table: Table, alpha: float = 0.05) -> Association:
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
     >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, association
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 100, 100, 400]) * 100, rng=1)
     >>> round(association(tables["sex", "car"]).cramers_v, 2)
@@ -260,7 +260,8 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, mutual_information
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 100, 100, 400]) * 100, rng=1)
     >>> mutual_information(tables["sex", "car"]).headline

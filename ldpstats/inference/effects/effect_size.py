@@ -65,8 +65,7 @@ class Effect(Result):
     Examples
     --------
     >>> import numpy as np
-    >>> from ldpstats import Domain, SampledGroups
-    >>> from ldpstats.inference.effects.ratios import odds_ratio
+    >>> from ldpstats import Domain, SampledGroups, odds_ratio
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 100, 100, 400]) * 100, rng=1)
     >>> effect = odds_ratio(tables["sex", "car"], rows=("F", "M"), columns=("yes", "no"))

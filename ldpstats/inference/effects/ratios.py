@@ -62,7 +62,8 @@ def odds_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, columns: Pa
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, odds_ratio
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 200, 200]) * 100, rng=1)
     >>> print(odds_ratio(tables["sex", "car"], rows=("F", "M"), columns=("yes", "no")).headline)
@@ -104,7 +105,8 @@ def risk_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, risk_ratio
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 200, 200]) * 100, rng=1)
     >>> print(risk_ratio(tables["sex", "car"], rows=("F", "M"), column="yes").headline)
@@ -141,7 +143,8 @@ def risk_difference(table: Table, alpha: float = 0.05, rows: Pair = None, column
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, risk_difference
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 200, 200]) * 100, rng=1)
     >>> print(risk_difference(tables["sex", "car"], rows=("F", "M"), column="yes").headline)
@@ -173,7 +176,8 @@ def proportion_difference(table: Table, first: Any, second: Any, alpha: float = 
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, proportion_difference
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 200, 200]) * 100, rng=1)
     >>> print(proportion_difference(tables["sex", "car"], ("F", "yes"), ("M", "no")).headline)

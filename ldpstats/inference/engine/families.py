@@ -40,6 +40,8 @@ class ProductOfConditionals:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from ldpstats.extend import ProductOfConditionals
     >>> independent = ProductOfConditionals((2, 2), (((0,), ()), ((1,), ())))
     >>> independent.frequencies(np.array([0.5, 0.25]))
     array([0.125, 0.375, 0.125, 0.375])
@@ -181,6 +183,7 @@ class LogLinear:
 
     Examples
     --------
+    >>> from ldpstats.extend import LogLinear
     >>> no_three_way = LogLinear((2, 2, 2), ((0, 1), (0, 2), (1, 2)))
     >>> no_three_way.design.shape
     (8, 6)

@@ -58,7 +58,8 @@ def independence_tests(
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, independence_tests
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "dog": ["yes", "no"]})
     >>> people = np.array([[[12, 8], [18, 12]], [[18, 12], [12, 8]]]) * 100
     >>> tests = independence_tests(SampledGroups(domain, epsilon=2.0).simulate(people, rng=1))

@@ -53,7 +53,8 @@ def compare_collectors(sets: Sequence[TableSet], names: Sequence[str] | None = N
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, compare_collectors
     >>> protocol = SampledGroups(Domain({"car": ["yes", "no"], "sex": ["F", "M"]}), epsilon=2.0)
     >>> people = [[900] * 4, [900] * 4, [1800, 600, 600, 600]]
     >>> sets = [protocol.simulate(np.array(counts), rng=seed) for seed, counts in enumerate(people)]
@@ -115,7 +116,8 @@ def merge(sets: Sequence[TableSet], names: Sequence[str] | None = None) -> Table
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, merge
     >>> protocol = SampledGroups(Domain({"car": ["yes", "no"], "sex": ["F", "M"]}), epsilon=2.0)
     >>> north, south = (protocol.simulate(np.array([900] * 4), rng=seed) for seed in (1, 2))
     >>> merged = merge([north, south])

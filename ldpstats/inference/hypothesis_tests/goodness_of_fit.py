@@ -40,7 +40,8 @@ def goodness_of_fit_test(
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, goodness_of_fit_test
     >>> tables = SampledGroups(Domain({"die": range(1, 7)}), k=1, epsilon=1.0).simulate(np.full(6, 1000), rng=1)
     >>> round(goodness_of_fit_test(tables["die"]).pvalue, 3)
     0.629

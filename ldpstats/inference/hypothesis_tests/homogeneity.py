@@ -53,7 +53,7 @@ def homogeneity_test(
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> from ldpstats import Domain, SampledGroups, homogeneity_test
     >>> protocol = SampledGroups(Domain({"car": ["yes", "no"], "sex": ["F", "M"]}), epsilon=2.0)
     >>> north, south = (protocol.simulate(counts, rng=1)["car", "sex"] for counts in ([90] * 4, [120, 60, 120, 60]))
     >>> homogeneity_test({"north": north, "south": south}).df

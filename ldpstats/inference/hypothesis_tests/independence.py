@@ -85,7 +85,7 @@ def joint_independence_test(
     Examples
     --------
     >>> import numpy as np
-    >>> from ldpstats import Domain, SampledGroups
+    >>> from ldpstats import Domain, SampledGroups, joint_independence_test
     >>> domain = Domain({name: ["no", "yes"] for name in "abc"})
     >>> tables = SampledGroups(domain, k=3, epsilon=3.0).simulate(np.full(8, 1000), rng=1)
     >>> joint_independence_test(tables["a", "b", "c"], ["a", "b"], "c").df
@@ -133,7 +133,7 @@ def conditional_independence_test(
     Examples
     --------
     >>> import numpy as np
-    >>> from ldpstats import Domain, SampledGroups
+    >>> from ldpstats import Domain, SampledGroups, conditional_independence_test
     >>> domain = Domain({name: ["no", "yes"] for name in "abc"})
     >>> tables = SampledGroups(domain, k=3, epsilon=3.0).simulate(np.full(8, 1000), rng=1)
     >>> conditional_independence_test(tables["a", "b", "c"], "a", "b", given="c").df

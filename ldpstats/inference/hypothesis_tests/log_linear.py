@@ -61,7 +61,8 @@ def log_linear_model(
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, log_linear_model
     >>> domain = Domain({name: ["no", "yes"] for name in "abc"})
     >>> table = SampledGroups(domain, k=3, epsilon=3.0).simulate(np.full(8, 1000), rng=1)["a", "b", "c"]
     >>> chain, all_pairs = log_linear_model(table, "a*b + b*c"), log_linear_model(table, "a*b + b*c + a*c")
@@ -96,7 +97,8 @@ def no_three_way_interaction_test(table: Table, method: Method = "auto", pvalue:
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, no_three_way_interaction_test
     >>> domain = Domain({name: ["no", "yes"] for name in "abc"})
     >>> tables = SampledGroups(domain, k=3, epsilon=3.0).simulate(np.full(8, 1000), rng=1)
     >>> no_three_way_interaction_test(tables["a", "b", "c"]).df

@@ -51,6 +51,7 @@ def null_model_test(
     --------
     As many drive to work as take the train, whatever the others do:
 
+    >>> import numpy as np
     >>> from ldpstats import Domain, SampledGroups
     >>> from ldpstats.inference import Hypothesis, LinearSubspace, null_model_test
     >>> model = LinearSubspace.constrained(np.full(3, 1 / 3), np.array([[1, -1, 0]]))

@@ -30,7 +30,8 @@ def symmetry_test(table: Table, method: Method = "auto", pvalue: PValue = "auto"
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, symmetry_test
     >>> domain = Domain({"before": ["no", "maybe", "yes"], "after": ["no", "maybe", "yes"]})
     >>> tables = SampledGroups(domain, epsilon=3.0).simulate(np.full(9, 1000), rng=1)
     >>> symmetry_test(tables["before", "after"]).df
@@ -68,7 +69,8 @@ def marginal_homogeneity_test(table: Table, method: Method = "auto", pvalue: PVa
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, marginal_homogeneity_test
     >>> domain = Domain({"before": ["no", "maybe", "yes"], "after": ["no", "maybe", "yes"]})
     >>> tables = SampledGroups(domain, epsilon=3.0).simulate(np.full(9, 1000), rng=1)
     >>> marginal_homogeneity_test(tables["before", "after"]).df

@@ -51,7 +51,8 @@ def trend_test(
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, trend_test
     >>> domain = Domain({"age": ["young", "adult", "old"], "visits": ["never", "sometimes", "often"]})
     >>> counts = np.array([600, 400, 200, 400, 400, 400, 200, 400, 600])
     >>> result = trend_test(SampledGroups(domain, epsilon=2.0).simulate(counts, rng=1)["age", "visits"])

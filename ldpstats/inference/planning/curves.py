@@ -241,6 +241,7 @@ def power_curve(
 
     Examples
     --------
+    >>> from ldpstats import power_curve
     >>> power_curve(["grr", "oue"], (2, 2), epsilon=1.0, n=[5_000, 10_000]).table.round(2)
       mechanism  epsilon      n  power
     0       grr      1.0   5000   0.57
@@ -307,6 +308,7 @@ def sample_size_curve(
 
     Examples
     --------
+    >>> from ldpstats import sample_size_curve
     >>> sample_size_curve(["grr", "ss"], (4, 4), epsilon=[1.0, 2.0]).table
       mechanism  epsilon      n
     0       grr      1.0  55468

@@ -138,6 +138,7 @@ class Plan(Result):
 
         Examples
         --------
+        >>> from ldpstats import Domain, plan
         >>> domain = Domain({"sex": ["F", "M"], "age": ["young", "old"], "car": ["yes", "no"]})
         >>> planned = plan(domain, n=50_000, groups=[("sex", "car"), ("age", "car")])
         >>> protocol = planned.protocol()
@@ -315,6 +316,7 @@ def plan(
 
     Examples
     --------
+    >>> from ldpstats import Domain, plan
     >>> found = plan(["grr", "ss", "oue"], (4, 4), epsilon=1.0)
     >>> found.table[["mechanism", "n"]]
       mechanism      n

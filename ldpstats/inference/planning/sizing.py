@@ -86,7 +86,7 @@ def power(
 
     Examples
     --------
-    >>> from ldpstats import GRR
+    >>> from ldpstats import GRR, power
     >>> round(power(GRR(4, epsilon=1.0), (2, 2), n=9_000, effect=0.1), 2)
     0.81
     >>> power("ss", (4, 4), epsilon=[0.5, 1.0, 2.0], n=20_000).round(2)
@@ -135,6 +135,7 @@ def sample_size(
 
     Examples
     --------
+    >>> from ldpstats import sample_size
     >>> sample_size("grr", (2, 2), epsilon=1.0)
     8693
     >>> sample_size("grr", (2, 2), epsilon=1.0, margins=[[0.7, 0.3], [0.6, 0.4]])

@@ -83,7 +83,8 @@ def two_step_test(
 
     Examples
     --------
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, two_step_test
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=2.0).simulate(np.array([600, 400, 400, 600]), rng=1)
     >>> result = two_step_test(tables["sex", "car"], rng=1)

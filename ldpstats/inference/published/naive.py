@@ -47,7 +47,8 @@ def naive_test(table: Table, on: NaiveCounts = "reports", alpha: float = 0.05) -
     --------
     Independent attributes, of which some categories are rare:
 
-    >>> from ldpstats import Domain, SampledGroups
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, naive_test
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=1.0).simulate(np.array([8100, 900, 900, 100]), rng=1)
     >>> naive_test(tables["sex", "car"]).rejected

@@ -59,6 +59,8 @@ def proper_table(counts: FloatArray, n: float, gamma: float = 0.01) -> FloatArra
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from ldpstats.inference.published import proper_table
     >>> proper_table(np.array([8.0, 5.0, -1.0]), 10)
     array([6.5, 3.5, 0. ])
     >>> proper_table(np.array([8.0, 5.0, -1.0]), 10, gamma=1)

@@ -61,7 +61,8 @@ class Client(Owned, Saveable):
 
     Examples
     --------
-    >>> from ldpstats import RRBA
+    >>> from ldpstats import RRBA, Domain
+    >>> from ldpstats.protocols.rrba import Client
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> aggregator = RRBA(domain, epsilon=1.0).aggregator()
     >>> client = Client(domain, {"sex": "F", "car": "no"}, limit=1.0)

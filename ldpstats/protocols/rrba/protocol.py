@@ -100,6 +100,7 @@ class RRBA(SavedProtocol):
 
     Examples
     --------
+    >>> from ldpstats import RRBA, Domain
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> print(RRBA(domain, epsilon=1.0).privacy().headline)
     epsilon = 1 (strict; unit: a respondent's whole record)
@@ -239,6 +240,7 @@ class RRBA(SavedProtocol):
 
         Examples
         --------
+        >>> from ldpstats import RRBA, Domain
         >>> protocol = RRBA(Domain({"sex": ["F", "M"], "car": ["yes", "no"]}), p=0.5, block_size=250)
         >>> client = protocol.client({"sex": "F", "car": "no"}, limit=float("inf"))
         >>> answer = client.answer(protocol.aggregator().query())

@@ -108,6 +108,7 @@ def advised_block_size(cells: int, p: float, relative_error: float = _TOLERATED)
 
     Examples
     --------
+    >>> from ldpstats.protocols.rrba import advised_block_size
     >>> advised_block_size(6, p=0.5), advised_block_size(6, p=0.221)
     (80, 410)
     """

@@ -61,7 +61,9 @@ class Convergence(Result):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from ldpstats import RRBA, Domain
+    >>> from ldpstats.protocols.rrba import convergence
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = RRBA(domain, p=0.5, block_size=250).simulate(np.array([900, 700, 300, 100]), rng=2)
     >>> found = convergence(tables["sex", "car"])
@@ -257,7 +259,9 @@ def convergence(table: Table, alpha: float = 0.05, width: str = "sound") -> Conv
 
     Examples
     --------
+    >>> import numpy as np
     >>> from ldpstats import RRBA, Domain
+    >>> from ldpstats.protocols.rrba import convergence
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = RRBA(domain, p=0.1, block_size=400).simulate(np.array([900, 700, 300, 100]), rng=1)
     >>> found = convergence(tables["sex", "car"], width="paper")
