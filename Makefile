@@ -25,6 +25,9 @@ types: .venv/.developed  ## static types
 gallery: .venv/.tested  ## the images of vignettes/gallery.md, made anew
 	$(BIN)/python tests/journeys/test_gallery.py
 
+vignettes: .venv/.tested  ## execute the vignettes into build/vignettes; VIGNETTES="NAME --quick" names some, or simulates less
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/execute_vignettes.py $(VIGNETTES)
+
 bench: .venv/.tested .venv/.peers  ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/monte_carlo.py
 	$(BIN)/python benchmarks/consistency_speed.py
