@@ -7,8 +7,8 @@ What Imran & Meo (2024) claim, and what holds for the protocol as it is implemen
 3. GRR, SS, OUE and floored RRBA at equal strict ε; one group per respondent beside a whole view;
 4. the paper's Tables 5 and 6;
 5. speed;
-6. when it converges: the paper's Figures 5 and 6 (`rrba_convergence`).
 
+Its printed tables and figures are those of `papers.imran_meo`.
 Figures that this project aims at stand beside the measured ones. What is simulated has fixed seeds and standard errors;
 both are said with every table.
 """
@@ -19,7 +19,6 @@ from multiprocessing import Pool
 
 import numpy as np
 import pandas as pd
-import rrba_convergence
 from rrba_errors import NETWORKS, as_text, equal_levels, estimators, group_or_view
 from rrba_speed import speed
 from rrba_tables import printed_tables
@@ -92,8 +91,6 @@ def main() -> None:
         print("", group_or_view(), sep="\n", flush=True)
         print("", printed_tables(mapped=pool.map), sep="\n", flush=True)
     print("", speed(), sep="\n", flush=True)
-    print()
-    rrba_convergence.main()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from papers.exhibits import Exhibit
-from papers.imran_meo import accounting, channel, data_and_views
+from papers.imran_meo import accounting, channel, convergence_figures, data_and_views
 
-EXHIBITS: tuple[Exhibit, ...] = (*data_and_views.EXHIBITS, *channel.EXHIBITS, *accounting.EXHIBITS)
+EXHIBITS: tuple[Exhibit, ...] = (
+    *data_and_views.EXHIBITS,
+    *channel.EXHIBITS,
+    *accounting.EXHIBITS,
+    *convergence_figures.EXHIBITS,
+)
