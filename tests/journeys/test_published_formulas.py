@@ -6,45 +6,28 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from papers.kairouz.risks import LEVELS, PRINTED, SIZES, shapes, squared_error
 
-from ldpstats.mechanisms import GRR, OUE, RR, SS, SUE, THE, Mechanism
+from ldpstats.mechanisms import GRR, OUE, RR, SS, SUE, THE
 from ldpstats.mechanisms.unary import best_threshold
 
-GRID = [(k, epsilon) for k in (2, 5, 16, 100) for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0)]
-DISTRIBUTIONS = (
-    lambda k: np.full(k, 1 / k),
-    lambda k: np.eye(k)[0],
-    lambda k: 0.8 ** np.arange(k) / np.sum(0.8 ** np.arange(k)),
-)
-
-
-def expected_squared_error(mechanism: Mechanism, frequencies: NDArray[np.float64], n: int) -> float:
-    return float(np.trace(mechanism.noise.covariance(frequencies))) / n
+GRID = [(k, epsilon) for k in SIZES for epsilon in LEVELS]
 
 
 @pytest.mark.parametrize(("k", "epsilon"), GRID)
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-def test_proposition_3_of_kairouz_holds_for_k_rr(k: int, epsilon: float, distribution) -> None:
-    p, n, odds = distribution(k), 1000, math.expm1(epsilon)
-    printed = (1 - np.sum(p**2)) / n + (k - 1) / n * (k + 2 * odds) / odds**2
-    assert expected_squared_error(GRR(k, epsilon), p, n) == pytest.approx(printed, rel=1e-11)
+@pytest.mark.parametrize("kind", PRINTED)
+def test_propositions_3_and_4_of_kairouz_hold_for_k_rr_and_k_rappor(kind: type[GRR] | type[SUE], k, epsilon) -> None:
+    printed, _ = PRINTED[kind]
+    for p in shapes(k):
+        assert squared_error(kind(k, epsilon), p) == pytest.approx(printed(p, epsilon), rel=1e-11)
 
 
-@pytest.mark.parametrize(("k", "epsilon"), GRID)
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-def test_proposition_4_of_kairouz_holds_for_k_rappor(k: int, epsilon: float, distribution) -> None:
-    p, n, half = distribution(k), 1000, epsilon / 2
-    printed = (1 - np.sum(p**2)) / n + k * math.exp(half) / (n * math.expm1(half) ** 2)
-    assert expected_squared_error(SUE(k, epsilon), p, n) == pytest.approx(printed, rel=1e-11)
-
-
-@pytest.mark.parametrize("k", [2, 5, 16, 100])
+@pytest.mark.parametrize("k", SIZES)
 @pytest.mark.parametrize("beyond", [0.0, 0.3, 2.0])
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-def test_proposition_5_of_kairouz_k_rr_beats_k_rappor_in_the_low_privacy_regime(k, beyond, distribution) -> None:
-    epsilon, p = max(math.log(k / 2), 0.1) + beyond, distribution(k)
-    assert expected_squared_error(GRR(k, epsilon), p, 1) <= expected_squared_error(SUE(k, epsilon), p, 1)
+def test_proposition_5_of_kairouz_k_rr_beats_k_rappor_in_the_low_privacy_regime(k: int, beyond: float) -> None:
+    epsilon = max(math.log(k / 2), 0.1) + beyond
+    for p in shapes(k):
+        assert squared_error(GRR(k, epsilon), p) <= squared_error(SUE(k, epsilon), p)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
