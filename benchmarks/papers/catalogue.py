@@ -9,7 +9,8 @@ from papers.exhibits import Exhibit
 PAPERS: dict[str, str] = {
     "imran_meo": "Imran, F. & Meo, R. (2024). Collection and Analysis of Sensitive Data with Privacy Protection by a "
     "Distributed Randomized Response Protocol. SAC '24.",
-    "kairouz": "Kairouz, P., Bonawitz, K. & Ramage, D. (2016). Discrete Distribution Estimation under Local Privacy. ICML.",
+    "kairouz": "Kairouz, P., Bonawitz, K. & Ramage, D. (2016). Discrete Distribution Estimation under Local Privacy. "
+    "ICML.",
 }
 """The module of every paper, and how the paper is cited."""
 
