@@ -26,8 +26,22 @@ class ORR(CohortAnswers):
 
     (In Eq. 16 the channel is called a kC by S matrix; as it is used, p on its left, it is S by kC.)
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    symbols : int, optional
+        How many different reports there are in a cohort.
+    cohorts : int, optional
+        Into how many groups respondents fall by chance, each with a permutation of its own.
+    seed : int
+        What the permutations follow from; it is public.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import ORR
     >>> orr = ORR(100, epsilon=1.0)
     >>> orr.symbols, orr.cohorts, orr.report_bits
     (4, 132, 10)
@@ -71,8 +85,24 @@ class ORAPPOR(CohortBits):
     for up to 16 values that is also the usual choice. For more there are at least 4 √k bits, and so many cohorts
     that there are four times as many bits in all as values. All else is as in RAPPOR.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    bits : int, optional
+        The length of a filter.
+    hashes : int
+        The number of places that a value sets in it, at most.
+    cohorts : int, optional
+        Into how many groups respondents fall by chance, each with a permutation of its own.
+    seed : int
+        What the permutations follow from; it is public.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import ORAPPOR
     >>> ORAPPOR(100, epsilon=1.0).report_bits
     67
     """

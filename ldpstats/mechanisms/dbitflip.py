@@ -170,9 +170,20 @@ class DBitFlipPM(Longitudinal):
     reports about it do. But two different responses prove a change: `changing_epsilon` is infinite from the second
     round on. A change goes unseen only if both values are among the others, or if two responses happen to agree.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many.
+    d : int, optional
+        The number of values that a respondent answers for; as in `DBitFlip`.
+
     Examples
     --------
-    >>> from ldpstats.mechanisms.memo import Memo
+    >>> import numpy as np
+    >>> from ldpstats import Memo
+    >>> from ldpstats.mechanisms import DBitFlipPM
     >>> memo = Memo(DBitFlipPM(100, epsilon=1.0, d=2))
     >>> rounds = [memo.reports(["ann"], [value], rng=value).data for value in range(100)]
     >>> len(memo), len(np.unique(np.concatenate(rounds)[:, :2], axis=0))

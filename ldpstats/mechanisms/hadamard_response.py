@@ -136,8 +136,16 @@ class HRR(Mechanism):
     Eq. 47 of Wang et al. (2020), 4 p (1 - p) / (2p - 1)² / n = 4 e^ε / (e^ε - 1)² / n, is (c² - 1) / n: it leaves out
     that columns are sampled. The variance of a rare value is c² / n, that of BLH: larger by 1/n, or 27 % at ε = 1.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import HRR
     >>> hrr = HRR(1000, epsilon=1.0)
     >>> hrr.report_bits
     11

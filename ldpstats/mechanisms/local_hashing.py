@@ -122,8 +122,18 @@ class LocalHashing(Mechanism, Protocol):
 class LH(LocalHashing):
     """Local hashing to a number of `symbols` of your own; without it, to the best one, as OLH does.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    symbols : int, optional
+        How many symbols values are hashed to.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import LH
     >>> round(LH(100, epsilon=1.0, symbols=8).variance(0, n=1), 2)
     4.57
     """

@@ -213,7 +213,7 @@ class Longitudinal(Mechanism, Protocol):
 
         Examples
         --------
-        >>> from ldpstats.mechanisms import mechanism
+        >>> from ldpstats import mechanism
         >>> lgrr = mechanism("l-grr", k=2, epsilon=1.0)
         >>> [round(lgrr.changing_epsilon(rounds, others=0), 2) for rounds in (4, 8, 16, 64)]
         [1.8, 4.1, 8.82, 37.14]

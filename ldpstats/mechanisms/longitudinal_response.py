@@ -37,8 +37,18 @@ class LGRR(Longitudinal):
     ε₁ asks for. The formula printed for that p2 lacks an ε₁ in an exponent, besides (their L-LH has it), and can
     exceed 1.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import LGRR
     >>> lgrr = LGRR(16, epsilon=2.0, first_epsilon=1.0)
     >>> round(lgrr.strict_epsilon(), 6), round(lgrr.first_report_epsilon(), 6)
     (2.0, 1.0)
@@ -223,8 +233,18 @@ class LongitudinalHashing(Longitudinal, Protocol):
 class LBLH(LongitudinalHashing):
     """Longitudinal binary local hashing: a hash function to two symbols, and two rounds of randomized response.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import LBLH
     >>> lblh = LBLH(100, epsilon=2.0, first_epsilon=1.0)
     >>> round(lblh.strict_epsilon(), 6), round(lblh.first_report_epsilon(), 6)
     (2.0, 1.0)
@@ -252,8 +272,19 @@ class LOLH(LongitudinalHashing):
     So the best number of symbols is that of OLH at ε₁, about e^ε₁ + 1. The number that Arcolezi et al. (2023) print
     depends on ε, because it belongs to their second round, which misses ε₁ for more than two symbols.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
+
     Examples
     --------
+    >>> import numpy as np
+    >>> from ldpstats.mechanisms import LH, LOLH
     >>> variances = [LOLH(100, epsilon=level, first_epsilon=1.0).variance(0.01, n=100) for level in (1.1, 2, 9)]
     >>> bool(np.allclose(variances, LH(100, epsilon=1.0).variance(0.01, n=100)))
     True

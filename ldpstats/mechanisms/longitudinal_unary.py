@@ -144,8 +144,18 @@ class LSUE(LongitudinalUnary):
 
     `LUE.from_rappor` takes the parameters f, p and q of RAPPOR.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import LSUE
     >>> lsue = LSUE(10, epsilon=2.0, first_epsilon=1.0)
     >>> round(lsue.strict_epsilon(), 6), round(lsue.first_report_epsilon(), 6)
     (2.0, 1.0)
@@ -172,8 +182,20 @@ class LOSUE(LongitudinalUnary):
     A report shows the true bit half of the time and another one with 1 / (e^ε₁ + 1), exactly as a single report
     of OUE at its own level does: no unary encoding in two rounds has less variance for rare values.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
+
     Examples
     --------
+    >>> import numpy as np
+    >>> from ldpstats import OUE
+    >>> from ldpstats.mechanisms import LOSUE
     >>> losue = LOSUE(10, epsilon=2.0, first_epsilon=1.0)
     >>> bool(np.isclose(losue.variance(0.1, n=100), OUE(10, epsilon=1.0).variance(0.1, n=100)))
     True
@@ -200,8 +222,18 @@ class LOUE(LongitudinalUnary):
     A report drops half of the permanent answer's bits even where nothing else is random, so its level stays below
     ln((2 e^ε + 1) / 3).
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import LOSUE, LOUE
     >>> loue = LOUE(10, epsilon=2.0, first_epsilon=1.65)
     >>> round(loue.first_report_epsilon(), 6)
     1.65
@@ -234,8 +266,18 @@ class LSOUE(LongitudinalUnary):
 
     With s = e^(ε/2) the level of a report stays below ln(s (2s + 1) / (s + 2)).
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import LOSUE, LSOUE
     >>> LSOUE(10, epsilon=2.0).noise.p < LOSUE(10, epsilon=2.0).noise.p
     True
     """
@@ -266,8 +308,22 @@ class LUE(LongitudinalUnary):
     The permanent round sets the true bit with probability `keep`, a report shows a set bit with probability
     `show`; the two levels leave the other two probabilities.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    keep : float
+        The probability that the permanent answer has the true bit set.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
+    show : float
+        The probability that a report has a bit set that the permanent answer has.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import LUE
     >>> rappor = LUE.from_rappor(10, f=0.5, p=0.5, q=0.75)
     >>> round(rappor.epsilon, 6), round(rappor.first_epsilon, 6)
     (2.197225, 0.537143)

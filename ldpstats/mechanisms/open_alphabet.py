@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from hashlib import blake2b
 from statistics import NormalDist
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
@@ -53,9 +53,11 @@ class OpenAlphabet(Saveable, Protocol):
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
-    @property
-    def epsilon(self) -> float:
-        """The privacy level that was asked for, of a report about any string."""
+    if TYPE_CHECKING:  # a field of both, which would take a property for its default
+
+        @property
+        def epsilon(self) -> float:
+            """The privacy level that was asked for, of a report about any string."""
 
     @property
     def cohorts(self) -> int | None:
@@ -179,8 +181,20 @@ class OpenRR(OpenAlphabet):
     The usual number of symbols is that of OLH, about e^ε + 1; the usual number of cohorts lets 1000 candidates be
     decoded with a third more variance than a few.
 
+    Parameters
+    ----------
+    epsilon : float
+        The level of a report: no string makes it more than e^ε times as likely as another one does.
+    symbols : int, optional
+        How many symbols strings are hashed to.
+    cohorts : int, optional
+        Into how many groups respondents fall by chance, each with hash functions of its own.
+    seed : int
+        What the hash functions follow from; it is public.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import OpenRR
     >>> alphabet = OpenRR(epsilon=2.0)
     >>> reports = alphabet.privatize(["ada", "bob", "ada", "eve"] * 5000, rng=1)
     >>> estimate = alphabet.estimate(reports, ["ada", "bob", "eve", "zoe"])
@@ -231,8 +245,22 @@ class OpenRAPPOR(OpenAlphabet):
 
     The probability is 1 / (e^(ε / (2 hashes)) + 1), as the filters of two strings may differ in 2 · hashes bits.
 
+    Parameters
+    ----------
+    epsilon : float
+        The level of a report: no string makes it more than e^ε times as likely as another one does.
+    bits : int
+        The length of the Bloom filter.
+    hashes : int
+        The number of hash functions, and so of the bits that a string sets at most.
+    cohorts : int, optional
+        Into how many groups respondents fall by chance, each with hash functions of its own.
+    seed : int
+        What the hash functions follow from; it is public.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import OpenRAPPOR
     >>> alphabet = OpenRAPPOR(epsilon=2.0)
     >>> reports = alphabet.privatize(["ada", "bob", "ada", "eve"] * 5000, rng=1)
     >>> alphabet.estimate(reports, ["ada", "bob", "eve", "zoe"], method="simplex").estimate.round(2)

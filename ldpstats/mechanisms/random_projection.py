@@ -35,8 +35,20 @@ class SHist(CohortAnswers):
     takes the columns for orthogonal. Random signs are so only on average: given the matrix it is biased by
     Σ (Φ_v · Φ_w / rows) f_w over the other values w, however many reports there are. It is `projected`.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    rows : int, optional
+        The rows of the matrix.
+    seed : int
+        What the matrix follows from; it is public.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import SHist
     >>> shist = SHist(100, epsilon=1.0)
     >>> shist.rows, shist.report_bits
     (400, 10)

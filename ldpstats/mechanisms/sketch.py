@@ -48,8 +48,22 @@ class CMS(CohortBits):
     least, that the sketch has four times as many cells as there are values. Then collisions add about a third to
     the variance at ε = 1, and half as much if there are twice as many rows.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    hashes : int, optional
+        The number of hash functions: the rows of the sketch.
+    width : int, optional
+        The number of bits in a row.
+    seed : int
+        What the hash functions follow from; it is public.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import CMS
     >>> cms = CMS(1000, epsilon=2.0)
     >>> cms.width, cms.hashes, cms.report_bits
     (128, 32, 133)
@@ -105,8 +119,22 @@ class HCMS(CohortAnswers):
     Its sign is kept with probability e^ε / (e^ε + 1); which coefficient of which row it is, chance decides without
     regard to the value. `width` is a power of two. All else is as in CMS.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    hashes : int, optional
+        The number of hash functions: the rows of the sketch.
+    width : int, optional
+        The number of bits in a row.
+    seed : int
+        What the hash functions follow from; it is public.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import HCMS
     >>> HCMS(1000, epsilon=2.0).report_bits
     13
     """

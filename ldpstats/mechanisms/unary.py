@@ -179,8 +179,18 @@ class UE(UnaryEncoding):
 
     A false bit is set with probability keep / (keep + e^ε (1 - keep)). See `from_probabilities` for setting both.
 
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    keep : float
+        The probability that the true bit stays set.
+
     Examples
     --------
+    >>> from ldpstats.mechanisms import UE
     >>> round(UE.from_probabilities(4, keep=0.75, flip=0.25).strict_epsilon(), 6)
     2.197225
     """
@@ -228,6 +238,19 @@ class OneHotCMS(UnaryEncoding):
 
     Their printed estimator is right only with e^(ε/2) in place of e^ε in c = (e^ε + 1) / (e^ε - 1), and after
     division by n; it is then the unbiased one of SUE, which is what `estimate` returns.
+
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> ldp.mechanism("cms-one-hot", k=10, epsilon=1.0).noise == ldp.SUE(10, epsilon=1.0).noise
+    True
     """
 
     k: int

@@ -82,6 +82,13 @@ def test_a_client_sends_what_the_server_decodes(alphabet: OpenAlphabet) -> None:
     assert [sent_law(alphabet, [string]) for string in candidates] == channel
 
 
+@pytest.mark.parametrize("kind", [OpenRR, OpenRAPPOR])
+def test_a_level_is_required(kind: Callable[..., OpenAlphabet]) -> None:
+    """It used to be asked for as `<property object>`, which was the default."""
+    with pytest.raises(TypeError, match="'epsilon'"):
+        kind()
+
+
 def test_strings_in_a_batch_are_hashed_and_randomized_on_their_own() -> None:
     alphabet = OpenRR(1.0, symbols=3, cohorts=2)
     one, other = (sent_law(alphabet, [string]) for string in ("b", "a"))
