@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any
 
 import pytest
+from support.docstrings import names_in, parameters_of
 
 import ldpstats as ldp
 from ldpstats.saving import Saveable
@@ -49,13 +50,8 @@ def exported() -> dict[str, Any]:
 
 def unnamed_parameters(function: Any) -> list[str]:
     """Return the parameters that the Parameters section of a docstring does not name."""
-    names = [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
-    section = re.search(
-        r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", inspect.getdoc(function) or "", flags=re.DOTALL | re.MULTILINE
-    )
-    lines = section[1].splitlines() if section else []
-    said = {name.strip(" *") for line in lines if line[:1].strip() for name in line.split(" :")[0].split(",")}
-    return [name for name in names if name not in said]
+    said = names_in(function, "Parameters")
+    return [name for name in parameters_of(function) if name not in said]
 
 
 def test_no_two_modules_and_no_two_classes_share_a_name() -> None:
