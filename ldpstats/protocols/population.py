@@ -21,7 +21,7 @@ from ldpstats.protocols.outside import with_substitutes
 from ldpstats.questions import Question
 from ldpstats.randomness import Draws, client_draws
 
-Population: TypeAlias = Frame | ArrayLike
+Population: TypeAlias = "Frame | ArrayLike"
 _LARGEST_POPULATION = 10**9 - 1
 _LARGEST_FRAME = 10**8
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
@@ -72,6 +73,20 @@ def test_every_module_says_its_subject_in_one_line() -> None:
     lines = {name: (module.__doc__ or "").partition("\n")[0] for name, module in MODULES.items()}
     assert not [name for name, line in lines.items() if not line.endswith(".") or len(line) < 20]
     assert not repeated(lines.values())
+
+
+def test_types_that_are_text_are_joined_as_text() -> None:
+    """`"pd.DataFrame" | ArrayLike` is an error from Python 3.12 on, where the latter is a type alias."""
+    joined = {
+        f"{name}.{part.id}": vars(module).get(part.id)
+        for name, module in MODULES.items()
+        for node in ast.parse(Path(module.__file__).read_text("utf-8")).body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.BinOp)
+        for part in ast.walk(node.value)
+        if isinstance(part, ast.Name)
+    }
+    assert len(joined) > 10
+    assert not [name for name, part in joined.items() if isinstance(part, str)]
 
 
 def test_every_exported_function_names_its_parameters() -> None:
