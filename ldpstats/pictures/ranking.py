@@ -73,7 +73,7 @@ class Ranking(Picture):
             ax.annotate(_shown(value), (at, place), aside, textcoords="offset points", va="center", size=8, color=INK)
         ax.set_yticks(places, list(map(label_lines, self.labels)))
         ax.set_ylim(-0.6, len(self.labels) - 0.4)
-        ax.set_xlabel(literal(self.scale))
+        ax.set_xlabel(literal(f"{self.scale}, logarithmic" if self.logarithmic else self.scale))
 
     def _window(self) -> tuple[float, float]:
         """Return where the scale begins and ends, with room for the numbers."""
