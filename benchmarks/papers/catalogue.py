@@ -11,6 +11,8 @@ PAPERS: dict[str, str] = {
     "Distributed Randomized Response Protocol. SAC '24.",
     "kairouz": "Kairouz, P., Bonawitz, K. & Ramage, D. (2016). Discrete Distribution Estimation under Local Privacy. "
     "ICML.",
+    "survey": "Wang, T., Zhang, X., Feng, J. & Yang, X. (2020). A Comprehensive Survey on Local Differential Privacy "
+    "toward Data Statistics and Analysis. Sensors 20(24).",
 }
 """The module of every paper, and how the paper is cited."""
 

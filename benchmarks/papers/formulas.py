@@ -10,8 +10,17 @@ from papers.comparisons import DIFFERS, NOT_REPRODUCIBLE, Comparison, stated
 SAME = 1e-9
 """Deviation up to which values are the same: probabilities are whole numbers of 2^-64, the rest are rounded doubles."""
 
+SIZES, LEVELS = (2, 5, 16, 100), (0.1, 0.5, 1.0, 2.0, 4.0)
+"""Numbers of values, and ε, for which formulas are evaluated."""
+
 Floats = NDArray[np.float64]
 Place = tuple[str, str, str, str]
+
+
+def shapes(k: int) -> list[Floats]:
+    """Return frequencies of k values: all equal, one value only, and each .8 of the one before."""
+    geometric = 0.8 ** np.arange(k)
+    return [np.full(k, 1 / k), np.eye(k)[0], geometric / geometric.sum()]
 
 
 def matched(

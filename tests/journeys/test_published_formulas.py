@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from papers.kairouz.risks import LEVELS, PRINTED, SIZES, shapes, squared_error
+from papers.formulas import LEVELS, SIZES, shapes
+from papers.kairouz.risks import PRINTED, squared_error
 
 from ldpstats.mechanisms import GRR, OUE, RR, SS, SUE, THE
 from ldpstats.mechanisms.unary import best_threshold

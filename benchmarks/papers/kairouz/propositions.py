@@ -13,8 +13,8 @@ from ldpstats.mechanisms import GRR, SUE, Mechanism
 from ldpstats.pictures.colours import SERIES
 from papers.comparisons import Comparison, printed_figures, stated
 from papers.exhibits import Exhibit, Measured
-from papers.formulas import Place, claimed, matched
-from papers.kairouz.risks import LEVELS, PRINTED, SIZES, absolute_error, enumerated_error, shapes, squared_error
+from papers.formulas import LEVELS, SIZES, Place, claimed, matched, shapes
+from papers.kairouz.risks import PRINTED, absolute_error, enumerated_error, squared_error
 
 Kind = type[GRR] | type[SUE]
 

@@ -12,14 +12,6 @@ from ldpstats.conformance.enumeration import decoded, exact_channel
 from ldpstats.mechanisms import GRR, SUE, Mechanism
 from papers.formulas import Floats
 
-SIZES, LEVELS = (2, 5, 16, 100), (0.1, 0.5, 1.0, 2.0, 4.0)
-
-
-def shapes(k: int) -> list[Floats]:
-    """Return frequencies of k values: all equal, one value only, and each .8 of the one before."""
-    geometric = 0.8 ** np.arange(k)
-    return [np.full(k, 1 / k), np.eye(k)[0], geometric / geometric.sum()]
-
 
 def printed_k_rr(frequencies: Floats, epsilon: float) -> float:
     """Return n E ℓ2² of k-RR by Proposition 3."""
