@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from ldpstats.pictures.colours import SERIES, UNDECIDED
-from papers.comparisons import Comparison, compared, printed_figures
+from papers.comparisons import AGREES, Comparison, compared, printed_figures
 from papers.exhibits import Effort, Exhibit, Measured
 from papers.formulas import LEVELS, Place, claimed, matched
 from papers.survey.numeric_means import (
@@ -110,14 +110,11 @@ def _density(place: Place) -> Comparison:
 def _worst_case(variance: Callable[[float, float], float], formula: Callable[[float], float]) -> Any:
     def check(place: Place) -> Comparison:
         exact = [worst(variance, epsilon) for epsilon in LEVELS]
-        judged = matched(
-            place, [formula(epsilon) for epsilon in LEVELS], exact, f"{len(LEVELS)} ε, for the worst value"
-        )
-        least = min(
-            variance(float(value), epsilon) / worst(variance, epsilon) for value in VALUES for epsilon in LEVELS
-        )
-        note = f"It is that of the worst value; another one has as little as {least:.2g} times as much."
-        return claimed(place, str(judged.ours), holds=judged.verdict == "agrees", unless="It is another.", note=note)
+        printed, cases = [formula(epsilon) for epsilon in LEVELS], f"{len(LEVELS)} ε, for the worst value"
+        judged = matched(place, printed, exact, cases, because="The worst value has another variance.")
+        shares = [variance(float(v), epsilon) / worst(variance, epsilon) for v in VALUES for epsilon in LEVELS]
+        note = f"By the value, the exact variance is {min(shares):.2g} to 1 times that."
+        return claimed(place, str(judged.ours), holds=judged.verdict == AGREES, unless=judged.because, note=note)
 
     return check
 
@@ -142,17 +139,16 @@ def _equal(place: Place, first: Callable[[float, float], float]) -> Comparison:
     def difference(epsilon: float) -> float:
         return worst(first, epsilon) - worst(duchi_variance, epsilon)
 
-    return compared(place, float(brentq(difference, 0.1, 4)), 0.0, because="The worst variances are equal elsewhere.")
+    return compared(place, float(brentq(difference, 0.1, 4)), 0.0, because="Here the worst variances are equal.")
 
 
 def _sent(place: Place) -> Comparison:
-    most = max(
-        max(1, min(d, math.floor(epsilon / 2.5))) for d in (1, 5, 50) for epsilon in np.linspace(0.01, 4.999, 500)
-    )
+    levels = np.linspace(0.01, 4.999, 500)
+    most = max(max(1, min(d, math.floor(epsilon / 2.5))) for d in (1, 5, 50) for epsilon in levels)
     return claimed(place, f"at most {most} for ε < 5", holds=most == 1, unless="It is more.")
 
 
-_WIDE = np.linspace(0.02, 20, 1000)
+_WIDE = np.linspace(0.02, 20, 500)
 
 
 def _below_laplace(place: Place) -> Comparison:
@@ -162,12 +158,14 @@ def _below_laplace(place: Place) -> Comparison:
 
 
 def _always_smaller(place: Place) -> Comparison:
-    low, high = _WIDE[_WIDE <= 0.61], _WIDE[_WIDE > 0.62]
-    others = [laplace_variance(1, 1.0)]
-    ratios = [worst(hybrid_variance, e) / min(pm_variance(e), printed_duchi(e), others[0] / e**2) for e in high]
-    words = f"at most {max(ratios):.6g} times the least of the others for ε > 0.61; for ε ≤ 0.61 ({len(low)} looked at) it is Duchi et al.'s mechanism"
+    def ratio(epsilon: float) -> float:
+        mixed = worst(hybrid_variance if epsilon > 0.61 else duchi_variance, epsilon)
+        return mixed / min(pm_variance(epsilon), printed_duchi(epsilon), laplace_variance(1, epsilon))
+
+    above, below = (max(ratio(e) for e in levels) for levels in (_WIDE[_WIDE > 0.62], _WIDE[_WIDE <= 0.61]))
+    words = f"at most {above:.5g} times the least of the others for ε from 0.62 to 20, {below:.5g} times for ε ≤ 0.61"
     because = "For ε ≤ 0.61 it is Duchi et al.'s mechanism, whose variance it has: there it is not smaller, but equal."
-    return claimed(place, words, holds=max(ratios) < 1 and not len(low), unless=because)
+    return claimed(place, words, holds=max(above, below) < 1 - 1e-9, unless=because)
 
 
 def _one_bit(place: Place) -> Comparison:
@@ -224,11 +222,8 @@ def _draw(_comparisons: pd.DataFrame, curves: pd.DataFrame | None) -> Any:
     ratios = curves.groupby("d")["ratio"].mean()
     axes.bar([str(d) for d in ratios.index], ratios, color=SERIES[0], width=0.5)
     axes.axhline(1, color=UNDECIDED, linestyle="--")
-    axes.set(
-        xlabel="attributes d (odd)",
-        ylabel="exact B / printed B",
-        title="Eq. 57 prints C(d - 1, 2) for C(d - 1, (d - 1)/2)",
-    )
+    title = "Eq. 57 prints C(d - 1, 2) for C(d - 1, (d - 1)/2)"
+    axes.set(xlabel="attributes d (odd)", ylabel="exact B / printed B", title=title)
     return figure
 
 
