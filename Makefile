@@ -27,6 +27,15 @@ gallery: .venv/.tested  ## the images of vignettes/gallery.md, made anew
 
 vignettes: .venv/.tested  ## execute the vignettes into build/vignettes; VIGNETTES="NAME --quick" names some, or simulates less
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/execute_vignettes.py $(VIGNETTES)
+	touch build/vignettes/.executed
+
+build/vignettes/.executed: $(wildcard vignettes/*.md)
+	$(MAKE) vignettes
+
+docs: .venv/.documented build/vignettes/.executed  ## the site in build/site, looked at in a browser if there is one; executes the vignettes if need be
+	cd docs && PYTHONPATH=../benchmarks ../$(BIN)/python -m pages ../build/site-source
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --conf-dir docs build/site-source build/site
+	$(BIN)/python -m pytest tests/journeys/test_site.py -m site
 
 bench: .venv/.tested .venv/.peers  ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/monte_carlo.py
@@ -73,6 +82,10 @@ studies: .venv/.tested  ## published figures, measured anew (most of an hour)
 
 .venv/.tested: .venv/.installed
 	$(PIP) --editable '.[test]'
+	touch $@
+
+.venv/.documented: .venv/.tested
+	$(PIP) --editable '.[docs]'
 	touch $@
 
 .venv/.developed: .venv/.tested

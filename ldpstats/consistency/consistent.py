@@ -83,7 +83,7 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
 
     Estimates of several tables disagree, as noise does, and no constraint can make them equal. So it is the fitted
     tables that are equal wherever they share attributes, and their distance to the estimates that is minimised:
-    over all cells of all tables, with r = (fitted − estimate) / standard error,
+    over all cells of all tables, with r = (fitted − estimate) / standard error::
 
         "l2"            Σ r²
         "l1"            Σ |r|
