@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType
 from typing import Any
+
+if __name__ == "__main__":  # pytest knows this place
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.public_names import own_bases, public_names
 
