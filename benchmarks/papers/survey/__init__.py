@@ -2,5 +2,7 @@
 
 from papers.survey.frequency_formulas import FREQUENCY_FORMULAS
 from papers.survey.mean_formulas import MEAN_FORMULAS
+from papers.survey.means_table import TABLE_9
+from papers.survey.oracles_table import TABLE_4
 
-EXHIBITS = (FREQUENCY_FORMULAS, MEAN_FORMULAS)
+EXHIBITS = (TABLE_4, TABLE_9, FREQUENCY_FORMULAS, MEAN_FORMULAS)
