@@ -150,7 +150,7 @@ class QueryResult(Result):
             )
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
-        """Return pointwise intervals of the population's probabilities, shape (*shape, 2), if the edges are right.
+        """Return pointwise intervals of the population's probabilities, shape `(*shape, 2)`, if the edges are right.
 
         Each is the shortest that holds two others. One is Fieller's, for the quotient of two probabilities in the
         network, linearized in the cells of all attributes and their parents and corrected for what smoothing, and

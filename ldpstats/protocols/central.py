@@ -147,7 +147,7 @@ class CentralLaplace(Curator):
 
     Nothing here is local: the curator is trusted with the records, and only what she releases is private. If one
     respondent's record is replaced, a table loses a count in one cell and gains one in another. So noise of
-    scale b (P(z) proportional to e^(-|z|/b)) gives a table the level 2/b, and tables of the same respondents add
+    scale b (P(z) proportional to `e^(-|z|/b)`) gives a table the level 2/b, and tables of the same respondents add
     their levels up.
 
     With the scale "sound", b = 2G/ε for all G tables, and the release has the level ε. With "paper", b = 2m/ε for

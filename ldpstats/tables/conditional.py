@@ -134,7 +134,7 @@ class Conditional(TableResult):
         return f"not estimated clearly above zero: {' and '.join(self.given)} {', '.join(labels)}{more}"
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
-        """Return pointwise intervals for the population's proportions, shape (*shape, 2), from 0 to 1 at most.
+        """Return pointwise intervals for the population's proportions, shape `(*shape, 2)`, from 0 to 1 at most.
 
         Each holds what is not rejected by a test of its own. Where all reports are frequent that is Fieller's, so that
         no estimate is divided by; where some report was counted fewer than 20 times, it is the score test with the

@@ -233,7 +233,7 @@ class Table(Result):
         )
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
-        """Return pointwise intervals for the population proportions, shape (*shape, 2); see Estimate.conf_int.
+        """Return pointwise intervals for the population proportions, shape `(*shape, 2)`; see Estimate.conf_int.
 
         Parameters
         ----------

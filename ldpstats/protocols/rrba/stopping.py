@@ -225,8 +225,8 @@ class Convergence(Result):
 def convergence(table: Table, alpha: float = 0.05, width: str = "sound") -> Convergence:
     """Compare the estimates of consecutive blocks with the width of an interval (Imran & Meo 2024, Section 5).
 
-    The paper stops when, in every cell, |T^k − T^(k−1)| < δ*, the width of a confidence interval, and answers with the
-    average of both blocks. As printed, δ* is 2 z σ with σ² = (v/n)(1 − v/n)/n. This takes the estimate v/n for a
+    The paper stops when, in every cell, `|T^k − T^(k−1)| < δ*`, the width of a confidence interval, and answers with
+    the average of both blocks. As printed, δ* is 2 z σ with σ² = (v/n)(1 − v/n)/n. This takes the estimate v/n for a
     proportion that was observed, whereas Eq. 4 divides the spread of the reports by p. So the printed δ* is too small
     by about that factor: where fakes look like the population, a change stays below it with probability
     2 Φ(√2 z p) − 1, which is .83 at p = .5 and .22 at p = .1. The sound width, 2 z √(μ(1 − μ)/n) / p with μ the share
