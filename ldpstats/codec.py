@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from ldpstats.errors import LdpstatsError, shortened
-from ldpstats.hints import fits
+from ldpstats.hints import fits, unaliased
 from ldpstats.registered import class_named, fields_added_later, is_registered, kept_fields, says_nothing_new
 
 _EXACT = (1 << 53) - 1
@@ -116,7 +116,7 @@ class _Encoder:
                     f"{cls.__name__} with {name} = {shortened(field)}", f"a {name} of the type that the class states"
                 )
             # a single number in the place of an array is one without axes
-            found[name] = self.plain(np.asarray(field) if get_origin(hint) is np.ndarray else field)
+            found[name] = self.plain(np.asarray(field) if get_origin(unaliased(hint)) is np.ndarray else field)
         return found
 
 

@@ -33,6 +33,24 @@ _NUMBERS: dict[Any, tuple[type, ...]] = {
 }
 
 
+def unaliased(hint: Any) -> Any:
+    """Return what an alias stands for (`type Name[T] = ...`); numpy's `NDArray` is one from Python 3.12 on.
+
+    Parameters
+    ----------
+    hint : type or what `typing` has
+
+    Examples
+    --------
+    >>> unaliased(int)
+    <class 'int'>
+    """
+    meant, parts = getattr(get_origin(hint) or hint, "__value__", None), get_args(hint)
+    if meant is None:
+        return hint
+    return unaliased(meant[parts] if parts else meant)
+
+
 def fits(value: object, hint: Any) -> bool:
     """Say whether a value is of a type, whose parts are looked at as well.
 
@@ -51,6 +69,7 @@ def fits(value: object, hint: Any) -> bool:
     >>> fits(0.05, Share), fits(7.0, Share | None)
     (True, False)
     """
+    hint = unaliased(hint)
     if hint in _NUMBERS:
         proper = isinstance(value, _NUMBERS[hint]) and (hint is bool or not isinstance(value, bool))
         return proper and (hint is not float or not isinstance(value, int) or abs(value) <= _LARGEST)

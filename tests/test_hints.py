@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from typing_extensions import TypeAliasType
 
 from ldpstats.arrays import BoolArray, FloatArray, IntArray
-from ldpstats.hints import Amount, Count, Share, fits
+from ldpstats.hints import Amount, Count, Share, fits, unaliased
 from ldpstats.mechanisms import GRR, Mechanism
 from ldpstats.noise import NoiseModel
+
+Entry = TypeVar("Entry")
+Entries = TypeAliasType("Entries", np.ndarray[tuple[int, ...], np.dtype[Entry]], type_params=(Entry,))
+"""What numpy's `NDArray` is from Python 3.12 on."""
+Reals = TypeAliasType("Reals", Entries[np.floating[Any]])
 
 
 class Named(Protocol):
@@ -50,6 +56,8 @@ FIT: list[tuple[object, Any]] = [
     (np.zeros(2, dtype="u1"), IntArray),
     (np.zeros(2, dtype=bool), BoolArray),
     (np.zeros(2), NDArray[Any]),
+    (np.zeros(2), Entries[np.floating[Any]]),
+    (np.zeros(2), Reals | None),
     (Person(), Named),
     (GRR(3, epsilon=1.0), Mechanism),
     (GRR(3, epsilon=1.0).noise, NoiseModel),
@@ -79,6 +87,8 @@ MISFIT: list[tuple[object, Any]] = [
     ([1.0], FloatArray),
     (np.zeros(2, dtype=int), FloatArray),
     (np.zeros(2), IntArray),
+    (np.zeros(2, dtype=int), Entries[np.floating[Any]]),
+    ([1.0], Reals | None),
     (np.array(["x"]), FloatArray),
     (3, Named),
     (GRR(3, epsilon=1.0), NoiseModel),
@@ -95,3 +105,12 @@ def test_what_fits(value: object, hint: Any):
 @pytest.mark.parametrize(("value", "hint"), MISFIT)
 def test_what_does_not_fit(value: object, hint: Any):
     assert not fits(value, hint)
+
+
+def test_aliases_stand_for_what_they_name() -> None:
+    assert (
+        unaliased(Reals)
+        == unaliased(Entries[np.floating[Any]])
+        == np.ndarray[tuple[int, ...], np.dtype[np.floating[Any]]]
+    )
+    assert unaliased(int | None) == int | None
