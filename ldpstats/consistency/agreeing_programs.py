@@ -50,7 +50,7 @@ def _equations(shared: Sequence[SharedQuantities]) -> tuple[csr_array, FloatArra
     """Return A and a of A x = a: totals are one, common quantities are those of the first table that has them."""
     from scipy.sparse import block_diag, csr_array, vstack
 
-    sums = csr_array(block_diag([own.sums for own in shared]))
+    sums = csr_array(block_diag([csr_array(own.sums) for own in shared]))
     places = np.concatenate([own.places for own in shared])
     _, first = np.unique(places, return_index=True)
     again = np.setdiff1d(np.flatnonzero(places), first)
