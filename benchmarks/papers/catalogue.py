@@ -7,6 +7,8 @@ from importlib import import_module
 from papers.exhibits import Exhibit
 
 PAPERS: dict[str, str] = {
+    "le_zia": "Le, B. D. & Zia, T. (2020). Discrete Distribution Estimation with Local Differential Privacy: "
+    "A Comparative Analysis.",
     "imran_meo": "Imran, F. & Meo, R. (2024). Collection and Analysis of Sensitive Data with Privacy Protection by a "
     "Distributed Randomized Response Protocol. SAC '24.",
     "kairouz": "Kairouz, P., Bonawitz, K. & Ramage, D. (2016). Discrete Distribution Estimation under Local Privacy. "
