@@ -46,7 +46,6 @@ papers: .venv/.tested .venv/.datasets  ## printed figures of the papers beside o
 	cd benchmarks && OPENBLAS_NUM_THREADS=1 ../$(BIN)/python -m papers $(PAPERS)
 
 studies: .venv/.tested  ## published figures, measured anew (most of an hour)
-	$(BIN)/python benchmarks/ibu_gains.py
 	$(BIN)/python benchmarks/rrba.py
 	$(BIN)/python benchmarks/rrba_journal.py
 	$(BIN)/python benchmarks/rrba_readers.py

@@ -9,6 +9,8 @@ from papers.exhibits import Exhibit
 PAPERS: dict[str, str] = {
     "le_zia": "Le, B. D. & Zia, T. (2020). Discrete Distribution Estimation with Local Differential Privacy: "
     "A Comparative Analysis.",
+    "arcolezi": "Arcolezi, H. H., Cerna, S. & Palamidessi, C. (2023). On the Utility Gain of Iterative Bayesian Update "
+    "for Locally Differentially Private Mechanisms. DBSec 2023.",
     "imran_meo": "Imran, F. & Meo, R. (2024). Collection and Analysis of Sensitive Data with Privacy Protection by a "
     "Distributed Randomized Response Protocol. SAC '24.",
     "kairouz": "Kairouz, P., Bonawitz, K. & Ramage, D. (2016). Discrete Distribution Estimation under Local Privacy. "

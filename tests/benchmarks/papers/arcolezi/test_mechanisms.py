@@ -1,0 +1,76 @@
+"""The published chains of two rounds, by multiplying their matrices; and what stands in the paper's text."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from papers.arcolezi.mechanisms import (
+    LEVELS,
+    LONGITUDINAL,
+    LONGITUDINAL_PUBLISHED,
+    ONE_TIME,
+    ONE_TIME_PUBLISHED,
+    chained_truth,
+    printed_symbols,
+    published_response,
+    published_second_round,
+)
+
+import ldpstats as ldp
+
+
+def response(truth: float, k: int) -> np.ndarray:
+    other = (1 - truth) / (k - 1)
+    return other + (truth - other) * np.eye(k)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("k", [2, 5, 50])
+def test_reports_of_the_published_chain_are_those_of_its_two_rounds(k: int, level: float) -> None:
+    p1, _, p2, _ = published_second_round(k, level)
+    chain = response(p1, k) @ response(p2, k)
+    assert chained_truth(k, level) == pytest.approx(chain[0, 0], rel=1e-12)
+    reports = published_response(k, level)
+    assert np.allclose(reports.noise.channel.matrix(), chain, rtol=1e-9)
+    # the update's matrix has the chain's diagonal, and less beside it for more than two values
+    assert reports.own + reports.common == pytest.approx(chain[0, 0], rel=1e-12)
+    assert (reports.common == pytest.approx(chain[0, 1], rel=1e-9)) == (k == 2)
+
+
+def test_the_published_second_round_solves_the_printed_ratio() -> None:
+    p1, q1, p2, q2 = published_second_round(50, 2.0)
+    assert (p1 * p2 + q1 * q2) / (p1 * q2 + q1 * p2) == pytest.approx(math.exp(2.0), rel=1e-12)
+
+
+def test_symbols_of_hashing_by_text_and_code() -> None:
+    assert [printed_symbols(level, math.floor) for level in LEVELS] == [2, 6, 52]
+    assert [printed_symbols(level, round) for level in LEVELS] == [3, 7, 53]
+    of_text, of_code = (
+        [round(1 / reading.columns["OLH"](50, level).noise.q) for level in LEVELS]
+        for reading in (ONE_TIME, ONE_TIME_PUBLISHED)
+    )
+    assert (of_text, of_code) == ([3, 8, 55], [4, 8, 56])
+
+
+def test_sizes_of_subsets_by_text_and_code() -> None:
+    assert ONE_TIME.columns["SS"](200, 4.0).noise.size == 3
+    assert ONE_TIME_PUBLISHED.columns["SS"](200, 4.0).noise.size == 4
+    assert ONE_TIME.columns["SS"](50, 4.0).noise.outputs == 50, "none rounds down to 0"
+
+
+def test_a_report_of_a_sound_chain_over_hashes_is_one_of_local_hashing() -> None:
+    chain = ldp.mechanism("l-olh", k=100, epsilon=4.0, first_epsilon=2.0)
+    once = ldp.mechanism("lh", k=100, epsilon=2.0, symbols=chain.hash_symbols)
+    assert np.allclose([chain.noise.p, chain.noise.q], [once.noise.p, once.noise.q], rtol=1e-12)
+
+
+def test_only_response_and_hashing_are_published_unsound() -> None:
+    for name, column in LONGITUDINAL_PUBLISHED.columns.items():
+        reports, text = column(50, 2.0), LONGITUDINAL.columns[name](50, 2.0)
+        own, common = reports.noise.own_and_common
+        sound = np.allclose([reports.own, reports.common], [own, common[0]], rtol=1e-12)
+        assert sound == name.endswith("UE")
+        assert (column is LONGITUDINAL.columns[name]) == name.endswith("UE")
+        assert text.own > 0
