@@ -131,6 +131,8 @@ AS_RUN_IN_WORDS = (
     "one reading (*as run*): k-RR by maximum likelihood; Basic RAPPOR with p = 0.5 and q = 0.75 at every ε; CMS as "
     "symmetric unary encoding; k-subset with half of the values in a report at every ε; negative estimates of these "
     "three set to zero; HR by its authors' public code, which biases the estimates where one of its blocks is idle. "
+    "Readings next to it miss some of the figures: estimates that are rescaled, Basic RAPPOR at ε, k-subset with its "
+    "best size, HR in one block. "
 )
 CENSUS_IN_WORDS = (
     " US Census 1990 is not on the package registries. Without it one can still tell that no data give the errors that "
