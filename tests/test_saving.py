@@ -365,6 +365,7 @@ NOT_SAVED = {
     **dict.fromkeys(("Panel", "Summary"), "what a result says, made anew from it"),
     **dict.fromkeys(("Picture", "Result", "Shown"), "what others are derived from"),
     **dict.fromkeys(("AssignedQuestions", "LocalProtocol", "Protocol"), "what others are derived from"),
+    **dict.fromkeys(("Vignette", "OwnData"), "a text of the package, and what is put into it"),
     "Asked": "a part of a protocol, which saves what it is made of",
 }
 
