@@ -1,14 +1,13 @@
-"""RRBA measured: its strict level, its errors at equal level, its printed tables, and its speed.
+"""RRBA measured: its strict level, its errors at equal level, and its speed.
 
 What Imran & Meo (2024) claim, and what holds for the protocol as it is implemented here:
 
 1. the strict ε beside the paper's own, exact;
 2. the paper's estimate beside those from all blocks, and adapted fakes beside uniform ones at equal p;
 3. GRR, SS, OUE and floored RRBA at equal strict ε; one group per respondent beside a whole view;
-4. the paper's Tables 5 and 6;
-5. speed;
+4. speed.
 
-Its printed tables and figures are those of `papers.imran_meo`.
+The paper's printed tables and figures stand in `papers.imran_meo`.
 Figures that this project aims at stand beside the measured ones. What is simulated has fixed seeds and standard errors;
 both are said with every table.
 """
@@ -21,7 +20,6 @@ import numpy as np
 import pandas as pd
 from rrba_errors import NETWORKS, as_text, equal_levels, estimators, group_or_view
 from rrba_speed import speed
-from rrba_tables import printed_tables
 
 from ldpstats.datasets import network
 from ldpstats.mechanisms import FakeResponse, fake_numerators
@@ -89,7 +87,6 @@ def main() -> None:
         print("", estimators(REPETITIONS, pool.map), sep="\n", flush=True)
         print("", equal_levels(PAIRS, pool.map), sep="\n", flush=True)
         print("", group_or_view(), sep="\n", flush=True)
-        print("", printed_tables(mapped=pool.map), sep="\n", flush=True)
     print("", speed(), sep="\n", flush=True)
 
 

@@ -40,10 +40,10 @@ def speed(respondents: int = RESPONDENTS, sizes: Sequence[tuple[int, int]] = VIE
         [
             f"{respondents:,} respondents, seeds 5; the clients draw with secure randomness.",
             "",
-            "5a. RRBA, seconds of one run",
+            "4a. RRBA, seconds of one run",
             as_text(pd.DataFrame(rows)),
             "",
-            "5b. Views in which every group of k out of d attributes stands once",
+            "4b. Views in which every group of k out of d attributes stands once",
             as_text(pd.DataFrame(made)),
         ]
     )

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 import rrba
 import rrba_errors
 import rrba_speed
-import rrba_tables
-from scipy.spatial.distance import jensenshannon
 
 from ldpstats.datasets import network
 from ldpstats.mechanisms import GRR
@@ -92,61 +89,6 @@ def test_comparisons_have_a_row_per_network_and_level() -> None:
     ]
     rows = [line.split() for line in rrba_errors.estimators(2, truths=(0.5,)).splitlines()]
     assert [(row[0], len(row)) for row in rows if row[:1] == ["0.5"]] == [("0.5", 7), ("0.5", 8)]
-
-
-def test_distances_are_of_counts_and_only_the_plain_one_keeps_negative_cells() -> None:
-    counts, frequencies = np.array([40, 40, 20, 0]), np.array([0.5, 0.45, 0.15, -0.1])
-    proper = np.array([50, 45, 15, 0]) / 110
-    found = dict(zip(rrba_tables.MEASURES, rrba_tables.distances(counts, frequencies), strict=True))
-    assert found["ℓ2"] == pytest.approx(np.sqrt(250))
-    assert found["ℓ2 cut"] == pytest.approx(np.linalg.norm(100 * proper - counts))
-    assert found["√JS"] == pytest.approx(jensenshannon(counts, proper))
-    assert found["√JS bits"] == pytest.approx(jensenshannon(counts, proper, base=2))
-    assert (found["JS"], found["JS bits"]) == pytest.approx((found["√JS"] ** 2, found["√JS bits"] ** 2))
-    disjoint = rrba_tables.jensen_shannon(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
-    assert disjoint == pytest.approx(np.log(2))
-
-
-def test_groups_are_all_taken_before_one_comes_again_and_binary_ones_are_binary() -> None:
-    domain = network("survey").domain
-    taken = rrba_tables.groups_of(domain, "any", 3, 45)
-    assert len(set(taken[:20])) == 20
-    assert taken[20:40] == taken[:20]
-    binary = rrba_tables.groups_of(domain, "binary", 4, 2)
-    assert [set(group) for group in binary] == 2 * [{"education", "occupation", "residence", "sex"}]
-
-
-def test_the_sound_scale_spends_what_the_caption_says_and_the_reports_as_they_came_are_counted_plainly() -> None:
-    domain = network("survey").domain.project(PAIR)
-    counts, setting = np.array([3000, 2000, 1500, 800, 500, 200]), rrba_tables.SETTINGS[1]
-    drawn = [rrba_tables.estimates(domain, counts, setting, np.random.default_rng(seed)) for seed in range(200)]
-    variances = {}
-    for reading in rrba_tables.READINGS["Laplace"]:
-        errors = 8000 * np.array([one["Laplace", reading] for one in drawn]) - counts
-        variances[reading] = np.square(errors).mean()
-    # 1200 draws of a Laplace law, whose squares have a relative standard deviation of √5: five errors are 32 %
-    assert variances["b = 2/ε, sound"] == pytest.approx(2 * 4**2, rel=0.34)
-    assert variances["b = 2m/ε, as printed"] == pytest.approx(2 * 24**2, rel=0.34)
-    assert all(one["RRBA", "reports as they came"].min() >= 0 for one in drawn)
-    assert all(one["RRBA", "reports as they came"].sum() == pytest.approx(1) for one in drawn)
-
-
-def test_printed_figures_stand_beside_measured_ones_of_the_same_size() -> None:
-    text = rrba_tables.printed_tables(2, settings=rrba_tables.SETTINGS[:1])
-    survey = next(line for line in text.splitlines() if line.split()[:3] == ["survey", "Laplace", "any"])
-    assert [word for word in survey.split() if word in {"59.58", "307.588", "715.05"}] == ["59.58", "307.588", "715.05"]
-    alarm = next(line for line in text.splitlines() if line.split()[:3] == ["alarm", "RRBA", "any"])
-    assert alarm.count("(") == 3
-    assert "90.36" in alarm
-
-
-def test_a_figure_is_near_within_a_fifth_of_print() -> None:
-    one = {"method": "RRBA", "groups": "any", "reading": "mle", "printed": 100.0}
-    means = {"ℓ2": [80.1, 119.9, 120.1], "JS": [79.9, 1.0, 100.0]}
-    rows = [{**one, "measure": name, "mean": mean} for name, figures in means.items() for mean in figures]
-    rows.append({**one, "measure": "JS", "mean": 100.0, "printed": np.nan})
-    counted = rrba_tables._near(pd.DataFrame(rows))
-    assert counted[["ℓ2", "JS", "of"]].to_numpy().tolist() == [[2, 1, 3]]
 
 
 def test_everyone_is_asked_and_counted_once() -> None:

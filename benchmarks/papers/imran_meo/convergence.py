@@ -45,6 +45,13 @@ KINDS = {
 }
 """Which δ* and which tables, and how pictures name them."""
 
+Reading = tuple[tuple[str, str], str]
+"""Which δ* and tables, and until when a trial must have converged."""
+
+LETTER: Reading = (("paper", "alone"), "converged")
+NAMED: Reading = (("one respondent", "alone"), "converged_by_half")
+"""The paper's words, and the reading that Figure 6 needs."""
+
 
 @dataclass(frozen=True)
 class Trials:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from papers.comparisons import KEYS, Comparison, printed_figures, stated
+from papers.comparisons import KEYS, NOT_REPRODUCIBLE, Comparison, printed_figures, stated
 
 Place = tuple[str, str, str, str]
 """Source, row, column and what is printed."""
 
 
 class Finding(NamedTuple):
-    """What was found of a claim in words: ours, whether the claim holds, and why it does not."""
+    """What was found of a claim in words: ours, whether it holds, why it does not, and whether that explains it."""
 
     ours: str
     holds: bool
     because: str = ""
+    explained: bool = True
 
 
 def places(name: str) -> list[Place]:
@@ -26,6 +27,8 @@ def places(name: str) -> list[Place]:
 
 def judged(place: Place, found: Finding) -> Comparison:
     """Judge one claim."""
+    if not found.holds and not found.explained:
+        return Comparison(*place, found.ours, NOT_REPRODUCIBLE, found.because)
     return stated(place, found.ours, holds=found.holds, because=found.because)
 
 
