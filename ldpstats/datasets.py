@@ -1,4 +1,4 @@
-"""Data to try things with: Bayesian networks whose truth is known, and real answers to a sensitive question."""
+"""Data to try things with: Bayesian networks whose truth is known, and real answers to sensitive questions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,33 @@ def affairs() -> pd.DataFrame:
             "husband": classes("occupation_husb", other=1, advanced_degree=6),
         }
     )
+
+
+def dayton() -> pd.DataFrame:
+    """Return what 2,276 students answered about alcohol, cigarettes and marijuana: whether they had ever used them.
+
+    They were in their last year of a high school near Dayton, Ohio, in 1992. The counts are those of A. Agresti,
+    Categorical Data Analysis, 2nd edition, 2002, Table 9.1; textbooks on log-linear models use them.
+
+    Returns
+    -------
+    DataFrame
+        A row per student, with categorical columns: alcohol, cigarettes, marijuana, sex, race.
+
+    Examples
+    --------
+    >>> from ldpstats.datasets import dayton
+    >>> dayton().groupby(["alcohol", "marijuana"], observed=True).size()
+    alcohol  marijuana
+    no       no           322
+             yes            5
+    yes      no           994
+             yes          955
+    dtype: int64
+    """
+    counted = pd.read_csv(StringIO((_data_folder() / "dayton.csv").read_text(encoding="utf-8")))
+    people = counted.loc[counted.index.repeat(counted["count"])].drop(columns="count")
+    return people.reset_index(drop=True).astype("category")
 
 
 def true_cramers_v(joint: FloatArray) -> float:

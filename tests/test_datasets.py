@@ -16,7 +16,7 @@ from support.comparisons import FALSE_FAILURE_RATE
 from support.random_networks import full_joint
 
 from ldpstats import BayesianNetwork, Domain, LdpstatsError
-from ldpstats.datasets import NETWORKS, _data_folder, network, true_cramers_v
+from ldpstats.datasets import NETWORKS, _data_folder, dayton, network, true_cramers_v
 
 # the bnlearn repository's own counts of nodes and arcs
 SIZES = {"survey": (6, 6), "asia": (8, 8), "sachs": (11, 17), "child": (20, 25), "alarm": (37, 46)}
@@ -138,6 +138,15 @@ def test_reading_a_network_and_drawing_from_it_load_no_pgmpy() -> None:
 
 def test_a_network_is_read_once() -> None:
     assert network("asia") is network("asia")
+
+
+def test_the_students_are_those_of_the_textbook() -> None:
+    students = dayton()
+    counted = students.groupby(["alcohol", "cigarettes", "marijuana"], observed=True).size()
+    # Agresti 2002, Table 8.3: from all three to none of them
+    assert counted.to_list()[::-1] == [911, 538, 44, 456, 3, 43, 2, 279]
+    assert students.groupby(["sex", "race"], observed=True).size().to_list() == [80, 1040, 94, 1062]
+    assert Domain.from_frame(students).categories["race"] == ("other", "white")
 
 
 def test_true_cramers_v_of_extreme_tables() -> None:
