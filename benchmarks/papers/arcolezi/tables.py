@@ -216,10 +216,11 @@ lead far from the uniform start, and at their limit little is left of the gains 
 
 _WORDS_3 = """By the text (sound chains at the levels that it asks for) L-GRR gains what GRR gains in Table 2, and L-BLH
 what BLH gains. The printed gains come from the authors' package, multi-freq-ldpy. It inverts rightly; but for L-GRR and
-L-LH it updates with another matrix than that of the reports, their second rounds spend less than ε₁, and L-OLH rounds
-its g to the nearest, not down as the paper says. That matrix supposes less noise than reports have, so that updates
-leave every estimate too near to the uniform distribution: a gain where the truth is near it, a loss elsewhere, which
-the clipping of gains does not show. Figures of the real data, which are missing, are not reproduced."""
+L-LH it updates with another matrix than that of the reports, the second rounds of L-GRR and L-OLH spend less than ε₁,
+and L-OLH rounds its g to the nearest, not down as the paper says. For L-GRR that matrix supposes less noise than its
+reports have, so that updates leave every estimate too near to the uniform distribution: a gain where the truth is near
+it, a loss elsewhere, which the clipping of gains does not show. For L-LH it supposes more. Figures of the real data,
+which are missing, are not reproduced."""
 
 EXHIBITS = (
     Exhibit(

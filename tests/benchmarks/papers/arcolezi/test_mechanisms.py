@@ -74,3 +74,11 @@ def test_only_response_and_hashing_are_published_unsound() -> None:
         assert sound == name.endswith("UE")
         assert (column is LONGITUDINAL.columns[name]) == name.endswith("UE")
         assert text.own > 0
+
+
+def test_the_matrix_supposes_less_noise_for_response_and_more_for_hashing() -> None:
+    for name, less in (("L-GRR", True), ("L-BLH", False), ("L-OLH", False)):
+        for level in LEVELS:
+            reports = LONGITUDINAL_PUBLISHED.columns[name](100, level)
+            own, common = reports.noise.own_and_common
+            assert (reports.own / reports.common > own / common[0]) == less
