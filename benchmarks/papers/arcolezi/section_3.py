@@ -183,9 +183,9 @@ def _draw(_: pd.DataFrame, curves: pd.DataFrame | None) -> Any:
     return figure
 
 
-_WORDS = """The p* and q* that are printed for L-GRR are right for two values only. Its p2 lacks an ε₁ in an exponent, and
-can exceed 1; with that restored (as it is printed for L-LH, and in the authors' package) one report spends less than
-ε₁, far less where k is large and ε₁ small: it is private enough, but tells less than it might. The matrix that is
+_WORDS = """The p* and q* that are printed for L-GRR are right for two values only. Its p2 lacks an ε₁ in an exponent
+and can exceed 1; with that restored (as it is printed for L-LH, and in the authors' package) one report spends less
+than ε₁, far less where k is large and ε₁ small: it is private enough, but tells less than it might. The matrix that is
 printed for updates is not that of the reports, neither of L-GRR nor of L-LH. With sound second rounds one report is
 exactly one of GRR, SUE, OUE, BLH or OLH at ε = ε₁, as the paper expects."""
 

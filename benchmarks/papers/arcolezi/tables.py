@@ -212,7 +212,8 @@ of 20 runs on one sample for each n. By the text (k bins of equal width over a s
 many do not. By the authors' notebook, 5_IBU_Utility_Gain_Single_Frequency_Estimation of multi-freq-ldpy, all do but
 those of the real data, which are missing: it cuts k + 1 bins, makes the last two one, and clips the gain of every run
 before it averages. The gains owe much to where the updates stop: with many values and a small ε, 10,000 of them do not
-lead far from the uniform start, and at their limit little is left of the gains on uniform data."""
+lead far from the uniform start, and at their limit little is left of the gains on uniform data. On exponential data all
+printed figures lie above ours; they share two samples, and the largest value of a sample sets the width of all bins."""
 
 _WORDS_3 = """By the text (sound chains at the levels that it asks for) L-GRR gains what GRR gains in Table 2, and L-BLH
 what BLH gains. The printed gains come from the authors' package, multi-freq-ldpy. It inverts rightly; but for L-GRR and
