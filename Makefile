@@ -34,6 +34,7 @@ build/vignettes/.executed: $(wildcard vignettes/*.md)
 
 docs: .venv/.documented build/vignettes/.executed  ## the site in build/site, looked at in a browser if there is one; executes the vignettes if need be
 	cd docs && PYTHONPATH=../benchmarks ../$(BIN)/python -m pages ../build/site-source
+	rm -rf build/site
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --conf-dir docs build/site-source build/site
 	$(BIN)/python -m pytest tests/journeys/test_site.py -m site
 

@@ -16,6 +16,8 @@ project = "ldpstats"
 author = copyright = "the ldpstats developers"  # noqa: A001  # Sphinx's
 version = release = ldpstats.__version__
 language = "en"
+# two hyphens are those of an option
+smartquotes = False
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx_design"]
 nitpicky = True

@@ -54,10 +54,10 @@ def _paragraphs(text: str) -> str:
 
 def _paragraph(part: str) -> str:
     lines = part.strip("\n").splitlines()
-    if lines[0].strip() == _NOT_WRAPPED:
+    if lines[0].strip() == _NOT_WRAPPED and any(line.startswith(" ") for line in lines[2:]):
         heading, rest = markdown.plain(lines[1]), "\n".join(lines[2:])
         return f"{heading}\n\n```text\n{rest}\n```" if rest else heading
-    return " ".join(line.strip() for line in lines)
+    return markdown.plain(" ".join(line.strip() for line in lines).removeprefix(_NOT_WRAPPED).strip())
 
 
 def _epilog(command: click.Command) -> str:

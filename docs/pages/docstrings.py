@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.ext.napoleon import Config, NumpyDocstring
 
+_ASTERISK = re.compile(r"(\*\w[^*]*\w\*)|\*")
+"""An emphasis, or another asterisk."""
 _SECTIONS = Config(napoleon_use_param=False, napoleon_use_rtype=False)
 
 
@@ -23,12 +26,22 @@ def read(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: lis
     """
     # what stands before a colon in the first line of a property is no type
     kind = what if what in {"class", "exception", "function", "method"} else "object"
-    lines[:] = NumpyDocstring(list(_without_markup(lines)), _SECTIONS, app, kind, name, thing, options).lines()
+    made = NumpyDocstring(list(without_markup(lines)), _SECTIONS, app, kind, name, thing, options)
+    lines[:] = [line.replace(" -- ", " – ") for line in made.lines()]
 
 
-def _without_markup(lines: Sequence[str]) -> Iterator[str]:
-    """Yield lines in which asterisks and bars are only what they look like; examples stay as they are."""
+def without_markup(lines: Sequence[str]) -> Iterator[str]:
+    """Yield lines in which bars and single asterisks are only what they look like; examples stay as they are.
+
+    Parameters
+    ----------
+    lines : sequence of str
+    """
     example = False
     for line in lines:
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
-        yield line if example else line.replace("*", "\\*").replace("|", "\\|")
+        yield line if example else _ASTERISK.sub(_kept, line).replace("|", "\\|")
+
+
+def _kept(found: re.Match[str]) -> str:
+    return found[1] or "\\*"

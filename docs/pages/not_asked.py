@@ -47,8 +47,13 @@ class NotAsked:
             bounds = f"{_percent(shown.loc[cell, 'lower'])} to {_percent(shown.loc[cell, 'upper'])}"
             assumed = f"{_percent(estimate)} ({_percent(low)} to {_percent(high)})"
             rows.append([", ".join(cell), _percent(self.truth[cell]), assumed, hit, bounds])
-        headers = [" and ".join(_PAIR), ">true answers", ">under the assumption (95 %)", "does it hold the truth?"]
+        headers = [" and ".join(_PAIR), ">true answers", ">under the assumption (95 %)", "is the truth within?"]
         return markdown.table([*headers, ">without an assumption"], rows)
+
+    @property
+    def epsilon(self) -> float:
+        """The level of the survey."""
+        return _EPSILON
 
     def assumption(self) -> str:
         """Return what the estimate assumes, in the words of the table itself."""

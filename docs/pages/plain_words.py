@@ -12,26 +12,38 @@ from ldpstats.noise import TruthOrFake
 from pages import markdown
 
 _LEVELS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0)
-_SHARE, _WITHIN = 0.3, 0.03
+BELIEFS = (0.5, 0.01)
+SHARE, WITHIN = 0.3, 0.03
+VALUES, EPSILON, FORGED = 16, 1.0, 0.05
 _Z = 1.959963984540054
 """Of a 95 % interval."""
 _QUESTIONS = {"smokes": ["no", "yes"], "asthma": ["no", "yes"], "sex": ["F", "M"], "age": ["<40", "40-59", "60+"]}
 
 
+def percent(share: float) -> str:
+    """Return a share in percent, with a decimal where it is near none or all.
+
+    Parameters
+    ----------
+    share : float
+    """
+    near_the_end = share > 0.95 or share < 0.1
+    return f"{100 * share:.{1 if near_the_end and not (100 * share).is_integer() else 0}f} %"
+
+
 def levels() -> str:
     """Return what ε means for a yes-or-no question: truth, odds, beliefs before and after, and the price."""
-    headers = [">ε", ">the device sends the truth", ">odds move by at most", ">who thought 50 %", ">who thought 1 %"]
-    headers.append(f">respondents for ± {100 * _WITHIN:.0f} points")
+    headers = [">ε", ">the device sends the truth", ">odds move by at most"]
+    headers += [f">who thought {percent(before)}" for before in BELIEFS]
+    headers.append(f">respondents for ± {100 * WITHIN:.0f} points")
     rows = []
     for level in _LEVELS:
         asked = ldp.RR(2, level)
         factor = math.exp(asked.strict_epsilon())
         kept = asked.probabilities["truth"] / GRID
-        after = [_percent(_posterior(before, factor)) for before in (0.5, 0.01)]
-        rows.append(
-            [f"{level:g}", _percent(kept), f"× {factor:,.4g}", *after, f"{_needed(asked.variance(_SHARE, 1)):,}"]
-        )
-    rows.append(["no noise", "100 %", "all there is", "100 %", "100 %", f"{_needed(_SHARE * (1 - _SHARE)):,}"])
+        after = [percent(_posterior(before, factor)) for before in BELIEFS]
+        rows.append([f"{level:g}", percent(kept), f"× {factor:,.4g}", *after, f"{_needed(asked.variance(SHARE, 1)):,}"])
+    rows.append(["no noise", "100 %", "all there is", "100 %", "100 %", f"{_needed(SHARE * (1 - SHARE)):,}"])
     return markdown.table(headers, rows)
 
 
@@ -67,30 +79,25 @@ def nominal() -> str:
 def changing() -> str:
     """Return how plainly a single change of an answer shows in repeated reports."""
     courses = (2, 4, 8, 16, 64)
-    response, bits = LGRR(2, 1.0), DBitFlipPM(2, 1.0)
-    rows = [["two answers that never change (L-GRR)", *(_level(response.strict_epsilon()) for _ in courses)]]
+    response, bits = LGRR(2, EPSILON), DBitFlipPM(2, EPSILON)
+    rows = [["an answer that never changes (L-GRR)", *(_level(response.strict_epsilon()) for _ in courses)]]
     for name, mechanism in (("L-GRR", response), ("dBitFlip", bits)):
         shown = [_level(mechanism.changing_epsilon(rounds, others=0)) for rounds in courses]
-        rows.append([f"one change against none ({name})", *shown])
-    return markdown.table(["what the reports compare", *(f">{rounds} reports" for rounds in courses)], rows)
+        rows.append([f"one change ({name})", *shown])
+    return markdown.table(["the answer", *(f">{rounds} reports" for rounds in courses)], rows)
 
 
 def forged() -> str:
     """Return what a share of forged reports does at worst to one frequency."""
-    share = 0.05
-    found = ldp.poisoning_table(16, 1.0, share).set_index("name")
+    found = ldp.poisoning_table(VALUES, EPSILON, FORGED).set_index("name")
     names = ("sue", "hr", "ss", "olh", "grr", "rappor")
     worst = found.loc[list(names), ["rise", "amplification"]].itertuples()
     rows = [[f"`{name}`", f"{100 * rise:.0f}", f"{outweighed:.1f}"] for name, rise, outweighed in worst]
     headers = [
-        f">percentage points, at {100 * share:.0f} % forged reports",
+        f">percentage points, at {100 * FORGED:.0f} % forged reports",
         ">honest reports that a forged one outweighs",
     ]
     return markdown.table(["mechanism", *headers], rows)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if share < 0.1 or share > 0.95 else f"{100 * share:.0f} %"
 
 
 def _posterior(before: float, factor: float) -> float:
@@ -100,7 +107,7 @@ def _posterior(before: float, factor: float) -> float:
 
 def _needed(variance: float | FloatArray) -> int:
     """Return how many respondents have a 95 % interval of this half-width."""
-    return math.ceil(float(variance) * (_Z / _WITHIN) ** 2)
+    return math.ceil(float(variance) * (_Z / WITHIN) ** 2)
 
 
 def _level(epsilon: float) -> str:

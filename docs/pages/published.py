@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import warnings
 
 import matplotlib as mpl
@@ -106,7 +107,8 @@ def _picture(pages: Staging, exhibit: Exhibit, comparisons: pd.DataFrame, curves
 
 
 def _section(exhibit: Exhibit, comparisons: pd.DataFrame, picture: str) -> str:
-    heading = f"(exhibit-{exhibit.name})=\n## {exhibit.title}\n"
+    sources = "; ".join(dict.fromkeys(comparisons["source"]))
+    heading = f"(exhibit-{exhibit.name})=\n## {exhibit.title}\n\n*{markdown.plain(sources)}*\n"
     counts = comparisons["verdict"].value_counts()
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
     title = f"All {len(comparisons)} printed figures: {verdicts}"
@@ -129,15 +131,27 @@ def _errata(comparisons: pd.DataFrame) -> str:
 
 
 def _rows(comparisons: pd.DataFrame) -> str:
-    reread = comparisons["reproduced"].notna().any()
-    headers = ["row", "column", ">printed", ">ours", ">std. err.", *([">reproduced"] if reread else []), "verdict"]
-    rows = []
-    for one in comparisons.itertuples():
-        cells = [markdown.plain(one.row), markdown.plain(one.column), markdown.plain(one.printed), _shown(one.ours)]
-        cells += ["" if one.std_err != one.std_err else markdown.number(float(one.std_err), 2)]
-        cells += [("" if one.reproduced != one.reproduced else _shown(one.reproduced))] if reread else []
-        rows.append([*cells, one.verdict])
-    return markdown.table(headers, rows)
+    """Return all printed figures beside ours; columns that would be empty are left out."""
+    columns = {
+        "row": comparisons["row"].map(markdown.plain),
+        "column": comparisons["column"].map(markdown.plain),
+        f"{_side(comparisons['printed'])}printed": comparisons["printed"].map(markdown.plain),
+        f"{_side(comparisons['ours'])}ours": comparisons["ours"].map(_shown),
+        ">std. err.": comparisons["std_err"].map(_small),
+        ">reproduced": comparisons["reproduced"].map(_small),
+        "verdict": comparisons["verdict"],
+    }
+    shown = {name: cells for name, cells in columns.items() if cells.ne("").any()}
+    return markdown.table(list(shown), zip(*shown.values(), strict=True))
+
+
+def _side(cells: pd.Series) -> str:
+    """Return what sets a column of numbers to the right, and nothing for one with words."""
+    return ">" if pd.to_numeric(cells, errors="coerce").notna().all() else ""
+
+
+def _small(value: float) -> str:
+    return "" if math.isnan(value) or value == 0 else markdown.number(value, 3)
 
 
 def _shown(ours: object) -> str:

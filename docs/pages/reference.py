@@ -69,7 +69,9 @@ def entry(name: str, thing: Any, indent: str = "") -> str:
         Before each line.
     """
     words = [word for word, names in SYNONYMS.items() if name in names]
-    index = [".. index::", *(f"   single: {_in_index(word)}; ldpstats.{name}" for word in words), ""] if words else []
+    # an exclamation mark says that this is the main place of a word: the search puts it first
+    entries = [f"   ! single: {_in_index(word)}; ldpstats.{name}" for word in words]
+    index = [".. index::", *entries, ""] if entries else []
     return "\n".join(f"{indent}{line}".rstrip() for line in [*index, *_directive(name, thing), ""]) + "\n"
 
 
@@ -165,7 +167,6 @@ def _in_order(item: tuple[str, tuple[str, ...]]) -> str:
 
 def _contents() -> str:
     rows = [[f"[{topic.title}]({topic.page}.rst)", topic.words.partition(". ")[0].rstrip(".")] for topic in TOPICS]
-    plain = [[title, _without_roles(words)] for title, words in rows]
     special = [
         ["[Mechanism catalogue](mechanisms.md)", "Every mechanism: source, what leaves the device, exact figures"],
         ["[What every result can do](results.rst)", "Print, plot, save, and become a data frame, LaTeX or Markdown"],
@@ -175,9 +176,5 @@ def _contents() -> str:
     pages = [CATALOGUE, *(topic.page for topic in TOPICS), _RESULTS, "command-line", "words"]
     words = "`import ldpstats as ldp` offers all names without a module before them; the others stand in "
     words += "`ldpstats.rrba`, `ldpstats.published`, `ldpstats.plots`, `ldpstats.datasets` and `ldpstats.extend`.\n"
-    table = markdown.table(["topic", "what it is about"], [*special[:1], *plain, *special[1:]])
+    table = markdown.table(["topic", "what it is about"], [*special[:1], *rows, *special[1:]])
     return f"# Reference\n\n{words}\n{table}\n{markdown.tree(pages, hidden=True)}"
-
-
-def _without_roles(words: str) -> str:
-    return words.replace(":doc:", "").replace(" <mechanisms>", "").replace(" </how-to/extend>", "")

@@ -28,10 +28,10 @@ class Staging:
         content : str or bytes
         """
         path = self._folder / page
-        if path in self._written:
+        new = content.encode() if isinstance(content, str) else content
+        if path in self._written and path.read_bytes() != new:
             raise ValueError(f"two pages at {page}")
         self._written.add(path)
-        new = content.encode() if isinstance(content, str) else content
         if not path.exists() or path.read_bytes() != new:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(new)

@@ -231,8 +231,8 @@ TOPICS = (
     Topic(
         "extending",
         "Extending the package",
-        "What mechanisms, protocols, hypotheses and estimators of your own are made of; "
-        ":doc:`recipes </how-to/extend>` say how.",
+        "What mechanisms, protocols, hypotheses and estimators of your own are made of. "
+        "The :doc:`recipes </how-to/extend>` say how.",
         (
             "extend.register_mechanism",
             "extend.certify",

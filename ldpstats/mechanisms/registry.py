@@ -239,7 +239,7 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
                 "name": kind.name,
                 "aliases": ", ".join(kind.aliases),
                 "source": kind.source,
-                "summary": (kind.__doc__ or "").splitlines()[0],
+                "summary": (kind.__doc__ or "").partition("\n")[0],
                 "purpose": kind.purpose,
                 "k": values,
                 "epsilon": found.epsilon,
