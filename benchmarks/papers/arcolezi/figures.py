@@ -140,7 +140,7 @@ def _draw(_: pd.DataFrame, curves: pd.DataFrame | None) -> Any:
             axes.set_title(f"by {by}, {label}", fontsize=10)
         row[0].set_ylabel("gain of IBU in MSE (%)")
     figure.suptitle(
-        "Gain of IBU at every setting (dots): most on average (bars) for Poisson, highest at best for uniform data",
+        "Gain of IBU at every setting (dots): most on average (bars) for Poisson, the highest dot for uniform data",
         fontsize=11,
     )
     return figure
