@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +80,8 @@ class Exhibit:
     def store(self, measured: Measured) -> pd.DataFrame:
         """Keep what was measured; return the comparisons."""
         comparisons = as_frame(measured.comparisons)
-        comparisons.to_csv(self._path(), index=False, float_format="%.6g")
+        short = comparisons.assign(ours=[_with_six_digits(one) for one in comparisons["ours"]])
+        short.to_csv(self._path(), index=False, float_format="%.6g")
         if measured.curves is not None:
             measured.curves.to_csv(self._path("-curves"), index=False, float_format="%.6g")
         return comparisons
@@ -91,3 +93,10 @@ class Exhibit:
 def _read(path: Path) -> pd.DataFrame:
     texts = dict.fromkeys(("source", "row", "column", "printed", "ours", "verdict", "because"), str)
     return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={"std_err": [""], "reproduced": [""]})
+
+
+def _with_six_digits(ours: float | str) -> str:
+    """Words stand in the same column, so that the format of the file does not reach its numbers."""
+    if isinstance(ours, str):
+        return ours
+    return "" if math.isnan(ours) else f"{ours:.6g}"

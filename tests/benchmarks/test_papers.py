@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+from papers import exhibits
 from papers.catalogue import EXHIBITS
 from papers.comparisons import (
     AGREES,
@@ -66,6 +68,15 @@ def test_every_exhibit_is_measured_and_drawn(name: str) -> None:
 )
 def test_a_verdict_follows_from_the_figures(ours: float, std_err: float, reproduced: float, verdict: str) -> None:
     assert compared(PLACE, ours, std_err, reproduced=reproduced, because="a reading").verdict == verdict
+
+
+def test_numbers_are_stored_with_six_digits_beside_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exhibits, "MEASURED", tmp_path)
+    comparisons = [compared(PLACE, 100 * (1 - 0.94), because="a reason"), stated(PLACE, "yes", holds=True)]
+    comparisons.append(compared(PLACE, math.nan, because="no data"))
+    one = exhibits.Exhibit("one", "a title", "words", lambda _: exhibits.Measured(comparisons))
+    one.store(one.measure(Effort(full=True)))
+    assert one.stored()[0]["ours"].tolist() == ["6", "yes", ""]
 
 
 def test_no_verdict_without_a_reason() -> None:

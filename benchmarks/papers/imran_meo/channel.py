@@ -33,6 +33,11 @@ def _coins(second: float) -> MultinomialNoise:
     return MultinomialNoise(TruthOrFake(FAIR, (second, 1 - second)))
 
 
+def _same_if_head_is_tail(p: float) -> bool:
+    truth, swapped = (TruthOrFake(one, (0.5, 0.5)).matrix() for one in (p, 1 - p))
+    return bool(np.allclose(truth, swapped))
+
+
 def variance(share: float, second: float) -> float:
     """Return n times the variance of an estimated share of Yes, by how often the second coin says Yes."""
     return float(_coins(second).covariance(np.array([share, 1 - share]))[0, 0])
@@ -47,8 +52,8 @@ def _figure_1(_: Effort) -> Measured:
     found = {
         "two fair coins": Finding("2 (q - 0.25), exactly", exact),
         "first coin": Finding(
-            "Head: the true value",
-            False,
+            "Head: the true value; the same with two fair coins, not with p = .4",
+            all(_same_if_head_is_tail(p) for p in (FAIR, 0.4)),
             "Section 4.1 tells the truth on Head; with fair coins it makes no difference.",
         ),
         "second coin": Finding(

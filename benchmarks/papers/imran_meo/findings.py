@@ -29,7 +29,7 @@ def judged(place: Place, found: Finding) -> Comparison:
     """Judge one claim."""
     if not found.holds and not found.explained:
         return Comparison(*place, found.ours, NOT_REPRODUCIBLE, found.because)
-    return stated(place, found.ours, holds=found.holds, because=found.because)
+    return stated(place, found.ours, holds=found.holds, because="" if found.holds else found.because)
 
 
 def judged_by_row(name: str, found: Mapping[str, Finding]) -> list[Comparison]:

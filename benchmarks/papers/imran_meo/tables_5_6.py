@@ -142,9 +142,10 @@ def _wins(table: str, data: Data, kind: str, sizes: tuple[int, ...] = SIZES) -> 
 def _claims(table: str, data: Data) -> dict[str, Finding]:
     two = "The average of two blocks has the error of two blocks, however many respond."
     if table == "5":
+        named = list(dict.fromkeys(_where(place)[1] for place in _figures(table)))
         higher = _wins(table, data, "l2", SIZES[1:])
         return {
-            "networks": Finding("Survey and Alarm", False, "The captions of both tables have Survey and Alarm."),
+            "networks": Finding(" and ".join(named), set(named) == {"Survey", "Child"}, "The tables have no child."),
             "higher dimensions": Finding("in {} of {} tables".format(*higher), higher[0] == higher[1], two),
         }
     every, js = _wins(table, data, "l2"), _wins(table, data, "JS")
