@@ -146,7 +146,7 @@ EXHIBITS = (
         "Theorem 4.1: the level of a report",
         "The level of Theorem 4.1 is not one of local differential privacy: it compares an average over the population "
         "with one respondent. The exact level of the channel, computed from its probabilities, is larger for every p "
-        "and number of cells, and depends on the rarest fake. The Laplace noise that RRBA is compared with spends far less "
+        "and number of cells, and depends on the rarest fake. The Laplace noise beside RRBA spends far less "
         "than is asked for: its printed scale grows with the number of cells.",
         _theorem,
     ),
