@@ -68,7 +68,7 @@ studies: .venv/.tested  ## published figures, measured anew (most of an hour)
 	$(BIN)/python benchmarks/network_records.py
 	$(BIN)/python benchmarks/classifiers.py
 	$(BIN)/python benchmarks/fuzz_readers.py
-	$(BIN)/python benchmarks/collections.py
+	$(BIN)/python benchmarks/collection_costs.py
 	$(BIN)/python benchmarks/fuzz_clients.py
 
 .venv/.created:

@@ -1,6 +1,6 @@
 """What collections cost: rows per second and peak memory of every step, beside reading the same file alone.
 
-    python benchmarks/collections.py [divisor]
+    python benchmarks/collection_costs.py [divisor]
 
 Every step is a process of its own, so that its peak memory is its own. Sizes: 10^8 reports of GRR, 10^7 of OUE, SS and
 OLH as Parquet, 10^6 of GRR and of OUE as CSV; 10^7 respondents with 10 categorical columns are asked in memory. All are
