@@ -46,7 +46,7 @@ bench: .venv/.tested .venv/.peers  ## speed, as ratios measured in one run
 papers: .venv/.tested .venv/.datasets  ## printed figures of the papers beside ours (under an hour); PAPERS= names some, --quick tries all
 	cd benchmarks && OPENBLAS_NUM_THREADS=1 ../$(BIN)/python -m papers $(PAPERS)
 
-studies: .venv/.tested  ## published figures, measured anew (most of an hour)
+studies: .venv/.tested  ## figures that this project states of itself, measured anew (most of an hour)
 	$(BIN)/python benchmarks/rrba.py
 	$(BIN)/python benchmarks/rrba_journal.py
 	$(BIN)/python benchmarks/rrba_readers.py

@@ -33,7 +33,7 @@ CLASSES = {
 }
 DEEPEST = 4
 """A mechanism, its family, what all that report more than once share, and what every mechanism is."""
-POETRY = re.compile(r"hangs? together|c[ao]me to rest|at rest\b|cautious", flags=re.IGNORECASE)
+POETRY = re.compile(r"hangs? together|c[ao]me to rest|\bat rest\b|cautious", flags=re.IGNORECASE)
 
 
 def repeated(names: Any) -> set[str]:
