@@ -6,6 +6,7 @@ import ast
 import re
 from pathlib import Path
 
+import jupytext
 import pytest
 
 from ldpstats.vignettes import notebook_of, vignettes
@@ -35,6 +36,16 @@ def test_the_first_cell_holds_what_readers_replace(name: str) -> None:
     first = next(cell for cell in cells if cell.cell_type == "code")
     assert PARAMETERS in first.metadata.get("tags", ())
     assert {"data", "columns", "epsilon"} <= set(parameters(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_jupyter_opens_the_file_as_a_notebook(name: str) -> None:
+    """By its header alone: jupytext takes a Markdown file without one for a text."""
+    opened = jupytext.read(FOLDER / f"{name}.md")
+    assert [cell.source for cell in opened.cells] == [
+        cell.source for cell in jupytext.reads(vignettes()[name].text, fmt="md:myst").cells
+    ]
+    assert any(PARAMETERS in cell.metadata.get("tags", ()) for cell in opened.cells)
 
 
 @pytest.mark.parametrize("name", NAMES)
