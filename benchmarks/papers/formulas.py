@@ -58,8 +58,24 @@ def matched(
     return Comparison(*place, f"{ours}; largest deviation of the mended formula {left:.0e}", verdict, because)
 
 
-def claimed(place: Place, ours: str, *, holds: bool, unless: str, note: str = "") -> Comparison:
-    """Judge a statement in words, with a note if it holds, and the reason if it does not."""
+def claimed(place: Place, ours: str, *, holds: bool, unless: str, note: str = "", explained: bool = True) -> Comparison:
+    """Judge a statement in words, with a note if it holds, and the reason if it does not.
+
+    Parameters
+    ----------
+    place : tuple of str
+        Source, row, column and the statement.
+    ours : str
+        What is so here.
+    holds : bool
+        Whether that is what the statement says.
+    unless, note : str
+        The reason if it does not hold, and what is to be known if it does.
+    explained : bool
+        Whether the reading that the reason names was seen to give what is printed; else it is not reproducible.
+    """
+    if not holds and not explained:
+        return Comparison(*place, ours, NOT_REPRODUCIBLE, unless)
     return stated(place, ours, holds=holds, because=note if holds else unless)
 
 

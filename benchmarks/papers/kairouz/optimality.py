@@ -1,4 +1,4 @@
-"""Kairouz, Bonawitz & Ramage, Propositions 1 and 5, Theorem 2 and Section 4.3: which mechanism is good where."""
+"""Kairouz, Bonawitz & Ramage, Propositions 1 and 5 and Theorem 2: which mechanism is good where."""
 
 from __future__ import annotations
 
@@ -11,21 +11,9 @@ import pandas as pd
 from ldpstats.conformance.enumeration import exact_channel
 from ldpstats.mechanisms import GRR, REGISTRY, RR, SUE, Mechanism
 from ldpstats.pictures.colours import BLUE, VERMILLION
-from papers.comparisons import Comparison, printed_figures
 from papers.exhibits import Effort, Exhibit, Measured
-from papers.formulas import Floats, Place, claimed, deviation
-from papers.kairouz.risks import absolute_error, squared_error
-
-_MANY = tuple(2**power for power in range(1, 13))
-
-
-def _places(name: str) -> list[Place]:
-    return [(source, row, column, printed) for source, row, column, printed in printed_figures(name).to_numpy()]
-
-
-def _uniform(k: int) -> Floats:
-    return np.full(k, 1 / k)
-
+from papers.formulas import Floats, claimed
+from papers.kairouz.risks import absolute_error, places_of, squared_error, uniform
 
 # Proposition 1
 
@@ -36,8 +24,8 @@ def _best_risks(k: int, epsilon: float, n: int) -> tuple[float, float, float]:
     Of k-RAPPOR, or of guessing that all values are equally frequent if that is better. E ℓ1 ≤ √(k E ℓ2²).
     """
     sue = SUE(k, epsilon)
-    squared = squared_error(sue, _uniform(k)) / n
-    absolute = absolute_error(sue, _uniform(k), n) / math.sqrt(n)
+    squared = squared_error(sue, uniform(k)) / n
+    absolute = absolute_error(sue, uniform(k), n) / math.sqrt(n)
     guess = 1 - 1 / k
     return min(squared, guess), min(math.sqrt(k * squared), 2 * guess), min(absolute, 2 * guess)
 
@@ -52,7 +40,7 @@ def _proposition_1(_effort: Effort) -> Measured:
                 upper, lower = min(1, k / size), min(1, 1 / math.sqrt(size), k / size)
                 bound = min(1, k / math.sqrt(size))
                 rows.append([squared / upper, most / bound, squared / lower, absolute / bound])
-    found, places = np.array(rows), _places("kairouz-2016-proposition-1")
+    found, places = np.array(rows), places_of("kairouz-2016-proposition-1")
     words = "k-RAPPOR, or a guess of equal frequencies, has at most {:.3g} times this"
     above = [
         claimed(place, words.format(one), holds=one < 5, unless="It has more risk than the bound.")
@@ -103,7 +91,7 @@ def _random_channel(rng: np.random.Generator, epsilon: float) -> Floats:
 
 
 def _theorem_2(effort: Effort) -> Measured:
-    rng, places = np.random.default_rng(2), _places("kairouz-2016-theorem-2")
+    rng, places = np.random.default_rng(2), places_of("kairouz-2016-theorem-2")
     levels = rng.uniform(0.05, 5, effort.runs(20_000, 200))
     least = min(_least_entry(_random_channel(rng, epsilon), epsilon) for epsilon in levels)
     binary = [kind(2, epsilon) for kind in REGISTRY if kind.purpose == "one answer" for epsilon in (0.5, 1.0, 3.0)]
@@ -134,81 +122,12 @@ def _matrix(mechanism: Mechanism) -> Floats:
     return np.array([[float(law.get(report, 0)) for report in reports] for law in laws])
 
 
-# Section 4.3
-
-
-def _factor(mechanism: Mechanism, loss: int) -> float:
-    """Return how many times as many respondents it takes, at equal frequencies, as without randomization."""
-    k, n = mechanism.k, 10**14
-    if loss == 1:
-        return absolute_error(mechanism, _uniform(k), n) ** 2 / (2 * (k - 1) / math.pi)
-    return squared_error(mechanism, _uniform(k)) / (1 - 1 / k)
-
-
-def _in_the_limit(place: Place, near: list[float], limit: str, off: float, note: str) -> Comparison:
-    words = "respondents needed / claimed: " + ", ".join(f"{one:.4g}" for one in near) + f" ({limit})"
-    return claimed(
-        place,
-        words,
-        holds=abs(near[-1] - 1) < off and abs(near[-2] - 1) < off,
-        unless="The ratio does not go to one.",
-        note=note,
-    )
-
-
-def _small_level(place: Place, kind: type[GRR] | type[SUE], power: int, times: int) -> Comparison:
-    level = 1e-3
-    sizes, limit = (16, 4096), "ℓ2² and ℓ1 at k = 16, then at k = 4096; ε = 0.001"
-    near = [_factor(kind(k, level), loss) * level**2 / (times * k**power) for k in sizes for loss in (0, 1)]
-    return _in_the_limit(place, near, limit, 0.01, "It is exact for many values: the factor k / (k - 1) is left out.")
-
-
-def _level_of_size(place: Place, kind: type[GRR] | type[SUE], power: float, times: int) -> Comparison:
-    sizes, limit = (16, 4096, 2**20), "ℓ2² and ℓ1 at k = 16, then at 4096 and 2^20; ε = ln k"
-    near = [_factor(kind(k, math.log(k)), loss) / (times * k**power) for k in sizes for loss in (0, 1)]
-    return _in_the_limit(place, near, limit, 0.01, "It is so for many values.")
-
-
-def _of_order(place: Place, kind: type[GRR] | type[SUE], *, wanted: bool) -> Comparison:
-    worst = [
-        max(squared_error(kind(k, epsilon), _uniform(k)) * epsilon**2 / k for epsilon in (0.1, 0.5, 1.0)) for k in _MANY
-    ]
-    words = f"n ε² / k times the squared risk is at most {max(worst[:4]):.3g} for k ≤ 16, {max(worst):.3g} for k ≤ 4096"
-    return claimed(place, words, holds=(max(worst) < 5) == wanted, unless="It grows with k otherwise than stated.")
-
-
-def _section(_effort: Effort) -> Measured:
-    places = _places("kairouz-2016-section-4-3")
-    truths = [float(exact_channel(GRR(k, math.log(k)))[0][b"\0"]) for k in (2, 4, 16, 64)]
-    # the probability is k / (2k - 1): one half for many values
-    exact = [k / (2 * k - 1) for k in (2, 4, 16, 64)]
-    off = deviation(truths, exact)
-    words = f"k / (2k - 1) up to {off:.0e}: " + ", ".join(f"{one:.3f}" for one in truths) + " for k = 2, 4, 16, 64"
-    return Measured(
-        [
-            _small_level(places[0], GRR, 2, 1),
-            _level_of_size(places[1], GRR, 0, 4),
-            claimed(
-                places[2],
-                words,
-                holds=off < 1e-9,
-                unless="It is another number.",
-                note="It is one half for many values.",
-            ),
-            _small_level(places[3], SUE, 1, 4),
-            _level_of_size(places[4], SUE, 0.5, 1),
-            _of_order(places[5], GRR, wanted=False),
-            _of_order(places[6], SUE, wanted=True),
-        ]
-    )
-
-
 # Proposition 5
 
 
 def _advantage(k: int, epsilon: float) -> float:
     """Return the risk of k-RAPPOR less that of k-RR, n-fold; it is the same for all frequencies."""
-    return squared_error(SUE(k, epsilon), _uniform(k)) - squared_error(GRR(k, epsilon), _uniform(k))
+    return squared_error(SUE(k, epsilon), uniform(k)) - squared_error(GRR(k, epsilon), uniform(k))
 
 
 def _crossing(k: int) -> float:
@@ -232,7 +151,7 @@ def _proposition_5(_effort: Effort) -> Measured:
         f"at k = 4096 from ε = {curves['crossing'].iloc[-1]:.3g}, where ln(k/2) is {curves['formula'].iloc[-1]:.3g}"
     )
     words = f"in all of {len(beyond)} pairs of k (2 to 4096) and ε; {begins}"
-    place = _places("kairouz-2016-proposition-5")[0]
+    place = places_of("kairouz-2016-proposition-5")[0]
     return Measured([claimed(place, words, holds=holds, unless="k-RAPPOR has less risk somewhere.")], curves)
 
 
@@ -271,12 +190,6 @@ OPTIMALITY = (
         "Warner's randomized response is optimal for two values",
         "Whatever channel one takes, it is W-RR followed by a public randomization, so that it tells no more.",
         _theorem_2,
-    ),
-    Exhibit(
-        "kairouz-2016-section-4-3",
-        "Effective sample sizes of k-RR and k-RAPPOR",
-        "All statements hold for many values, as they are meant; with few the factors left out show.",
-        _section,
     ),
     Exhibit(
         "kairouz-2016-proposition-5",

@@ -11,10 +11,10 @@ import pandas as pd
 
 from ldpstats.mechanisms import GRR, SUE, Mechanism
 from ldpstats.pictures.colours import SERIES
-from papers.comparisons import Comparison, printed_figures, stated
+from papers.comparisons import Comparison, stated
 from papers.exhibits import Exhibit, Measured
 from papers.formulas import LEVELS, SIZES, Place, claimed, matched, shapes
-from papers.kairouz.risks import PRINTED, absolute_error, enumerated_error, squared_error
+from papers.kairouz.risks import PRINTED, absolute_error, enumerated_error, places_of, squared_error
 
 Kind = type[GRR] | type[SUE]
 
@@ -94,7 +94,7 @@ def _bound_13(k: int, epsilon: float) -> float:
 
 
 def _measured(name: str, kind: Kind, bounds: tuple[Callable[[int, float], float], ...]) -> Measured:
-    places = [tuple(row) for row in printed_figures(name).to_numpy()]
+    places = places_of(name)
     comparisons = [
         squared_loss(places[0], kind),
         absolute_loss(places[1], kind),

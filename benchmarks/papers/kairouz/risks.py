@@ -10,7 +10,18 @@ from scipy.stats import binom
 
 from ldpstats.conformance.enumeration import decoded, exact_channel
 from ldpstats.mechanisms import GRR, SUE, Mechanism
-from papers.formulas import Floats
+from papers.comparisons import printed_figures
+from papers.formulas import Floats, Place
+
+
+def places_of(exhibit: str) -> list[Place]:
+    """Return source, row, column and what is printed, of all rows of an exhibit."""
+    return [(source, row, column, printed) for source, row, column, printed in printed_figures(exhibit).to_numpy()]
+
+
+def uniform(k: int) -> Floats:
+    """Return equal frequencies of k values."""
+    return np.full(k, 1 / k)
 
 
 def printed_k_rr(frequencies: Floats, epsilon: float) -> float:
