@@ -157,18 +157,18 @@ def write(path: str | Path, text: str) -> None:
         file.write(text.encode())
 
 
-def refuse_unwritable(path: str | Path, kind: str) -> None:
-    """Refuse a name under which an object could not be saved, before the work of making it is done.
+def refuse_unwritable(path: str | Path, beginning: str) -> None:
+    """Refuse a name under which a text could not be written, before the work of making it is done.
 
     Parameters
     ----------
     path : str or Path
-    kind : str
-        What kind of object it will be.
+    beginning : str
+        How the text will begin, so that files of its kind may be replaced; "" where none may.
     """
     try:
         target = _target(path)
-        _refuse_others(target, sealed(kind, _VERSION, None))
+        _refuse_others(target, beginning)
         if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
             raise PermissionError(f"nothing can be written to {str(target.parent)!r}")
     except OSError as error:

@@ -123,6 +123,7 @@ def tables(reports: tuple[str, ...], protocol: str, output: str, as_json: bool, 
     They may be larger than memory. Ends with 0 also where reports do not fit their channel: the tables say so, and
     `ldpstats show` ends with 1.
     """
+    from ldpstats.envelope import sealed
     from ldpstats.io import tables_of
     from ldpstats.saving import refuse_unwritable
 
@@ -132,7 +133,7 @@ def tables(reports: tuple[str, ...], protocol: str, output: str, as_json: bool, 
     if output != pipes.STANDARD:
         if output in (asked["quarantine"], asked["resume"]):
             raise click.UsageError("--output, --quarantine and --resume name different files.")
-        refuse_unwritable(output, "table set")
+        refuse_unwritable(output, sealed("table set", 1, None))
     _write_tables(tables_of(list(reports), pipes.saved_protocol(protocol), **asked), output, as_json=as_json)
 
 

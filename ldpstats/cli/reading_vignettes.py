@@ -67,6 +67,7 @@ def vignettes(
     if action == "open":
         pipes.tell(known[name].text.rstrip(), {"name": name, "text": known[name].text}, as_json=as_json)
         return
+    _refuse_output(output)
     with tempfile.TemporaryDirectory() as folder:
         own = _own_data(known[name], data, Path(folder), **given)
         _run(known[name], own, Path(folder), output, quick=quick, as_json=as_json)
@@ -78,12 +79,22 @@ def _vignettes() -> Mapping[str, Vignette]:
     return packaged()
 
 
+def _refuse_output(output: str | None) -> None:
+    """Refuse a name that could not be written to, before the work; notebooks are edited, hence never replaced."""
+    from ldpstats.saving import refuse_unwritable
+    from ldpstats.vignettes import beginning_of_page
+
+    if output is None or output == pipes.STANDARD:
+        return
+    if Path(output).suffix not in {".html", ".ipynb"}:
+        raise click.UsageError(f"--output {output!r}. Allowed: a name that ends with .html or .ipynb, or -.")
+    refuse_unwritable(output, beginning_of_page() if output.endswith(".html") else "")
+
+
 def _run(vignette: Vignette, own: OwnData, folder: Path, output: str | None, *, quick: bool, as_json: bool) -> None:
     """Execute a vignette, and write or print it."""
     from ldpstats.vignettes import as_html, as_text, executed, notebook_of
 
-    if output is not None and output != pipes.STANDARD and Path(output).suffix not in {".html", ".ipynb"}:
-        raise click.UsageError(f"--output {output!r}. Allowed: a name that ends with .html or .ipynb, or -.")
     notebook = executed(notebook_of(vignette, own, quick=quick), folder, vignette.name)
     if output is None:
         cells = [

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import os
+import signal
 import sys
+import threading
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.errors import LdpstatsError
 from ldpstats.presentation import progress
+from ldpstats.presentation.text import visible
 from ldpstats.vignettes.notebooks import Notebook
 
 _EXTRA = "pip install 'ldpstats[vignettes]'"
-_SHARP = "--InlineBackend.figure_formats={'svg'}"
+_ARGUMENTS = ["--InlineBackend.figure_formats={'svg'}", "--InteractiveShellApp.ignore_cwd=True"]
+_LONGEST_SOCKET = 100
+"""Bytes that the name of a socket may have on all systems."""
+_MOST_SAID = 600
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class CellError(LdpstatsError):
@@ -21,63 +31,115 @@ class CellError(LdpstatsError):
 
 
 def executed(notebook: Notebook, folder: Path, name: str) -> Notebook:
-    """Return a notebook with what its cells print and show.
+    """Return a notebook with what its cells print and show; a signal ends its kernel, and is a KeyboardInterrupt.
 
     Parameters
     ----------
     notebook : Notebook
         It is changed in place.
     folder : Path
-        Where its files are.
+        Where its files are. Modules are not imported from there: a file of answers may be called "random.py".
     name : str
         What a progress bar and errors call it.
     """
     for package in ("nbclient", "ipykernel", "matplotlib"):
         if find_spec(package) is None:
             raise LdpstatsError(f"vignettes cannot run without the package {package}", "Jupyter's", _EXTRA)
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError
+    from nbclient.exceptions import CellExecutionError, DeadKernelError
 
-    with progress(None, name, len(notebook.cells), "cell") as bar:
-        client: Any = NotebookClient(
-            notebook,
-            km=_kernel_manager(folder),
-            timeout=None,
-            extra_arguments=[_SHARP],
-            resources={"metadata": {"path": str(folder)}},
-            on_cell_complete=lambda **_: bar.update(),
-        )
+    arrived: list[int] = []
+    with TemporaryDirectory() as own, progress(None, name, len(notebook.cells), "cell") as bar:
+        client = _client(notebook, folder, Path(own), arrived)
+        client.on_cell_complete = lambda **_: bar.update()
         try:
-            client.execute(cleanup_kc=True, env={**os.environ, "TQDM_DISABLE": "1"})
+            client.execute(cleanup_kc=True, env=_environment(Path(own)))
         except CellExecutionError as error:
             raise _of_cell(error, name) from error
+        except (DeadKernelError, RuntimeError) as error:
+            if not arrived:
+                raise _of_kernel(error, name) from error
+        finally:
+            client.forget_kernel()
+    if arrived:
+        raise KeyboardInterrupt
     return notebook
 
 
-def _kernel_manager(folder: Path) -> Any:
+def _environment(own: Path) -> dict[str, str]:
+    """Return what a kernel's variables are: pictures are for the notebook, and nobody's profile is run."""
+    backend = "module://matplotlib_inline.backend_inline"
+    return {**os.environ, "TQDM_DISABLE": "1", "MPLBACKEND": backend, "IPYTHONDIR": str(own / "profiles")}
+
+
+def _client(notebook: Notebook, folder: Path, own: Path, arrived: list[int]) -> Any:
+    """Return what executes a notebook, and notes the signals that arrive meanwhile."""
+    from nbclient import NotebookClient
+
+    class Interruptible(NotebookClient):
+        """A client that a signal ends: after the own handler of nbclient 0.11 it waits for a reply forever."""
+
+        async def async_start_new_kernel(self, **options: Any) -> None:
+            """Start the kernel, now that the handlers are there which are replaced."""
+            if os.name != "nt" and threading.current_thread() is threading.main_thread():
+                for number in _SIGNALS:
+                    asyncio.get_running_loop().add_signal_handler(number, self._end_kernel, number)
+            await super().async_start_new_kernel(**options)
+
+        def forget_kernel(self) -> None:
+            """Have nothing more done when Python ends: nbclient 0.11 would stop a kernel that did not even start."""
+            atexit.unregister(self._cleanup_kernel)
+
+        def _end_kernel(self, number: int) -> None:
+            arrived.append(number)
+            manager: Any = self.km
+            self._ending = asyncio.ensure_future(manager.shutdown_kernel(now=True))
+
+    return Interruptible(
+        notebook,
+        km=_kernel_manager(own),
+        timeout=None,
+        startup_timeout=300,
+        extra_arguments=list(_ARGUMENTS),
+        resources={"metadata": {"path": str(folder)}},
+    )
+
+
+def _kernel_manager(own: Path) -> Any:
     """Return what starts a kernel of this very Python, whatever kernels are registered."""
     from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
-    from jupyter_client.manager import KernelManager
+    from jupyter_client.manager import AsyncKernelManager
 
     class ThisPython(KernelSpecManager):
         def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-            argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+            argv = [sys.executable, "-P", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
             return KernelSpec(argv=argv, display_name=kernel_name, language="python")
 
+    file = own / "kernel.json"
+    named = len(os.fsencode(own / "kernel-ipc-5")) <= _LONGEST_SOCKET
     # sockets that are files of this folder, where a system has them: nothing of a notebook goes through a port
-    return KernelManager(
+    return AsyncKernelManager(
         kernel_spec_manager=ThisPython(),
         kernel_name="python3",
-        transport="tcp" if os.name == "nt" else "ipc",
-        connection_file=str(folder / "kernel.json"),
+        transport="ipc" if named and os.name != "nt" else "tcp",
+        connection_file=str(file),
     )
 
 
 def _of_cell(error: Any, name: str) -> CellError:
     """Return the error of a cell: what the package says of the data stands in the foreground."""
-    said = str(error.evalue)
+    said = visible(" ".join(str(error.evalue).split()))
+    said = said if len(said) <= _MOST_SAID else f"{said[:_MOST_SAID]}..."
     return CellError(
-        f"the vignette {name} stopped at {error.ename}: {shortened(said, 600)[1:-1]}",
+        f"the vignette {name} stopped at {error.ename}: {said.removesuffix('.')}",
         "data as its first page says",
         f"`ldpstats vignettes open {name}` shows what it takes; --columns chooses.",
+    )
+
+
+def _of_kernel(error: Exception, name: str) -> LdpstatsError:
+    """Return the error of a kernel that ended or did not start."""
+    return LdpstatsError(
+        f"the vignette {name} stopped, since the Python that executes it ended ({error})",
+        "a Python that runs until the last cell",
+        f"It may have lacked memory: take fewer rows, or --quick. `{sys.executable} -m ipykernel_launcher` must start.",
     )

@@ -82,14 +82,35 @@ def test_a_vignette_runs_on_a_file_of_answers(sums: Path) -> None:
         (("--columns", "a"), 2, "name it by --data"),
         (("-o", "page.pdf"), 2, "ends with .html or .ipynb"),
         (("--data", "mine.csv", "--columns", "a", "-o", "none/page.html"), 3, "none"),
+        (("-o", "mine.html"), 3, "holds something else"),
+        (("-o", "mine.ipynb"), 3, "holds something else"),
     ],
 )
 def test_what_cannot_run_is_refused(sums: Path, options: tuple[str, ...], code: int, said: str) -> None:
-    (sums / "mine.csv").write_text(ROWS, "utf-8")
+    for name in ("mine.csv", "mine.html", "mine.ipynb"):
+        (sums / name).write_text(ROWS, "utf-8")
     result = run("vignettes", "run", "sums", *options)
     assert result.exit_code == code, result.output
     assert said in result.stderr
-    assert {path.name for path in sums.iterdir()} == {"mine.csv"}
+    assert {path.name: path.read_text("utf-8") for path in sums.iterdir()} == dict.fromkeys(
+        ("mine.csv", "mine.html", "mine.ipynb"), ROWS
+    )
+
+
+@pytest.mark.parametrize("output", ["mine.html", "mine.ipynb", "none/page.html"])
+def test_names_that_cannot_be_written_to_are_refused_before_the_work(
+    sums: Path, monkeypatch: pytest.MonkeyPatch, output: str
+) -> None:
+    for name in ("mine.html", "mine.ipynb"):
+        (sums / name).write_text(ROWS, "utf-8")
+    monkeypatch.setattr("ldpstats.vignettes.executed", lambda *_: pytest.fail("executed"))
+    assert run("vignettes", "run", "sums", "-o", output).exit_code == 3
+
+
+def test_a_page_takes_the_place_of_an_older_one(sums: Path) -> None:
+    done("vignettes", "run", "sums", "-o", "page.html")
+    done("vignettes", "run", "sums", "--epsilon", "0.25", "-o", "page.html")
+    assert "0.25" in (sums / "page.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("arguments", [("open",), ("run", "moon"), ("read", "gallery"), ()])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from ldpstats.errors import LdpstatsError
 from ldpstats.vignettes import OwnData, Vignette, as_html, as_text, executed, notebook_of
 from ldpstats.vignettes.execution import CellError
 
@@ -81,6 +84,62 @@ def test_a_cell_that_fails_says_what_the_package_said(tmp_path: Path) -> None:
         CellError, match=r"the vignette one stopped at DomainError: .*'a'.*`ldpstats vignettes open one`"
     ):
         executed(notebook_of(vignette(code)), tmp_path, "one")
+
+
+def test_what_a_cell_said_is_printed_as_it_is_on_one_line(tmp_path: Path) -> None:
+    with pytest.raises(CellError, match=r"ValueError: it's \\x1b\[2J 'so'\. Allowed: data") as caught:
+        executed(notebook_of(vignette("raise ValueError(\"it's \\x1b[2J\\n'so'.\")")), tmp_path, "one")
+    assert "\x1b" not in str(caught.value)
+
+
+def test_files_of_answers_are_no_modules(tmp_path: Path) -> None:
+    """Neither for the kernel while it starts, nor for its cells; and no file of its own takes a name of theirs."""
+    for name in ("random.py", "runpy.py", "kernel.json"):
+        (tmp_path / name).write_text("raise RuntimeError", "utf-8")
+    notebook = executed(notebook_of(vignette("import random\nprint(random.Random(1).random() < 1)")), tmp_path, "one")
+    assert outputs(notebook)[-1] == ["True\n"]
+    assert (tmp_path / "kernel.json").read_text("utf-8") == "raise RuntimeError"
+    assert len([*tmp_path.iterdir()]) == 3
+
+
+def test_settings_of_a_user_do_not_change_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    startup = tmp_path / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "first.py").write_text("import builtins\nbuiltins.print = None", "utf-8")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    notebook = executed(notebook_of(vignette(DRAWS, "print(1)")), tmp_path, "one")
+    assert outputs(notebook)[1:] == [["image/svg+xml"], ["1\n"]]
+
+
+def test_temporary_folders_may_have_long_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sockets may not: before there was a way around, the kernel was waited for forever."""
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    assert outputs(executed(notebook_of(vignette("print(1)")), tmp_path, "one"))[-1] == ["1\n"]
+    assert not list(folder.iterdir())
+
+
+def test_a_kernel_that_ends_is_told(tmp_path: Path) -> None:
+    with pytest.raises(LdpstatsError, match="the vignette one stopped, since the Python that executes it ended"):
+        executed(notebook_of(vignette("import os\nos._exit(1)")), tmp_path, "one")
+
+
+def test_a_python_that_cannot_be_a_kernel_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", "no number")
+    with pytest.raises(LdpstatsError, match="ipykernel_launcher` must start"):
+        executed(notebook_of(vignette()), tmp_path, "one")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals that another process sends")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_signals_end_the_kernel_and_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = f"import os, signal, time\nos.kill(os.getppid(), signal.{name})\ntime.sleep(600)"
+    with pytest.raises(KeyboardInterrupt):
+        executed(notebook_of(vignette(code)), tmp_path, "one")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_page_needs_nothing_else(tmp_path: Path) -> None:
