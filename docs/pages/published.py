@@ -124,10 +124,14 @@ def _errata(comparisons: pd.DataFrame) -> str:
         return ""
     rows = []
     for (verdict, because), group in other.groupby(["verdict", "because"], sort=False):
-        places = [f"{row} {column}".strip() for row, column in zip(group["row"], group["column"], strict=True)]
+        places = [_place(row, column) for row, column in zip(group["row"], group["column"], strict=True)]
         few = "; ".join(places[:4]) + (f"; and {len(places) - 4} more" if len(places) > 4 else "")
-        rows.append([verdict, str(len(group)), because.replace("|", "\\|"), markdown.plain(few)])
+        rows.append([verdict, str(len(group)), markdown.plain(because), markdown.plain(few)])
     return markdown.table(["verdict", ">figures", "because", "which"], rows)
+
+
+def _place(row: str, column: str) -> str:
+    return row if column == "statement" else f"{row}, {column}"
 
 
 def _rows(comparisons: pd.DataFrame) -> str:
