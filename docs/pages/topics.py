@@ -216,6 +216,7 @@ TOPICS = (
         "Bayesian networks whose truth is known, and real answers to a sensitive question.",
         (
             "datasets.affairs",
+            "datasets.dayton",
             "datasets.network",
             "datasets.NETWORKS",
             "datasets.Network",
