@@ -40,6 +40,10 @@ class Comparison:
         Of ours, from the simulation.
     reproduced : float, optional
         What the reading named in `because` gives.
+    printed_std_err : float, optional
+        Of the printed number, where its runs are known.
+    reproduced_std_err : float, optional
+        Of what is reproduced.
     """
 
     source: str
@@ -51,6 +55,8 @@ class Comparison:
     because: str = ""
     std_err: float = math.nan
     reproduced: float = math.nan
+    printed_std_err: float = math.nan
+    reproduced_std_err: float = math.nan
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -101,14 +107,25 @@ def compared(
         By the reading that `because` names.
     because : str, optional
     """
-    printed = place[3]
+    errors = {"printed_std_err": printed_std_err, "reproduced_std_err": reproduced_std_err}
+    verdict = verdict_on(place[3], ours, std_err, reproduced=reproduced, **errors)
+    kept = {name: error for name, error in errors.items() if error}
+    return Comparison(*place, ours, verdict, because, std_err, reproduced, **kept)
+
+
+def verdict_on(
+    printed: str,
+    ours: float,
+    std_err: float,
+    *,
+    reproduced: float,
+    printed_std_err: float,
+    reproduced_std_err: float,
+) -> str:
+    """Return the verdict that follows from the figures; the parameters are those of `compared`."""
     if near(printed, ours, std_err, printed_std_err):
-        verdict = AGREES
-    elif near(printed, reproduced, reproduced_std_err, printed_std_err):
-        verdict = DIFFERS
-    else:
-        verdict = NOT_REPRODUCIBLE
-    return Comparison(*place, ours, verdict, because, std_err, reproduced)
+        return AGREES
+    return DIFFERS if near(printed, reproduced, reproduced_std_err, printed_std_err) else NOT_REPRODUCIBLE
 
 
 def stated(place: tuple[str, str, str, str], ours: str, *, holds: bool, because: str = "") -> Comparison:

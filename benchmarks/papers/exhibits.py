@@ -13,6 +13,8 @@ import pandas as pd
 from papers.comparisons import Comparison, as_frame
 
 MEASURED = Path(__file__).parent / "measured"
+ERRORS = ("printed_std_err", "reproduced_std_err")
+"""Columns that most exhibits have no use for: they are stored where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +77,14 @@ class Exhibit:
     def stored(self) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """Return the comparisons and curves that were measured last, in full."""
         curves = self._path("-curves")
-        return _read(self._path()), _read(curves) if curves.exists() else None
+        comparisons = _read(self._path()).reindex(columns=list(Comparison.__slots__))
+        return comparisons, _read(curves) if curves.exists() else None
 
     def store(self, measured: Measured) -> pd.DataFrame:
         """Keep what was measured; return the comparisons."""
         comparisons = as_frame(measured.comparisons)
         short = comparisons.assign(ours=[_with_six_digits(one) for one in comparisons["ours"]])
+        short = short.drop(columns=[name for name in ERRORS if short[name].isna().all()])
         short.to_csv(self._path(), index=False, float_format="%.6g")
         if measured.curves is not None:
             measured.curves.to_csv(self._path("-curves"), index=False, float_format="%.6g")
@@ -92,7 +96,8 @@ class Exhibit:
 
 def _read(path: Path) -> pd.DataFrame:
     texts = dict.fromkeys(("source", "row", "column", "printed", "ours", "verdict", "because"), str)
-    return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={"std_err": [""], "reproduced": [""]})
+    empty = dict.fromkeys(("std_err", "reproduced", *ERRORS), [""])
+    return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=empty)
 
 
 def _with_six_digits(ours: float | str) -> str:

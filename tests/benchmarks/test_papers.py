@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 import matplotlib as mpl
+import pandas as pd
 import pytest
 from papers import exhibits
 from papers.catalogue import EXHIBITS
@@ -21,8 +22,9 @@ from papers.comparisons import (
     half_unit,
     printed_figures,
     stated,
+    verdict_on,
 )
-from papers.exhibits import MEASURED, Effort
+from papers.exhibits import ERRORS, MEASURED, Effort
 
 PLACE = ("a paper, Table 1", "GRR", "ε = 1", "0.25")
 
@@ -42,6 +44,26 @@ def test_every_printed_figure_has_a_verdict(name: str) -> None:
     assert comparisons[KEYS].values.tolist() == printed[KEYS].values.tolist()
     assert set(comparisons["verdict"]) <= set(VERDICTS)
     assert comparisons.loc[comparisons["verdict"] != AGREES, "because"].str.len().gt(10).all()
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_a_stored_verdict_follows_from_the_stored_numbers(name: str) -> None:
+    """Both sides are numbers: nobody has set a verdict, or changed a number that it was drawn from."""
+    comparisons, _ = EXHIBITS[name].stored()
+    numbers = comparisons[["printed", "ours"]].apply(pd.to_numeric, errors="coerce")
+    both = comparisons[numbers.notna().all(axis=1)]
+    follows = [
+        verdict_on(
+            one["printed"],
+            float(one["ours"]),
+            one["std_err"],
+            reproduced=one["reproduced"],
+            printed_std_err=one["printed_std_err"],
+            reproduced_std_err=one["reproduced_std_err"],
+        )
+        for _, one in both.fillna(dict.fromkeys(("std_err", *ERRORS), 0.0)).iterrows()
+    ]
+    assert both["verdict"].tolist() == follows
 
 
 @pytest.mark.exhaustive
