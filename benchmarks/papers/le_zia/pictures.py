@@ -61,10 +61,10 @@ def draw_synthetic_data(_comparisons: pd.DataFrame, curves: pd.DataFrame | None)
     Parameters
     ----------
     _comparisons, curves : DataFrame
-        What was measured. The first of the laws is drawn.
+        What was measured. The last of the laws is drawn, which the verdicts are about.
     """
     assert curves is not None
-    law, d = curves["law"].iloc[0], curves["d"].iloc[0]
+    law, d = curves["law"].iloc[-1], curves["d"].iloc[0]
     shown = curves[curves["law"] == law]
     figure = Figure(figsize=(9, 8), layout="constrained")
     panels = figure.subplots(3, 3, sharex=True, sharey="col")
