@@ -13,7 +13,7 @@ from scipy.stats import binom
 from ldpstats import RRBA
 from ldpstats.datasets import network
 from ldpstats.protocols.rrba.stopping import convergence, normal_quantile
-from papers.comparisons import AGREES, DIFFERS, NOT_REPRODUCIBLE, Comparison, compared
+from papers.comparisons import AGREES, DIFFERS, NEAR, NOT_REPRODUCIBLE, Comparison, compared
 from papers.exhibits import Effort, Exhibit, Measured
 from papers.imran_meo.convergence import (
     BLOCK_SIZES,
@@ -135,8 +135,12 @@ def _figure_5(effort: Effort) -> Measured:
 def _of_figure_5(place: Place, letter: pd.DataFrame) -> Comparison:
     if place[2] == "probability":
         share, name, value = nearest_share(float(place[3]))
-        because = f"The paper names no value; nearest is {value} of {name}, in so many records as Table 3 has."
-        return compared(place, share, (share * (1 - share) / RECORDS[name]) ** 0.5, because=because)
+        because = (
+            "The paper names no value, and its records are not available; within the chance of so many records as "
+            f"Table 3 has, {covered():.0%} of all probabilities are near to a value of some network, so that the "
+            "nearest one says nothing."
+        )
+        return Comparison(*place, f"nearest is {value} of {name} with {share:.3g}", NOT_REPRODUCIBLE, because)
     by_size = letter.groupby("block_size")[["respondents_converged", "rmse_converged"]].mean()
     if place[1] == "networks":
         rates = {name: agreement(name) for name in RECORDS}
@@ -171,14 +175,32 @@ def agreement(name: str, share: float = 0.356, trials: int = 10) -> float:
 
 def nearest_share(printed: float) -> tuple[float, str, str]:
     """Return the share of the value that is nearest in standard errors of its records, its network, and its name."""
-    found = []
-    for name, records in RECORDS.items():
-        for attribute in network(name).domain.names:
-            shares = np.ravel(network(name).joint((attribute,)))
-            for value, share in zip(network(name).domain.categories[attribute], shares.tolist(), strict=True):
-                distance = abs(share - printed) / (share * (1 - share) / records) ** 0.5
-                found.append((distance, share, name, f"{attribute} = {value}"))
-    return min(found)[1:]
+    shares = _shares()
+    distances = (shares["share"] - printed).abs() / shares["std_err"]
+    nearest = shares.loc[distances.idxmin()]
+    return float(nearest["share"]), str(nearest["network"]), str(nearest["value"])
+
+
+def covered() -> float:
+    """Return how many of all probabilities some value of the networks is near to: what nearness is worth."""
+    shares = _shares()
+    reached = NEAR * shares["std_err"].to_numpy()
+    probabilities = np.linspace(0, 1, 2001)[:, np.newaxis]
+    return float((np.abs(probabilities - shares["share"].to_numpy()) <= reached).any(axis=1).mean())
+
+
+def _shares() -> pd.DataFrame:
+    rows = [
+        (name, f"{attribute} = {value}", share, (share * (1 - share) / records) ** 0.5)
+        for name, records in RECORDS.items()
+        for attribute in network(name).domain.names
+        for value, share in zip(
+            network(name).domain.categories[attribute],
+            np.ravel(network(name).joint((attribute,))).tolist(),
+            strict=True,
+        )
+    ]
+    return pd.DataFrame(rows, columns=["network", "value", "share", "std_err"])
 
 
 def within(alpha: float, p: float, factor: float, size: int = 250) -> float:
@@ -233,7 +255,8 @@ EXHIBITS = (
         "Figure 5: respondents until convergence",
         "The paper does not say p; it is .5 here. With δ* as printed, blocks that agree once disagree again, "
         "and a trial converges with its last few blocks. Small blocks then need fewer respondents because 200 of them "
-        "are fewer respondents. The paper does not say whose the printed probabilities are; near values are named.",
+        "are fewer respondents. The paper does not say whose the printed probabilities are, and some value of the "
+        "networks is near to almost any.",
         _figure_5,
         draw_figure_5,
     ),
