@@ -96,7 +96,7 @@ class Exhibit:
 
 def _read(path: Path) -> pd.DataFrame:
     texts = dict.fromkeys(("source", "row", "column", "printed", "ours", "verdict", "because"), str)
-    empty = dict.fromkeys(("std_err", "reproduced", *ERRORS), [""])
+    empty = {name: [""] for name in ("std_err", "reproduced", *ERRORS)}
     return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=empty)
 
 

@@ -41,7 +41,7 @@ def test_every_printed_figure_has_a_verdict(name: str) -> None:
     printed = printed_figures(name)
     assert len(printed)
     assert not printed.duplicated(KEYS).any()
-    assert comparisons[KEYS].values.tolist() == printed[KEYS].values.tolist()
+    assert comparisons[KEYS].to_numpy().tolist() == printed[KEYS].to_numpy().tolist()
     assert set(comparisons["verdict"]) <= set(VERDICTS)
     assert comparisons.loc[comparisons["verdict"] != AGREES, "because"].str.len().gt(10).all()
 
