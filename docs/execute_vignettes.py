@@ -19,8 +19,9 @@ from ldpstats.vignettes import Vignette, executed, notebook_of, vignettes
 FOLDER = Path(__file__).parents[1] / "build" / "vignettes"
 PICTURES = ("image/svg+xml", "image/png")
 _NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?![\w])")
-_NOT_PROSE = re.compile(r"`[^`]*`|\]\([^)]*\)|^(?: {4}|#).*$", flags=re.MULTILINE)
-_CITED = re.compile(r"\((?:[^()]*\D)?(?:19|20)\d\d[^()]*\)")
+_NOT_PROSE = re.compile(r"`[^`]*`|\]\([^)]*\)|^ {4}.*$", flags=re.MULTILINE)
+_NAMES, _YEAR = r"\b[A-Z]\w+(?:['’]s)?(?: et al\.|,? (?:& |and )?[A-Z]\w+)*", r"(?:19|20)\d\d\b[^()]*\)"
+_CITED = re.compile(rf"\([^()]*{_NAMES},? {_YEAR}|{_NAMES} \({_YEAR}")
 
 
 def main() -> None:
