@@ -34,11 +34,12 @@ def write_site(folder: Path) -> None:
         Whatever else is in it is removed.
     """
     pages = Staging(folder)
+    # what may be missing, or without a place, is found out first
+    for write in (write_tutorials, write_reference, write_catalogue, write_commands, write_papers):
+        write(pages)
     for source, page in texts().items():
         if source not in _MADE_ELSEWHERE:
             _write_text(pages, source, page)
-    for write in (write_reference, write_catalogue, write_commands, write_papers, write_tutorials):
-        write(pages)
     pages.finish()
 
 
