@@ -62,7 +62,16 @@ def executed(notebook: Notebook, folder: Path, name: str) -> Notebook:
             client.forget_kernel()
     if arrived:
         raise KeyboardInterrupt
+    _refuse_errors(notebook, name)
     return notebook
+
+
+def _refuse_errors(notebook: Notebook, name: str) -> None:
+    """Refuse a notebook that shows errors: those of pictures come behind the end of their cells, which do not fail."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            if output.output_type == "error":
+                raise _of_cell(output, name)
 
 
 def _environment(own: Path) -> dict[str, str]:

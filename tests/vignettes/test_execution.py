@@ -92,6 +92,19 @@ def test_what_a_cell_said_is_printed_as_it_is_on_one_line(tmp_path: Path) -> Non
     assert "\x1b" not in str(caught.value)
 
 
+def test_a_picture_that_cannot_be_drawn_is_an_error(tmp_path: Path) -> None:
+    """Pictures are drawn behind the end of their cell, where an error does not make the cell fail."""
+    with pytest.raises(CellError, match="the vignette one stopped at ValueError"):
+        executed(notebook_of(vignette("from matplotlib import pyplot\npyplot.title('$^$');")), tmp_path, "one")
+
+
+def test_missing_answers_are_those_that_were_named(tmp_path: Path) -> None:
+    (tmp_path / "answers.csv").write_text("x\n" + "1\n2\n9\n" * 30, "utf-8")
+    own = OwnData("answers.csv", ("x",), missing=("9",))
+    notebook = executed(notebook_of(vignette("print(list(data['x'].cat.categories))"), own), tmp_path, "one")
+    assert outputs(notebook)[-1] == ["[1, 2, '(missing)']\n"]
+
+
 def test_files_of_answers_are_no_modules(tmp_path: Path) -> None:
     """Neither for the kernel while it starts, nor for its cells; and no file of its own takes a name of theirs."""
     for name in ("random.py", "runpy.py", "kernel.json"):
