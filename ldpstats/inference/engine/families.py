@@ -253,7 +253,8 @@ class LogLinear:
         known = slice(None) if self.possible is None else list(self.possible)
         partitions = [places_onto(self.shape, axes)[known] for axes in self.generators]
         fitted = proportionally_fitted(on_simplex(cells), partitions, _ROUNDS)
-        logarithms = np.log(np.maximum(fitted, SMALLEST))
+        # a floor that cells of small margins reach would leave the model, and move all the others
+        logarithms = np.log(np.maximum(fitted, np.finfo(float).tiny))
         centred = logarithms - logarithms.mean(axis=-1, keepdims=True)
         parameters: FloatArray = centred @ np.linalg.pinv(self.design).T
         return parameters

@@ -148,8 +148,14 @@ def null_score(
 
 
 def remaining(at: NullScore) -> FloatArray:
-    """Return what another scoring step would still explain."""
-    return at.gain
+    """Return what another scoring step would still explain.
+
+    It is the squared length of a projection of the score, so that it is neither negative nor more than the score's
+    own. Where a frequency is nearly zero, rounding alone says otherwise.
+    """
+    if not np.all(at.information.diagonal > 0):
+        return np.maximum(at.gain, 0)
+    return np.clip(at.gain, 0, at.information.contrast_norm(at.score))
 
 
 def fit_null(

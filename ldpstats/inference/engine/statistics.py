@@ -87,7 +87,9 @@ class ScoreStatistic:
         return self.fit(self._model, evidence, near, self._measure)
 
     def _measure(self, at: NullScore) -> FloatArray:
-        return np.maximum(self.total(at.score, at.information) - at.gain, 0)
+        total = self.total(at.score, at.information)
+        # of a projection: where a frequency is nearly zero, rounding alone makes it negative
+        return np.maximum(total - np.maximum(at.gain, 0), 0)
 
     def total(self, score: FloatArray, information: Information) -> FloatArray:
         """Return uᵀ J⁻ u over the identified contrasts; in closed form where all of them are."""

@@ -97,6 +97,15 @@ def test_frequencies_sum_to_one_and_the_member_nearest_to_a_member_is_itself(nam
     assert np.allclose(model.frequencies(model.nearest(members)), members, atol=1e-10)
 
 
+def test_a_negative_margin_leaves_the_other_margins_as_they_are() -> None:
+    model = LogLinear((2, 2, 2), ((0, 2), (1, 2)))
+    table = np.array([[[0.08, -0.007], [0.069, -0.002]], [[0.238, 0.008], [0.185, 0.429]]])
+    member = model.frequencies(model.nearest(table.ravel())).reshape(2, 2, 2)
+    cut = np.maximum(table, 0) / np.maximum(table, 0).sum()
+    for axis in (0, 1):
+        assert np.allclose(member.sum(axis=axis), cut.sum(axis=axis), atol=1e-8)
+
+
 @every_model
 def test_a_member_near_an_improper_table_is_proper(name: str) -> None:
     model = MODELS[name][0]

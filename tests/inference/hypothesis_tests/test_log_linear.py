@@ -42,6 +42,18 @@ def test_without_noise_a_model_is_the_poisson_regression_of_its_formula(formula:
     assert fit.test().df == known.df_resid
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_margin_that_noise_makes_negative_hides_no_strong_dependence(seed: int) -> None:
+    """Few students without alcohol tried marijuana: their frequency, fitted near zero, once let statistics explode."""
+    protocol = ldp.SampledGroups(HABITS, groups=[HABITS.names], mechanism="grr", epsilon=4.0)
+    table = protocol.simulate(STUDENTS.reshape(2, 2, 2), rng=seed)[HABITS.names]
+    small, large = (ldp.log_linear_model(table, formula) for formula in FORMULAS[2:])
+    known = ldp.log_linear_model(seen_without_noise(HABITS, STUDENTS), FORMULAS[2]).test("lr").statistic
+    for found in (small.test(), small.test("lr"), small.compared_with(large)):
+        assert found.pvalue < 0.001
+        assert 0.4 * known < found.statistic < known
+
+
 def test_nested_models_differ_by_their_deviances_and_by_the_score_of_further_terms() -> None:
     table = seen_without_noise(HABITS, STUDENTS)
     small, large = (ldp.log_linear_model(table, formula) for formula in FORMULAS[2:])
