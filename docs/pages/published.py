@@ -9,10 +9,11 @@ import warnings
 import matplotlib as mpl
 import pandas as pd
 from papers.catalogue import EXHIBITS, PAPERS
-from papers.comparisons import AGREES, NEAR, VERDICTS
+from papers.comparisons import AGREES, VERDICTS
 from papers.exhibits import Exhibit
 
 from pages import markdown
+from pages.places import ROOT
 from pages.staging import Staging
 
 _ALL_SHOWN = 12
@@ -62,25 +63,32 @@ def short(citation: str) -> str:
 
 
 def _overview(frames: dict[str, pd.DataFrame]) -> str:
-    words = f"""# Printed figures of the papers
-
-This package implements what several papers describe. Their printed tables and figures are measured here anew, and
-stand beside ours with a verdict for every number.
-
-- *agrees*: within half a unit of the last printed digit and {NEAR} standard errors of the simulation.
-- *differs*: it does not agree, and a named reading gives what is printed, or the paper's own formula shows that it is
-  a misprint.
-- *not reproducible*: nothing that we tried gives it, or data are missing.
-
-`make papers` measures all of it anew; how it is stored, `benchmarks/papers/README.md` says.
-"""
     by_paper = {
         f"[{citation}]({module}.md)": [frames[one.name] for one in exhibits_of(module)]
         for module, citation in PAPERS.items()
     }
     joined = {name: pd.concat(parts) for name, parts in by_paper.items() if parts}
     counts = _counts_table(joined, "paper") if joined else "No paper has been measured yet.\n"
-    return "\n".join([words, "## Verdicts\n", counts, markdown.tree(PAPERS, hidden=True) if PAPERS else ""])
+    return f"""# Printed figures of the papers
+
+This package implements what several papers describe. Their printed tables and figures are measured here anew, and
+stand beside ours with a verdict for every number.
+
+{counts}
+Verdicts: {_verdicts_in_words()}
+
+`make papers` measures all of it anew; how it is stored, `benchmarks/papers/README.md` says.
+
+{markdown.tree(PAPERS, hidden=True) if PAPERS else ""}"""
+
+
+def _verdicts_in_words() -> str:
+    """Return what the verdicts mean, as it stands beside the exhibits."""
+    text = (ROOT / "benchmarks" / "papers" / "README.md").read_text("utf-8")
+    _, heading, words = text.partition("\nVerdicts: ")
+    if not heading:
+        raise ValueError("benchmarks/papers/README.md does not say what the verdicts mean")
+    return words.partition("\n\n")[0].strip()
 
 
 def _counts_table(frames: dict[str, pd.DataFrame], what: str) -> str:
