@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -135,7 +136,12 @@ def _own_data(
             raise click.UsageError("--columns, --cut and --missing are about a file: name it by --data.")
         return OwnData(epsilon=epsilon)
     path = folder / ("answers.csv" if data == pipes.STANDARD else Path(data).name)
-    path.write_bytes(pipes.bytes_of(data, LARGEST))
+    given = pipes.bytes_of(data, LARGEST)
+    if Path(data).is_file() and os.name != "nt":
+        # a link, since a copy of answers would stay behind if this process were killed
+        path.symlink_to(Path(data).absolute())
+    else:
+        path.write_bytes(given)
     cuts = options.cuts_as_texts(cut)
     people = categorical_answers(path, _named(columns, path, missing), cuts, missing)
     chosen, notes = [*people.columns], people.attrs["notes"]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.shell import done, run
 
+from ldpstats.cli import reading_vignettes
 from ldpstats.vignettes import Vignette, vignettes
 
 FOLDER = Path(__file__).parents[2] / "vignettes"
@@ -70,6 +72,16 @@ def test_a_vignette_runs_on_a_file_of_answers(sums: Path) -> None:
     assert "['b'] 1.0" in from_input.stdout
     done("vignettes", "run", "sums", *options, "-o", "page.ipynb")
     assert json.loads((sums / "page.ipynb").read_text("utf-8"))["nbformat"] == 4
+
+
+def test_no_copy_of_answers_is_made(sums: Path) -> None:
+    """A process that is killed leaves its folder behind."""
+    (sums / "mine.csv").write_text(ROWS, "utf-8")
+    (sums / "folder").mkdir()
+    one = reading_vignettes._vignettes()["sums"]
+    given: Any = {"columns": ("a",), "cut": (), "missing": (), "epsilon": None}
+    reading_vignettes._own_data(one, "mine.csv", sums / "folder", **given)
+    assert (sums / "folder" / "mine.csv").readlink() == sums / "mine.csv"
 
 
 @pytest.mark.parametrize(
