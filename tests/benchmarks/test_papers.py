@@ -18,6 +18,7 @@ from papers.comparisons import (
     PRINTED,
     VERDICTS,
     Comparison,
+    as_frame,
     compared,
     half_unit,
     printed_figures,
@@ -26,6 +27,25 @@ from papers.comparisons import (
 )
 from papers.exhibits import ERRORS, MEASURED, Effort
 
+GRIDS = {
+    **dict.fromkeys((f"le-zia-2020-table-{number}" for number in (2, 3, 4)), (10, 10)),
+    **dict.fromkeys((f"arcolezi-2023-table-{number}" for number in (2, 3)), (7, 16)),
+    "imran-meo-2024-table-3": (3, 3),
+    "imran-meo-2024-table-4": (9, 5),
+    "imran-meo-2024-table-6": (8, 3),
+    "wang-2020-table-4": (12, 4),
+    "wang-2020-table-9": (5, 3),
+}
+"""Rows and columns of the tables of the papers that have no empty cell."""
+EXACT = (
+    "le-zia-2020-table-1",
+    "arcolezi-2023-section-3",
+    *(f"imran-meo-2024-{what}" for what in ("table-1", "table-2", "table-3", "section-4", "figure-1", "figure-2")),
+    *(f"imran-meo-2024-{what}" for what in ("equation-4", "equation-6", "theorem-4.1", "figure-4")),
+    "kairouz-2016-proposition-4",
+    "kairouz-2016-proposition-5",
+)
+"""Exhibits that are measured in full within a second."""
 PLACE = ("a paper, Table 1", "GRR", "ε = 1", "0.25")
 
 
@@ -64,6 +84,24 @@ def test_a_stored_verdict_follows_from_the_stored_numbers(name: str) -> None:
         for _, one in both.fillna(dict.fromkeys(("std_err", *ERRORS), 0.0)).iterrows()
     ]
     assert both["verdict"].tolist() == follows
+
+
+@pytest.mark.parametrize(("name", "size"), GRIDS.items())
+def test_no_cell_of_a_table_is_left_out(name: str, size: tuple[int, int]) -> None:
+    printed = printed_figures(name)
+    cells = printed[printed["column"] != "statement"]
+    assert (cells["row"].nunique(), cells["column"].nunique()) == size
+    assert len(cells) == size[0] * size[1]
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_what_is_exact_is_stored_as_it_is_measured_now(name: str) -> None:
+    found = as_frame(EXHIBITS[name].measure(Effort(full=True)).comparisons)
+    stored, _ = EXHIBITS[name].stored()
+    assert found[["verdict", "because"]].to_numpy().tolist() == stored[["verdict", "because"]].to_numpy().tolist()
+    for ours in ("ours", "reproduced"):
+        now, then = (pd.to_numeric(frame[ours], errors="coerce").to_numpy(float) for frame in (found, stored))
+        assert now == pytest.approx(then, rel=1e-5, nan_ok=True)
 
 
 @pytest.mark.exhaustive

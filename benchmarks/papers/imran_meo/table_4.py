@@ -104,19 +104,23 @@ def _fitting(method: str, found: Rejected, numbers: Mapping[str, int]) -> tuple[
     return None
 
 
-def _table_4(effort: Effort) -> Measured:
-    found, numbers = rejected(effort)
+def judged_rows(found: Rejected, numbers: Mapping[str, int]) -> list[Comparison]:
+    """Judge every printed row by the shares of rejections, in so many trials of each kind of table."""
     fitting = {method: _fitting(method, found, numbers) for method in READINGS}
     claims = _claims(found)
-    comparisons = [
+    return [
         judged(place, claims[place[1]]) if place[1] in claims else _of_figure(place, found, numbers, fitting)
         for place in places("imran-meo-2024-table-4")
     ]
+
+
+def _table_4(effort: Effort) -> Measured:
+    found, numbers = rejected(effort)
     curves = pd.DataFrame(
         [(kind, size, test, 100 * share) for (kind, size), shares in found.items() for test, share in shares.items()],
         columns=["table", "w", "test", "rejected"],
     )
-    return Measured(comparisons, curves)
+    return Measured(judged_rows(found, numbers), curves)
 
 
 def _of_figure(

@@ -12,6 +12,7 @@ from papers.arcolezi.mechanisms import (
     LONGITUDINAL_PUBLISHED,
     ONE_TIME,
     ONE_TIME_PUBLISHED,
+    Reading,
     chained_truth,
     printed_symbols,
     published_response,
@@ -82,3 +83,19 @@ def test_the_matrix_supposes_less_noise_for_response_and_more_for_hashing() -> N
             reports = LONGITUDINAL_PUBLISHED.columns[name](100, level)
             own, common = reports.noise.own_and_common
             assert (reports.own / reports.common > own / common[0]) == less
+
+
+@pytest.mark.parametrize(("column", "symbols"), [("L-BLH", (2, 2, 2)), ("L-OLH", (3, 7, 53))])
+def test_the_published_hashing_updates_with_p1_q2_and_p2_over_g(column: str, symbols: tuple[int, ...]) -> None:
+    for level, g in zip(LEVELS, symbols, strict=True):
+        reports = LONGITUDINAL_PUBLISHED.columns[column](50, level)
+        p1, q1, p2, q2 = published_second_round(g, level)
+        assert reports.common == pytest.approx(p1 * q2 + p2 / g, rel=1e-12)
+        assert reports.own + reports.common == pytest.approx(p1 * p2 + (g - 1) * q1 * q2, rel=1e-12)
+
+
+@pytest.mark.parametrize(("reading", "sizes"), [(ONE_TIME, (13, 5, 1)), (ONE_TIME_PUBLISHED, (13, 6, 1))])
+def test_subsets_hold_the_true_value_as_often_as_their_size_has_it(reading: Reading, sizes: tuple[int, ...]) -> None:
+    for level, size in zip(LEVELS, sizes, strict=True):
+        reports, weight = reading.columns["SS"](50, level), size * math.exp(level)
+        assert reports.own + reports.common == pytest.approx(weight / (weight + 50 - size), rel=1e-12)
