@@ -150,6 +150,7 @@ def _rows(comparisons: pd.DataFrame) -> str:
         f"{_side(comparisons['printed'])}printed": comparisons["printed"].map(markdown.plain),
         f"{_side(comparisons['ours'])}ours": comparisons["ours"].map(_shown),
         ">std. err.": comparisons["std_err"].map(_small),
+        ">of printed": comparisons["printed_std_err"].map(_small),
         ">reproduced": comparisons["reproduced"].map(_small),
         "verdict": comparisons["verdict"],
     }

@@ -159,7 +159,9 @@ def _claims(found: Rejected) -> dict[str, Finding]:
     rule = "The rule that accepts at a cell below 5 in any table leaves the test of the last two blocks no power there."
     return {
         "best": Finding(
-            f"accuracies {'; '.join(map(_as_text, ways))}", best, "Not with the last two blocks and the rule."
+            f"accuracies {'; '.join(map(_as_text, ways))}",
+            best,
+            "Its test of the last two blocks, with the rule that accepts at a cell below 5, is not ahead of both.",
         ),
         "more values": Finding(
             f"accuracies for 4 × 4 {_as_text(accuracy[LARGE])}", _first(accuracy[LARGE], "RRBR"), rule
