@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import pytest
 from papers.catalogue import EXHIBITS
-from papers.comparisons import Comparison
+from papers.comparisons import Comparison, printed_figures
 from papers.le_zia import real_data, synthetic_data
 
 
@@ -34,3 +34,10 @@ def _of_table(place: real_data.Place, curves: pd.DataFrame, level: float) -> Com
 def test_verdicts_on_figures_follow_from_the_stored_errors(number: int) -> None:
     large = synthetic_data.PANELS[number][1] is synthetic_data.LARGE
     verdicts(f"le-zia-2020-figure-{number}", partial(synthetic_data._judged, large=large))
+
+
+@pytest.mark.parametrize("number", real_data.LEVELS)
+def test_printed_numbers_have_the_three_decimals_that_the_tables_round_to(number: int) -> None:
+    """The tables drop zeros at the end: 0.01 there is as exact as the 0.011 beside it."""
+    printed = printed_figures(f"le-zia-2020-table-{number}")
+    assert printed.loc[printed["column"] != "statement", "printed"].str.fullmatch(r"0\.\d{3}").all()
