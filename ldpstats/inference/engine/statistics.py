@@ -11,6 +11,7 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray
 from ldpstats.inference.engine.block_evidence import PooledEstimate
+from ldpstats.inference.engine.boundary import likeliest, likeliest_nested
 from ldpstats.inference.engine.evidence import Evidence, identified_contrasts
 from ldpstats.inference.engine.families import LinearSubspace, LogLinear
 from ldpstats.inference.engine.null_model import (
@@ -135,6 +136,8 @@ class LikelihoodRatio(ScoreStatistic):
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis and everything to every table, and compare their likelihoods."""
         null, free = (self.fit(model, evidence, near) for model in (self._model, self._everything))
+        if near is None:
+            null = likeliest(self._model, evidence, null)
         return likelihood_gain(evidence, null, free)
 
 
@@ -162,7 +165,10 @@ class NestedStatistic:
         small = self._fit(self._smaller, evidence, near)
         if not self._likelihood:
             return replace(small, statistic=np.maximum(self._further(evidence, small) - small.statistic, 0))
-        return likelihood_gain(evidence, small, self._fit(self._larger, evidence, near))
+        large = self._fit(self._larger, evidence, near)
+        if near is None:
+            small, large = likeliest_nested(self._smaller, self._larger, evidence, small, large)
+        return likelihood_gain(evidence, small, large)
 
     def _further(self, evidence: Evidence, small: NullFit) -> FloatArray:
         """Return the norm of the score in all the directions of the larger model."""

@@ -189,7 +189,10 @@ class LogLinearFit(Result):
 
     @property
     def converged(self) -> bool:
-        """Whether the fit converged; where noise leaves no positive margins it may not."""
+        """Whether the fit converged; where noise leaves no positive margins it may not: `expected` is then where it ended.
+
+        Deviances are of the likeliest frequencies even so.
+        """
         return bool(self._outcome.converged[0])
 
     def to_frame(self) -> pd.DataFrame:
@@ -251,7 +254,8 @@ class LogLinearFit(Result):
         Parameters
         ----------
         method, pvalue
-            As in `independence_test`; "lr" gives the deviance.
+            As in `independence_test`; "lr" gives the deviance. Where the fit did not converge, that is the deviance
+            of the likeliest frequencies at the boundary; it is not χ² there, and "auto" draws its p-value.
         """
         about = Hypothesis(
             "a log-linear model", f"the model {self.formula} holds", f"the model {self.formula} does not hold"
@@ -262,7 +266,8 @@ class LogLinearFit(Result):
         """Test the model within a larger one that holds it: the deviance test of nested models.
 
         "lr" is the difference of the deviances; "score" (and "gls", where only moments are known) is the score of the
-        larger model's further terms at this one's fit. "auto" takes "lr" where reports have a likelihood.
+        larger model's further terms at this one's fit. "auto" takes "lr" where reports have a likelihood. Where a fit
+        did not converge, deviances are of the likeliest frequencies at the boundary, and the p-value is drawn.
 
         The stated power is that against what the larger model adds, in sizes w of that, averaged over its directions.
 

@@ -1,0 +1,115 @@
+"""Fits at a boundary: where scoring does not converge, the likeliest member of a log-linear model is found by EM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ldpstats.arrays import FloatArray, places_onto
+from ldpstats.errors import LdpstatsError
+from ldpstats.estimation import most_likely
+from ldpstats.estimation.em import seen_in_blocks
+from ldpstats.estimation.log_linear_em import HierarchicalEM
+from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.evidence import Evidence
+from ldpstats.inference.engine.families import LogLinear
+from ldpstats.inference.engine.null_model import NullFit, NullModel, on_simplex
+
+_ITERATIONS = 20_000
+# the χ² distances of steps at which climbs end: to see which are the highest, and of these
+_ROUGH, _PRECISE, _FINALISTS = 1e-6, 1e-14, 3
+_DECREASE = 1e-6
+_MOST_CORNERS = 64
+_TOWARDS_CORNER = 0.9
+
+
+def likeliest(model: NullModel, evidence: Evidence, fit: NullFit, within: FloatArray | None = None) -> NullFit:
+    """Return a fit with the frequencies of highest likelihood in place of those that scoring did not converge to.
+
+    It still says that it did not converge: at a boundary likelihood ratios are not χ². Fits of models without
+    a boundary are returned as they are: there what a fit left is allowed for.
+
+    Parameters
+    ----------
+    model : NullModel
+    evidence : Evidence
+        Of reports with a likelihood.
+    fit : NullFit
+        By scoring.
+    within : array, shape (tables, cells), optional
+        Fitted frequencies of a smaller model, which the larger one does not fall below.
+    """
+    lost = np.flatnonzero(~fit.converged)
+    if not model.bounded or not lost.size:
+        return fit
+    if not isinstance(model, LogLinear) or model.covariate is not None or not isinstance(evidence, BlockEvidence):
+        raise _not_found("it ran to a boundary")
+    frequencies, statistic = fit.frequencies.copy(), fit.statistic.copy()
+    for table in lost:
+        known = [fit.frequencies[table], *([] if within is None else [within[table]])]
+        frequencies[table] = _highest(model, evidence.subset(np.array([table])), known)
+        statistic[table] = 0  # nothing is left to explain
+    return replace(fit, parameters=model.nearest(frequencies), frequencies=frequencies, statistic=statistic)
+
+
+def likeliest_nested(
+    smaller: NullModel, larger: NullModel, evidence: Evidence, small: NullFit, large: NullFit
+) -> tuple[NullFit, NullFit]:
+    """Return both fits, the larger model's likelihood never lower: by climbing where they do not say so themselves.
+
+    That is where either did not converge, or the larger one converged to a lower one of several maxima.
+
+    Parameters
+    ----------
+    smaller, larger : NullModel
+    evidence : Evidence
+        Of reports with a likelihood.
+    small, large : NullFit
+        By scoring.
+    """
+    if isinstance(smaller, LogLinear):
+        gained = evidence.log_likelihood(large.frequencies) - evidence.log_likelihood(small.frequencies)
+        both = small.converged & large.converged & (gained > -_DECREASE)
+        small, large = replace(small, converged=both), replace(large, converged=both)
+    small = likeliest(smaller, evidence, small)
+    return small, likeliest(larger, evidence, large, within=small.frequencies)
+
+
+def _highest(model: LogLinear, evidence: BlockEvidence, known: list[FloatArray]) -> FloatArray:
+    """Climb from several places, and return the highest that was reached."""
+    blocks = [
+        replace(block, tally=replace(block.tally, counts=counts[0]))
+        for block, counts in zip(evidence.blocks, evidence.counts, strict=True)
+    ]
+    cells = blocks[0].question.cells
+    places = np.arange(cells) if model.possible is None else np.array(model.possible)
+    partitions = [places_onto(model.shape, axes)[places] for axes in model.generators]
+    em = HierarchicalEM(seen_in_blocks(blocks), partitions, places, cells)
+    evidence.log_likelihood(known[0][None, :])  # reports that are impossible without the zeros are refused
+    free = on_simplex(most_likely(blocks).frequencies[places])
+    starts = [*known, *(model.frequencies(model.nearest(near)) for near in _spread_out(free))]
+    climbs = sorted((em.climbed(start, _ITERATIONS, _ROUGH)[0] for start in starts), key=em.log_likelihood)
+    ends = [em.climbed(climb, _ITERATIONS, _PRECISE) for climb in climbs[-_FINALISTS:]]
+    found, ended = max(ends, key=lambda end: em.log_likelihood(end[0]))
+    if not ended:
+        raise _not_found(f"{_ITERATIONS:,} steps of EM did not end")
+    return found
+
+
+def _spread_out(free: FloatArray) -> Iterator[FloatArray]:
+    """Yield tables between the likeliest one and even frequencies, and near the corners of its frequent cells."""
+    even = np.full(free.size, 1 / free.size)
+    for share in (1.0, 0.9, 0.5, 0.0):
+        yield share * free + (1 - share) * even
+    for corner in np.argsort(-free, kind="stable")[:_MOST_CORNERS]:
+        yield _TOWARDS_CORNER * np.eye(free.size)[corner] + (1 - _TOWARDS_CORNER) * even
+
+
+def _not_found(why: str) -> LdpstatsError:
+    return LdpstatsError(
+        f"a likelihood ratio of a fit that did not converge: {why}",
+        "fits that converge, or log-linear models of generators alone, whose boundary is known",
+        'method="score" allows for what the fit left, with a p-value from drawn tables.',
+    )
