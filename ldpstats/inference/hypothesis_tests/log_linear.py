@@ -189,9 +189,9 @@ class LogLinearFit(Result):
 
     @property
     def converged(self) -> bool:
-        """Whether the fit converged; where noise leaves no positive margins it may not: `expected` is then where it ended.
+        """Whether the fit converged; where noise leaves no positive margins it may not.
 
-        Deviances are of the likeliest frequencies even so.
+        `expected` is then where its steps ended; deviances are of the likeliest frequencies even so.
         """
         return bool(self._outcome.converged[0])
 
