@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sphinx.application import Sphinx
-from sphinx.ext.napoleon import Config, NumpyDocstring
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 _ASTERISK = re.compile(r"(\*\w[^*]*\w\*)|\*")
 """An emphasis, or another asterisk."""
-_SECTIONS = Config(napoleon_use_param=False, napoleon_use_rtype=False)
 
 
 def read(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -24,9 +23,13 @@ def read(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: lis
     lines : list of str
         They are changed in place.
     """
+    # here, since this module is tested without Sphinx, too
+    from sphinx.ext.napoleon import Config, NumpyDocstring
+
+    sections = Config(napoleon_use_param=False, napoleon_use_rtype=False)
     # what stands before a colon in the first line of a property is no type
     kind = what if what in {"class", "exception", "function", "method"} else "object"
-    made = NumpyDocstring(list(without_markup(lines)), _SECTIONS, app, kind, name, thing, options)
+    made = NumpyDocstring(list(without_markup(lines)), sections, app, kind, name, thing, options)
     lines[:] = [line.replace(" -- ", " – ") for line in made.lines()]
 
 

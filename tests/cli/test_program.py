@@ -131,7 +131,7 @@ def test_an_interrupted_command_says_so() -> None:
         ("ldpstats audit gr", 2, ["plain,grr", "file,gr"]),
         ("ldpstats protocol d.json --kind wh", 4, ["plain,whole view"]),
         ("ldpstats tables r", 2, ["file,r"]),
-        ("ldpstats vignettes open your", 3, ["plain,your-own-questionnaire"]),
+        ("ldpstats vignettes open which", 3, ["plain,which-mechanism"]),
         ("ldpstats report t.json --ti", 3, ["plain,--title"]),
     ],
 )
