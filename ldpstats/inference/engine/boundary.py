@@ -91,7 +91,10 @@ def _highest(model: LogLinear, evidence: BlockEvidence, known: list[FloatArray])
     free = on_simplex(most_likely(blocks).frequencies[places])
     starts = [*known, *(model.frequencies(model.nearest(near)) for near in _spread_out(free))]
     climbs = sorted((em.climbed(start, _ITERATIONS, _ROUGH)[0] for start in starts), key=em.log_likelihood)
-    ends = [em.climbed(climb, _ITERATIONS, _PRECISE) for climb in climbs[-_FINALISTS:]]
+    best = np.stack(climbs[-_FINALISTS:])
+    # a leap may have taken a cell near nothing that belongs elsewhere
+    revived = model.frequencies(model.nearest(0.99 * best + 0.01 / free.size))
+    ends = [em.climbed(climb, _ITERATIONS, _PRECISE) for climb in (*best, *revived)]
     found, ended = max(ends, key=lambda end: em.log_likelihood(end[0]))
     if not ended:
         raise _not_found(f"{_ITERATIONS:,} steps of EM did not end")
