@@ -44,7 +44,9 @@ def executed(notebook: Notebook, folder: Path, name: str) -> Notebook:
     """
     for package in ("nbclient", "ipykernel", "matplotlib"):
         if find_spec(package) is None:
-            raise LdpstatsError(f"vignettes cannot run without the package {package}", "Jupyter's", _EXTRA)
+            raise LdpstatsError(
+                f"vignettes cannot run without the package {package}", f"an installed {package}", _EXTRA
+            )
     from nbclient.exceptions import CellExecutionError, DeadKernelError
 
     arrived: list[int] = []

@@ -112,5 +112,7 @@ def quickened(code: str) -> str:
 
 def _without(package: str) -> LdpstatsError:
     return LdpstatsError(
-        f"vignettes cannot run without the package {package}", "Jupyter's", "pip install 'ldpstats[vignettes]'"
+        f"vignettes cannot run without the package {package}",
+        f"an installed {package}",
+        "pip install 'ldpstats[vignettes]'",
     )

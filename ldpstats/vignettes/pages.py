@@ -25,7 +25,9 @@ def as_html(notebook: Notebook, title: str) -> str:
     """
     if find_spec("nbconvert") is None:
         raise LdpstatsError(
-            "no page can be made without the package nbconvert", "Jupyter's", "pip install 'ldpstats[vignettes]'"
+            "no page can be made without the package nbconvert",
+            "an installed nbconvert",
+            "pip install 'ldpstats[vignettes]'",
         )
     from copy import deepcopy
 
