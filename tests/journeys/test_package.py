@@ -7,11 +7,13 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from email import message_from_string
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import ldpstats as ldp
 
@@ -108,6 +110,20 @@ def test_versions_agree() -> None:
     assert f"version: {ldp.__version__}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"## {ldp.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert json.loads((ROOT / "clients/js/package.json").read_text(encoding="utf-8"))["version"] == ldp.__version__
+
+
+def test_requirements_have_both_ends_and_the_build_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    tested = dict(
+        line.split("==") for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").split() if "==" in line
+    )
+    [build] = project["build-system"]["requires"]
+    assert build == f"hatchling=={tested['hatchling']}"
+    groups = [project["project"]["dependencies"], *project["project"]["optional-dependencies"].values()]
+    wanted = [Requirement(text) for group in groups for text in group]
+    for one in wanted:
+        assert one.name == "ldpstats" or {item.operator for item in one.specifier} in ({">=", "<"}, {"=="}), one
+        assert one.name not in tested or tested[one.name] in one.specifier, f"{one}, but tested with {tested[one.name]}"
 
 
 def test_authors_and_licence_agree(wheel: Path) -> None:
