@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, combinations
+from functools import cached_property, reduce
+from itertools import chain, combinations, combinations_with_replacement
 from math import prod
 from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray, integers_below, places_onto
+from ldpstats.arrays import FloatArray, integers_below, places_onto
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
 from ldpstats.inference.engine.null_model import SMALLEST, completed, on_simplex
+from ldpstats.noise import Information
 
 Axes: TypeAlias = tuple[int, ...]
 _ROUNDS = 50
@@ -65,7 +66,7 @@ class ProductOfConditionals:
 
     @cached_property
     def _tables(self) -> list[_Factor]:
-        return [_Factor.of(self.shape, children, parents) for children, parents in self.factors]
+        return [_Factor(self.shape, children, parents) for children, parents in self.factors]
 
     def distributions(self, parameters: FloatArray) -> list[FloatArray]:
         """Return the factors: a row for every value of the parents, an entry for every value of the children."""
@@ -76,19 +77,46 @@ class ProductOfConditionals:
 
     def frequencies(self, parameters: FloatArray) -> FloatArray:
         """Return the cell frequencies."""
-        cells: FloatArray = np.prod(self._spread(parameters), axis=0)
-        return cells
+        return self._flat(reduce(np.multiply, self._spread(parameters)))
 
     def jacobian(self, parameters: FloatArray) -> FloatArray:
         """Return how the cells move when one entry of a distribution grows at the cost of its last."""
-        spread = self._spread(parameters)
         parts = []
-        for place, factor in enumerate(self._tables):
-            others = np.prod(np.delete(spread, place, axis=0), axis=0)
+        for others, factor in zip(self._others(parameters), self._tables, strict=True):
+            cells = self._flat(others)
             # the same as others[..., None] * moves, whose short inner loops are slow
-            moved = np.repeat(others, factor.moves.shape[1], axis=-1) * factor.moves.ravel()
-            parts.append(moved.reshape(*others.shape, -1))
+            moved = np.repeat(cells, factor.moves.shape[1], axis=-1) * factor.moves.ravel()
+            parts.append(moved.reshape(*cells.shape, -1))
         return np.concatenate(parts, axis=-1)
+
+    def along_tangents(
+        self, parameters: FloatArray, score: FloatArray, information: Information
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the score and the information along the tangents, Jᵀu and JᵀIJ, without J: as sums over margins.
+
+        A tangent moves a value of one factor at the cost of its last, by what the other factors are there. So the
+        diagonal part of the information takes a sum over the cells for every pair of factors.
+        """
+        others = self._others(parameters)
+        pairs = list(zip(others, self._tables, strict=True))
+
+        def along(cells: FloatArray) -> FloatArray:
+            whole = cells.reshape(*cells.shape[:-1], *self.shape)
+            return np.concatenate([factor.contrasts(factor.sums(whole * beside)) for beside, factor in pairs], axis=-1)
+
+        diagonal = information.diagonal.reshape(*information.diagonal.shape[:-1], *self.shape)
+        weighted = [diagonal * beside for beside in others]
+        ends = np.cumsum([0, *(factor.rows * (factor.entries - 1) for factor in self._tables)])
+        matrix = np.empty((*weighted[0].shape[: -len(self.shape)], ends[-1], ends[-1]))
+        for one, other in combinations_with_replacement(range(len(self._tables)), 2):
+            block = self._tables[one].between(self._tables[other], weighted[one] * others[other])
+            matrix[..., ends[one] : ends[one + 1], ends[other] : ends[other + 1]] = block
+            matrix[..., ends[other] : ends[other + 1], ends[one] : ends[one + 1]] = np.swapaxes(block, -1, -2)
+        if information.left is not None and information.core is not None:
+            columns = [along(information.left[..., place]) for place in range(information.left.shape[-1])]
+            inner = np.stack(columns, axis=-1)
+            matrix = matrix + inner @ information.core @ np.swapaxes(inner, -1, -2)
+        return along(score), matrix
 
     def limited(self, step: FloatArray) -> FloatArray:
         """Return the step: frequencies are linear in every factor."""
@@ -98,9 +126,8 @@ class ProductOfConditionals:
         """Return the conditional frequencies of the cells, cut just above zero and rescaled."""
         parts = []
         for factor in self._tables:
-            sums = cells @ factor.membership
-            rows = on_simplex(sums.reshape(*sums.shape[:-1], factor.rows, factor.entries))
-            parts.append(rows[..., :-1].reshape(*sums.shape[:-1], -1))
+            rows = on_simplex(factor.sums(cells.reshape(*cells.shape[:-1], *self.shape)))
+            parts.append(rows[..., :-1].reshape(*rows.shape[:-2], -1))
         return np.concatenate(parts, axis=-1)
 
     def scattered(
@@ -111,7 +138,7 @@ class ProductOfConditionals:
         With the draws come the logarithms of their weights under the prior Dirichlet(½) for every row of every factor.
         """
         rows = [row for factor in self.distributions(self.nearest(cells)) for row in factor]
-        sums = [row for table in self._tables for row in (cells @ table.membership).reshape(table.rows, table.entries)]
+        sums = [row for table in self._tables for row in table.sums(cells.reshape(self.shape))]
         ends = np.cumsum([row.size - 1 for row in rows])
         parts: list[FloatArray] = [np.empty(0)] * len(rows)
         weights = np.zeros(size)
@@ -125,10 +152,21 @@ class ProductOfConditionals:
             weights += added
         return np.concatenate(parts, axis=1), weights
 
-    def _spread(self, parameters: FloatArray) -> FloatArray:
-        """Return what every factor contributes to each cell, a row per factor."""
-        pairs = zip(self.distributions(parameters), self._tables, strict=True)
-        return np.stack([values.reshape(*values.shape[:-2], -1)[..., factor.index] for values, factor in pairs])
+    def _spread(self, parameters: FloatArray) -> list[FloatArray]:
+        """Return the factors as tables over all axes, of length one along those that a factor does not have."""
+        return [
+            table.over_all(values) for values, table in zip(self.distributions(parameters), self._tables, strict=True)
+        ]
+
+    def _others(self, parameters: FloatArray) -> list[FloatArray]:
+        """Return the product of all factors but one, for each."""
+        spread = self._spread(parameters)
+        nothing = np.ones((1,) * len(self.shape))
+        return [reduce(np.multiply, spread[:one] + spread[one + 1 :], nothing) for one in range(len(spread))]
+
+    def _flat(self, table: FloatArray) -> FloatArray:
+        leading = table.shape[: table.ndim - len(self.shape)]
+        return np.broadcast_to(table, (*leading, *self.shape)).reshape(*leading, -1)
 
 
 def _dirichlet_near(
@@ -146,25 +184,74 @@ def _dirichlet_near(
     return drawn, -np.log(drawn) @ concentration
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True)
 class _Factor:
-    """Where each cell finds its conditional frequency, and how it moves with the free entries."""
+    """A conditional distribution within a table: a row for every value of its parents, an entry for its children's."""
 
-    rows: int
-    entries: int
-    index: IntArray
-    membership: FloatArray
-    moves: FloatArray
+    shape: tuple[int, ...]
+    children: Axes
+    parents: Axes
 
-    @classmethod
-    def of(cls, shape: tuple[int, ...], children: Axes, parents: Axes) -> _Factor:
-        rows, entries = (prod(shape[axis] for axis in axes) for axes in (parents, children))
-        row, entry = (places_onto(shape, axes) for axes in (parents, children))
-        index = row * entries + entry
-        membership = np.eye(rows * entries)[index]
-        by_row = membership.reshape(-1, rows, entries)
-        moves = (by_row[..., :-1] - by_row[..., -1:]).reshape(len(index), -1)
-        return cls(rows, entries, index, membership, moves)
+    @property
+    def axes(self) -> Axes:
+        """Those of the parents, then those of the children."""
+        return (*self.parents, *self.children)
+
+    @cached_property
+    def rows(self) -> int:
+        """The number of values of the parents."""
+        return prod(self.shape[axis] for axis in self.parents)
+
+    @cached_property
+    def entries(self) -> int:
+        """The number of values of the children."""
+        return prod(self.shape[axis] for axis in self.children)
+
+    @cached_property
+    def moves(self) -> FloatArray:
+        """How the cells move with the free entries, where the other factors are one."""
+        row, entry = (places_onto(self.shape, axes) for axes in (self.parents, self.children))
+        by_row = np.eye(self.rows * self.entries)[row * self.entries + entry].reshape(-1, self.rows, self.entries)
+        moved: FloatArray = (by_row[..., :-1] - by_row[..., -1:]).reshape(len(row), -1)
+        return moved
+
+    def over_all(self, values: FloatArray) -> FloatArray:
+        """Return the distribution as a table over all axes, of length one along those that it does not have."""
+        leading = values.ndim - 2
+        table = values.reshape(*values.shape[:-2], *(self.shape[axis] for axis in self.axes))
+        ordered = table.transpose(*range(leading), *(leading + np.argsort(self.axes)))
+        return ordered.reshape(
+            *values.shape[:-2], *(size if axis in self.axes else 1 for axis, size in enumerate(self.shape))
+        )
+
+    def sums(self, table: FloatArray) -> FloatArray:
+        """Return rows of entries, each the sum of its cells."""
+        summed = _margin(table, self.axes, len(self.shape))
+        return summed.reshape(*table.shape[: -len(self.shape)], self.rows, self.entries)
+
+    def contrasts(self, values: FloatArray) -> FloatArray:
+        """Return what the free entries of rows have beyond the last."""
+        free: FloatArray = (values[..., :-1] - values[..., -1:]).reshape(*values.shape[:-2], -1)
+        return free
+
+    def between(self, other: _Factor, table: FloatArray) -> FloatArray:
+        """Return movesᵀ diag(table) moves between the free entries of two factors."""
+        union = (*self.axes, *(axis for axis in other.axes if axis not in self.axes))
+        leading, sizes = table.shape[: -len(self.shape)], tuple(self.shape[axis] for axis in union)
+        sums = _margin(table, union, len(self.shape)).reshape(*leading, -1)
+        own, theirs = (places_onto(sizes, tuple(union.index(axis) for axis in factor.axes)) for factor in (self, other))
+        matrix = np.zeros((*leading, self.rows * self.entries, other.rows * other.entries))
+        matrix[..., own, theirs] = sums
+        right = other.contrasts(matrix.reshape(*matrix.shape[:-1], other.rows, other.entries))
+        turned = np.swapaxes(right, -1, -2)
+        return np.swapaxes(self.contrasts(turned.reshape(*turned.shape[:-1], self.rows, self.entries)), -1, -2)
+
+
+def _margin(table: FloatArray, axes: Axes, dimensions: int) -> FloatArray:
+    """Add up the cells of tables, which may have leading axes, over all other axes; return these in their order."""
+    leading = table.ndim - dimensions
+    summed = table.sum(axis=tuple(leading + axis for axis in range(dimensions) if axis not in axes))
+    return summed.transpose(*range(leading), *(leading + np.argsort(np.argsort(axes))))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -111,6 +111,16 @@ class NullModel(Protocol):
         """
 
 
+@runtime_checkable
+class StructuredTangents(Protocol):
+    """A null model that needs no matrix of cells by parameters to look along its tangents."""
+
+    def along_tangents(
+        self, parameters: FloatArray, score: FloatArray, information: Information
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return Jᵀ score and Jᵀ information J."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NullScore:
     """Score and information of the cells at some parameters, and the scoring step that they call for."""
@@ -141,10 +151,19 @@ def null_score(
 ) -> NullScore:
     """Evaluate the evidence at a member of the null model; one member for all tables is allowed."""
     score, information = evidence.score(model.frequencies(parameters))
-    jacobian = model.jacobian(parameters)
-    gradient = (score[..., None, :] @ jacobian)[..., 0, :]
-    step = solve(information.between(jacobian), gradient[..., None])[..., 0]
+    gradient, matrix = along_tangents(model, parameters, score, information)
+    step = solve(matrix, gradient[..., None])[..., 0]
     return NullScore(score, information, step, (step * gradient).sum(axis=-1))
+
+
+def along_tangents(
+    model: NullModel, parameters: FloatArray, score: FloatArray, information: Information
+) -> tuple[FloatArray, FloatArray]:
+    """Return the score and the information along the tangents: by the model's structure if it says so, else densely."""
+    if isinstance(model, StructuredTangents):
+        return model.along_tangents(parameters, score, information)
+    jacobian = model.jacobian(parameters)
+    return (score[..., None, :] @ jacobian)[..., 0, :], information.between(jacobian)
 
 
 def remaining(at: NullScore) -> FloatArray:

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import ldpstats as ldp
 from ldpstats.arrays import FloatArray
@@ -15,6 +16,7 @@ from ldpstats.blocks import Block
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.families import Axes, LinearSubspace, LogLinear, ProductOfConditionals
 from ldpstats.inference.engine.statistics import ScoreStatistic
+from ldpstats.noise import Information
 from ldpstats.questions import Question
 
 Model = ProductOfConditionals | LogLinear | LinearSubspace
@@ -196,3 +198,31 @@ def test_a_log_linear_fit_that_meets_its_boundary_does_not_overshoot() -> None:
     statistic = ScoreStatistic(model, BlockEvidence.observed([one]), 18)
     # χ² with 4 degrees of freedom exceeds 39 with probability 1e-7
     assert (statistic(evidence).statistic < 39).mean() > 0.97
+
+
+@pytest.mark.parametrize(
+    ("shape", "factors"),
+    [
+        ((3, 4), (((0,), ()), ((1,), ()))),
+        ((2, 3, 4), (((2,), ()), ((0,), (2,)), ((1,), (2,)))),
+        ((2, 3, 2), (((1,), ()), ((2, 0), (1,)))),
+        ((2, 3, 2), (((2, 0), ()), ((1,), ()))),
+        ((3, 2, 2, 2), (((3, 1), ()), ((0,), (3,)), ((2,), (1, 3)))),
+    ],
+)
+@pytest.mark.parametrize("tables", [1, 5])
+def test_sums_over_margins_are_what_the_tangents_would_give(
+    shape: tuple[int, ...], factors: tuple[tuple[Axes, Axes], ...], tables: int
+) -> None:
+    numbers = np.random.default_rng(1)
+    model, cells = ProductOfConditionals(shape, factors), int(np.prod(shape))
+    parameters = model.nearest(numbers.dirichlet(np.ones(cells), 5))[:tables]
+    score, low = numbers.random((5, cells)), numbers.random((5, cells, 2))
+    for information in (
+        Information(numbers.random((5, cells))),
+        Information(numbers.random((5, cells)), low, numbers.random((5, 2, 2))),
+    ):
+        jacobian = model.jacobian(parameters)
+        gradient, matrix = model.along_tangents(parameters, score, information)
+        assert_allclose(gradient, (score[..., None, :] @ jacobian)[..., 0, :], atol=1e-12)
+        assert_allclose(matrix, information.between(jacobian), atol=1e-12)
