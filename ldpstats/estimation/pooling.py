@@ -33,6 +33,8 @@ class LinearPooling:
 
     def _chosen(self, measurements: Sequence[Block]) -> tuple[list[FloatArray], FloatArray]:
         """Return what the proportions of every measurement are multiplied by, (cells, outputs), and what is added."""
+        if len(measurements) == 1 and measurements[0].question.is_bijection and measurements[0].noise.exchangeable:
+            return inversion(measurements[0])  # an entry for every cell: no weights can matter
         designs = [one.design() for one in measurements]
         cells = designs[0][0].shape[1]
         uniform = np.full(cells, 1 / cells)
@@ -81,3 +83,10 @@ class LinearPooling:
             [operator @ one.report_covariance(proper) @ operator.T / one.n for one, operator in parts], axis=0
         )
         return spread
+
+
+def inversion(block: Block) -> tuple[list[FloatArray], FloatArray]:
+    """Return what the proportions of a block that asks for the cells are multiplied by, and what is added."""
+    noise, cells = block.noise, np.asarray(block.question.classes)
+    nothing = noise.debias(np.zeros(noise.outputs))
+    return [(noise.debias(np.eye(noise.outputs)) - nothing).T[cells]], nothing[cells]

@@ -11,7 +11,7 @@ from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom
-from ldpstats.estimation.pooling import LinearPooling
+from ldpstats.estimation.pooling import LinearPooling, inversion
 from ldpstats.estimation.rare import OwnReports
 
 
@@ -75,9 +75,7 @@ class UnbiasedPooling(LinearPooling):
     def _chosen(self, measurements: Sequence[Block]) -> tuple[list[FloatArray], FloatArray]:
         cells = [np.asarray(one.question.classes) for one in measurements if one.question.is_bijection]
         if len(measurements) == len(cells) == 1:
-            noise = measurements[0].noise
-            nothing = noise.debias(np.zeros(noise.outputs))
-            return [(noise.debias(np.eye(noise.outputs)) - nothing).T[cells[0]]], nothing[cells[0]]
+            return inversion(measurements[0])
         if all_truth_or_fake(measurements):
             stack = TruthOrFakeStack.of(measurements)
             truths = stack.truth * stack.n

@@ -17,7 +17,7 @@ from ldpstats.networks.orientation import Orientation, Triple, Verdict, oriented
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
 from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, pooled_measured
-from ldpstats.tables.residuals import interaction_derivative
+from ldpstats.tables.residuals import interactions
 
 HALF = 0.5
 """Less than this share of the dependence that a chain implies is no chain."""
@@ -208,7 +208,7 @@ class _PairsOfThree:
             rows, columns = shares[row], shares[column]
             scale = np.kron(1 / np.sqrt(rows.proper), 1 / np.sqrt(columns.proper))
             independent = np.outer(rows.estimate, columns.estimate).ravel()
-            derivative = interaction_derivative(rows.estimate[:, None], columns.estimate[None, :]) @ weights
+            derivative = interactions(weights, rows.estimate[:, None], columns.estimate[None, :])
             found = scale * (weights @ measured.estimate - independent)
             deviations.append(found.reshape(rows.estimate.size, -1))
             moves.append(scale[:, None] * derivative)

@@ -16,7 +16,7 @@ from ldpstats.inference.engine.procedure import evidence_of
 from ldpstats.networks.asked_together import AskedTogether
 from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.noise import shortest
-from ldpstats.tables.residuals import interaction_derivative
+from ldpstats.tables.residuals import interactions
 
 _ROUNDS = 200
 _RIGHT = 1e-10
@@ -149,9 +149,10 @@ class ConditionalNoise:
         rows, columns = strata.sum(axis=2, keepdims=True), strata.sum(axis=1, keepdims=True)
         row, column = _conditional_shares(rows, total), _conditional_shares(columns, total)
         expected = (total * row * column).ravel()
-        change = interaction_derivative(row, column)
-        covariance = _efficient_covariance(evidence, expected).reshape(*change.shape[:2], *change.shape[:2])
-        deviation = np.einsum("zij,zjyk,ylk->ziyl", change, covariance, change).reshape(expected.size, -1)
+        deviation = _efficient_covariance(evidence, expected)
+        for _ in range(2):  # from both sides: covariances are symmetric
+            by_stratum = deviation.T.reshape(len(strata), -1, expected.size)
+            deviation = interactions(by_stratum, row, column).reshape(expected.size, -1)
         kept = expected > _ABSENT
         scaled = deviation[np.ix_(kept, kept)] / expected[kept, None]
         first, second = np.trace(scaled), np.einsum("ij,ji->", scaled, scaled)

@@ -10,6 +10,8 @@ from ldpstats.arrays import FloatArray, IntArray
 
 # of the largest eigenvalue, once the diagonal is one
 _SINGULAR = 1e-9
+# of the largest eigenvalue, for every cell
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +70,15 @@ class Information:
         ]
         volume: FloatArray = sum(logarithms)
         return volume
+
+    def sees_every_contrast(self) -> bool:
+        """Say whether one table's matrix is clearly regular: by its diagonal, and the few eigenvalues that differ."""
+        least, most = float(self.diagonal.min()), float(self.diagonal.max())
+        if least <= 0:
+            return False
+        changed = np.linalg.eigvals(self._solved(np.ones((*self.diagonal.shape, 1)))[1]).real
+        low, high = min(1.0, float(changed.min())), max(1.0, float(changed.max()))
+        return least * low > most * high * self.diagonal.shape[-1] * _ROUNDING
 
     def _solved(self, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return M⁻ columns, and the small matrix with the determinant of M over that of its diagonal."""

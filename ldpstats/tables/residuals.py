@@ -103,8 +103,7 @@ def adjusted_residuals(table: Table, rows: Sequence[str], columns: Sequence[str]
         return AdjustedResiduals.none(shape, unseen or "there is one category")
     row, column = (np.maximum(one, 0) / np.maximum(one, 0).sum() for one in margins)
     spread = _covariance_under(table, cells, np.outer(row, column).ravel())
-    derivative = interaction_derivative(row[:, None], column[None, :])
-    variances = np.einsum("ij,jk,ik->i", derivative, spread, derivative, optimize=True).reshape(shape)
+    variances = np.diagonal(covariance_of_interactions(spread, row[:, None], column[None, :])).reshape(shape).copy()
     beyond = _of_products(spread.reshape(*shape, *shape), row, column) / total**2
     variances += np.maximum(beyond - _SMALL * variances, 0)
     known = np.logical_and.outer(*there)
@@ -113,21 +112,26 @@ def adjusted_residuals(table: Table, rows: Sequence[str], columns: Sequence[str]
     return AdjustedResiduals(expected, square - expected, std_err, unseen, _approximate(table))
 
 
-def interaction_derivative(row: FloatArray, column: FloatArray) -> FloatArray:
-    """Return the derivative of the deviations from independence in the cells, (I − r1ᵀ) ⊗ (I − c1ᵀ), both flattened.
+def interactions(columns: FloatArray, row: FloatArray, column: FloatArray) -> FloatArray:
+    """Return the deviations from independence that columns of flattened cells make: (I − r1ᵀ) ⊗ (I − c1ᵀ) columns.
 
     Parameters
     ----------
+    columns : array, shape (..., cells, any)
     row : array, shape (..., rows, 1)
         The margin r, which sums to one.
     column : array, shape (..., 1, columns)
         The margin c, which sums to one.
     """
-    of_rows = np.eye(row.shape[-2]) - row
-    of_columns = np.eye(column.shape[-1]) - np.swapaxes(column, -1, -2)
-    derivative: FloatArray = np.einsum("...ab,...cd->...acbd", of_rows, of_columns)
-    cells = row.shape[-2] * column.shape[-1]
-    return derivative.reshape(*derivative.shape[:-4], cells, cells)
+    cells = columns.reshape(*columns.shape[:-2], row.shape[-2], column.shape[-1], -1)
+    cells = cells - row[..., None] * cells.sum(axis=-3, keepdims=True)
+    cells -= column[..., None] * cells.sum(axis=-2, keepdims=True)
+    return cells.reshape(columns.shape)
+
+
+def covariance_of_interactions(covariance: FloatArray, row: FloatArray, column: FloatArray) -> FloatArray:
+    """Return the covariance of these deviations, given that of the cells."""
+    return interactions(np.swapaxes(interactions(covariance, row, column), -1, -2), row, column)
 
 
 def _of_products(spread: FloatArray, row: FloatArray, column: FloatArray) -> FloatArray:

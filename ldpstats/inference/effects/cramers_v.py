@@ -13,7 +13,7 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import Estimate
 from ldpstats.inference.effects.effect_size import Effect
 from ldpstats.tables import Table, checked_table
-from ldpstats.tables.residuals import interaction_derivative
+from ldpstats.tables.residuals import covariance_of_interactions
 from ldpstats.tables.unbiased_cells import assuming, is_sparse, never_certain, steadied, unbiased_cells
 
 _LARGE_NOISE = 0.3
@@ -118,11 +118,9 @@ class AssociationMeasures:
         row, column = table.sum(axis=-1, keepdims=True) / total, table.sum(axis=-2, keepdims=True) / total
         expected = total * row * column
         excess = (table - expected) / expected
-        derivative = interaction_derivative(row, column)
-        relative = derivative @ covariance @ np.swapaxes(derivative, -1, -2)
-        relative = relative / expected.reshape(*table.shape[:-2], -1, 1)
+        relative = covariance_of_interactions(covariance, row, column) / expected.reshape(*table.shape[:-2], -1, 1)
         added = np.maximum(np.trace(relative, axis1=-2, axis2=-1), 0)
-        alone = np.einsum("...ij,...ji->...", relative, relative) / np.where(added > 0, added, 1.0)
+        alone = (relative * np.swapaxes(relative, -1, -2)).sum(axis=(-2, -1)) / np.where(added > 0, added, 1.0)
         pearson = (excess**2 * expected).sum(axis=(-1, -2))
         # both derivatives in terms of g / E, so that no digits are lost where there is hardly any dependence
         slope = 2 * excess + (pearson / total[..., 0, 0])[..., None, None]
@@ -392,7 +390,7 @@ def _standard_errors(chosen: BoolArray, covariance: FloatArray, axis: int) -> Fl
     """Return those of the categories' shares among the chosen cells."""
     place = np.indices(chosen.shape)[axis]
     lines = np.stack([(chosen & (place == category)).ravel() for category in range(chosen.shape[axis])])
-    errors: FloatArray = np.sqrt(np.maximum(np.einsum("ai,ij,aj->a", lines, covariance, lines), 0))
+    errors: FloatArray = np.sqrt(np.maximum(((lines @ covariance) * lines).sum(axis=1), 0))
     return errors
 
 

@@ -49,9 +49,14 @@ class Detectability:
 
         They are taken in the principal axes of the information, so that the order of categories does not matter.
         """
-        directions = np.random.default_rng(0).standard_normal((_DIRECTIONS, len(information)))
+        return cls.of_principal(_principal(information), df)
+
+    @classmethod
+    def of_principal(cls, principal: FloatArray, df: int) -> Detectability:
+        """Average over them, given what is seen in every principal axis."""
+        directions = np.random.default_rng(0).standard_normal((_DIRECTIONS, len(principal)))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        return cls(df, directions**2 @ _principal(information))
+        return cls(df, directions**2 @ principal)
 
     @classmethod
     def evenly(cls, information: float, shape: Sequence[int], tested: TestedAxes = None) -> Detectability:
@@ -143,7 +148,7 @@ class Sensitivity:
             return None
 
     def _each(self, n: int) -> Detectability:
-        return Detectability.average(np.diag(self.principal / n), self.df)
+        return Detectability.of_principal(np.sort(self.principal / n), self.df)
 
     def _cohens_w(self, size: float) -> float:
         return size * math.sqrt(self.side - 1)

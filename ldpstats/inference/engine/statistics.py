@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +20,7 @@ from ldpstats.inference.engine.null_model import (
     NullFit,
     NullModel,
     NullScore,
+    along_tangents,
     fit_null,
     irregular,
     remaining,
@@ -80,8 +81,15 @@ class ScoreStatistic:
         self._model = model
         self.fit = NullFitter(evidence, cells)
         self._uniform = np.full(cells, 1 / cells)
-        self.contrasts = identified_contrasts(evidence, self._uniform)
-        self.df = self.contrasts.shape[1] - seen_directions(model, evidence, cells)
+        self._evidence = evidence
+        self._complete = evidence.score(self._uniform[None, :])[1].sees_every_contrast()
+        seen = cells - 1 if self._complete else self.contrasts.shape[1]
+        self.df = seen - seen_directions(model, evidence, cells)
+
+    @cached_property
+    def contrasts(self) -> FloatArray:
+        """A basis of the contrasts that the evidence tells anything about: a matrix of cells by cells."""
+        return identified_contrasts(self._evidence, self._uniform)
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits."""
@@ -109,8 +117,8 @@ class ScoreStatistic:
         return volume
 
     def _in_closed_form(self, information: Information) -> bool:
-        cells, contrasts = self.contrasts.shape
-        return contrasts == cells - 1 and bool(np.all(information.diagonal > 0))
+        complete = self._complete or self.contrasts.shape[1] == self._uniform.size - 1
+        return complete and bool(np.all(information.diagonal > 0))
 
 
 def seen_directions(model: NullModel, evidence: Evidence, cells: int) -> int:
@@ -118,8 +126,9 @@ def seen_directions(model: NullModel, evidence: Evidence, cells: int) -> int:
     parameters = model.nearest(irregular(cells))
     if not parameters.size:
         return 0
-    _, information = evidence.score(model.frequencies(parameters)[None, :])
-    return int(np.linalg.matrix_rank(information.between(model.jacobian(parameters))[0], hermitian=True))
+    score, information = evidence.score(model.frequencies(parameters)[None, :])
+    _, matrix = along_tangents(model, parameters[None, :], score, information)
+    return int(np.linalg.matrix_rank(matrix[0], hermitian=True))
 
 
 class LikelihoodRatio(ScoreStatistic):
