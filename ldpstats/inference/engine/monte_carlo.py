@@ -22,6 +22,8 @@ from ldpstats.workers import each, is_spread
 _USUAL = 9999
 # a clear case of nothing is decided by the first batch
 _FIRST_BATCH, _TABLES_AT_ONCE = 250, 1000
+# of all tables drawn at once: what is computed of each then stays in the cache
+_CELLS_AT_ONCE = 1 << 18
 # so many batches are fitted by the workers of a cluster before it is seen whether they are enough
 _BATCHES_AT_ONCE = 32
 # how often a rare statistic must be reached until its share is known to a third
@@ -135,7 +137,7 @@ class MonteCarlo(Saveable):
         observed = float(statistic(evidence, near=possible).statistic[0])
         reached = np.zeros(0, dtype=np.bool_)
         ranked = partial(_ranked, statistic, possible)
-        for sizes in self._rounds():
+        for sizes in self._rounds(min(_TABLES_AT_ONCE, max(_CELLS_AT_ONCE // null.size, 1))):
             # drawn here one after the other, wherever they are fitted
             drawn = (evidence.replicates(possible, size, numbers) for size in sizes)
             for found in each(ranked, drawn):
@@ -145,7 +147,7 @@ class MonteCarlo(Saveable):
                 return pvalue
         return float(1 + np.count_nonzero(reached)) / (1 + self.most)
 
-    def _rounds(self) -> Iterator[list[int]]:
+    def _rounds(self, tables: int) -> Iterator[list[int]]:
         """Yield the sizes of the batches to draw before the next decision, with a bar; one batch ends the first part.
 
         On a cluster those of a round are fitted at the same time. What is decided is the same; but as more may have
@@ -153,18 +155,18 @@ class MonteCarlo(Saveable):
         """
         at_once = _BATCHES_AT_ONCE if is_spread() and self.enough is None and self.seed is not None else 1
         with progress(None, "Monte Carlo", self.most, "table") as bar:
-            for part in (self._sizes(0, self.n_resamples), self._sizes(self.n_resamples, self.most)):
+            for part in (self._sizes(0, self.n_resamples, tables), self._sizes(self.n_resamples, self.most, tables)):
                 for start in range(0, len(part), at_once):
                     sizes = part[start : start + at_once]
                     yield sizes
                     bar.update(sum(sizes))
 
-    def _sizes(self, start: int, end: int) -> list[int]:
-        """Return the sizes of the batches between so many tables and so many."""
-        first = [] if start else [min(_FIRST_BATCH, end)]
+    def _sizes(self, start: int, end: int, tables: int) -> list[int]:
+        """Return the sizes of the batches between so many tables and so many, up to `tables` each."""
+        first = [] if start else [min(_FIRST_BATCH, tables, end)]
         left = end - start - sum(first)
-        whole, rest = divmod(left, _TABLES_AT_ONCE)
-        return [*first, *[_TABLES_AT_ONCE] * whole, *[rest] * (rest > 0)]
+        whole, rest = divmod(left, tables)
+        return [*first, *[tables] * whole, *[rest] * (rest > 0)]
 
     def _decided(self, reached: BoolArray) -> float | None:
         """Return the p-value if so many tables are enough."""
