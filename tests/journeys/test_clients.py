@@ -184,17 +184,38 @@ PLANTED = {
         ">> BigInt(8 * report.length - group.mechanism.k)",
         "",
     ),
-    "fakes below the floor": (
-        "min(told.fake) < int(floor * GRID / told.k)",
-        "False",
-        "told.fake.some((one) => one < least >> DIGITS)",
-        "least === 7",
+    "fakes below the floor": ("if rarest < least:", "if False:", "if (told.rarest < least) {", "if (false) {"),
+    "a floor for all fakes together": (
+        "asked.floor // told.k",
+        "asked.floor // 2**64",
+        "asked.floor / BigInt(told.k)",
+        "asked.floor / GRID",
     ),
-    "more truth than p": (
-        "told.truth > int(",
-        "told.truth < 0 * int(",
-        'told.truth > (share(rules, "p")',
-        'told.truth < (0n * share(rules, "p")',
+    "more truth than p": ("told.truth > asked.truth:", "False:", "if (told.truth > asked.truth) {", "if (false) {"),
+    "the truth as rarely as p, not more": (
+        "told.truth > asked.truth:",
+        "told.truth >= asked.truth:",
+        "if (told.truth > asked.truth) {",
+        "if (told.truth >= asked.truth) {",
+    ),
+    "a p of one": (
+        'privacy["truth"], "truth", 1, GRID - 1)',
+        'privacy["truth"], "truth", 1, GRID)',
+        'privacy.get("truth"), "truth", 1n, GRID - 1n)',
+        'privacy.get("truth"), "truth", 1n, GRID)',
+    ),
+    "fakes that never come where none is named": (
+        "rarest == 0 and asked.epsilon < inf",
+        "False",
+        "told.rarest === 0n && asked.epsilon < Infinity",
+        "false",
+    ),
+    "no level, without a word": ("said != [_CERTAIN] * infinite", "False", "if (infinite ? said[0]", "if (0 ? said[0]"),
+    "two answers about one attribute": (
+        "_refuse_asked_twice(units)\n        most",
+        "most",
+        "    refuseAskedTwice(units);\n",
+        "",
     ),
     "another query answered anew": (
         "elif self._asked != query:",
