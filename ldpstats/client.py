@@ -632,7 +632,7 @@ class Questionnaire:
     units : tuple of tuple of AskedRow
         A respondent answers all rows of one of them.
     truth : int, optional
-        The most often that a query may ask for the truth about a group, in GRID-ths; None of a protocol with mechanisms.
+        The most often that a query may ask for the truth about a group, in GRID-ths; None without queries.
     floor : int
         The least share of uniform fakes among those of a query, in GRID-ths.
     """
@@ -976,9 +976,14 @@ def refuse_above(ratio: Fraction | None, promised: float) -> None:
     if level is None or level > Decimal(promised):
         raise ClientError(
             f"randomization at the level {'infinity' if level is None else f'{level:.6f}'}",
-            f"at most the promised {Decimal(_shown(promised).removesuffix('.0')):f}",
+            f"at most the promised {_as_in_all_languages(promised)}",
             "Nothing was answered: the file promises more privacy than it keeps.",
         )
+
+
+def _as_in_all_languages(level: float) -> str:
+    """Print a level up to 1,000,000 as JavaScript does."""
+    return repr(level).replace("e-0", "e-") if 0 < level < 1e-6 else f"{Decimal(repr(level)).normalize():f}"
 
 
 def _largest(units: Collection[Sequence[Fraction | None]]) -> Fraction | None:

@@ -136,6 +136,20 @@ def test_who_knows_the_protocol_answers_nothing_but_its_own_queries() -> None:
         Client(PAIR.project(["car"]), {"car": "no"}, 1.0, protocol=PAPERS)
 
 
+def test_what_a_client_was_promised_can_be_read() -> None:
+    """An infinite level with p = .6 is told from the truth whenever it is asked for."""
+    assert [(PAPERS.client(RECORDS[0], limit).epsilon, PAPERS.client(RECORDS[0], limit).p) for limit in (inf, 2.0)] == [
+        (inf, 0.6),
+        (2.0, 0.6),
+    ]
+    assert [PAPERS.client(RECORDS[0], limit).certain for limit in (inf, 2.0)] == [True, False]
+    bounded = PROTOCOLS["epsilon"].client(RECORDS[0], inf)
+    asked = PROTOCOLS["epsilon"].aggregator().query().groups[0].randomizer  # even fakes leave room for the most truth
+    assert (bounded.epsilon, bounded.p, bounded.certain) == (1.0, float(asked.p), False)
+    ignorant = Client(PAIR, RECORDS[0], inf)
+    assert (ignorant.epsilon, ignorant.p, ignorant.certain) == (inf, None, False)
+
+
 def test_records_outside_the_questionnaire_answer_for_a_category_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for record in ({}, {"sex": None, "car": "no"}, {"sex": float("nan"), "car": ["no"]}, {"sex": "X", "car": "no"}):
         with pytest.raises(DomainError, match=r"outside='random'"):
