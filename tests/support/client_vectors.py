@@ -417,6 +417,10 @@ def _altered_bodies() -> Iterator[tuple[str, Change, str]]:
             "size" if wrong["size"] < 2 else "hr",
         )
     fakes = plain_mechanism(HALF_AND_QUARTERS)
+    surely = plain_mechanism(FakeResponse(GRID, (GRID // 6 + 4, *(GRID // 6,) * 5))) | {"epsilon": 1.0}
+    yield "a mechanism that tells the truth for sure", _setting("mechanisms", 0, surely), "the level infinity"
+    certain = body_of(FREE)["privacy"]
+    yield "certain answers of mechanisms", _setting("privacy", certain), 'the level "infinite" with certain'
     yield "fakes for fewer values", _setting("mechanisms", 0, {**fakes, "k": 6}), "fakes"
     yield "a mechanism that is no object", _setting(*first, "grr"), "a mechanism"
     yield "probabilities that are no object", _setting(*first, "probabilities", ["1"]), "probabilities"
