@@ -1028,13 +1028,20 @@ def read_query(asked: Questionnaire, text: str) -> tuple[dict[str, Any], tuple[A
 def _asked_group(asked: Questionnaire, group: _Named) -> AskedGroup:
     group.refuse_names({"domain", "truth", "fake"})
     attributes, told = _read_domain(group.sequence("domain")), FakeOrTruth.stated(group)
-    if not set(attributes) <= set(asked.domain):
+    known = {_compared(one): place for place, one in enumerate(asked.domain)}
+    places = tuple(known.get(_compared(one), -1) for one in attributes)
+    if -1 in places:
         raise ClientError(f"a group about {_listed([one.name for one in attributes])}", "the protocol's own attributes")
     sizes = tuple(len(one.categories) for one in attributes)
     if told.k != prod(sizes):
         raise ClientError(f"{told.k} fakes for {prod(sizes)} cells", "a fake for every cell")
     _refuse_broken_promise(asked, told)
-    return AskedGroup(tuple(asked.domain.index(one) for one in attributes), sizes, None, told)
+    return AskedGroup(places, sizes, None, told)
+
+
+def _compared(attribute: Attribute) -> object:
+    """Return what only the same attribute has: 1 and true are equal in Python alone."""
+    return attribute.name, tuple((_kind(category), category) for category in attribute.categories)
 
 
 def _refuse_broken_promise(asked: Questionnaire, told: FakeOrTruth) -> None:

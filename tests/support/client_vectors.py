@@ -358,6 +358,7 @@ def _altered_queries() -> Iterator[tuple[str, Change, str]]:
     yield "probabilities as numbers", _setting(*group, "truth", 1), "truth"
     yield "another attribute", _setting(*group, "domain", 0, "name", "age"), "age"
     yield "other categories", _setting(*group, "domain", 0, "categories", ["M", "F"]), "own attributes"
+    yield "a truth value as a number", _setting(*group, "domain", [{"name": "1", "categories": [2, 2.5, 1, "2"]}]), "own"
     yield "a group twice", lambda query: query["groups"].append(query["groups"][0]), "groups"
     yield "no groups", _setting("groups", []), "groups"
     yield "a number that languages round", _setting("number", 2**53), "number"
