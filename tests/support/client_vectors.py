@@ -358,7 +358,11 @@ def _altered_queries() -> Iterator[tuple[str, Change, str]]:
     yield "probabilities as numbers", _setting(*group, "truth", 1), "truth"
     yield "another attribute", _setting(*group, "domain", 0, "name", "age"), "age"
     yield "other categories", _setting(*group, "domain", 0, "categories", ["M", "F"]), "own attributes"
-    yield "a truth value as a number", _setting(*group, "domain", [{"name": "1", "categories": [2, 2.5, 1, "2"]}]), "own"
+    yield (
+        "a truth value as a number",
+        _setting(*group, "domain", [{"name": "1", "categories": [2, 2.5, 1, "2"]}]),
+        "own",
+    )
     yield "a group twice", lambda query: query["groups"].append(query["groups"][0]), "groups"
     yield "no groups", _setting("groups", []), "groups"
     yield "a number that languages round", _setting("number", 2**53), "number"
@@ -404,6 +408,19 @@ def _setting(*path: Any) -> Change:
     return change
 
 
+def _altered_levels() -> Iterator[tuple[str, Change, str]]:
+    yield "a level that is none", _setting("privacy", "epsilon", -1), "-1"
+    for level in (10**400, 1e7, 1_000_000.5):
+        yield "a level that is none in any language", _setting("privacy", "epsilon", level), "the level"
+    yield "a level that is left open", _setting("privacy", "epsilon", "infinite"), "infinite"
+    yield "a level as text", _setting("privacy", "epsilon", "1"), "level"
+    yield "a level of something else", _setting("privacy", "unit", "a report"), "a report"
+    surely = plain_mechanism(FakeResponse(GRID, (GRID // 6 + 4, *(GRID // 6,) * 5))) | {"epsilon": 1.0}
+    yield "a mechanism that tells the truth for sure", _setting("mechanisms", 0, surely), "the level infinity"
+    certain = body_of(FREE)["privacy"]
+    yield "certain answers of mechanisms", _setting("privacy", certain), 'the level "infinite" with certain'
+
+
 def _altered_bodies() -> Iterator[tuple[str, Change, str]]:
     first, truth = ("mechanisms", 0), ("mechanisms", 0, "probabilities")
     row = ("units", 0, 0)
@@ -418,10 +435,6 @@ def _altered_bodies() -> Iterator[tuple[str, Change, str]]:
             "size" if wrong["size"] < 2 else "hr",
         )
     fakes = plain_mechanism(HALF_AND_QUARTERS)
-    surely = plain_mechanism(FakeResponse(GRID, (GRID // 6 + 4, *(GRID // 6,) * 5))) | {"epsilon": 1.0}
-    yield "a mechanism that tells the truth for sure", _setting("mechanisms", 0, surely), "the level infinity"
-    certain = body_of(FREE)["privacy"]
-    yield "certain answers of mechanisms", _setting("privacy", certain), 'the level "infinite" with certain'
     yield "fakes for fewer values", _setting("mechanisms", 0, {**fakes, "k": 6}), "fakes"
     yield "a mechanism that is no object", _setting(*first, "grr"), "a mechanism"
     yield "probabilities that are no object", _setting(*first, "probabilities", ["1"]), "probabilities"
@@ -434,12 +447,7 @@ def _altered_bodies() -> Iterator[tuple[str, Change, str]]:
     yield "a level of zero", _setting("privacy", "epsilon", 0), "promised"
     for wrong in (str(GRID), "0", "-1", "1e3", "12.0", " 7", "07", "７", 7, None, ""):
         yield "a probability that is none", _setting(*truth, "truth", wrong), "truth"
-    yield "a level that is none", _setting("privacy", "epsilon", -1), "-1"
-    for level in (10**400, 1e7, 1_000_000.5):
-        yield "a level that is none in any language", _setting("privacy", "epsilon", level), "the level"
-    yield "a level that is left open", _setting("privacy", "epsilon", "infinite"), "infinite"
-    yield "a level as text", _setting("privacy", "epsilon", "1"), "level"
-    yield "a level of something else", _setting("privacy", "unit", "a report"), "a report"
+    yield from _altered_levels()
     yield "a fingerprint that is none", _setting("fingerprint", "0123456789ab"), "0123456789ab"
     yield "an unknown policy", _setting("outside", "ignore"), "ignore"
     yield "an unknown name", _setting("later", 1), "later"
