@@ -19,7 +19,7 @@ import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import accumulate
@@ -43,6 +43,7 @@ _BODY = {"kind", "fingerprint", "domain", "parameters", "outside", "privacy", "m
 _QUERY = {"format", "version", "protocol", "number", "block", "token", "groups"}
 _RECORD = "a respondent's whole record"
 _INFINITE = "infinite"
+_CERTAIN = "an answer may show for certain that it is true"
 _ADAPTIVE = "rrba"
 _UNCHECKED = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, MemoryError)
 _PRECISE = Context(prec=100, Emax=999_999, Emin=-999_999)
@@ -630,8 +631,10 @@ class Questionnaire:
         The strict level of a respondent's whole record that the file promises; infinite if it promises none.
     units : tuple of tuple of AskedRow
         A respondent answers all rows of one of them.
-    parameters : mapping
-        Those of the Python object; clients use p and floor of a protocol that sends queries.
+    truth : int, optional
+        The most often that a query may ask for the truth about a group, in GRID-ths; None without queries.
+    floor : int
+        The least share of uniform fakes among those of a query, in GRID-ths.
     """
 
     kind: str
@@ -640,7 +643,8 @@ class Questionnaire:
     outside: str
     epsilon: float
     units: tuple[tuple[AskedRow, ...], ...]
-    parameters: Mapping[str, Any]
+    truth: int | None = None
+    floor: int = 0
 
     def ratio(self) -> Fraction | None:
         """Return the largest ratio of all that one respondent may send: the product over the rows of a unit."""
@@ -676,9 +680,9 @@ class Respondent:
     """A device that answers one protocol, once: asked again, it returns the very same message.
 
     It refuses a file that was altered, that asks for what it does not know, or whose mechanisms would tell more than
-    the level that the file states. Whether that level is low enough is for the respondent to say, before she answers:
-    `epsilon`. A device that forgets its message may be asked twice, and then levels add up: it
-    stores the message before that leaves it.
+    the level that the file states. Whether what it states is enough is for the respondent to say, before she answers:
+    `epsilon`, and of a protocol that sends queries `p` and `certain`. A device that forgets its message may be asked
+    twice, and then levels add up: it stores the message before that leaves it.
 
     Parameters
     ----------
@@ -711,6 +715,17 @@ class Respondent:
     def epsilon(self) -> float:
         """The strict level of the whole record: what the file promises, and what was checked."""
         return self.questionnaire.epsilon
+
+    @property
+    def p(self) -> float | None:
+        """The most often that a query may ask for the truth about a group; None of a protocol without queries."""
+        truth = self.questionnaire.truth
+        return None if truth is None else truth / GRID
+
+    @property
+    def certain(self) -> bool:
+        """Whether an answer may be one that nobody else can give: the truth for certain, as often as `p` says."""
+        return self.epsilon == inf
 
     def answer(self, record: Mapping[str, object], token: str | None = None) -> str:
         """Return the message that is sent: JSON in one line.
@@ -793,11 +808,15 @@ def read_protocol(text: str) -> Questionnaire:
         raise ClientError(f"the fingerprint {_shown(fingerprint)}", "the letter p and 12 hexadecimal digits")
     if outside not in ("refuse", "random"):
         raise ClientError(f"outside = {_shown(outside)}", "refuse or random")
-    domain, promised = _read_domain(body.sequence("domain")), _promised(body.named("privacy"), kind)
-    units, parameters = _read_units(body, domain, adaptive=kind == _ADAPTIVE), body.named("parameters").plain
-    read = Questionnaire(kind, fingerprint, domain, outside, promised, units, parameters)
-    if kind != _ADAPTIVE:
-        refuse_above(read.ratio(), promised)
+    body.named("parameters")
+    domain, privacy = _read_domain(body.sequence("domain")), body.named("privacy")
+    promised, units = _promised(privacy, kind), _read_units(body, domain, adaptive=kind == _ADAPTIVE)
+    read = Questionnaire(kind, fingerprint, domain, outside, promised, units)
+    if kind == _ADAPTIVE:
+        _refuse_asked_twice(units)
+        most, floor = _grid_number(privacy["truth"], "truth", 1, GRID - 1), privacy["floor"]
+        return replace(read, truth=most, floor=_grid_number(floor, "floor", 0, GRID))
+    refuse_above(read.ratio(), promised)
     return read
 
 
@@ -907,12 +926,30 @@ def _covers(answers: tuple[Any, ...] | None, cells: int, k: int) -> bool:
     return known and len(set(answers)) == k
 
 
+def _refuse_asked_twice(units: Sequence[Sequence[AskedRow]]) -> None:
+    """Refuse units of queries that ask twice about an attribute: the truth would be told more often than promised."""
+    for unit in units:
+        places = [place for row in unit for group in row.groups for place in group.places]
+        if len(set(places)) < len(places):
+            raise ClientError("a unit that asks twice about an attribute", "groups without common attributes")
+
+
 def _promised(privacy: _Named, kind: str) -> float:
-    """Return the level that a file states for a respondent's whole record; only queries may leave it open."""
+    """Return the level that a file states for a respondent's whole record; only queries may leave it open.
+
+    Where it is open, an answer that nobody else can give shows its truth: such a file says so in words, and no other.
+    """
     unit, level = privacy.text("unit"), privacy["epsilon"]
     if unit != _RECORD:
         raise ClientError(f"a level of {_shown(unit)}", f"one of {_RECORD}")
-    if level == _INFINITE and kind == _ADAPTIVE:
+    infinite = level == _INFINITE and kind == _ADAPTIVE
+    said = [privacy["certain"]] if "certain" in privacy.plain else []
+    if said != [_CERTAIN] * infinite:
+        raise ClientError(
+            f"the level {_shown(level)} with certain = {_listed(said)}",
+            f"{_INFINITE} with certain = {_shown(_CERTAIN)}, or a number without it",
+        )
+    if infinite:
         return inf
     if _kind(level) != "number" or not 0 <= level <= _LARGEST_EPSILON:
         allowed = f"a number from 0 to {_LARGEST_EPSILON}; {_INFINITE} of a protocol that sends queries"
@@ -939,9 +976,14 @@ def refuse_above(ratio: Fraction | None, promised: float) -> None:
     if level is None or level > Decimal(promised):
         raise ClientError(
             f"randomization at the level {'infinity' if level is None else f'{level:.6f}'}",
-            f"at most the promised {promised!r}",
+            f"at most the promised {_as_in_all_languages(promised)}",
             "Nothing was answered: the file promises more privacy than it keeps.",
         )
+
+
+def _as_in_all_languages(level: float) -> str:
+    """Print a level up to 1,000,000 as JavaScript does."""
+    return repr(level).replace("e-0", "e-") if 0 < level < 1e-6 else f"{Decimal(repr(level)).normalize():f}"
 
 
 def _largest(units: Collection[Sequence[Fraction | None]]) -> Fraction | None:
@@ -958,8 +1000,8 @@ def _largest(units: Collection[Sequence[Fraction | None]]) -> Fraction | None:
 def read_query(asked: Questionnaire, text: str) -> tuple[dict[str, Any], tuple[AskedGroup, ...]]:
     """Read a query of a protocol that sends them; return what its answer begins with, and the groups to answer.
 
-    A query is refused that is about other groups than a unit's, makes a fake rarer than the floor, tells the truth
-    more often than p, or exceeds the level that the protocol promises.
+    A query is refused that is about other groups than a unit's, asks for the truth more often, makes a fake rarer or
+    exceeds the level than the protocol promises.
 
     Parameters
     ----------
@@ -986,29 +1028,35 @@ def read_query(asked: Questionnaire, text: str) -> tuple[dict[str, Any], tuple[A
 def _asked_group(asked: Questionnaire, group: _Named) -> AskedGroup:
     group.refuse_names({"domain", "truth", "fake"})
     attributes, told = _read_domain(group.sequence("domain")), FakeOrTruth.stated(group)
-    if not set(attributes) <= set(asked.domain):
+    known = {_compared(one): place for place, one in enumerate(asked.domain)}
+    places = tuple(known.get(_compared(one), -1) for one in attributes)
+    if -1 in places:
         raise ClientError(f"a group about {_listed([one.name for one in attributes])}", "the protocol's own attributes")
     sizes = tuple(len(one.categories) for one in attributes)
     if told.k != prod(sizes):
         raise ClientError(f"{told.k} fakes for {prod(sizes)} cells", "a fake for every cell")
-    _refuse_broken_rules(asked.parameters, told)
-    return AskedGroup(tuple(asked.domain.index(one) for one in attributes), sizes, None, told)
+    _refuse_broken_promise(asked, told)
+    return AskedGroup(places, sizes, None, told)
 
 
-def _refuse_broken_rules(rules: Mapping[str, Any], told: FakeOrTruth) -> None:
-    """Refuse fakes below the floor, and more truth than p."""
-    floor = _share(rules, "floor")
-    if min(told.fake) < int(floor * GRID / told.k):
-        raise ClientError("a query with a fake that is rarer than the floor", f"the floor {float(floor)} or more")
-    if rules.get("p") is not None and told.truth > int(_share(rules, "p") * GRID):
-        raise ClientError("a query that asks for more truth", f"the truth with probability {rules['p']}")
+def _compared(attribute: Attribute) -> object:
+    """Return what only the same attribute has: 1 and true are equal in Python alone."""
+    return attribute.name, tuple((_kind(category), category) for category in attribute.categories)
 
 
-def _share(rules: Mapping[str, Any], name: str) -> Fraction:
-    share = rules.get(name)
-    if share is None or _kind(share) != "number" or not 0 <= share <= 1:
-        raise ClientError(f"{name} = {_shown(share)}", "a number from 0 to 1")
-    return Fraction(share)
+def _refuse_broken_promise(asked: Questionnaire, told: FakeOrTruth) -> None:
+    """Refuse more truth than promised, fakes below the floor, and answers that nobody else can give."""
+    assert asked.truth is not None  # it sends queries
+    rarest, least = min(told.fake), asked.floor // told.k
+    advice = "Nothing was answered: the query tells more than the file promises."
+    if told.truth > asked.truth:
+        allowed = f"at most the promised {asked.truth} / 2^64"
+        raise ClientError(f"a query that asks for the truth with probability {told.truth} / 2^64", allowed, advice)
+    if rarest == 0 and asked.epsilon < inf:
+        raise ClientError("a query with an answer that would be the truth for certain", "none that is", advice)
+    if rarest < least:
+        allowed = f"at least {least} / 2^64, by the promised floor"
+        raise ClientError(f"a query with a fake of probability {rarest} / 2^64", allowed, advice)
 
 
 class _Named:

@@ -17,6 +17,7 @@ const BODY = ["kind", "fingerprint", "domain", "parameters", "outside", "privacy
 const QUERY = ["format", "version", "protocol", "number", "block", "token", "groups"];
 const RECORD = "a respondent's whole record";
 const INFINITE = "infinite";
+const CERTAIN = "an answer may show for certain that it is true";
 const ADAPTIVE = "rrba";
 const DIGITS = 320n; // binary digits behind the point of a logarithm
 const MARGIN = 1n << 20n; // more than all its rounding: 2^-300
@@ -300,8 +301,12 @@ class FakeOrTruth {
     return BigInt(this.k);
   }
 
+  get rarest() {
+    return this.fake.reduce((least, one) => (one < least ? one : least));
+  }
+
   ratio() {
-    const faked = (GRID - this.truth) * this.fake.reduce((least, one) => (one < least ? one : least));
+    const faked = (GRID - this.truth) * this.rarest;
     return faked === 0n ? null : [this.truth * GRID + faked, faked];
   }
 
@@ -360,9 +365,9 @@ export function written(report) {
 /** A device that answers one protocol, once: asked again, it returns the very same message.
  *
  * It refuses a file that was altered, that asks for what it does not know, or whose mechanisms would tell more than the
- * level that the file states. Whether that level is low enough is for the respondent to say, before she answers:
- * `epsilon`. A device that forgets its message may be asked twice, and then levels add up: store the
- * message before it leaves the device. */
+ * level that the file states. Whether what it states is enough is for the respondent to say, before she answers:
+ * `epsilon`, and of a protocol that sends queries `p` and `certain`. A device that forgets its message may be asked
+ * twice, and then levels add up: store the message before it leaves the device. */
 export class Respondent {
   #words;
   #message;
@@ -381,6 +386,17 @@ export class Respondent {
   /** The strict level of the whole record: what the file promises, and what was checked. */
   get epsilon() {
     return this.questionnaire.epsilon;
+  }
+
+  /** The most often that a query may ask for the truth about a group; undefined of a protocol without queries. */
+  get p() {
+    const { truth } = this.questionnaire;
+    return truth === undefined ? undefined : Number(truth) / 2 ** 64;
+  }
+
+  /** Whether an answer may be one that nobody else can give: the truth for certain, as often as `p` says. */
+  get certain() {
+    return this.epsilon === Infinity;
   }
 
   /** Return the message that is sent: JSON in one line. */
@@ -483,15 +499,21 @@ export async function readProtocol(text) {
   if (outside !== "refuse" && outside !== "random") {
     throw new ClientError(`outside = ${shown(outside)}`, "refuse or random");
   }
+  body.named("parameters");
   const domain = readDomain(body.sequence("domain"));
-  const epsilon = promisedLevel(body.named("privacy"), kind);
+  const privacy = body.named("privacy");
+  const epsilon = promisedLevel(privacy, kind);
   const units = readUnits(body, domain, kind === ADAPTIVE);
-  const parameters = body.named("parameters").plain;
-  if (kind !== ADAPTIVE) {
-    const ratios = (unit) => unit.flatMap((row) => row.groups.map(({ mechanism }) => mechanism.ratio()));
-    refuseAbove(largest(units.map(ratios)), epsilon);
+  const read = { kind, fingerprint, domain, outside, epsilon, units };
+  if (kind === ADAPTIVE) {
+    refuseAskedTwice(units);
+    const truth = gridNumber(privacy.get("truth"), "truth", 1n, GRID - 1n);
+    const floor = gridNumber(privacy.get("floor"), "floor", 0n, GRID);
+    return Object.freeze({ ...read, truth, floor });
   }
-  return Object.freeze({ kind, fingerprint, domain, outside, epsilon, units, parameters });
+  const ratios = (unit) => unit.flatMap((row) => row.groups.map(({ mechanism }) => mechanism.ratio()));
+  refuseAbove(largest(units.map(ratios)), epsilon);
+  return Object.freeze(read);
 }
 
 /** Return the body of a protocol file that is whole. */
@@ -616,11 +638,31 @@ function covers(answers, cells, k) {
   return answers.length === cells && known && new Set(answers).size === k;
 }
 
-/** Return the level that a file states for a respondent's whole record; only queries may leave it open. */
+/** Refuse units of queries that ask twice about an attribute: the truth would be told more often than promised. */
+function refuseAskedTwice(units) {
+  for (const unit of units) {
+    const places = unit.flatMap((row) => row.groups.flatMap((group) => group.places));
+    if (new Set(places).size < places.length) {
+      throw new ClientError("a unit that asks twice about an attribute", "groups without common attributes");
+    }
+  }
+}
+
+/** Return the level that a file states for a respondent's whole record; only queries may leave it open.
+ *
+ * Where it is open, an answer that nobody else can give shows its truth: such a file says so in words, and no other. */
 function promisedLevel(privacy, kind) {
   const [unit, level] = [privacy.text("unit"), privacy.get("epsilon")];
   if (unit !== RECORD) throw new ClientError(`a level of ${shown(unit)}`, `one of ${RECORD}`);
-  if (level === INFINITE && kind === ADAPTIVE) return Infinity;
+  const infinite = level === INFINITE && kind === ADAPTIVE;
+  const said = privacy.has("certain") ? [privacy.get("certain")] : [];
+  if (infinite ? said[0] !== CERTAIN : said.length > 0) {
+    throw new ClientError(
+      `the level ${shown(level)} with certain = ${listed(said)}`,
+      `${INFINITE} with certain = ${shown(CERTAIN)}, or a number without it`,
+    );
+  }
+  if (infinite) return Infinity;
   if (kindOf(level) !== "number" || level < 0 || level > LARGEST_EPSILON) {
     const allowed = `a number from 0 to ${LARGEST_EPSILON}; ${INFINITE} of a protocol that sends queries`;
     throw new ClientError(`the level ${shown(level)}`, allowed);
@@ -684,8 +726,8 @@ function largest(units) {
 
 /** Read a query of a protocol that sends them; return what its answer begins with, and the groups to answer.
  *
- * A query is refused that is about other groups than a unit's, makes a fake rarer than the floor, tells the truth more
- * often than p, or exceeds the level that the protocol promises. */
+ * A query is refused that is about other groups than a unit's, asks for the truth more often, makes a fake rarer or
+ * exceeds the level than the protocol promises. */
 function readQuery(asked, text) {
   const query = new Named(parsed(text, "a query"), "a query");
   refuseOtherFormats(query.plain, "RRBA query", 2);
@@ -718,7 +760,7 @@ function askedGroup(asked, group) {
   if (mechanism.k !== product(sizes)) {
     throw new ClientError(`${mechanism.k} fakes for ${product(sizes)} cells`, "a fake for every cell");
   }
-  refuseBrokenRules(asked.parameters, mechanism);
+  refuseBrokenPromise(asked, mechanism);
   return { places, sizes, mechanism };
 }
 
@@ -728,24 +770,21 @@ function isSame(one, other) {
   return one.name === other.name && alike;
 }
 
-/** Refuse fakes below the floor, and more truth than p. */
-function refuseBrokenRules(rules, told) {
-  const least = (share(rules, "floor") * GRID) / BigInt(told.k);
-  if (told.fake.some((one) => one < least >> DIGITS)) {
-    throw new ClientError("a query with a fake that is rarer than the floor", `the floor ${rules.floor} or more`);
+/** Refuse more truth than promised, fakes below the floor, and answers that nobody else can give. */
+function refuseBrokenPromise(asked, told) {
+  const least = asked.floor / BigInt(told.k);
+  const advice = "Nothing was answered: the query tells more than the file promises.";
+  if (told.truth > asked.truth) {
+    const allowed = `at most the promised ${asked.truth} / 2^64`;
+    throw new ClientError(`a query that asks for the truth with probability ${told.truth} / 2^64`, allowed, advice);
   }
-  if ((rules.p ?? null) !== null && told.truth > (share(rules, "p") * GRID) >> DIGITS) {
-    throw new ClientError("a query that asks for more truth", `the truth with probability ${rules.p}`);
+  if (told.rarest === 0n && asked.epsilon < Infinity) {
+    throw new ClientError("a query with an answer that would be the truth for certain", "none that is", advice);
   }
-}
-
-/** Return a share among the parameters in 2^-320ths. */
-function share(rules, name) {
-  const found = Object.hasOwn(rules, name) ? rules[name] : null;
-  if (kindOf(found) !== "number" || found < 0 || found > 1) {
-    throw new ClientError(`${name} = ${shown(found)}`, "a number from 0 to 1");
+  if (told.rarest < least) {
+    const allowed = `at least ${least} / 2^64, by the promised floor`;
+    throw new ClientError(`a query with a fake of probability ${told.rarest} / 2^64`, allowed, advice);
   }
-  return fixedPoint(found);
 }
 
 // Plain values.

@@ -116,7 +116,7 @@ class SavedProtocol(Shown, Saveable, ABC):
             "domain": self.domain.to_list(),
             "parameters": {name: encoded(value) for name, value in self._parameters().items()},
             "outside": self.outside,
-            "privacy": {"epsilon": plain_level(promised.epsilon), "unit": promised.unit},
+            "privacy": {"epsilon": plain_level(promised.epsilon), "unit": promised.unit, **self._promised_of_queries()},
             **self._asked_of_respondents(),
         }
 
@@ -126,6 +126,10 @@ class SavedProtocol(Shown, Saveable, ABC):
 
     def _asked_of_respondents(self) -> dict[str, Any]:
         """Return what each respondent may be asked, and by which mechanisms; a curator asks nobody."""
+        return {}
+
+    def _promised_of_queries(self) -> dict[str, str]:
+        """Return what holds, beside the level, of every query that respondents are sent; most protocols send none."""
         return {}
 
     def _first_body(self) -> dict[str, Any]:

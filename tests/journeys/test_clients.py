@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from fractions import Fraction
 from functools import partial
+from itertools import permutations, product
+from math import inf, prod
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,12 +21,16 @@ from typing import Any
 import numpy as np
 import pytest
 from support.chromium import CHROMIUM, chromium
-from support.client_vectors import VECTORS, Recorded, answered
+from support.client_vectors import VECTORS, Recorded, answered, query_of
 from support.collector import collector
+from support.protocol_files import body_of, sealed_again
 
 import ldpstats as ldp
 from ldpstats import client
 from ldpstats.domain import Domain
+from ldpstats.grid import GRID
+from ldpstats.mechanisms import FakeResponse, joint_ratio
+from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols import (
     RRBA,
     AssignedQuestions,
@@ -184,17 +192,38 @@ PLANTED = {
         ">> BigInt(8 * report.length - group.mechanism.k)",
         "",
     ),
-    "fakes below the floor": (
-        "min(told.fake) < int(floor * GRID / told.k)",
-        "False",
-        "told.fake.some((one) => one < least >> DIGITS)",
-        "least === 7",
+    "fakes below the floor": ("if rarest < least:", "if False:", "if (told.rarest < least) {", "if (false) {"),
+    "a floor for all fakes together": (
+        "asked.floor // told.k",
+        "asked.floor // 2**64",
+        "asked.floor / BigInt(told.k)",
+        "asked.floor / GRID",
     ),
-    "more truth than p": (
-        "told.truth > int(",
-        "told.truth < 0 * int(",
-        'told.truth > (share(rules, "p")',
-        'told.truth < (0n * share(rules, "p")',
+    "more truth than p": ("told.truth > asked.truth:", "False:", "if (told.truth > asked.truth) {", "if (false) {"),
+    "the truth as rarely as p, not more": (
+        "told.truth > asked.truth:",
+        "told.truth >= asked.truth:",
+        "if (told.truth > asked.truth) {",
+        "if (told.truth >= asked.truth) {",
+    ),
+    "a p of one": (
+        'privacy["truth"], "truth", 1, GRID - 1)',
+        'privacy["truth"], "truth", 1, GRID)',
+        'privacy.get("truth"), "truth", 1n, GRID - 1n)',
+        'privacy.get("truth"), "truth", 1n, GRID)',
+    ),
+    "fakes that never come where none is named": (
+        "rarest == 0 and asked.epsilon < inf",
+        "False",
+        "told.rarest === 0n && asked.epsilon < Infinity",
+        "false",
+    ),
+    "no level, without a word": ("said != [_CERTAIN] * infinite", "False", "if (infinite ? said[0]", "if (0 ? said[0]"),
+    "two answers about one attribute": (
+        "_refuse_asked_twice(units)\n        most",
+        "most",
+        "    refuseAskedTwice(units);\n",
+        "",
     ),
     "another query answered anew": (
         "elif self._asked != query:",
@@ -283,6 +312,84 @@ def test_planted_mistakes_in_python_are_found(title: str) -> None:
     assert next(unmet(python_module(text)), None)
 
 
+Told = tuple[int, tuple[int, ...]]
+"""The chance of the truth, and those of the fakes, in GRID-ths."""
+PROMISED = {(3,): Domain({"a": ["x", "y", "z"]}), (2, 2): Domain({"a": [False, True], "b": [1, 2]})}
+
+
+def fakes(k: int, least: int) -> tuple[int, ...]:
+    """Return fakes of which the last but one is the rarest."""
+    others = (GRID - least) // (k - 1)
+    return (*(others,) * (k - 2), least, GRID - least - others * (k - 2))
+
+
+def asked_within(truth: int, floor: int, k: int) -> list[Told]:
+    """Return chances on both sides of what a promise allows."""
+    least = floor // k
+    rarest = [one for one in sorted({0, 1, least - 1, least, least + 1, GRID // k}) if 0 <= one <= GRID // k]
+    return [(told, fakes(k, one)) for told in sorted({1, truth // 2 + 1, truth, truth + 1, GRID}) for one in rarest]
+
+
+def keeps(told: Sequence[Told], truth: int, floor: int, level: float) -> bool:
+    """Say whether the exact channel keeps a promise, for every pair of values and every answer; the oracle."""
+    channels = []
+    for chance, drawn in told:
+        rows = [[Fraction((GRID - chance) * fake, GRID**2) for fake in drawn] for _ in drawn]
+        for value, row in enumerate(rows):
+            row[value] += Fraction(chance, GRID)
+        least = Fraction(floor // len(drawn), GRID)
+        for one, other in permutations(rows, 2):
+            gaps = [here - there for here, there in zip(one, other, strict=True)]
+            # who has another value gives this answer as a fake alone
+            faked = other[gaps.index(max(gaps))]
+            if max(gaps) > Fraction(truth, GRID) or faked < (1 - max(gaps)) * least:
+                return False
+        channels.append([dict(enumerate(row)) for row in rows])
+    joint = [
+        {cells: prod(row[cell] for row, cell in zip(rows, cells, strict=True)) for cells in product(*rows)}
+        for rows in product(*channels)
+    ]
+    return strict_epsilon(worst_ratio(joint)) <= level
+
+
+def promised_cases() -> Iterator[tuple[dict[str, Any], bool]]:
+    """Yield files and queries, and whether a query keeps the promise of its file."""
+    for (sizes, domain), truth, share in product(PROMISED.items(), (1, GRID // 3, GRID - 1), (0, 7, GRID // 2, GRID)):
+        protocol = RRBA(domain, k=1, p=0.5, answer="view", block_size=9)
+        body, record = body_of(protocol), {name: values[0] for name, values in domain.categories.items()}
+        tight = strict_epsilon(joint_ratio([FakeResponse(truth, fakes(k, share // k)) for k in sizes]))
+        for level in {inf, 1.0, 1e6, min(tight, 1e6), min(math.nextafter(tight, 0), 1e6)}:
+            promise = {**body["privacy"], "truth": str(truth), "floor": str(share)}
+            if level < inf:
+                del promise["certain"]
+                promise["epsilon"] = level
+            text = sealed_again({**body, "privacy": promise})
+            asked = [asked_within(truth, share, k) for k in sizes]
+            for place in range(len(asked[0])):
+                told = [own[(place * (1 + 4 * number)) % len(own)] for number, own in enumerate(asked)]
+                case = {"title": f"{told} of {truth}, {share}, {level}", "protocol": text, "record": record}
+                yield case | {"query": query_of(protocol, *told)}, keeps(told, truth, share, level)
+
+
+@with_node
+def test_a_query_is_answered_if_and_only_if_its_exact_channel_keeps_the_promise(tmp_path: Path) -> None:
+    """In both languages, which say the same; and nothing is drawn for what is refused."""
+    found: dict[str, list[dict[str, Any]]] = {"reports": [], "messages": PUBLISHED["messages"][:1], "refusals": []}
+    for case, kept in promised_cases():
+        source = Recorded(case["title"])
+        try:
+            message = answered(client, case, source)
+            found["messages"].append({**case, "words": source.texts, "message": message})
+        except client.ClientError as error:
+            found["refusals"].append({**case, "names": str(error)})
+            assert not source.given
+        assert kept == bool(source.given), case["title"]
+    assert min(len(found["messages"]), len(found["refusals"])) > 300
+    (tmp_path / "vectors.json").write_text(json.dumps(found), encoding="utf-8")
+    done = node(JAVASCRIPT, tmp_path / "vectors.json")
+    assert done.returncode == 0, done.stderr
+
+
 PROTOCOLS = {
     **{name: partial(SampledGroups, mechanism=name) for name in ("auto", "grr", "sue", "oue", "ss", "olh", "hr")},
     **{f"crossed {name}": partial(PerAttribute, k=2, mechanism=name) for name in ("grr", "oue", "hr")},
@@ -322,12 +429,28 @@ def test_the_longest_tokens_of_clients_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"epsilon": 1.0}, {"p": 0.9, "block_size": 5}, {"epsilon": 2.0, "k": 1, "answer": "view"}]
+    "options",
+    [
+        {"epsilon": 1.0},
+        {"epsilon": 2.0, "k": 1, "answer": "view", "block_size": 3},
+        {"epsilon": 1e-3, "update": "client"},
+        {"epsilon": 40.0, "floor": 0.01, "block_size": 2},
+        {"p": 0.9, "block_size": 5},
+        {"p": 1 - 2**-53, "k": 1, "answer": "view", "block_size": 2},
+        {"p": 2**-60, "update": "client"},
+        {"p": 0.3, "floor": 1e-30, "update": "client"},
+        {"p": 0.3, "floor": 1.0, "update": "client"},
+        {"p": 0.7, "floor": 1e-10, "block_size": 2},
+    ],
+    ids=str,
 )
 def test_answers_to_queries_are_taken(options: dict[str, Any]) -> None:
-    domain = Domain({"sex": ["F", "M"], "größe": ["klein", "groß"]})
+    """No aggregator makes a query that clients of its protocol's file refuse."""
+    domain = Domain({"sex": ["F", "M"], "größe": ["klein", "mittel", "groß"]})
     protocol = RRBA(domain, **options)
     aggregator, text = protocol.aggregator(), protocol.to_json()
+    one, same = client.Respondent(text), protocol.client({"sex": "M", "größe": "klein"}, inf)
+    assert (one.epsilon, one.p, one.certain) == (same.epsilon, same.p, same.certain)
     for _ in range(12):
         respondent, query = client.Respondent(text), aggregator.query().to_json()
         message = respondent.answer_query(query, {"sex": "M", "größe": "klein"})
