@@ -4,7 +4,8 @@
 
 The inputs are the published messages of clients/test_vectors.json, damaged as those of fuzz_readers.py, with digests
 made anew. What the client in Python makes of them is written down as test vectors, and the client in JavaScript runs
-these in Node. A finding is an exception of Python that is no ClientError, and whatever differs between the two.
+these in Node. A finding is an exception of Python that is no ClientError, and whatever differs between the two: a word
+of a message, or of an error.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def damaged_cases(inputs: int, seed: int) -> dict[str, Any]:
         left = iter(words)
         try:
             message = _answered(case, left.__next__)
-        except client.ClientError:
-            found["refusals"].append({**case, "names": "Allowed: "})
+        except client.ClientError as error:
+            found["refusals"].append({**case, "names": str(error)})
         except StopIteration:  # a unit of very many values
             continue
         else:

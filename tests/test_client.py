@@ -261,14 +261,15 @@ def test_the_level_is_compared_exactly() -> None:
     ratio = joint_ratio(mechanisms)
     assert ratio is not None
     level = strict_epsilon(ratio)
-    client.refuse_above(ratio, level)
-    client.refuse_above(Fraction(1), 0.0)
-    client.refuse_above(None, math.inf)
+    client.refuse_above(client.level_of([ratio]), level)
+    client.refuse_above(client.level_of([one.likelihood_ratio() for one in mechanisms]), level)
+    client.refuse_above(client.level_of([Fraction(1)] * 3), 0.0)
+    client.refuse_above(client.level_of([ratio, None]), math.inf)
     for less in (math.nextafter(level, 0), 0.0):
         with pytest.raises(client.ClientError, match="promised"):
-            client.refuse_above(ratio, less)
+            client.refuse_above(client.level_of([ratio]), less)
     with pytest.raises(client.ClientError, match="infinity"):
-        client.refuse_above(None, 1e308)
+        client.refuse_above(client.level_of([None, ratio]), 1e308)
 
 
 def test_levels_of_the_rows_of_a_unit_add_up() -> None:

@@ -161,14 +161,14 @@ PLANTED = {
     ),
     "an altered file": ("!= sealed[1]", "== 7", "!== sealed[1]", "=== 7"),
     "a channel that tells more than promised": (
-        "level is None or level > Decimal(promised)",
-        "level is None",
-        "|| logarithm(...ratio) + MARGIN > fixedPoint(promised)",
+        '_PRECISE.add(level, Decimal("1e-90")) > Decimal(promised)',
+        "level == inf",
+        "|| (level > 0n && level + MARGIN > fixedPoint(promised))",
         "",
     ),
     "names that nobody knows": (
-        "if name not in known and name not in optional",
-        "if False",
+        "set(self.plain) - known - set(optional)",
+        "set()",
         "filter((one) => !known.includes(one) && !optional.includes(one))",
         "filter(() => false)",
     ),
@@ -199,10 +199,10 @@ PLANTED = {
     "another query answered anew": (
         "elif self._asked != query:",
         "elif False:",
-        "else if (this.#asked !== query) {",
+        "else if (own.#asked !== query) {",
         "else if (false) {",
     ),
-    "names that stand twice": ("len(dict(pairs)) < len(pairs)", "False", "if (namesIn(plain) !== ", "if (0 === "),
+    "names that stand twice": ("pairs[len(plain) :]", "[]", "namesIn(plain) === ", "0 !== "),
 }
 
 
