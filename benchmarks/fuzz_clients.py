@@ -80,7 +80,7 @@ def _damaged(case: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     part = rng.choice(["protocol", *parts])
     if part == "record":
         record = damaged(json.dumps(case["record"]), json.dumps, rng)
-        parts["record"] = _parsed(record, case["record"])
+        parts["record"] = _with_doubles(_parsed(record, case["record"]))
     elif part == "protocol" and rng.random() < 0.9:
         body = json.dumps(json.loads(case["protocol"])["body"])
         changed = _parsed(damaged(body, json.dumps, rng), None)
@@ -97,6 +97,11 @@ def _parsed(text: str, otherwise: Any) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return otherwise
+
+
+def _with_doubles(record: Any) -> Any:
+    """Return a record as languages read it whose numbers are doubles: the words of refusals show them."""
+    return json.loads(json.dumps(record), parse_int=lambda text: int(text) if len(text) < 16 else float(text[:300]))
 
 
 def _sealed(body: Any) -> str:
