@@ -1313,11 +1313,12 @@ def _printed(value: object) -> Iterator[str]:
             yield from _printed(one)
         yield "]" if value else "[]"
     elif isinstance(value, Mapping) and len(value) <= 8:
-        for place, name in enumerate(_ordered([str(name) for name in value])):
+        named = {str(name): one for name, one in value.items()}
+        for place, name in enumerate(_ordered(named)):
             yield "," if place else "{"
             yield from _printed(name)
             yield ":"
-            yield from _printed(value.get(name))
+            yield from _printed(named[name])
         yield "}" if value else "{}"
     else:
         yield f"an object of {len(value)} names" if isinstance(value, Mapping) else f"of type {type(value).__name__}"

@@ -324,6 +324,11 @@ def _altered_texts(body: dict[str, Any], text: str) -> Iterator[tuple[str, str, 
     yield "an older version", sealed("protocol", 1, body), "version 1"
     yield "a newer version", sealed("protocol", 3, body), "version 3"
     yield "something behind the body", text[:-1] + ', "more": 1}', "more"
+    for wrong in ("[" * 33, '{"a":' * 33 + "1" + "}" * 33):
+        yield "nested too deep", wrong, "32 deep"
+    deepest = json.dumps(json.loads("[" * 28 + "]" * 28))  # the body's parameters stand two levels deep
+    yield "a level too many", text.replace('"parameters": {', f'"parameters": {{"more": [[{deepest}]], '), "32 deep"
+    yield "a number without end", text.replace('"epsilon": 1.0', f'"epsilon": 1.{"0" * 99}'), "100 letters"
     yield "no number", text.replace('"epsilon": 1.0', '"epsilon": NaN'), "a protocol file"
 
 
@@ -346,6 +351,16 @@ def _setting(*path: Any) -> Change:
         for place in places:
             body = body[place]
         body[last] = value
+
+    return change
+
+
+def _twice_the_largest(mechanism: dict[str, Any]) -> Change:
+    """Return what asks two questions of the largest mechanism, whose values come to twice what a unit may have."""
+
+    def change(body: Any) -> None:
+        body["mechanisms"][0] = mechanism
+        body["units"][0] *= 2
 
     return change
 
@@ -405,5 +420,7 @@ def _altered_bodies() -> Iterator[tuple[str, Change, str]]:
     yield "no categories", _setting("domain", 0, "categories", []), "categories"
     yield "attributes that are alike", _setting("domain", 0, "name", "größe"), "attributes"
     yield "a domain that keeps no order", _setting("domain", {"sex": ["F", "M"]}), "domain"
+    largest = {**plain_mechanism(GRR(6, 1.0)), "k": 2**22}
+    yield "mechanisms that take too long together", _twice_the_largest(largest), "8388608 values"
     yield "values that are too many", _setting(*first, "k", 2**22 + 1), "4194305"
     yield "one value", _setting(*first, "k", 1), "k = 1"
