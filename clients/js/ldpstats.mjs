@@ -641,11 +641,14 @@ function readGroup(plain, known, mechanisms, names = []) {
   const mechanism = mechanisms?.[plain.whole("mechanism", 0, mechanisms.length - 1)];
   const answers = plain.has("answers") ? plain.sequence("answers") : undefined;
   const k = mechanism === undefined ? cells : mechanism.k;
-  const came = `a question about ${listed(plain.get("attributes"))}`;
-  if (cells > MOST_CELLS) throw new ClientError(came, `up to ${MOST_CELLS} cells`);
+  if (cells > MOST_CELLS) {
+    throw new ClientError(`a question about ${listed(plain.get("attributes"))}`, `up to ${MOST_CELLS} cells`);
+  }
   if (!covers(answers, cells, k)) {
-    const allowed = "an answer for every cell, and as many answers as its mechanism has values";
-    throw new ClientError(`${came} with ${cells} cells and ${k} answers`, allowed);
+    throw new ClientError(
+      `a question about ${listed(plain.get("attributes"))} with ${cells} cells and ${k} answers`,
+      "an answer for every cell, and as many answers as its mechanism has values",
+    );
   }
   return { places, sizes, answers, mechanism };
 }
@@ -683,7 +686,7 @@ function promisedLevel(privacy, kind) {
 function refuseAbove(units, promised) {
   if (promised === Infinity) return;
   const known = new Map();
-  for (const { mechanism } of units.flat().filter((group) => !known.has(group.mechanism))) {
+  for (const mechanism of new Set(units.flat().map((group) => group.mechanism))) {
     const ratio = mechanism.ratio();
     known.set(mechanism, ratio === null ? null : logarithm(...ratio));
   }
