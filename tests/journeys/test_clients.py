@@ -383,26 +383,79 @@ def test_a_page_in_a_browser_answers(tmp_path: Path) -> None:
     assert answers[1] == case["message"]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
-def test_the_page_of_the_readme_sends_an_answer(tmp_path: Path) -> None:
-    """It is opened twice, and sends the same message both times."""
+@pytest.fixture
+def page_of_readme(tmp_path: Path) -> Path:
+    """The page that the JavaScript README shows, in a folder with the module and a protocol."""
     page = re.search(r"```html\n(.*?)```", (CLIENTS / "js" / "README.md").read_text("utf-8"), flags=re.DOTALL)
     assert page is not None
     (tmp_path / "index.html").write_text(page[1], encoding="utf-8")
     shutil.copy(JAVASCRIPT, tmp_path)
-    domain = Domain({"sex": ["F", "M"], "smokes": ["yes", "no"]})
-    protocol = SampledGroups(domain, k=1, epsilon=1.0, mechanism="oue")
-    (tmp_path / "protocol.json").write_text(protocol.to_json(), encoding="utf-8")
-    with collector(tmp_path) as (address, posted), chromium() as browser:
+    protocol = SampledGroups(Domain({"sex": ["F", "M"], "smokes": ["yes", "no"]}), k=1, epsilon=1.0, mechanism="oue")
+    protocol.save(tmp_path / "protocol.json")
+    return tmp_path
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+@pytest.mark.parametrize("token", ["person-17", ""])
+def test_the_page_of_the_readme_sends_an_answer(page_of_readme: Path, token: str) -> None:
+    """It is opened twice, the second time for another respondent, and sends the same message both times."""
+    with collector(page_of_readme) as (address, posted), chromium() as browser:
         messages = []
-        for _ in range(2):
-            browser.visit(f"{address}/index.html")
-            assert browser.awaited("document.querySelector('output').textContent") == "epsilon = 1 of your whole record"
+        for own in (token, "another"):
+            browser.visit("about:blank")
+            browser.visit(f"{address}/index.html#{own}")
+            browser.awaited("!document.querySelector('button').disabled")
+            assert browser.value("document.querySelector('output').textContent") == "epsilon = 1 of your whole record"
             browser.value("document.querySelector('button').click()")
             messages.append(posted.get(timeout=60))
-        assert not browser.said()
+            browser.awaited("document.querySelector('output').textContent.endsWith('was sent.')")
+            assert not browser.said()
+            assert {one.removeprefix(address) for one in browser.asked_for()} <= {
+                f"/index.html#{own}", "/index.html", "/ldpstats.mjs", "/protocol.json", "/answers", "/favicon.ico"
+            }  # fmt: skip
     assert messages[0] == messages[1]
-    (tmp_path / "answers.jsonl").write_text(f"{messages[0]}\n", encoding="utf-8")
-    tables = ldp.tables_of(tmp_path / "answers.jsonl", protocol)
+    sent = json.loads(messages[0])["token"]
+    assert sent == token if token else re.fullmatch("[0-9a-f-]{36}", sent)
+    (page_of_readme / "answers.jsonl").write_text("\n".join(messages) + "\n", encoding="utf-8")
+    protocol = ldp.load(page_of_readme / "protocol.json")
+    tables = ldp.tables_of(page_of_readme / "answers.jsonl", protocol, tokens="once")
     assert sorted(table.n for table in tables) == [0, 1]
     assert not tables.simulated
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+@pytest.mark.parametrize("missing", ["ldpstats.mjs", "protocol.json", None])
+def test_the_page_of_the_readme_sends_no_raw_answer(page_of_readme: Path, missing: str | None) -> None:
+    """Whatever submits the form, with the module or without: no request carries what was chosen."""
+    if missing is not None:
+        (page_of_readme / missing).unlink()
+    submitted = (
+        "document.querySelector('button').click()",
+        "document.querySelector('form').requestSubmit()",
+        "document.querySelector('form').submit()",
+        "Object.assign(document.querySelector('button'), { type: 'submit', disabled: false }).click()",
+    )
+    with collector(page_of_readme) as (address, posted), chromium() as browser:
+        for script in submitted[1:] if missing is None else submitted:
+            browser.visit("about:blank")
+            browser.visit(f"{address}/index.html")
+            shown = "epsilon" if missing is None else "not complete" if missing.endswith("mjs") else "Nothing was sent"
+            browser.awaited(f"document.querySelector('output').textContent.includes('{shown}')")
+            browser.value("document.querySelector('select').value = 'M'")
+            browser.value(script)
+            browser.value("new Promise((done) => setTimeout(done, 200))")
+            asked = browser.asked_for()
+            assert browser.value("location.href") == f"{address}/index.html"
+            assert f"{address}/index.html" in asked
+            assert not [one for one in asked if "?" in one or "sex" in one]
+        assert posted.empty() or missing is None
+        while not posted.empty():  # of the button that the last script clicked, with the module
+            assert set(json.loads(posted.get())) == {
+                "format",
+                "version",
+                "protocol",
+                "unit",
+                "reports",
+                "simulated",
+                "token",
+            }
