@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -23,6 +24,7 @@ from support.collector import collector
 import ldpstats as ldp
 from ldpstats import client
 from ldpstats.domain import Domain
+from ldpstats.envelope import sealed
 from ldpstats.protocols import (
     RRBA,
     AssignedQuestions,
@@ -201,6 +203,14 @@ PLANTED = {
         "elif False:",
         "else if (own.#asked !== query) {",
         "else if (false) {",
+    ),
+    "files nested as deep as they like": (") > _DEEPEST:", ") > 10**9:", "(deepest > DEEPEST)", "(deepest > 1e9)"),
+    "numbers without end": ("{101}", "{999}", "{101}", "{999}"),
+    "mechanisms that take hours": (
+        '"values of the mechanisms of a unit": _MOST_CELLS',
+        '"values of the mechanisms of a unit": 1 << 60',
+        '"values of the mechanisms of a unit": MOST_CELLS',
+        '"values of the mechanisms of a unit": 2 ** 52',
     ),
     "names that stand twice": ("pairs[len(plain) :]", "[]", "namesIn(plain) === ", "0 !== "),
 }
@@ -381,6 +391,68 @@ def test_a_page_in_a_browser_answers(tmp_path: Path) -> None:
     assert (own["protocol"], own["simulated"]) == (protocol.fingerprint(), False)
     assert len(bytes.fromhex(own["reports"][0])) == 17
     assert answers[1] == case["message"]
+
+
+def hostile_bodies() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what is changed in the body of a protocol file so that it takes long, with what is said of it."""
+    body = json.loads(SampledGroups(Domain({"a": [0, 1], "b": [0, 1]}), epsilon=1.0, mechanism="grr").to_json())["body"]
+    (row,), (mechanism,) = body["units"][0], body["mechanisms"]
+    bits = {"name": "oue", "k": 4, "epsilon": 1.0, "probabilities": {"keep": str(2**64 - 1), "flip": "1"}}
+    binary = [{"name": f"a{number}", "categories": [0, 1]} for number in range(4096)]
+    crossing = {"attributes": [one["name"] for one in binary[:22]], "mechanism": 0}
+    for rows in (20_000, 27_000):  # 27,000 ratios of bits are beyond the largest exponent of a Decimal
+        yield f"{rows} rows in a unit", {"units": [[row] * rows], "mechanisms": [bits]}
+    yield "65537 units", {"units": [[row]] * 65_537}
+    yield "4097 mechanisms", {"mechanisms": [mechanism] * 4097}
+    yield "4097 attributes", {"domain": [*binary, {"name": "one more", "categories": [0, 1]}]}
+    yield (
+        "4200 crossed answers",
+        {"units": [[{"group": "a", "crossed": [{"attributes": ["a"], "mechanism": 0}] * 4200, "bytes": 1}]]},
+    )
+    yield "8388608000 values", {"units": [[row] * 2000], "mechanisms": [{**bits, "k": 1 << 22}] * 2}
+    yield "promised", {"units": [[row] * 4096], "mechanisms": [bits]}  # the most rows that are read
+    yield "4096 in all", {"domain": binary, "units": [[{**row, "attributes": [one["name"] for one in binary]}]]}
+    yield (
+        "no numbers of 8 bytes",
+        {
+            "domain": binary,
+            "mechanisms": [{**bits, "k": 1 << 22}],
+            "units": [[{"group": "a", "crossed": [crossing], "bytes": 8}]],
+        },
+    )
+    yield "100 letters", {"parameters": {"epsilon": 10**100}}
+    yield "-1e-05", {"privacy": {"unit": -1e-5}}
+
+
+def hostile_texts() -> Iterator[tuple[str, str]]:
+    """Yield texts that are hard to parse, with what is said of them."""
+    for kind in ("1,", '"\\', "é"):
+        yield "8388608 bytes", (kind * 10_000_000)[:10_000_000]
+    yield "1048576 commas and brackets", "[" + "," * 8_000_000 + "]"
+    yield "32 deep", "[" * 100_000 + "]" * 100_000
+    yield "32 deep", '{"a":' * 100_000 + "1" + "}" * 100_000
+    yield "no JSON", '"' * 1_000_001
+    yield "100 letters", "[1, " + "9" * 1_000_000 + "]"
+    yield "half a letter", json.dumps({"format": 1})[:-1] + ', "a": "\ud800"}'
+
+
+@with_node
+def test_what_is_made_to_take_long_is_refused_at_once_and_in_the_same_words(tmp_path: Path) -> None:
+    body = json.loads(SampledGroups(Domain({"a": [0, 1], "b": [0, 1]}), epsilon=1.0, mechanism="grr").to_json())["body"]
+    texts = [(named, sealed("protocol", 2, {**body, **change})) for named, change in hostile_bodies()]
+    refusals, start = [], time.process_time()
+    for named, text in (*texts, *hostile_texts()):
+        with pytest.raises(client.ClientError) as refused:
+            client.Respondent(text)
+        assert named in str(refused.value)
+        assert len(str(refused.value)) < 1000
+        refusals.append({"title": named, "protocol": text, "record": {}, "names": str(refused.value)})
+    assert time.process_time() - start < 10  # some 2 s; a single one of the first two took longer
+    (tmp_path / "vectors.json").write_text(
+        json.dumps({"reports": [], "messages": PUBLISHED["messages"][:1], "refusals": refusals}), encoding="utf-8"
+    )
+    done = node(JAVASCRIPT, tmp_path / "vectors.json")
+    assert done.returncode == 0, done.stderr[:2000]
 
 
 @pytest.fixture
