@@ -41,8 +41,8 @@ _WHOLE = ["format", "version", _DIGEST, "body"]
 _SEALED = re.compile(
     rf'\{{"format":"ldpstats protocol","version":2,"{_DIGEST}":"([0-9a-f]{{64}})","body":(.*)\}}', re.DOTALL
 )
-_QUOTED = (("\\\\", "\ud800"), ('\\"', "\ud801"))
-"""What may stand before a quotation mark that ends no text, and halves of letters, which no text has, in its place."""
+_QUOTED = (("\\\\", "\0"), ('\\"', "\1"))
+"""What may stand before a quotation mark that ends no text, and what JSON allows nowhere, in its place."""
 _BRACKET = re.compile(r"[][{}]")
 _LONG_NUMBER = re.compile(r"(?:^|[,:\[])[-+.0-9A-Za-z]{101}")
 _BODY = {"kind", "fingerprint", "domain", "parameters", "outside", "privacy", "mechanisms", "units"}

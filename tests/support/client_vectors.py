@@ -190,6 +190,13 @@ def _message_cases() -> Iterator[tuple[Any, ...]]:
     for category in huge.categories["id"]:
         whole = isinstance(category, int) and abs(category) >= 1 << 53
         yield "numbers that languages round", numbered, {"id": {"int": str(category)} if whole else category}
+    odd = Domain({'"𐀀" : ': ["𐐀\\", '\\"', " , "]})
+    for own in odd.categories['"𐀀" : ']:
+        yield (
+            "letters of two halves, and what quotes them",
+            SampledGroups(odd, k=1, epsilon=2.0).to_json(),
+            {'"𐀀" : ': own},
+        )
     parities = HadamardCoefficients(DOMAIN, epsilon=1.0).to_json()
     for unit in range(16):
         yield "parities", parities, record, [unit]
