@@ -551,19 +551,6 @@ class Attribute:
                 return place
         return None
 
-    def is_same(self, other: Attribute) -> bool:
-        """Say whether another attribute has the same name and categories, each of the same kind.
-
-        Parameters
-        ----------
-        other : Attribute
-        """
-        return (self.name, self.categories, *map(_kind, self.categories)) == (
-            other.name,
-            other.categories,
-            *map(_kind, other.categories),
-        )
-
 
 @dataclass(frozen=True)
 class AskedGroup:
@@ -1055,7 +1042,11 @@ def read_query(asked: Questionnaire, text: str) -> tuple[dict[str, Any], tuple[A
         raise ClientError(f"a query of the protocol {_shown(query['protocol'])}", f"one of {asked.fingerprint}")
     said = {"format": "ldpstats RRBA answer", "version": 2, "protocol": asked.fingerprint}
     said |= {name: query.whole(name, 0, (1 << 53) - 1) for name in ("number", "block")}
-    groups = tuple(_asked_group(asked, _Named(one, "a group of a query")) for one in query.sequence("groups"))
+    listed, most = query.sequence("groups"), _MOST["rows in a unit"]
+    if len(listed) > most:
+        raise ClientError(f"a query with {len(listed)} groups", f"up to {most}")
+    known = {_compared(one): place for place, one in enumerate(asked.domain)}
+    groups = tuple(_asked_group(asked, known, _Named(one, "a group of a query")) for one in listed)
     units = [[group.places for row in unit for group in row.groups] for unit in asked.units]
     if [group.places for group in groups] not in units:
         raise ClientError("a query about other groups than those of a unit", "all groups of one unit, in their order")
@@ -1063,17 +1054,22 @@ def read_query(asked: Questionnaire, text: str) -> tuple[dict[str, Any], tuple[A
     return {**said, "token": _checked_token(query.text("token"))}, groups
 
 
-def _asked_group(asked: Questionnaire, group: _Named) -> AskedGroup:
+def _asked_group(asked: Questionnaire, known: Mapping[object, int], group: _Named) -> AskedGroup:
     group.refuse_names({"domain", "truth", "fake"})
     attributes, told = _read_domain(group.sequence("domain")), FakeOrTruth.stated(group)
-    places = {one.name: place for place, one in enumerate(asked.domain)}
-    if not all(one.name in places and one.is_same(asked.domain[places[one.name]]) for one in attributes):
+    places = tuple(known.get(_compared(one), -1) for one in attributes)
+    if -1 in places:
         raise ClientError(f"a group about {_listed([one.name for one in attributes])}", "the protocol's own attributes")
     sizes = tuple(len(one.categories) for one in attributes)
     if told.k != prod(sizes):
         raise ClientError(f"{told.k} fakes for {prod(sizes)} cells", "a fake for every cell")
     _refuse_broken_rules(asked.parameters, told)
-    return AskedGroup(tuple(places[one.name] for one in attributes), sizes, None, told)
+    return AskedGroup(places, sizes, None, told)
+
+
+def _compared(attribute: Attribute) -> object:
+    """Return what only the same attribute has: 1 and true are equal in Python alone."""
+    return attribute.name, tuple((_kind(category), category) for category in attribute.categories)
 
 
 def _refuse_broken_rules(rules: Mapping[str, Any], told: FakeOrTruth) -> None:

@@ -749,7 +749,10 @@ function readQuery(asked, text) {
   }
   const [number, block] = ["number", "block"].map((name) => query.whole(name, 0, Number.MAX_SAFE_INTEGER));
   const said = { format: "ldpstats RRBA answer", version: 2, protocol: asked.fingerprint, number, block };
-  const groups = query.sequence("groups").map((one) => askedGroup(asked, new Named(one, "a group of a query")));
+  const [all, most] = [query.sequence("groups"), MOST["rows in a unit"]];
+  if (all.length > most) throw new ClientError(`a query with ${all.length} groups`, `up to ${most}`);
+  const known = new Map(asked.domain.map(({ name }, place) => [name, place]));
+  const groups = all.map((one) => askedGroup(asked, known, new Named(one, "a group of a query")));
   const places = JSON.stringify(groups.map((group) => group.places));
   const placesOfUnit = (unit) => JSON.stringify(unit.flatMap((row) => row.groups.map((group) => group.places)));
   if (!asked.units.some((unit) => placesOfUnit(unit) === places)) {
@@ -759,12 +762,12 @@ function readQuery(asked, text) {
   return { said: { ...said, token: checkedToken(query.text("token")) }, groups };
 }
 
-function askedGroup(asked, group) {
+function askedGroup(asked, known, group) {
   group.refuseNames(["domain", "truth", "fake"]);
   const attributes = readDomain(group.sequence("domain"));
   const mechanism = FakeOrTruth.stated(group);
-  const places = attributes.map((one) => asked.domain.findIndex((known) => isSame(known, one)));
-  if (places.includes(-1)) {
+  const places = attributes.map(({ name }) => known.get(name));
+  if (!attributes.every((one, number) => places[number] !== undefined && isSame(asked.domain[places[number]], one))) {
     const came = `a group about ${listed(attributes.map(({ name }) => name))}`;
     throw new ClientError(came, "the protocol's own attributes");
   }

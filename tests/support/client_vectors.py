@@ -314,6 +314,7 @@ def _altered_queries() -> Iterator[tuple[str, Change, str]]:
     yield "other categories", _setting(*group, "domain", 0, "categories", ["M", "F"]), "own attributes"
     yield "a group twice", lambda query: query["groups"].append(query["groups"][0]), "groups"
     yield "no groups", _setting("groups", []), "groups"
+    yield "more groups than a unit may have", _setting("groups", [0] * 4097), "4097 groups"
     yield "a number that languages round", _setting("number", 2**53), "number"
     yield "a token that is none", _setting("token", "ä"), "token"
     yield "an unknown name", _setting("hurry", 1), "hurry"
