@@ -192,6 +192,13 @@ def _message_cases() -> Iterator[tuple[Any, ...]]:
     for category in huge.categories["id"]:
         whole = isinstance(category, int) and abs(category) >= 1 << 53
         yield "numbers that languages round", numbered, {"id": {"int": str(category)} if whole else category}
+    odd = Domain({'"𐀀" : ': ["𐐀\\", '\\"', " , "]})
+    for own in odd.categories['"𐀀" : ']:
+        yield (
+            "letters of two halves, and what quotes them",
+            SampledGroups(odd, k=1, epsilon=2.0).to_json(),
+            {'"𐀀" : ': own},
+        )
     parities = HadamardCoefficients(DOMAIN, epsilon=1.0).to_json()
     for unit in range(16):
         yield "parities", parities, record, [unit]
@@ -365,6 +372,7 @@ def _altered_queries() -> Iterator[tuple[str, Change, str]]:
     )
     yield "a group twice", lambda query: query["groups"].append(query["groups"][0]), "groups"
     yield "no groups", _setting("groups", []), "groups"
+    yield "more groups than a unit may have", _setting("groups", [0] * 4097), "4097 groups"
     yield "a number that languages round", _setting("number", 2**53), "number"
     yield "a token that is none", _setting("token", "ä"), "token"
     yield "an unknown name", _setting("hurry", 1), "hurry"
@@ -382,6 +390,11 @@ def _altered_texts(body: dict[str, Any], text: str) -> Iterator[tuple[str, str, 
     yield "an older version", sealed("protocol", 1, body), "version 1"
     yield "a newer version", sealed("protocol", 3, body), "version 3"
     yield "something behind the body", text[:-1] + ', "more": 1}', "more"
+    for wrong in ("[" * 33, '{"a":' * 33 + "1" + "}" * 33):
+        yield "nested too deep", wrong, "32 deep"
+    deepest = json.dumps(json.loads("[" * 28 + "]" * 28))  # the body's parameters stand two levels deep
+    yield "a level too many", text.replace('"parameters": {', f'"parameters": {{"more": [[{deepest}]], '), "32 deep"
+    yield "a number without end", text.replace('"epsilon": 1.0', f'"epsilon": 1.{"0" * 99}'), "100 letters"
     yield "no number", text.replace('"epsilon": 1.0', '"epsilon": NaN'), "a protocol file"
 
 
@@ -408,9 +421,19 @@ def _setting(*path: Any) -> Change:
     return change
 
 
+def _twice_the_largest(mechanism: dict[str, Any]) -> Change:
+    """Return what asks two questions of the largest mechanism, whose values come to twice what a unit may have."""
+
+    def change(body: Any) -> None:
+        body["mechanisms"][0] = mechanism
+        body["units"][0] *= 2
+
+    return change
+
+
 def _altered_levels() -> Iterator[tuple[str, Change, str]]:
     yield "a level that is none", _setting("privacy", "epsilon", -1), "-1"
-    for level in (10**400, 1e7, 1_000_000.5):
+    for level in (10**99, 1e7, 1_000_000.5):
         yield "a level that is none in any language", _setting("privacy", "epsilon", level), "the level"
     yield "a level that is left open", _setting("privacy", "epsilon", "infinite"), "infinite"
     yield "a level as text", _setting("privacy", "epsilon", "1"), "level"
@@ -471,5 +494,7 @@ def _altered_bodies() -> Iterator[tuple[str, Change, str]]:
     yield "no categories", _setting("domain", 0, "categories", []), "categories"
     yield "attributes that are alike", _setting("domain", 0, "name", "größe"), "attributes"
     yield "a domain that keeps no order", _setting("domain", {"sex": ["F", "M"]}), "domain"
+    largest = {**plain_mechanism(GRR(6, 1.0)), "k": 2**22}
+    yield "mechanisms that take too long together", _twice_the_largest(largest), "8388608 values"
     yield "values that are too many", _setting(*first, "k", 2**22 + 1), "4194305"
     yield "one value", _setting(*first, "k", 1), "k = 1"
