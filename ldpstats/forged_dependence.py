@@ -62,23 +62,29 @@ def explaining_share(table: Table, cramers_v: float) -> float | str:
     >>> round(explaining_share(tables["sex", "car"], 0.1), 2)
     0.03
     """
-    block = one_tally(table)
-    if block is None or len(table.shape) != 2:
-        return "it is known for tables of two attributes with one tally of reports about their cells"
-    try:
-        attack = _Attack(block.by_value, table.shape, measured_categories(table), table.unbiased.estimate)
-    except NotIdentifiedError:
-        return "the reports do not tell the margins of the honest respondents"
-    if min(map(np.count_nonzero, attack.kept)) < 2 or math.isnan(cramers_v):
-        return "V of the table is not estimable"
-    if not attack.is_small:
-        return "the table is too large to look for the strongest attack"
+    attack = attack_on(table)
+    if isinstance(attack, str):
+        return attack
     found = attack.least_share(cramers_v**2)
     return f"not even {100 * _MOST:g} % of forged reports would be enough" if found is None else found[0]
 
 
+def attack_on(table: Table) -> Attack | str:
+    """Return what forgers can do to a table, or why it is not known, in words."""
+    block = one_tally(table)
+    if block is None or len(table.shape) != 2:
+        return "that is known for tables of two attributes with one tally of reports about their cells"
+    try:
+        attack = Attack(block.by_value, table.shape, measured_categories(table), table.unbiased.estimate)
+    except NotIdentifiedError:
+        return "the reports do not tell the margins of the honest respondents"
+    if min(map(np.count_nonzero, attack.kept)) < 2:
+        return "no V of the table is estimable"
+    return attack if attack.is_small else "the table is too large to look for the strongest attack"
+
+
 @dataclass(frozen=True, eq=False)
-class _Attack:
+class Attack:
     """Forged reports about a table of two independent attributes.
 
     A table is expected if its entries could have come through the channel from honest respondents alone, and what the
