@@ -25,6 +25,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from ldpstats import Domain, SampledGroups, association, mechanism, poisoning
 from ldpstats.arrays import FloatArray
@@ -103,6 +104,14 @@ def simulated(
     return float(np.median(np.nan_to_num(found)))
 
 
+def outputs(noise: NoiseModel, worth: FloatArray) -> FloatArray:
+    """Return what each report of a mixture adds to the tally on average, given its worth."""
+    if noise.bounds() is not None:
+        return np.clip(noise.mean(worth), 0, 1)
+    alone = np.column_stack([noise.debias(np.eye(noise.outputs)), np.ones(noise.outputs)])
+    return nnls(alone.T, np.append(worth, 1))[0]
+
+
 def same_output(block: Block, honest: FloatArray, shape: tuple[int, ...], cramers_v: float) -> tuple[float, FloatArray]:
     """Return the share of forged reports by the former rule, and what each adds to the tally; nan where there is none.
 
@@ -143,11 +152,9 @@ def shares(number: int, surveys: int, names: Sequence[str] = MECHANISMS) -> pd.D
         attack, block = attack_on(one.table), one.block
         row = {"mechanism": one.mechanism, "cells": block.noise.cells, "epsilon": one.epsilon, "n": one.table.n}
         row |= {"V": one.cramers_v, "noise": one.noise, "stated": np.nan}
-        found = attack.least_share(one.cramers_v**2)
+        found = attack.least_share(one.cramers_v)
         if found is not None:
-            row["stated"], cells = found
-            sent = (block.noise.mean(cells) - (1 - found[0]) * block.noise.mean(attack.honest)) / found[0]
-            sent = np.clip(sent, 0, block.noise.largest)
+            row["stated"], sent = found[0], outputs(block.noise, found[1])
             for times in TIMES:
                 median = simulated(block, one.table, attack.honest, sent, times * found[0], surveys, seed)
                 row[f"V at {times:g} times"] = median / one.cramers_v

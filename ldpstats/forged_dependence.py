@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
@@ -17,18 +15,18 @@ from ldpstats.inference.effects.cramers_v import expected_association, measured_
 from ldpstats.poisoning import one_tally
 from ldpstats.tables import Table
 
-# a share beyond a half is no explanation; the least that is tried, and how often the range is halved
-_MOST, _FIRST, _HALVINGS = 0.5, 1 / 1024, 9
-_STARTS, _KEPT, _STEPS = 12, 5, 40
+# a share beyond a half is no explanation
+_MOST, _LEAST = 0.5, 1e-4
+_TRIED, _HALVINGS = 120, 14
+_STARTS, _KEPT, _STEPS = 24, 12, 30
 _STRIDES = (1.0, 0.5, 0.25, 0.1, 0.03)
-_GAIN = 1e-6
-_LARGEST_PROGRAM, _MOST_CELLS = 20_000, 400
-
-Farthest = Callable[[FloatArray], FloatArray]
+_GAIN = 1e-4
+_CLEARLY = 2.0
+_MOST_CELLS = 225
 ASSUMED = (
-    "honest respondents with the margins that were estimated and no dependence, and forgers who act together, know "
-    "those margins, and send what makes V largest while all counts remain, on average, those of some table of honest "
-    "respondents, so that no check of the counts need find them"
+    "It takes for granted honest respondents who have the margins that were estimated and no dependence, and forgers "
+    "who act together, know these margins, and may send any reports that exist, in the mixture that needs the fewest. "
+    "Some mixtures are found out by how reports fit their channel; those that cannot be found need as many or more."
 )
 
 
@@ -37,9 +35,8 @@ def explaining_share(table: Table, cramers_v: float) -> float | str:
 
     V is the one of `association`, corrected for noise, from as many reports as the table has. The honest ones are of
     respondents with its estimated margins (half a respondent more in every category, none below zero) and no
-    dependence. The forgers act together and may send any reports that exist, in any mixture, as long as the expected
-    counts are those of some table of honest respondents: others may be found by `channel_fit`. The strongest mixture
-    is looked for by ascents from many starts.
+    dependence. The forgers act together and may send any reports that exist, in any mixture; the strongest one is
+    looked for by ascents from many starts. Whether `channel_fit` would find it is not asked.
 
     Parameters
     ----------
@@ -65,7 +62,7 @@ def explaining_share(table: Table, cramers_v: float) -> float | str:
     attack = attack_on(table)
     if isinstance(attack, str):
         return attack
-    found = attack.least_share(cramers_v**2)
+    found = attack.least_share(cramers_v)
     return f"not even {100 * _MOST:g} % of forged reports would be enough" if found is None else found[0]
 
 
@@ -80,27 +77,31 @@ def attack_on(table: Table) -> Attack | str:
         return "the reports do not tell the margins of the honest respondents"
     if min(map(np.count_nonzero, attack.kept)) < 2:
         return "no V of the table is estimable"
-    return attack if attack.is_small else "the table is too large to look for the strongest attack"
+    small = attack.honest.size <= _MOST_CELLS
+    return attack if small else f"the strongest attack is looked for in tables of up to {_MOST_CELLS} cells"
 
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """Forged reports about a table of two independent attributes.
+    """Forged reports about a table of two attributes whose honest respondents show no dependence.
 
-    A table is expected if its entries could have come through the channel from honest respondents alone, and what the
-    forgers add to each entry is not less than nothing and not more than all their reports can add.
+    A mixture of reports is known by what it is worth to the estimate of every cell. With a share f of it the expected
+    table is h + f (w − h), h being the honest respondents' and w the worth.
+
+    Parameters
+    ----------
+    block : Block
+        The reports, counted by what they support.
+    shape : tuple of int
+    kept : pair of array of bool
+        The categories that V is of.
+    estimate : array, shape (cells,)
     """
 
     block: Block
     shape: tuple[int, ...]
-    kept: tuple[FloatArray, FloatArray]
+    kept: tuple[BoolArray, BoolArray]
     estimate: FloatArray
-
-    @property
-    def is_small(self) -> bool:
-        """Whether the strongest attack is found in seconds."""
-        noise = self.block.noise
-        return noise.cells <= _MOST_CELLS and (noise.bounds() is not None or self._design[0].size <= _LARGEST_PROGRAM)
 
     @cached_property
     def margins(self) -> tuple[FloatArray, FloatArray]:
@@ -119,105 +120,89 @@ class Attack:
         return UnbiasedPooling((self.block,))
 
     @cached_property
-    def _design(self) -> tuple[FloatArray, FloatArray]:
-        return self.block.design()
-
-    @cached_property
-    def _chosen(self) -> FloatArray:
+    def _chosen(self) -> BoolArray:
         return np.outer(*self.kept)
 
-    def least_share(self, square: float) -> tuple[float, FloatArray] | None:
-        """Return the least share of forged reports with which V² is as large in half of all surveys, and their table.
+    def least_share(self, cramers_v: float) -> tuple[float, FloatArray] | None:
+        """Return the least share of forged reports with which V is as large in half of all surveys, and their worth.
 
-        What is possible with a share is possible with a larger one: so shares are doubled, and then halved between.
+        The expected table serves to find mixtures that need few reports, the law of V to say how many they need.
         """
-        if self.median_square(0.0, self.honest) >= square:
-            return 0.0, self.honest
-        starts, low, high = self._starts(), 0.0, _FIRST
-        found = self._strongest(high, starts, [])
-        while self.median_square(high, found[0]) < square:
-            if high >= _MOST:
-                return None
-            low, high = high, 2 * high
-            found = self._strongest(high, starts, found)
-        reached = found[0]
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            # the mixtures that reach it with more forgers are in reach of fewer as far as these go
-            nearer = [self.honest + middle / high * (one - self.honest) for one in found]
-            tried = self._strongest(middle, [], nearer)
-            if self.median_square(middle, tried[0]) >= square:
-                high, reached, found = middle, tried[0], tried
-            else:
-                low = middle
-        return high, reached
+        goal = cramers_v**2 * (min(map(np.count_nonzero, self.kept)) - 1)
+        starts = [(self._expected_share(worth, goal), worth) for worth in map(self._loudest, self._directions())]
+        starts.sort(key=lambda one: one[0])
+        best = [self._descended(*one, goal) for one in starts[:_KEPT] if one[0] <= _MOST]
+        shares = [(self._share(worth, cramers_v**2), worth) for _, worth in sorted(best, key=lambda one: one[0])[:3]]
+        least = min(shares, key=lambda one: one[0], default=(np.inf, self.honest))
+        return least if least[0] <= _MOST else None
 
-    def median_square(self, share: float, cells: FloatArray) -> float:
-        """Return the median of V², as `association` estimates it, if the forgers make these cells expected.
+    def median_square(self, share: float, worth: FloatArray) -> float:
+        """Return the median of V², as `association` estimates it; 0 where it is not estimable.
 
         The squared length of the dependence is taken for a multiple of a noncentral χ² variable, of which Sankaran's
         approximation gives the median. The honest reports alone vary; what is taken off is the noise of as many
-        honest ones as there are reports. Of a table that is drowned in noise no V is estimated.
+        honest ones as there are reports.
         """
-        honest, now = self._pooling.covariance(self.honest), self._pooling.covariance(cells)
-        measured = expected_association(cells.reshape(self.shape), now, (1 - share) * honest)
+        cells = self.honest + share * (worth - self.honest)
+        honest, seen = self._pooling.covariance(self.honest), self._pooling.covariance(cells)
+        measured = expected_association(cells.reshape(self.shape), seen, (1 - share) * honest)
         if measured is None:
             return 0.0
-        seen, moved = measured
+        known, moved = measured
         scale, mean = float(moved.pearson_stretch), float(moved.pearson + moved.added)
         off_centre = float(moved.pearson) / mean
         median = mean * max(1 - 2 * (1 + off_centre) * scale / (9 * mean), 0.0) ** 3
-        return (median - float(seen.added)) / (seen.side - 1)
+        return (median - float(known.added)) / (known.side - 1)
 
-    def _strongest(
-        self, share: float, directions: Sequence[FloatArray], known: Sequence[FloatArray]
-    ) -> list[FloatArray]:
-        """Return the expected tables with the strongest dependences that ascents find, the strongest first.
-
-        They start at what is farthest in some directions, and along the slopes of what is known, and there.
-        """
-        farthest = self.farthest(share)
-        corners = [farthest(one) for one in [*directions, *map(self._slope, known)]]
-        starts = sorted([*corners, *known], key=self._length, reverse=True)[:_KEPT]
-        return sorted((self._ascended(one, farthest) for one in starts), key=self._length, reverse=True)
-
-    def _ascended(self, cells: FloatArray, farthest: Farthest) -> FloatArray:
-        """Go towards the table that is farthest along the slope, by the stride that gains most, while one does."""
-        length = self._length(cells)
-        for _ in range(_STEPS):
-            corner = farthest(self._slope(cells))
-            tried = [cells + stride * (corner - cells) for stride in _STRIDES]
-            lengths = [self._length(one) for one in tried]
-            best = int(np.argmax(lengths))
-            if lengths[best] <= length * (1 + _GAIN):
+    def _share(self, worth: FloatArray, square: float) -> float:
+        """Return the least share of a mixture with which the median of V² is so large; infinite if there is none."""
+        low = 0.0
+        for high in np.geomspace(_LEAST, _MOST, _TRIED // 3).tolist():
+            if self.median_square(high, worth) >= square:
                 break
-            cells, length = tried[best], lengths[best]
-        return cells
+            low = high
+        else:
+            return np.inf
+        for _ in range(_HALVINGS // 2):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.median_square(middle, worth) >= square else (middle, high)
+        return high
 
-    def farthest(self, share: float) -> Farthest:
-        """Return what finds the expected table that is farthest in a direction, with so many forged reports."""
-        if self.block.noise.bounds() is not None:
-            worth = (one[self.block.classes] for one in self.block.noise.influence())
-            least, most = ((1 - share) * self.honest + share * one for one in worth)
-            return _filled(np.maximum(least, 0), most)
-        return self._by_linear_program(share)
+    def _expected_share(self, worth: FloatArray, goal: float) -> float:
+        """Return the least share of a mixture with which φ² of the expected table is so large; else infinity."""
+        shares = np.append(0, np.geomspace(_LEAST, _MOST, _TRIED))
+        reached = self._lengths(self.honest + shares[:, None] * (worth - self.honest)) >= goal
+        place = int(reached.argmax())
+        if not reached[place]:
+            return np.inf
+        low, high = shares[max(place - 1, 0)], shares[place]
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            length = self._lengths((self.honest + middle * (worth - self.honest))[None])[0]
+            low, high = (low, middle) if length >= goal else (middle, high)
+        return float(high)
 
-    def _by_linear_program(self, share: float) -> Farthest:
-        from scipy.optimize import linprog
+    def _descended(self, share: float, worth: FloatArray, goal: float) -> tuple[float, FloatArray]:
+        """Mix with it what is worth the most along the slope of φ², as long as fewer reports are then needed."""
+        for _ in range(_STEPS):
+            louder = self._loudest(self._slope(self.honest + share * (worth - self.honest)))
+            mixed = worth + np.array(_STRIDES)[:, None] * (louder - worth)
+            lengths = self._lengths(self.honest + share * (mixed - self.honest))
+            tried = mixed[int(lengths.argmax())]
+            needed = self._expected_share(tried, goal)
+            if needed >= share * (1 - _GAIN):
+                break
+            share, worth = needed, tried
+        return share, worth
 
-        matrix, offset = self._design
-        own = (1 - share) * (matrix @ self.honest + offset)
-        most = self.block.noise.largest
-        bounded = np.vstack([-matrix, matrix]), np.concatenate([offset - own, own + share * most - offset])
+    def _loudest(self, direction: FloatArray) -> FloatArray:
+        """Return the worth to the cells, as the block's answers are numbered, of what is worth the most."""
+        answers = np.empty_like(direction)
+        answers[self.block.classes] = direction
+        return self.block.noise.loudest(answers)[self.block.classes]
 
-        def farthest(direction: FloatArray) -> FloatArray:
-            found = linprog(-direction / np.abs(direction).max(), *bounded, np.ones((1, direction.size)), [1.0])
-            return self.honest if found.x is None else np.maximum(found.x, 0)
-
-        return farthest
-
-    def _starts(self) -> list[FloatArray]:
-        """Return directions: single cells, up and down, of the rarest categories first, and some at random."""
+    def _directions(self) -> list[FloatArray]:
+        """Return single cells, up and down, those of the rarest categories first, and some directions at random."""
         rows, columns = self.margins
         weights = np.where(self._chosen, np.outer(1 / rows - 1, 1 / columns - 1), 0).ravel()
         cells = np.argsort(-weights, kind="stable")[:_STARTS]
@@ -226,40 +211,39 @@ class Attack:
         both = [sign * one.ravel() for one in alone for sign in (1, -1)]
         return [*both, *random, *(random / np.sqrt(self.honest))]
 
-    def _length(self, cells: FloatArray) -> float:
-        return self._lengthened(cells)[0]
+    @cached_property
+    def _least_margins(self) -> FloatArray:
+        """What is clearly above zero, or half of what there is: of less, noise hides the dependence."""
+        places = np.indices(self.shape).reshape(2, -1, 1)
+        lines = [place == np.flatnonzero(kept) for place, kept in zip(places, self.kept, strict=True)]
+        both = np.hstack(lines).astype(float)
+        errors = np.sqrt(np.einsum("ia,ij,ja->a", both, self._pooling.covariance(self.honest), both))
+        found: FloatArray = np.minimum(_CLEARLY * errors, self.honest @ both / 2)
+        return found
+
+    def _lengths(self, tables: FloatArray) -> FloatArray:
+        """Return φ² of tables among the categories that are kept; 0 where one of these is hardly seen any more."""
+        cells = tables.reshape(-1, *self.shape)[:, self.kept[0]][:, :, self.kept[1]]
+        products = cells.sum(axis=2, keepdims=True) * cells.sum(axis=1, keepdims=True)
+        margins = np.concatenate([cells.sum(axis=2), cells.sum(axis=1)], axis=1)
+        possible = np.all(margins >= self._least_margins, axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            squares = (cells**2 / products).sum(axis=(1, 2)) - 1
+        # V of a whole table whose estimates do not sum to one is that much larger
+        return np.where(possible, squares * (cells.sum(axis=(1, 2)) if self._chosen.all() else 1), 0)
 
     def _slope(self, cells: FloatArray) -> FloatArray:
-        return self._lengthened(cells)[1]
-
-    def _lengthened(self, cells: FloatArray) -> tuple[float, FloatArray]:
-        """Return φ² = Σ π²/rc − 1 among the categories that are kept, and its derivative."""
+        """Return the derivative of φ² = Σ π²/rc − 1, of the categories that are kept."""
         table = np.where(self._chosen, cells.reshape(self.shape), 0)
         row, column = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
-        ratio = _quotient(table, row * column)
-        terms = table * ratio
-        of_row = _quotient(terms.sum(axis=1, keepdims=True), row)
-        of_column = _quotient(terms.sum(axis=0, keepdims=True), column)
-        return float(terms.sum() - 1), np.where(self._chosen, 2 * ratio - of_row - of_column, 0).ravel()
-
-
-def _filled(least: FloatArray, most: FloatArray) -> Farthest:
-    """Return what fills the cells up to one, those first for which there is most to gain."""
-
-    def farthest(direction: FloatArray) -> FloatArray:
-        order = np.argsort(-direction, kind="stable")
-        room = (most - least)[order]
-        cells = least.copy()
-        cells[order] += np.clip(1 - least.sum() - (np.cumsum(room) - room), 0, room)
-        return cells
-
-    return farthest
+        row, column = np.where(row > 0, row, 1), np.where(column > 0, column, 1)
+        terms = table**2 / (row * column)
+        of_lines = terms.sum(axis=1, keepdims=True) / row + terms.sum(axis=0, keepdims=True) / column
+        slope = 2 * table / (row * column) - of_lines
+        if self._chosen.all():
+            slope = table.sum() * slope + terms.sum() - 1
+        return np.where(self._chosen, slope, 0).ravel()
 
 
 def _alone(margin: FloatArray, place: int) -> FloatArray:
     return (np.eye(margin.size)[place] - margin) / margin
-
-
-def _quotient(over: FloatArray, under: FloatArray) -> FloatArray:
-    found: FloatArray = np.divide(over, under, out=np.zeros(np.broadcast(over, under).shape), where=under > 0)
-    return found

@@ -56,7 +56,7 @@ def _explained(studied: StudiedTables) -> list[Part]:
         return [
             f"{found} If there were none, about {100 * share:.2g} % of the reports about this table would have to be "
             "forged, at least, for V to come out as large in half of all surveys.",
-            f"That assumes {ASSUMED}.",
+            ASSUMED,
         ]
     return []
 
