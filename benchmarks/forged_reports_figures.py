@@ -1,4 +1,4 @@
-"""What a report says about forged reports, against simulated surveys: the share that would explain a dependence, shifts.
+"""What a report says about forged reports, against simulated surveys: what share would explain a dependence, shifts.
 
 Settings are random: two attributes of 2 to 6 categories each, margins from even to rare (1 %), ε from .5 to 4, 300 to
 30,000 reports through GRR, SUE, OUE, SS, OLH or HR, V from .05 to .7. Every one of them is a survey of dependent

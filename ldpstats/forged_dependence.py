@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,14 +16,15 @@ from ldpstats.inference.effects.cramers_v import expected_association, measured_
 from ldpstats.poisoning import one_tally
 from ldpstats.tables import Table
 
-# a share beyond a half is no explanation
-_MOST, _LEAST = 0.5, 1e-4
+# a share beyond a half is no explanation; expected tables may need a little more than the median of V
+_MOST, _FURTHEST, _LEAST = 0.5, 0.6, 1e-4
 _TRIED, _HALVINGS = 120, 14
 _STARTS, _KEPT, _STEPS = 24, 12, 30
 _STRIDES = (1.0, 0.5, 0.25, 0.1, 0.03)
 _GAIN = 1e-4
 _CLEARLY = 2.0
 _MOST_CELLS = 225
+_UNKNOWN = "no V of the table is estimable"
 ASSUMED = (
     "It takes for granted honest respondents who have the margins that were estimated and no dependence, and forgers "
     "who act together, know these margins, and may send any reports that exist, in the mixture that needs the fewest. "
@@ -62,6 +64,8 @@ def explaining_share(table: Table, cramers_v: float) -> float | str:
     attack = attack_on(table)
     if isinstance(attack, str):
         return attack
+    if math.isnan(cramers_v):
+        return _UNKNOWN
     found = attack.least_share(cramers_v)
     return f"not even {100 * _MOST:g} % of forged reports would be enough" if found is None else found[0]
 
@@ -76,7 +80,7 @@ def attack_on(table: Table) -> Attack | str:
     except NotIdentifiedError:
         return "the reports do not tell the margins of the honest respondents"
     if min(map(np.count_nonzero, attack.kept)) < 2:
-        return "no V of the table is estimable"
+        return _UNKNOWN
     small = attack.honest.size <= _MOST_CELLS
     return attack if small else f"the strongest attack is looked for in tables of up to {_MOST_CELLS} cells"
 
@@ -129,12 +133,16 @@ class Attack:
         The expected table serves to find mixtures that need few reports, the law of V to say how many they need.
         """
         goal = cramers_v**2 * (min(map(np.count_nonzero, self.kept)) - 1)
-        starts = [(self._expected_share(worth, goal), worth) for worth in map(self._loudest, self._directions())]
-        starts.sort(key=lambda one: one[0])
-        best = [self._descended(*one, goal) for one in starts[:_KEPT] if one[0] <= _MOST]
-        shares = [(self._share(worth, cramers_v**2), worth) for _, worth in sorted(best, key=lambda one: one[0])[:3]]
-        least = min(shares, key=lambda one: one[0], default=(np.inf, self.honest))
-        return least if least[0] <= _MOST else None
+        starts = [self._mixture(worth, goal) for worth in map(self._loudest, self._directions())]
+        starts.sort(key=lambda one: one[:2])
+        best = [self._descended(one, goal) for one in starts[:_KEPT]]
+        least, found = math.inf, self.honest
+        for expected, _, worth in sorted([*best, *starts[: 2 * _KEPT]], key=lambda one: one[:2]):
+            # noise hardly ever lets fewer do than the expected table asks for
+            share = self._share(worth, cramers_v**2) if min(expected, _FURTHEST) < least else math.inf
+            if share < least:
+                least, found = share, worth
+        return (least, found) if least <= _MOST else None
 
     def median_square(self, share: float, worth: FloatArray) -> float:
         """Return the median of V², as `association` estimates it; 0 where it is not estimable.
@@ -157,20 +165,20 @@ class Attack:
     def _share(self, worth: FloatArray, square: float) -> float:
         """Return the least share of a mixture with which the median of V² is so large; infinite if there is none."""
         low = 0.0
-        for high in np.geomspace(_LEAST, _MOST, _TRIED // 3).tolist():
-            if self.median_square(high, worth) >= square:
+        high = math.inf
+        for share in np.geomspace(_LEAST, _MOST, _TRIED // 3).tolist():
+            if self.median_square(share, worth) >= square:
+                high = share
                 break
-            low = high
-        else:
-            return np.inf
-        for _ in range(_HALVINGS // 2):
+            low = share
+        for _ in range(_HALVINGS // 2 if high <= _MOST else 0):
             middle = (low + high) / 2
             low, high = (low, middle) if self.median_square(middle, worth) >= square else (middle, high)
         return high
 
     def _expected_share(self, worth: FloatArray, goal: float) -> float:
         """Return the least share of a mixture with which φ² of the expected table is so large; else infinity."""
-        shares = np.append(0, np.geomspace(_LEAST, _MOST, _TRIED))
+        shares = np.append(0, np.geomspace(_LEAST, _FURTHEST, _TRIED))
         reached = self._lengths(self.honest + shares[:, None] * (worth - self.honest)) >= goal
         place = int(reached.argmax())
         if not reached[place]:
@@ -182,18 +190,24 @@ class Attack:
             low, high = (low, middle) if length >= goal else (middle, high)
         return float(high)
 
-    def _descended(self, share: float, worth: FloatArray, goal: float) -> tuple[float, FloatArray]:
+    def _mixture(self, worth: FloatArray, goal: float) -> tuple[float, float, FloatArray]:
+        """Return the share of a mixture that is expected to be enough, and how far one falls short if none is."""
+        share = self._expected_share(worth, goal)
+        furthest = self.honest + _FURTHEST * (worth - self.honest)
+        return share, -float(self._lengths(furthest[None])[0]) if math.isinf(share) else 0.0, worth
+
+    def _descended(self, mixture: tuple[float, float, FloatArray], goal: float) -> tuple[float, float, FloatArray]:
         """Mix with it what is worth the most along the slope of φ², as long as fewer reports are then needed."""
         for _ in range(_STEPS):
+            share, worth = min(mixture[0], _FURTHEST), mixture[2]
             louder = self._loudest(self._slope(self.honest + share * (worth - self.honest)))
             mixed = worth + np.array(_STRIDES)[:, None] * (louder - worth)
             lengths = self._lengths(self.honest + share * (mixed - self.honest))
-            tried = mixed[int(lengths.argmax())]
-            needed = self._expected_share(tried, goal)
-            if needed >= share * (1 - _GAIN):
+            tried = self._mixture(mixed[int(lengths.argmax())], goal)
+            if not (tried[0] < mixture[0] * (1 - _GAIN) or tried[1] < mixture[1] * (1 + _GAIN)):
                 break
-            share, worth = needed, tried
-        return share, worth
+            mixture = tried
+        return mixture
 
     def _loudest(self, direction: FloatArray) -> FloatArray:
         """Return the worth to the cells, as the block's answers are numbered, of what is worth the most."""
@@ -242,7 +256,8 @@ class Attack:
         slope = 2 * table / (row * column) - of_lines
         if self._chosen.all():
             slope = table.sum() * slope + terms.sum() - 1
-        return np.where(self._chosen, slope, 0).ravel()
+        kept: FloatArray = np.where(self._chosen, slope, 0).ravel()
+        return kept
 
 
 def _alone(margin: FloatArray, place: int) -> FloatArray:

@@ -261,6 +261,24 @@ def amplification(table: Table) -> float | None:
     return float(np.maximum(highest, 1 - lowest).max())
 
 
+def worst_shift(table: Table, share: float) -> float:
+    """Return how far a share of forged reports moves one of the table's proportions, at worst, on average.
+
+    Nan where its reports are not those of single respondents about its cells.
+
+    Parameters
+    ----------
+    table : Table
+    share : float
+    """
+    block = one_tally(table)
+    if block is None:
+        return math.nan
+    lowest, highest = (worth[block.classes] for worth in block.noise.influence())
+    proportions = np.clip(table.estimate.ravel(), 0, 1)
+    return share * float(np.maximum(highest - proportions, proportions - lowest).max())
+
+
 def one_tally(table: Table) -> Block | None:
     """Return the block of a table with one tally of respondents' reports about its cells.
 

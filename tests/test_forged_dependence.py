@@ -1,4 +1,4 @@
-"""The share of forged reports that explains a dependence: by closed forms, by other mixtures, and where there is none."""
+"""The share of forged reports that explains a dependence: closed forms, other mixtures, and where there is none."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_stronger_dependences_take_more_forged_reports(name: str) -> None:
 
 
 def test_a_margin_that_vanishes_explains_nothing() -> None:
-    """Forgers could push a rare category out of the expected table: then no V of it is estimated, nor an infinite one."""
+    """A rare category may be pushed out of the expected table: then no V of it is estimated, nor an infinite one."""
     attack = attack_of("hr", np.array([[900, 950], [20, 10]]) * 3, epsilon=3.0)
     rare = np.where(np.arange(4) < 2, 1.0, -1.0)
     worth = attack.block.noise.loudest(rare)

@@ -11,6 +11,7 @@ from ldpstats.conformance.enumeration import TooManyCoursesError, decoded, exact
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.registry import REGISTRY
+from ldpstats.poisoning import worst_shift
 
 
 def worth_of_all_reports(mechanism: Mechanism) -> np.ndarray:
@@ -99,3 +100,15 @@ def test_without_a_number_of_reports_there_is_no_standard_error() -> None:
 def test_what_makes_no_sense_is_refused(share: float, target: int) -> None:
     with pytest.raises(LdpstatsError):
         ldp.poisoning(ldp.GRR(4, 1.0), share, target=target)
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "ss", "hr"])
+def test_the_worst_shift_of_a_table_is_that_of_an_enumeration(name: str) -> None:
+    """The expected tally of reports of the table's proportions and of any one report, a twentieth of all."""
+    domain = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"]})
+    counts = np.array([[900, 700, 400], [300, 500, 1200]])
+    table = ldp.SampledGroups(domain, epsilon=2.0, mechanism=name).simulate(counts, rng=1)["a", "b"]
+    shares, oracle = table.estimate.ravel(), ldp.mechanism(name, k=6, epsilon=2.0)
+    assert shares.min() > 0
+    moved = 0.95 * shares + 0.05 * worth_of_all_reports(oracle) - shares
+    assert worst_shift(table, 0.05) == pytest.approx(np.abs(moved).max(), rel=1e-9)

@@ -246,7 +246,8 @@ class NoiseModel(Protocol):
             return self.by_value.loudest(direction)
         if self.bounds() is None:
             alone = self.debias(np.eye(self.outputs))
-            return alone[(alone @ direction).argmax()]
+            best: FloatArray = alone[(alone @ direction).argmax()]
+            return best
         lowest, highest = self.influence()
         if self.size is None:
             return np.where(direction > 0, highest, lowest)

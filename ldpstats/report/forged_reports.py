@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ldpstats.forged_dependence import ASSUMED, explaining_share
-from ldpstats.poisoning import amplification
+from ldpstats.poisoning import amplification, worst_shift
 from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.groups import label
 from ldpstats.report.content import Entry, Part, Rows
@@ -33,7 +33,7 @@ def forged(studied: StudiedTables) -> list[Part]:
     if not worst:
         return []
     rows = [
-        [label(table.attributes), f"{most:.3g}", f"{_SHARE * most:.3f}", _in_errors(table, _SHARE * most)]
+        [label(table.attributes), f"{most:.3g}", f"{worst_shift(table, _SHARE):.3f}", _in_errors(table)]
         for table, most in worst
     ]
     headers = [
@@ -53,14 +53,13 @@ def _explained(studied: StudiedTables) -> list[Part]:
         share = explaining_share(pair.table, pair.effect.cramers_v)
         if isinstance(share, str):
             return [f"{found} Could forged reports alone explain it? {share[0].upper()}{share[1:]}."]
-        return [
-            f"{found} If there were none, about {100 * share:.2g} % of the reports about this table would have to be "
-            "forged, at least, for V to come out as large in half of all surveys.",
-            ASSUMED,
-        ]
+        needed = (
+            f"If there were none, about {100 * share:.2g} % of the reports about this table would have to be forged"
+        )
+        return [f"{found} {needed}, at least, for V to come out as large in half of all surveys.", ASSUMED]
     return []
 
 
-def _in_errors(table: Table, shift: float) -> str:
+def _in_errors(table: Table) -> str:
     most = float(table.std_err.max())
-    return f"{shift / most:.1f}" if most else "—"
+    return f"{worst_shift(table, _SHARE) / most:.1f}" if most else "—"

@@ -70,7 +70,7 @@ def pvalue_is_the_textbooks() -> None:
 
 
 def fitted() -> tuple[float, np.ndarray]:
-    """Return the likelihood ratio's minimum for independence, and Pearson's statistic of the reports there, by scipy."""
+    """Return Pearson's statistic of the reports at their likeliest independent table, and that table, by scipy."""
     noise, counts = ldp.GRR(4, epsilon=1.0).noise, COUNTS.ravel()
 
     def joint(shares: np.ndarray) -> np.ndarray:
@@ -178,7 +178,7 @@ def at_uniform_cells(pvalue: Any) -> Any:
 
 
 def at_estimated_margins(pvalue: Any) -> Any:
-    def changed(self: MonteCarlo, statistic: Any, evidence: Any, null: np.ndarray) -> float:
+    def changed(self: MonteCarlo, statistic: Any, evidence: Any, _: np.ndarray) -> float:
         cells = evidence.estimator()(evidence)[0].reshape(2, -1)
         return float(pvalue(self, statistic, evidence, np.outer(cells.sum(1), cells.sum(0)).ravel()))
 

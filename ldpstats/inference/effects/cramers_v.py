@@ -305,7 +305,7 @@ def expected_association(
     """
     for errors in (0.0, _CLEARLY):
         there = _KeptCategories.of(cells, seen, errors)
-        if min(there.shape) >= 2 and cells[np.outer(*there.kept)].sum() >= 1 - _HARDLY:
+        if min(there.shape) >= 2 and (not errors or cells[np.outer(*there.kept)].sum() >= 1 - _HARDLY):
             found = there.association(cells, seen)
             if not found.why_not:
                 return found, there.association(cells, moved)
