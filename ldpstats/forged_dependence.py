@@ -178,8 +178,8 @@ class Attack:
 
     def _expected_share(self, worth: FloatArray, goal: float) -> float:
         """Return the least share of a mixture with which φ² of the expected table is so large; else infinity."""
-        shares = np.append(0, np.geomspace(_LEAST, _FURTHEST, _TRIED))
-        reached = self._lengths(self.honest + shares[:, None] * (worth - self.honest)) >= goal
+        shares, lengths = self._along(worth)
+        reached = lengths >= goal
         place = int(reached.argmax())
         if not reached[place]:
             return np.inf
@@ -191,15 +191,22 @@ class Attack:
         return float(high)
 
     def _mixture(self, worth: FloatArray, goal: float) -> tuple[float, float, FloatArray]:
-        """Return the share of a mixture that is expected to be enough, and how far one falls short if none is."""
+        """Return the share of a mixture that is expected to be enough, and less the φ² that it reaches if none is."""
         share = self._expected_share(worth, goal)
-        furthest = self.honest + _FURTHEST * (worth - self.honest)
-        return share, -float(self._lengths(furthest[None])[0]) if math.isinf(share) else 0.0, worth
+        return share, -float(self._along(worth)[1].max()) if math.isinf(share) else -math.inf, worth
+
+    def _along(self, worth: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return shares of a mixture, and φ² of the tables that are expected with them."""
+        shares = np.append(0, np.geomspace(_LEAST, _FURTHEST, _TRIED))
+        return shares, self._lengths(self.honest + shares[:, None] * (worth - self.honest))
 
     def _descended(self, mixture: tuple[float, float, FloatArray], goal: float) -> tuple[float, float, FloatArray]:
         """Mix with it what is worth the most along the slope of φ², as long as fewer reports are then needed."""
         for _ in range(_STEPS):
-            share, worth = min(mixture[0], _FURTHEST), mixture[2]
+            share, _, worth = mixture
+            if math.isinf(share):
+                shares, lengths = self._along(worth)
+                share = float(shares[lengths.argmax()])
             louder = self._loudest(self._slope(self.honest + share * (worth - self.honest)))
             mixed = worth + np.array(_STRIDES)[:, None] * (louder - worth)
             lengths = self._lengths(self.honest + share * (mixed - self.honest))
