@@ -268,4 +268,5 @@ class Attack:
 
 
 def _alone(margin: FloatArray, place: int) -> FloatArray:
-    return (np.eye(margin.size)[place] - margin) / margin
+    found: FloatArray = (np.eye(margin.size)[place] - margin) / margin
+    return found
