@@ -278,6 +278,40 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
     return Effect.of(table, name, estimate, inversion, pair.why_not, alpha, **more)
 
 
+def measured_categories(table: Table) -> tuple[BoolArray, BoolArray]:
+    """Return which rows, and which columns, V is that of; none where no table is estimated.
+
+    Parameters
+    ----------
+    table : Table
+        A two-way table.
+    """
+    there = _measured_pair(table).there
+    rows, columns = (np.zeros(size, dtype=bool) for size in two_way_shape(table))
+    return (rows, columns) if there is None else there.kept
+
+
+def expected_association(
+    cells: FloatArray, seen: FloatArray, moved: FloatArray
+) -> tuple[AssociationMeasures, AssociationMeasures] | None:
+    """Measure an expected table as `association` would, among the categories that it would keep.
+
+    Parameters
+    ----------
+    cells : array, shape (rows, columns)
+    seen, moved : array, shape (cells, cells)
+        The covariance that is estimated, and the one that estimates have. There is a measure with each; none where
+        V is not estimable.
+    """
+    for errors in (0.0, _CLEARLY):
+        there = _KeptCategories.of(cells, seen, errors)
+        if min(there.shape) >= 2 and (not errors or cells[np.outer(*there.kept)].sum() >= 1 - _HARDLY):
+            found = there.association(cells, seen)
+            if not found.why_not:
+                return found, there.association(cells, moved)
+    return None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _MeasuredPair:
     """The association between the categories of a table that are there.
@@ -292,12 +326,15 @@ class _MeasuredPair:
         Why it is not estimable, if it is not.
     missing : str
         The categories that were left out, in words.
+    there : _KeptCategories, optional
+        The others.
     """
 
     why_not: str
     found: AssociationMeasures | None = None
     sets: tuple[AssociationMeasures, ...] = ()
     missing: str = ""
+    there: _KeptCategories | None = None
 
     @property
     def without(self) -> str:
@@ -376,16 +413,16 @@ def _measured(table: Table, cells: Estimate, errors: float) -> _MeasuredPair:
     if min(there.shape) < 2:
         few = table.attributes[int(np.argmin(there.shape))]
         why = f"fewer than two categories of {few} have an estimated share above zero"
-        return _MeasuredPair(why, missing=missing)
+        return _MeasuredPair(why, missing=missing, there=there)
     found = there.association(cells.estimate.reshape(shape), covariance)
     if found.why_not:
-        return _MeasuredPair(found.why_not, found, (), missing)
+        return _MeasuredPair(found.why_not, found, (), missing, there)
     sets: tuple[AssociationMeasures, ...] = (found,)
     if is_sparse(table):
         moved = steadied(table, cells)
         both = (cells.estimate, moved.estimate)
         sets = tuple(there.association(one.reshape(shape), moved.covariance) for one in both)
-    return _MeasuredPair("", found, sets, missing)
+    return _MeasuredPair("", found, sets, missing, there)
 
 
 def _standard_errors(chosen: BoolArray, covariance: FloatArray, axis: int) -> FloatArray:
