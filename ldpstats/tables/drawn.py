@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import ChannelFit
+from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.noise import simulation
 from ldpstats.pictures.association_plot import AssociationPlot
 from ldpstats.pictures.intervals import MOST_LINES, Intervals
@@ -121,17 +122,19 @@ def mosaic(crosstab: Crosstab) -> Mosaic:
     """
     table, shape = crosstab.table, crosstab.shape
     cells, residuals = table.cells.estimate.reshape(shape), crosstab.residuals
+    below = int((cells < 0).sum())
+    # areas are none of what is below zero, nor above all of it
+    cells = nearest_proper(cells.ravel()).reshape(shape) if below else cells
     limits, why = _limits(table, crosstab.alpha)
     none = (limits[0].reshape(shape) <= 0) & np.isfinite(residuals)
     sides = (crosstab.rows, crosstab.columns)
     if crosstab.normalize == "columns":
         cells, residuals, none, sides = cells.T, residuals.T, none.T, sides[::-1]
-    below = int((cells <= 0).sum())
     widths = cells.sum(axis=1)
     shares = cells / np.where(widths > 0, widths, math.nan)[:, None]
     return Mosaic(
         " within ".join(" · ".join(side) for side in sides[::-1]),
-        (*_notes(table), *_undrawn(below), *_of_residuals(crosstab, why)),
+        (*_notes(table), *_undrawn(below, int((cells <= 0).sum())), *_of_residuals(crosstab, why)),
         (" · ".join(sides[0]), " · ".join(sides[1])),
         _labels(table, sides[0]),
         _labels(table, sides[1]),
@@ -174,9 +177,11 @@ def _said(simulated: int, n: int, fit: ChannelFit) -> tuple[str, ...]:
     return (*([kind] if kind else []), *fit.warning[:1])
 
 
-def _undrawn(below: int) -> list[str]:
-    words = "1 cell is" if below == 1 else f"{below} cells are"
-    return [f"{words} estimated at or below zero, and not drawn"] if below else []
+def _undrawn(below: int, none: int) -> list[str]:
+    negative, empty = ("1 cell is" if one == 1 else f"{one} cells are" for one in (below, none))
+    if below:
+        return [f"{negative} estimated below zero: drawn is the nearest possible table, in which {empty} zero"]
+    return [f"{empty} estimated at zero, and not drawn"] if none else []
 
 
 def _of_residuals(crosstab: Crosstab, why_no_limits: str) -> list[str]:
