@@ -15,8 +15,8 @@ from ldpstats.pictures.shading import DASHES, Shading, ink_on
 
 _GAP, _GAPS = 0.012, 0.12
 """Between two tiles and between all of them at most, of the width or height of the whole."""
-_LETTER, _LINE = 0.07, 0.17
-"""Inches that a letter takes across, and a line of them up."""
+_LETTER, _LARGER, _LINE = 0.07, 0.085, 0.17
+"""Inches that a letter takes across, one of names beside tiles, and a line of them up."""
 _LONGEST = 26
 """Letters of a label across."""
 _WIDE, _HIGH, _ROOM = 5.0, 3.4, 0.2
@@ -25,7 +25,7 @@ _AROUND = 0.6, 1.3
 """Inches that names, titles and gaps take across and up, beside labels and legend."""
 _LEADER = 0.14
 """Inches of a line that leads from a label to what it names."""
-_BESIDE, _MOST_BESIDE, _SHORTEST = 4.0, 12, 8
+_BESIDE, _MOST_BESIDE, _SHORTEST = 4.5, 12, 8
 """Inches for names between columns, the most columns that have them, and letters of a shortened name at least."""
 _MOST_SPOKEN = 4
 
@@ -71,7 +71,7 @@ class Mosaic(Picture):
     def size(self) -> tuple[float, float]:
         """The width and height in inches that it looks right at."""
         (wide, high), (more, above) = self._area, _AROUND
-        beside = _LETTER * min(max(map(len, self.down)), LONGEST_LINE)
+        beside = _LARGER * min(max(map(len, self.down)), LONGEST_LINE)
         below = _LETTER * self._longest_across if self._is_turned else 0.0
         return wide + more + beside, high + above + below + _ROOM * self._lines_of_legend
 
@@ -111,14 +111,14 @@ class Mosaic(Picture):
     def _keys(self) -> tuple[str, ...]:
         """The categories that go down, as they stand between columns: numbers where too few letters have room."""
         columns = max(len(self.across) - 1, 1)
-        letters = min(int((_BESIDE / columns - 2 * _LEADER) / _LETTER), _LONGEST)
+        letters = min(int((_BESIDE / columns - 2 * _LEADER) / _LARGER), _LONGEST)
         fitting = max(map(len, self.down)) <= letters or letters >= _SHORTEST
         return _told_apart(self.down, letters) if fitting and columns < _MOST_BESIDE else _numbers(self.down)
 
     @property
     def _strip(self) -> float:
         """How many inches the names before a column take."""
-        return _LETTER * max(map(len, self._keys)) + 2 * _LEADER if 1 < len(self.across) <= _MOST_BESIDE else 0.0
+        return _LARGER * max(map(len, self._keys)) + 3 * _LEADER if 1 < len(self.across) <= _MOST_BESIDE else 0.0
 
     @property
     def _longest_across(self) -> int:

@@ -17,7 +17,7 @@ from ldpstats.noise import simulation
 from ldpstats.pictures.association_plot import AssociationPlot
 from ldpstats.pictures.intervals import MOST_LINES, Intervals
 from ldpstats.pictures.mosaic import Mosaic
-from ldpstats.tables.unbiased_cells import assuming
+from ldpstats.tables.unbiased_cells import assuming, improper_in_words
 
 if TYPE_CHECKING:
     from ldpstats.tables.conditional import Conditional
@@ -41,7 +41,7 @@ def intervals(table: Table) -> Intervals:
     limits, why = _limits(table)
     return Intervals(
         f"Proportions of {' · '.join(table.attributes)}",
-        (*_notes(table), *([f"no intervals: {why}"] if why else [])),
+        (*_notes(table), *improper_in_words(table.cells.estimate), *([f"no intervals: {why}"] if why else [])),
         _labels(table, table.attributes),
         _floats(table.cells.estimate),
         _floats(limits[0]),
@@ -64,7 +64,11 @@ def conditional_intervals(found: Conditional) -> Intervals:
     limits = found.conf_int(_ALPHA) if plausible else np.full((*found.shape, 2), math.nan)
     return Intervals(
         f"Proportions of {' · '.join(found.of)} given {given}",
-        (*_notes(table), *([f"no estimate: {found.why_not}"] if found.why_not else [])),
+        (
+            *_notes(table),
+            *improper_in_words(found.estimate),
+            *([f"no estimate: {found.why_not}"] if found.why_not else []),
+        ),
         of * len(within),
         _floats(found.estimate),
         _floats(limits[..., 0]),
@@ -86,12 +90,17 @@ def one_way_intervals(tables: TableSet, known: Mapping[str, Table] | None = None
     found, fit = _as_many_as_can_be_drawn(tables, known), tables.channel_fit()
     missing = [str(name) for name in (tables.domain.names if known is None else known) if name not in found]
     limits = [_limits(table)[0] if fit.plausible else _no_limits(table) for table in found.values()]
+    estimates = tuple(one for table in found.values() for one in _floats(table.cells.estimate))
     named = ", ".join(missing[:_NAMED]) + (f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else "")
     return Intervals(
         f"Proportions of {len(found)} attributes" if len(found) > 1 else "Proportions",
-        (*_said(tables.simulated, tables.n, fit), *([f"not shown: {named}"] if missing else [])),
+        (
+            *_said(tables.simulated, tables.n, fit),
+            *improper_in_words(np.array(estimates)),
+            *([f"not shown: {named}"] if missing else []),
+        ),
         tuple(one for name, table in found.items() for one in _labels(table, [name])),
-        tuple(one for table in found.values() for one in _floats(table.cells.estimate)),
+        estimates,
         tuple(one for low, _ in limits for one in _floats(low)),
         tuple(one for _, high in limits for one in _floats(high)),
         f"proportion, {_LEVEL}" if fit.plausible else "proportion",

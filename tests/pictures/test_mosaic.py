@@ -104,8 +104,9 @@ def test_any_number_of_categories_is_drawn_with_labels_apart(sides: tuple[int, i
         (("p", "q", "r", "s"), 6, ["p", "q", "r", "s"]),
         (("(25, 35]", "(35, 45]", "(45, 55]"), 5, ["(25, 35]", "(35, 45]", "(45, 55]"]),
         (("strongly agree", "agree", "strongly disagree"), 6, ["1", "2", "3"]),
-        (("a long name of the first", "a long name of another", "b"), 5, ["a lon…irst", "a lon…ther", "b"]),
+        (("a long name of the first", "a long name of another", "b"), 5, ["a lo…irst", "a lo…ther", "b"]),
         (("1", "2", "3"), 3, ["1", "2", "3"]),
+        (("more often than I would like", "now and then"), 3, ["more often than I woul…", "now and then"]),
     ],
 )
 def test_every_tile_has_its_own_category_beside_it(down: tuple[str, ...], columns: int, keys: list[str]) -> None:
