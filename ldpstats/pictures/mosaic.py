@@ -299,8 +299,8 @@ def _numbers(names: tuple[str, ...]) -> tuple[str, ...]:
 def _told_apart(names: tuple[str, ...], most: int) -> tuple[str, ...]:
     """Return names of so many letters at most: without their ends, or else their middles, or else numbers."""
     end, tail = most - 1, (most - 1) // 2
-    for shortened in (lambda one: f"{one[:end]}…", lambda one: f"{one[: end - tail]}…{one[len(one) - tail :]}"):
-        found = tuple(one if len(one) <= most else shortened(one) for one in names)
+    for kept in (0, tail):
+        found = tuple(one if len(one) <= most else f"{one[: end - kept]}…{one[len(one) - kept :]}" for one in names)
         if len({*found}) == len({*names}):
             return found
     return _numbers(names)
