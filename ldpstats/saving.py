@@ -24,6 +24,7 @@ _PAGE = re.compile(
     r'<!DOCTYPE html>\s*<html lang="en">\s*<head>\s*<meta charset="utf-8">\s*'
     r'<meta name="generator" content="ldpstats ([a-z ]+)">'
 )
+_NOTED = re.compile(r"// ldpstats ([A-Za-z ]+)\n")
 SECRET = frozenset(["memo", "client", "RRBA aggregator"])
 """Kinds that hold private answers or keys: files that only their owner may read."""
 
@@ -229,8 +230,9 @@ def kind_of_page(text: str) -> str | None:
 
 
 def _written_kind(text: str) -> str | None:
-    """Return what a text says that it is, in the envelope of a saved object or the head of a page of ours."""
-    return kind_of_page(text) or kind_of(text)
+    """Return what a text of ours says that it is: in its envelope, in the head of a page, or in a comment above it."""
+    noted = _NOTED.match(text)
+    return noted[1] if noted else kind_of_page(text) or kind_of(text)
 
 
 def _target(path: Any) -> Path:

@@ -48,6 +48,7 @@ def contents_of(name: str) -> Contents:
     name : str
     """
     from ldpstats.limits import LARGEST_FILE
+    from ldpstats.networks.bif import MARK
 
     with _kept(name) as path:
         with path.open("rb") as file:
@@ -55,7 +56,7 @@ def contents_of(name: str) -> Contents:
         if _holds_reports(head):
             return _of_reports(name, path, head)
         text = _text(name, pipes.bytes_of(str(path), LARGEST_FILE))
-    if text.lstrip().startswith("network "):
+    if text.lstrip().startswith(("network ", MARK)):
         return _of_network(name, text)
     return _beside_objects(name, text) or _of_saved(name, text)
 
