@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.confidence.confidence_sets import NoncentralSquare
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.hints import Count
 from ldpstats.inference.engine.evidence import Evidence
-from ldpstats.inference.engine.families import LogLinear
-from ldpstats.inference.engine.null_model import NullModel, irregular, on_simplex
-from ldpstats.noise import Information, NoiseModel
+from ldpstats.inference.engine.families import LogLinear, ProductOfConditionals
+from ldpstats.inference.engine.null_model import SMALLEST, NullModel, irregular, on_simplex
+from ldpstats.noise import Information, NoiseModel, shortest
 
 _DIRECTIONS = 256
 _MOST_RESPONDENTS = 10**15
 _EVEN = 1e-12
+# the shares of directions that are seen less than the worst, and than the best, that are spoken of
+_SEEN = (0.05, 0.95)
 
 TestedAxes: TypeAlias = tuple[int, int] | None
 """The two axes of a table that are tested for independence given all others; None, if all are tested mutually."""
@@ -130,17 +134,20 @@ class Sensitivity:
         """
         return float(self._each(1).power(1, self._cohens_w(size), alpha))
 
-    def respondents(self, n: int, size: float, power: float, alpha: float) -> int | None:
-        """Return how many respondents find a size with this power, if n tell this.
+    def respondents(self, n: int, size: float, power: float, alpha: float) -> RespondentsNeeded:
+        """Return how many respondents find a size with this power, if n tell this: least and most by the direction.
 
-        None if no number is enough, or where what is told is not proportional to their number.
+        All are missing where no number is enough, or where what is told is not proportional to their number.
         """
-        if not self.proportional:
-            return None
-        try:
-            return self._each(n).respondents(power, self._cohens_w(size), alpha)
-        except LdpstatsError:
-            return None
+        if not (self.proportional and size > 0):
+            return NOT_KNOWN
+        each = self._each(n)
+        ends = np.quantile(each.seen, _SEEN) * self._cohens_w(size) ** 2
+        most, least = (respondents_with(float(one) * n, self.df, n, power, alpha) for one in ends)
+        number = None
+        with suppress(LdpstatsError):  # no number is enough
+            number = each.respondents(power, self._cohens_w(size), alpha)
+        return RespondentsNeeded(least, number, most)
 
     def _each(self, n: int) -> Detectability:
         return Detectability.average(np.diag(self.principal / n), self.df)
@@ -149,9 +156,102 @@ class Sensitivity:
         return size * math.sqrt(self.side - 1)
 
 
+class RespondentsNeeded(NamedTuple):
+    """How many respondents find a deviation with the power asked for: at least, most likely, at most; None: no number.
+
+    Examples
+    --------
+    >>> RespondentsNeeded.shown_by(statistic=12.0, df=1, n=1000, power=0.8, alpha=0.05)
+    RespondentsNeeded(least=267, number=655, most=3470)
+    >>> str(RespondentsNeeded.shown_by(statistic=2.0, df=1, n=1000, power=0.8, alpha=0.05))
+    'at least 660'
+    """
+
+    least: int | None
+    number: int | None
+    most: int | None
+
+    @classmethod
+    def shown_by(
+        cls, statistic: float, df: int, n: int, power: float, alpha: float, level: float = 0.95
+    ) -> RespondentsNeeded:
+        """Read them off what n respondents showed: as many as multiply its noncentrality to the one that is needed.
+
+        Margins, size and direction of the deviation are all in the statistic, which is noncentral χ². The number is
+        that of the noncentrality under which half of all statistics are larger; the others are those of its confidence
+        limits (Venables 1975).
+        """
+        from scipy.special import chdtr, chndtrinc
+
+        seen = NoncentralSquare(*map(np.array, (statistic, float(df), 1.0)), 1.0, 1.0, math.inf)
+        low, high = seen.limits(1 - level)[0]
+        middle = float(chndtrinc(statistic, df, 0.5)) if chdtr(df, statistic) > 0.5 else 0.0
+        return cls(*(respondents_with(one, df, n, power, alpha) for one in (high, middle, low)))
+
+    def __str__(self) -> str:
+        """Two digits of each are more than is known."""
+        least, number, most = (None if one is None else f"{float(f'{one:.2g}'):,.0f}" for one in self)
+        if least is None:
+            return "—"
+        return f"at least {least}" if number is None or most is None else f"{number} ({least} to {most})"
+
+
+NOT_KNOWN = RespondentsNeeded(None, None, None)
+
+
+def respondents_with(noncentrality: float, df: int, n: int, power: float, alpha: float) -> int | None:
+    """Return how many respondents a test needs for a power, if this is its noncentrality with n; None: no number."""
+    from scipy.special import chdtri, chndtrinc
+
+    needed = float(chndtrinc(chdtri(df, alpha), df, 1 - power))
+    enough = noncentrality > 0 and n * needed < _MOST_RESPONDENTS * noncentrality
+    return max(math.ceil(n * needed / noncentrality), 1) if enough else None
+
+
+def possible_shares(estimate: FloatArray, errors: FloatArray) -> FloatArray:
+    """Return estimated shares as proper ones: each the mean of what it may be, being no less than zero.
+
+    That is x + s φ(x/s) / Φ(x/s) for an estimate x with the standard error s, the posterior mean under a flat prior;
+    all are then made to sum to one. A share of several errors stays what it is; one of zero becomes .8 errors.
+    """
+    from scipy.special import log_ndtr
+
+    known = np.maximum(errors, SMALLEST)
+    z = estimate / known
+    kept = estimate + known * np.exp(-(z**2) / 2 - log_ndtr(z)) / math.sqrt(2 * math.pi)
+    return on_simplex(kept)
+
+
+def noncentrality_of(joint: FloatArray, evidence: Evidence) -> float:
+    """Return the noncentrality that a test of independence has by all these reports, if the table is this one."""
+    model = ProductOfConditionals.independent(joint.shape)
+    parameters = model.nearest(joint.ravel())
+    null = on_simplex(model.frequencies(parameters))
+    _, information = evidence.score(null[None, :])
+    return float(_efficient(information, (joint.ravel() - null)[:, None], model.jacobian(parameters))[0, 0])
+
+
+def dependence_information(margins: Sequence[FloatArray], evidence: Evidence) -> FloatArray:
+    """Return what all reports tell about dependences between attributes with these margins."""
+    _, information = evidence.score(product_of(margins)[None, :])
+    return _efficient(information, *departures(margins))
+
+
+def _steadied(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
+    """Return the parameters of a null model where no fitted cell is as rare as noise alone would make it."""
+    parameters = model.nearest(null)
+    if not parameters.size:
+        return parameters
+    tangents = model.jacobian(parameters)
+    _, information = evidence.score(on_simplex(model.frequencies(parameters))[None, :])
+    spread = tangents @ shortest(information.between(tangents), np.eye(parameters.size))[0]
+    errors = np.sqrt(np.maximum((spread * tangents).sum(axis=1), 0))
+    return model.nearest(possible_shares(null, errors))
+
+
 def information_beyond(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
     """Return what all reports tell about deviations from a null model, its parameters being unknown."""
-    parameters = model.nearest(null)
+    parameters = _steadied(model, evidence, null)
     # at the very frequencies that scale the deviations: reports cannot tell more than the cells themselves then
     _, information = evidence.score(on_simplex(model.frequencies(parameters))[None, :])
     return _efficient(information, deviations(model, parameters), model.jacobian(parameters))
@@ -163,7 +263,7 @@ def information_added(smaller: LogLinear, larger: LogLinear, evidence: Evidence,
     What it adds are the columns δ with Σ δ²/π = 1 that the larger one reaches from the smaller one's frequencies π,
     orthogonal to those that the smaller one reaches, and to each other in that sense.
     """
-    frequencies = on_simplex(smaller.frequencies(smaller.nearest(null)))
+    frequencies = on_simplex(smaller.frequencies(_steadied(smaller, evidence, null)))
     root = np.sqrt(frequencies)[:, None]
     own, further = (model.tangents(frequencies) / root for model in (smaller, larger))
     known = np.linalg.qr(own).Q
