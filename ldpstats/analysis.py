@@ -17,8 +17,9 @@ from ldpstats.answers.preparation import MISSING_CATEGORY, USUAL_CLASSES, Cut, P
 from ldpstats.arrays import FloatArray
 from ldpstats.demo import association_in_words, classical_association, respondents_in_words
 from ldpstats.errors import LdpstatsError
-from ldpstats.inference.engine.detectability import noncentrality_of, respondents_with
-from ldpstats.inference.engine.procedure import evidence_of
+from ldpstats.inference.engine.detectability import respondents_with
+from ldpstats.inference.engine.families import ProductOfConditionals
+from ldpstats.inference.engine.procedure import evidence_of, noncentrality_of
 from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
 from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT, NOT_SHOWN
 from ldpstats.presentation import Summary, plain_rows, progress, summary_of_figures
@@ -209,7 +210,7 @@ def _beside_raw(
         cells = people[first].cat.codes.to_numpy(np.int64) * sizes[1] + people[second].cat.codes.to_numpy(np.int64)
         table = np.bincount(cells, weights, minlength=sizes[0] * sizes[1]).astype(np.int64).reshape(sizes)
         groups = len(protocol.groups) / sum({first, second} <= {*group} for group in protocol.groups)
-        reports = _reports_needed(studied.pairs[first, second], table / table.sum(), tests.level)
+        reports = reports_needed(studied.pairs[first, second], table / table.sum(), tests.level)
         found.append((*classical_association(table), math.nan if reports is None else reports * groups))
     shown["raw_v"], shown["raw_pvalue"], shown["needed"] = zip(*found, strict=True)
     known = shown["raw_pvalue"].notna()
@@ -219,12 +220,21 @@ def _beside_raw(
     return shown
 
 
-def _reports_needed(table: Table, joint: FloatArray, level: float) -> int | None:
-    """Return how many reports like those of a table find the dependence of a joint distribution; None if no number."""
+def reports_needed(table: Table, joint: FloatArray, level: float) -> int | None:
+    """Return how many reports like those of a table find the dependence of a joint distribution; None if no number.
+
+    Parameters
+    ----------
+    table : Table
+    joint : array
+        Of the table's shape.
+    level : float
+        Of the test.
+    """
     if not table.n:
         return None
-    df = (joint.shape[0] - 1) * (joint.shape[1] - 1)
-    return respondents_with(noncentrality_of(joint, evidence_of(table)), df, table.n, _POWER, level)
+    told = noncentrality_of(joint.ravel(), ProductOfConditionals.independent(joint.shape), evidence_of(table))
+    return respondents_with(*told, table.n, _POWER, level)
 
 
 def _repeated(people: pd.DataFrame, counts: str) -> pd.DataFrame:

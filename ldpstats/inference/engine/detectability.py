@@ -55,7 +55,7 @@ class Detectability:
         """
         directions = np.random.default_rng(0).standard_normal((_DIRECTIONS, len(information)))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        return cls(df, directions**2 @ _principal(information))
+        return cls(df, directions**2 @ principal_information(information))
 
     @classmethod
     def evenly(cls, information: float, shape: Sequence[int], tested: TestedAxes = None) -> Detectability:
@@ -70,7 +70,7 @@ class Detectability:
     @classmethod
     def least(cls, information: FloatArray, df: int) -> Detectability:
         """Take the direction that is seen least."""
-        return cls(df, _principal(information)[:1])
+        return cls(df, principal_information(information)[:1])
 
     def power(self, n: IntArray | int, size: FloatArray | float, alpha: float) -> FloatArray:
         """Return the power at level `alpha` for so many reports and departures of this size; both broadcast."""
@@ -111,21 +111,26 @@ class Sensitivity:
         The categories on the smaller side where sizes are Cramér's V, which is w / √(side - 1); else 2.
     proportional : bool
         Whether more reports like these tell more in proportion. A curator's noise comes once, however many answered.
+    extremes : tuple of array
+        The same as `principal` where rare categories are as rare, and as frequent, as they may be; or nothing.
     """
 
     df: Count
     principal: FloatArray
     side: Count
     proportional: bool = True
+    extremes: tuple[FloatArray, ...] = ()
 
     def __post_init__(self) -> None:
+        if len(self.extremes) not in (0, 2) or any(one.shape != self.principal.shape for one in self.extremes):
+            raise LdpstatsError(f"{len(self.extremes)} extremes", "two of them, or none")
         if self.principal.ndim != 1 or not np.all(np.isfinite(self.principal) & (self.principal >= 0)):
             raise LdpstatsError(f"noncentralities {shortened(self.principal)}", "a row of numbers from 0 on")
 
     @classmethod
     def of(cls, information: FloatArray, df: int, side: int, *, proportional: bool = True) -> Sensitivity:
         """Keep what matters of an information about deviations, that of all reports together."""
-        return cls(df, _principal(information), side, proportional)
+        return cls(df, principal_information(information), side, proportional)
 
     def power(self, size: float, alpha: float) -> float:
         """Return the approximate power against deviations of a size, averaged over their directions.
@@ -135,18 +140,21 @@ class Sensitivity:
         return float(self._each(1).power(1, self._cohens_w(size), alpha))
 
     def respondents(self, n: int, size: float, power: float, alpha: float) -> RespondentsNeeded:
-        """Return how many respondents find a size with this power, if n tell this: least and most by the direction.
+        """Return how many respondents find a size with this power, if n tell this: least and most by direction and margins.
 
         All are missing where no number is enough, or where what is told is not proportional to their number.
         """
         if not (self.proportional and size > 0):
             return NOT_KNOWN
-        each = self._each(n)
-        ends = np.quantile(each.seen, _SEEN) * self._cohens_w(size) ** 2
-        most, least = (respondents_with(float(one) * n, self.df, n, power, alpha) for one in ends)
+        each, w = self._each(n), self._cohens_w(size)
+        ends = [
+            np.quantile(Detectability.average(np.diag(principal), self.df).seen, share)
+            for principal, share in zip(self.extremes or (self.principal, self.principal), _SEEN, strict=True)
+        ]
+        most, least = (respondents_with(float(one) * w**2, self.df, n, power, alpha) for one in ends)
         number = None
         with suppress(LdpstatsError):  # no number is enough
-            number = each.respondents(power, self._cohens_w(size), alpha)
+            number = each.respondents(power, w, alpha)
         return RespondentsNeeded(least, number, most)
 
     def _each(self, n: int) -> Detectability:
@@ -162,13 +170,13 @@ class RespondentsNeeded(NamedTuple):
     Examples
     --------
     >>> RespondentsNeeded.shown_by(statistic=12.0, df=1, n=1000, power=0.8, alpha=0.05)
-    RespondentsNeeded(least=267, number=655, most=3470)
+    RespondentsNeeded(least=267, needed=655, most=3470)
     >>> str(RespondentsNeeded.shown_by(statistic=2.0, df=1, n=1000, power=0.8, alpha=0.05))
     'at least 660'
     """
 
     least: int | None
-    number: int | None
+    needed: int | None
     most: int | None
 
     @classmethod
@@ -190,10 +198,10 @@ class RespondentsNeeded(NamedTuple):
 
     def __str__(self) -> str:
         """Two digits of each are more than is known."""
-        least, number, most = (None if one is None else f"{float(f'{one:.2g}'):,.0f}" for one in self)
+        least, needed, most = (None if one is None else f"{float(f'{one:.2g}'):,.0f}" for one in self)
         if least is None:
             return "—"
-        return f"at least {least}" if number is None or most is None else f"{number} ({least} to {most})"
+        return f"at least {least}" if needed is None or most is None else f"{needed} ({least} to {most})"
 
 
 NOT_KNOWN = RespondentsNeeded(None, None, None)
@@ -208,27 +216,18 @@ def respondents_with(noncentrality: float, df: int, n: int, power: float, alpha:
     return max(math.ceil(n * needed / noncentrality), 1) if enough else None
 
 
-def possible_shares(estimate: FloatArray, errors: FloatArray) -> FloatArray:
-    """Return estimated shares as proper ones: each the mean of what it may be, being no less than zero.
+def possible_shares(estimate: FloatArray, errors: FloatArray, level: float = 0.5) -> FloatArray:
+    """Return estimated shares as proper ones: a quantile of what each may be, being no less than zero.
 
-    That is x + s φ(x/s) / Φ(x/s) for an estimate x with the standard error s, the posterior mean under a flat prior;
-    all are then made to sum to one. A share of several errors stays what it is; one of zero becomes .8 errors.
+    That is x - s Φ⁻¹((1 - level) Φ(x / s)) for an estimate x with the standard error s: a normal posterior under a flat
+    prior, the most frequent category being held at its median. All are then made to sum to one. At level ½ a share of
+    some errors stays what it is, and one of zero becomes .67 errors. At low levels rare categories are rarer.
     """
-    from scipy.special import log_ndtr
+    from scipy.special import log_ndtr, ndtri_exp
 
     known = np.maximum(errors, SMALLEST)
-    z = estimate / known
-    kept = estimate + known * np.exp(-(z**2) / 2 - log_ndtr(z)) / math.sqrt(2 * math.pi)
-    return on_simplex(kept)
-
-
-def noncentrality_of(joint: FloatArray, evidence: Evidence) -> float:
-    """Return the noncentrality that a test of independence has by all these reports, if the table is this one."""
-    model = ProductOfConditionals.independent(joint.shape)
-    parameters = model.nearest(joint.ravel())
-    null = on_simplex(model.frequencies(parameters))
-    _, information = evidence.score(null[None, :])
-    return float(_efficient(information, (joint.ravel() - null)[:, None], model.jacobian(parameters))[0, 0])
+    levels = np.where(np.arange(estimate.size) == estimate.argmax(), 0.5, level)
+    return on_simplex(estimate - known * ndtri_exp(np.log1p(-levels) + log_ndtr(estimate / known)))
 
 
 def dependence_information(margins: Sequence[FloatArray], evidence: Evidence) -> FloatArray:
@@ -237,21 +236,20 @@ def dependence_information(margins: Sequence[FloatArray], evidence: Evidence) ->
     return _efficient(information, *departures(margins))
 
 
-def _steadied(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
-    """Return the parameters of a null model where no fitted cell is as rare as noise alone would make it."""
+def steadied(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
+    """Return fitted frequencies of a null model where none is as rare as noise alone would make it."""
     parameters = model.nearest(null)
     if not parameters.size:
-        return parameters
+        return null
     tangents = model.jacobian(parameters)
     _, information = evidence.score(on_simplex(model.frequencies(parameters))[None, :])
     spread = tangents @ shortest(information.between(tangents), np.eye(parameters.size))[0]
-    errors = np.sqrt(np.maximum((spread * tangents).sum(axis=1), 0))
-    return model.nearest(possible_shares(null, errors))
+    return possible_shares(null, np.sqrt(np.maximum((spread * tangents).sum(axis=1), 0)))
 
 
 def information_beyond(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
     """Return what all reports tell about deviations from a null model, its parameters being unknown."""
-    parameters = _steadied(model, evidence, null)
+    parameters = model.nearest(null)
     # at the very frequencies that scale the deviations: reports cannot tell more than the cells themselves then
     _, information = evidence.score(on_simplex(model.frequencies(parameters))[None, :])
     return _efficient(information, deviations(model, parameters), model.jacobian(parameters))
@@ -263,7 +261,7 @@ def information_added(smaller: LogLinear, larger: LogLinear, evidence: Evidence,
     What it adds are the columns δ with Σ δ²/π = 1 that the larger one reaches from the smaller one's frequencies π,
     orthogonal to those that the smaller one reaches, and to each other in that sense.
     """
-    frequencies = on_simplex(smaller.frequencies(_steadied(smaller, evidence, null)))
+    frequencies = on_simplex(smaller.frequencies(smaller.nearest(null)))
     root = np.sqrt(frequencies)[:, None]
     own, further = (model.tangents(frequencies) / root for model in (smaller, larger))
     known = np.linalg.qr(own).Q
@@ -373,7 +371,7 @@ def _efficient(information: Information, directions: FloatArray, tangents: Float
     return remaining
 
 
-def _principal(information: FloatArray) -> FloatArray:
+def principal_information(information: FloatArray) -> FloatArray:
     """Return the eigenvalues of an information, in rising order; rounding may make small ones negative."""
     values: FloatArray = np.maximum(np.linalg.eigvalsh(information), 0)
     return values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, significance
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import LEVEL
-from ldpstats.inference.engine.detectability import Sensitivity, dependence_information, possible_shares
+from ldpstats.inference.engine.detectability import dependence_information, possible_shares, principal_information
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.engine.procedure import Method, PValue, evidence_of
 from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues, first_step
@@ -31,6 +31,9 @@ from ldpstats.parts import Parts
 from ldpstats.tables import Table, TableSet, checked_table_set
 from ldpstats.tables.unbiased_cells import assuming
 from ldpstats.workers import each
+
+# quantiles of what shares may be
+_LIKELY_AND_EXTREME = (0.5, 0.025, 0.975)
 
 
 def independence_tests(
@@ -117,18 +120,19 @@ def _is_implausible(table: Table, tests: int) -> bool:
     return min(1.0, tests * table.channel_fit().pvalue) < LEVEL
 
 
-def _pooled_margins(tables: TableSet) -> dict[str, FloatArray]:
-    """Return the shares of attributes' categories, from all tables that tell them."""
+def _pooled_margins(tables: TableSet) -> dict[str, list[FloatArray]]:
+    """Return the shares of attributes' categories by all tables that tell them, likely and extreme ones."""
     found = {}
     for name in tables.domain.names:
         with suppress(LdpstatsError):  # nobody was asked, or not so that it could be added up
             pooled = tables.pooled(name).unbiased
-            errors = np.sqrt(np.maximum(np.diagonal(pooled.covariance), 0))
-            found[name] = possible_shares(pooled.estimate, np.maximum(errors, 1 / pooled.n))
+            errors = np.maximum(np.sqrt(np.maximum(np.diagonal(pooled.covariance), 0)), 1 / pooled.n)
+            if np.isfinite(errors).all():  # of a single report they are not
+                found[name] = [possible_shares(pooled.estimate, errors, level) for level in _LIKELY_AND_EXTREME]
     return found
 
 
-def _tested(table: Table, method: Method, pvalue: PValue, margins: Mapping[str, FloatArray]) -> PairTest:
+def _tested(table: Table, method: Method, pvalue: PValue, margins: Mapping[str, Sequence[FloatArray]]) -> PairTest:
     """Test one table; what cannot be tested says why."""
     first, second = table.attributes
     try:
@@ -140,8 +144,9 @@ def _tested(table: Table, method: Method, pvalue: PValue, margins: Mapping[str, 
     assert told is not None  # only files of old have none
     if {first, second} <= margins.keys():
         # a margin of one small table may be anything
-        information = dependence_information([margins[first], margins[second]], evidence_of(table))
-        told = Sensitivity.of(information, result.df, told.side, proportional=told.proportional)
+        evidence, both = evidence_of(table), zip(margins[first], margins[second], strict=True)
+        likely, *extremes = (principal_information(dependence_information(pair, evidence)) for pair in both)
+        told = replace(told, principal=likely, extremes=tuple(extremes))
     return PairTest(
         first,
         second,

@@ -235,8 +235,8 @@ class HypothesisResult(Result):
                 "Simulate the protocol with more respondents, and see `power_against` of its tests.",
             )
         if size is None:
-            return RespondentsNeeded.shown_by(self.statistic, self.df, self.n, target, alpha).number
-        return self._told.respondents(self.n, float(DepartureSize.single(size, None).value), target, alpha).number
+            return RespondentsNeeded.shown_by(self.statistic, self.df, self.n, target, alpha).needed
+        return self._told.respondents(self.n, float(DepartureSize.single(size, None).value), target, alpha).needed
 
     @property
     def _told(self) -> Sensitivity:
