@@ -133,8 +133,10 @@ class Analysis:
         return [
             f"{balance}, and {others or 'no'} others. Not shown is not a proof of independence.",
             f"{asked}; fewer questions (--columns), fewer classes (--cut) and more respondents show more.",
-            f"respondents needed: of the whole survey, to find what raw answers show with {_POWER:.0%} power, if the "
-            "table of the raw answers is the true one; \"-\" where raw answers show nothing, or nobody was asked.",
+            (
+                f"respondents needed: of the whole survey, to find what raw answers show with {_POWER:.0%} power, if "
+                'they are the true table; "-" where they show nothing, or nobody was asked.'
+            ),
             f"V: Cramér's V, from 0 (independent) to 1, of reports corrected for the noise. Asterisks: {stars}.",
             f"{done}: of each row one group of questions was randomized, and the tests saw the reports alone.",
             f"It protects nobody whose answers are in the file. Of answers collected so each respondent had {level}.",

@@ -15,7 +15,7 @@ from ldpstats.confidence.confidence_sets import NoncentralSquare
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.hints import Count
 from ldpstats.inference.engine.evidence import Evidence
-from ldpstats.inference.engine.families import LogLinear, ProductOfConditionals
+from ldpstats.inference.engine.families import LogLinear
 from ldpstats.inference.engine.null_model import SMALLEST, NullModel, irregular, on_simplex
 from ldpstats.noise import Information, NoiseModel, shortest
 
@@ -140,9 +140,10 @@ class Sensitivity:
         return float(self._each(1).power(1, self._cohens_w(size), alpha))
 
     def respondents(self, n: int, size: float, power: float, alpha: float) -> RespondentsNeeded:
-        """Return how many respondents find a size with this power, if n tell this: least and most by direction and margins.
+        """Return how many respondents find a size with this power, if n tell this.
 
-        All are missing where no number is enough, or where what is told is not proportional to their number.
+        Least and most are those of directions that are seen well and badly, with margins at their own extremes. All are
+        missing where no number is enough, or where what is told is not proportional to their number.
         """
         if not (self.proportional and size > 0):
             return NOT_KNOWN
@@ -189,15 +190,12 @@ class RespondentsNeeded(NamedTuple):
         that of the noncentrality under which half of all statistics are larger; the others are those of its confidence
         limits (Venables 1975).
         """
-        from scipy.special import chdtr, chndtrinc
-
         seen = NoncentralSquare(*map(np.array, (statistic, float(df), 1.0)), 1.0, 1.0, math.inf)
-        low, high = seen.limits(1 - level)[0]
-        middle = float(chndtrinc(statistic, df, 0.5)) if chdtr(df, statistic) > 0.5 else 0.0
-        return cls(*(respondents_with(one, df, n, power, alpha) for one in (high, middle, low)))
+        (low, high), (middle, _) = (*seen.limits(1 - level), *seen.limits(1.0))
+        return cls(*(respondents_with(float(one), df, n, power, alpha) for one in (high, middle, low)))
 
     def __str__(self) -> str:
-        """Two digits of each are more than is known."""
+        """Say the limits, and what is likely where there are both; two digits of each are more than is known."""
         least, needed, most = (None if one is None else f"{float(f'{one:.2g}'):,.0f}" for one in self)
         if least is None:
             return "—"

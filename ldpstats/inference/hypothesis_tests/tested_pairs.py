@@ -241,8 +241,8 @@ class IndependenceTests(Result):
             `needed` gives the power on average over the directions of a dependence, and `least` and `most` give it
             for those that are seen best and worst, by the margins that all tables together show. Where categories are
             many and margins uneven, dependences between frequent categories take fewer respondents, and others more.
-            All are missing where V is zero, where there is no test, and where a curator's noise comes once, however
-            many answer.
+            All are missing where V is zero, where there is no test, where reports that should show it do not fit their
+            channel, and where a curator's noise comes once, however many answer.
         """
         level = self.level
         target = target_power(power, level)
@@ -255,13 +255,12 @@ class IndependenceTests(Result):
         found = []
         for pair, size in zip(self.pairs, sizes.tolist(), strict=True):
             told, needed = pair.sensitivity, NOT_KNOWN
-            if told is not None and told.proportional and effects is None:
-                assert pair.df is not None  # with what it tells
-                needed = RespondentsNeeded.shown_by(
-                    pair.statistic, pair.df, self.respondents, target, level, 1 - self.alpha
-                )
-            elif told is not None and size > 0:
+            if told is not None and effects is not None:
                 needed = told.respondents(self.respondents, size, target, level)
+            elif told is not None and told.proportional and pair.verdict != IMPLAUSIBLE:
+                assert pair.df is not None  # with what it tells
+                shown = pair.statistic, pair.df, self.respondents
+                needed = RespondentsNeeded.shown_by(*shown, target, level, 1 - self.alpha)
             found.append(needed)
         return pd.DataFrame(found, columns=RespondentsNeeded._fields, dtype="Int64")
 
