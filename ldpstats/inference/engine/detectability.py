@@ -190,7 +190,7 @@ class RespondentsNeeded(NamedTuple):
         that of the noncentrality under which half of all statistics are larger; the others are those of its confidence
         limits (Venables 1975).
         """
-        seen = NoncentralSquare(*map(np.array, (statistic, float(df), 1.0)), 1.0, 1.0, math.inf)
+        seen = NoncentralSquare(np.array(statistic), np.array(float(df)), np.ones(()), 1.0, 1.0, math.inf)
         (low, high), (middle, _) = (*seen.limits(1 - level), *seen.limits(1.0))
         return cls(*(respondents_with(float(one), df, n, power, alpha) for one in (high, middle, low)))
 
