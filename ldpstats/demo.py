@@ -299,10 +299,7 @@ class Demonstration:
             f"V: Cramér's V, from 0 (independent) to 1, of reports corrected for the noise. Asterisks: p {adjusted}.",
             "raw data would show: the classical χ² test of the true answers of all these respondents.",
             "private shows: ldpstats on the randomized reports, which are all that it sees.",
-            (
-                f"respondents needed: to find this dependence privately with {_POWER:.0%} power, at the adjusted "
-                'level, by the true answers of the whole population. "-": more than 10^15.'
-            ),
+            f'respondents needed: for {_POWER:.0%} power, at the adjusted level, by the true shares; "-": over 10^15.',
         ]
 
     def _balance(self) -> str:
