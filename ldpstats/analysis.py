@@ -14,16 +14,19 @@ import pandas as pd
 from ldpstats.answers.answer_file import AnswerFile
 from ldpstats.answers.coding import coded_answers
 from ldpstats.answers.preparation import MISSING_CATEGORY, USUAL_CLASSES, Cut, Preparation, prepared
+from ldpstats.arrays import FloatArray
 from ldpstats.demo import association_in_words, classical_association, respondents_in_words
 from ldpstats.errors import LdpstatsError
-from ldpstats.inference import IndependenceTests
+from ldpstats.inference.engine.detectability import respondents_with
+from ldpstats.inference.engine.families import ProductOfConditionals
+from ldpstats.inference.engine.procedure import evidence_of, noncentrality_of
 from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
 from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT, NOT_SHOWN
 from ldpstats.presentation import Summary, plain_rows, progress, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.summary import counted
 from ldpstats.report.studied_tables import StudiedTables
-from ldpstats.tables import TableSet
+from ldpstats.tables import Table, TableSet
 
 _ALPHA, _POWER, _HOLM, _MOST_ROWS = 0.05, 0.8, "holm", 40
 
@@ -76,7 +79,7 @@ class Analysis:
         left = len(self.pairs) - len(rows)
         return summary_of_figures(
             f"{self.tables.n:,} respondents of {self.file.name}, asked privately in a simulation",
-            ["pair", "raw answers show", "private reports show", "respondents needed"],
+            ["pair", "raw answers show", "private reports show", "respondents needed (by raw answers)"],
             rows,
             [*([f"And {left:,} pairs with larger p-values; --json has them all."] if left else []), *self._sentences()],
         )
@@ -130,7 +133,10 @@ class Analysis:
         return [
             f"{balance}, and {others or 'no'} others. Not shown is not a proof of independence.",
             f"{asked}; fewer questions (--columns), fewer classes (--cut) and more respondents show more.",
-            f"respondents needed: of the whole survey, to find what raw answers show with {_POWER:.0%} power.",
+            (
+                f"respondents needed: of the whole survey, to find what raw answers show with {_POWER:.0%} power, if "
+                'they are the true table; "-" where they show nothing, or nobody was asked.'
+            ),
             f"V: Cramér's V, from 0 (independent) to 1, of reports corrected for the noise. Asterisks: {stars}.",
             f"{done}: of each row one group of questions was randomized, and the tests saw the reports alone.",
             f"It protects nobody whose answers are in the file. Of answers collected so each respondent had {level}.",
@@ -186,14 +192,17 @@ def analyse(
             " ".join(f"Column {name!r}: {why}." for name, why in list(made.left_out.items())[:4]),
         )
     people = coded_answers(file, domain, missing_as=missing_as, counts=counts)
-    tables = SampledGroups(domain, epsilon=epsilon, k=k).collect(people, rng=seed, counts=counts)
-    studied = StudiedTables(tables)
-    assert studied.tests is not None  # every pair is in a group
-    return Analysis(file, made, people, studied, _beside_raw(studied.tests, people, counts), seed, counts)
+    protocol = SampledGroups(domain, epsilon=epsilon, k=k)
+    studied = StudiedTables(protocol.collect(people, rng=seed, counts=counts))
+    return Analysis(file, made, people, studied, _beside_raw(studied, protocol, people, counts), seed, counts)
 
 
-def _beside_raw(tests: IndependenceTests, people: pd.DataFrame, counts: str | None) -> pd.DataFrame:
-    """Return the tests of all pairs beside what the raw answers show."""
+def _beside_raw(
+    studied: StudiedTables, protocol: SampledGroups, people: pd.DataFrame, counts: str | None
+) -> pd.DataFrame:
+    """Return the tests of all pairs beside what the raw answers show, and how many would be needed to find that."""
+    tests = studied.tests
+    assert tests is not None  # every pair is in a group
     shown = tests.to_frame()
     weights = np.ones(len(people), dtype=np.int64) if counts is None else people[counts].to_numpy(dtype=np.int64)
     found = []
@@ -201,16 +210,33 @@ def _beside_raw(tests: IndependenceTests, people: pd.DataFrame, counts: str | No
     for first, second in progress(pairs, "raw answers", len(shown), "pair"):
         sizes = (people[first].cat.categories.size, people[second].cat.categories.size)
         cells = people[first].cat.codes.to_numpy(np.int64) * sizes[1] + people[second].cat.codes.to_numpy(np.int64)
-        table = np.bincount(cells, weights, minlength=sizes[0] * sizes[1]).astype(np.int64)
-        found.append(classical_association(table.reshape(sizes)))
-    shown["raw_v"], shown["raw_pvalue"] = zip(*found, strict=True)
+        table = np.bincount(cells, weights, minlength=sizes[0] * sizes[1]).astype(np.int64).reshape(sizes)
+        groups = len(protocol.groups) / sum({first, second} <= {*group} for group in protocol.groups)
+        reports = reports_needed(studied.pairs[first, second], table / table.sum(), tests.level)
+        found.append((*classical_association(table), math.nan if reports is None else reports * groups))
+    shown["raw_v"], shown["raw_pvalue"], shown["needed"] = zip(*found, strict=True)
     known = shown["raw_pvalue"].notna()
     shown["raw_adjusted"] = math.nan
     shown.loc[known, "raw_adjusted"] = adjusted_pvalues(shown.loc[known, "raw_pvalue"].to_numpy(), _ALPHA, _HOLM)
     shown["raw_verdict"] = np.where(shown["raw_adjusted"] <= _ALPHA, DEPENDENT, NOT_SHOWN)
-    needed = tests.respondents_needed(_POWER, shown["raw_v"].tolist())
-    shown["needed"] = pd.to_numeric(needed).to_numpy(dtype=float, na_value=math.nan)
     return shown
+
+
+def reports_needed(table: Table, joint: FloatArray, level: float) -> int | None:
+    """Return how many reports like those of a table find the dependence of a joint distribution; None if no number.
+
+    Parameters
+    ----------
+    table : Table
+    joint : array
+        Of the table's shape.
+    level : float
+        Of the test.
+    """
+    if not table.n:
+        return None
+    told = noncentrality_of(joint.ravel(), ProductOfConditionals.independent(joint.shape), evidence_of(table))
+    return respondents_with(*told, table.n, _POWER, level)
 
 
 def _repeated(people: pd.DataFrame, counts: str) -> pd.DataFrame:

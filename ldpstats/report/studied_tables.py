@@ -12,6 +12,7 @@ from typing import TypeAlias
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import ChannelFit
 from ldpstats.inference import IndependenceTests, association, independence_tests
+from ldpstats.inference.engine.detectability import RespondentsNeeded
 from ldpstats.report.studied_pairs import StudiedPair
 from ldpstats.tables import Consistent, Reconstructed, Table, TableSet
 from ldpstats.tables.pooled import pooled_table
@@ -79,7 +80,7 @@ class StudiedTables:
         if self.tests is None:
             return []
         numbers = self.tests.respondents_needed().astype(object)
-        needed = numbers.where(numbers.notna(), None)
+        needed = map(RespondentsNeeded._make, numbers.where(numbers.notna(), None).itertuples(index=False))
         more = {pair.attributes: (pair, number) for pair, number in zip(self.tests, needed, strict=True)}
         made = [
             StudiedPair(self.name_of(pair), table, *more[pair], association(table, self.alpha))

@@ -16,7 +16,7 @@ from ldpstats.arrays import FloatArray
 from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED
-from ldpstats.inference.engine.detectability import information_added
+from ldpstats.inference.engine.detectability import information_added, steadied
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear
 from ldpstats.inference.engine.null_model import NullFit
@@ -304,7 +304,9 @@ class LogLinearFit(Result):
             f"{self.formula} holds, if {larger.formula} does",
             f"{larger.formula} explains what {self.formula} does not",
         )
-        information = information_added(self.model, larger.model, evidence, outcome.null)
+        information = information_added(
+            self.model, larger.model, evidence, steadied(self.model, evidence, outcome.null)
+        )
         return result_of(self.table, about, outcome, information)
 
     def _within(self, larger: LogLinearFit) -> bool:
