@@ -150,16 +150,24 @@ class Domain(Shown, Saveable):
         number = f"{len(self):,} {'attribute' if len(self) == 1 else 'attributes'}"
         return summary_of_figures(f"A domain of {number}", ["attribute", "size", "categories"], rows, sentences)
 
-    def project(self, attributes: Iterable[str]) -> Domain:
+    def project(self, attributes: str | Iterable[str], *more: str) -> Domain:
         """Return the domain of some attributes, in the order asked for.
 
         Parameters
         ----------
-        attributes : iterable of str
+        attributes : str or iterable of str
+        *more : str
+            Further ones.
+
+        Examples
+        --------
+        >>> from ldpstats import Domain
+        >>> Domain({"sex": ["F", "M"], "car": ["yes", "no"]}).project("car")
+        Domain({'car': ['yes', 'no']})
         """
         part = object.__new__(Domain)
         # its categories were checked when this domain was made
-        kept = {name: self.categories[name] for name in self._known(attributes)}
+        kept = {name: self.categories[name] for name in self._known((*listed(attributes), *more))}
         object.__setattr__(part, "categories", MappingProxyType(kept))
         return part
 

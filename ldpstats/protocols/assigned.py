@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.arrays import IntArray
+from ldpstats.arrays import IntArray, unweighted
 from ldpstats.blocks import Block
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, shortened
@@ -343,6 +343,7 @@ class AssignedQuestions(SavedProtocol):
         )
         return summary_of(self, [group for group, _ in self._formed], asked, randomized)
 
+    @unweighted
     def reports(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
         """Return the rows that travel: what every respondent sends about the unit that she is asked.
 
@@ -390,6 +391,7 @@ class AssignedQuestions(SavedProtocol):
                 parts.append(pd.DataFrame(columns, index=pd.Index(places)))
         return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
 
+    @unweighted
     def sent(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> Sending:
         """Return what every respondent sends about the unit that she is asked, as arrays; `reports` makes rows of it.
 
@@ -448,6 +450,7 @@ class AssignedQuestions(SavedProtocol):
     def _tables_of(self, sums: Sequence[Sums], parts: Sequence[Parts]) -> TableSet:
         return self._table_set([row.counted(one) for row, one in zip(self._rows, sums, strict=True)], parts)
 
+    @unweighted
     def collect(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Ask every respondent, one by one, and count the reports.
 
@@ -483,6 +486,7 @@ class AssignedQuestions(SavedProtocol):
         ]
         return self._table_set(reported, self._whole(sent.identity, sent.places))
 
+    @unweighted
     def simulate(self, population: Population, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Draw tables with the law of `collect`, at the level of counts.
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from ldpstats.arrays import significance
+from ldpstats.arrays import significance, unweighted
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import LEVEL
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
@@ -30,6 +30,7 @@ from ldpstats.tables.unbiased_cells import assuming
 from ldpstats.workers import each
 
 
+@unweighted
 def independence_tests(
     tables: TableSet, method: Method = "auto", pvalue: PValue = "auto", adjust: str = "holm", alpha: float = 0.05
 ) -> IndependenceTests:
