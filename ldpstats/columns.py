@@ -25,6 +25,15 @@ _WEIGHTS = frozenset(["number", "number of respondents", "respondents", "people"
     *("size", "weight", "weights", "wt", "value", "values", "total", "totals", "tally", "cnt", "num"),
     *("observations", "obs", "nobs", "n obs"),
 }
+_NO_ANSWERS = frozenset(
+    ["", "?", "??", ".", "..", "-", "--", "*", "na", "n/a", "n.a.", "#n/a", "nan", "null", "nil"]
+) | {
+    *("refused", "refusal", "dk", "don't know", "dont know", "dk/na"),
+}
+"""Texts that are codes for missing answers. Words such as 'no answer' are none: who reads them knows what they are."""
+_CODES = frozenset(int(f"{sign}{code}") for code in (7, 8, 9, 77, 88, 97, 98, 99) for sign in ("", "-")) | {
+    int(f"{sign}{'9' * more}{last}") for more in (2, 3, 4, 5) for last in (7, 8, 9) for sign in ("", "-")
+}
 _HARDLY = 5.0
 """So many pairs of respondents would be expected to have the same answers, if there were not a row for each cell."""
 
@@ -330,6 +339,58 @@ def observed_categories(name: str, column: pd.Series[Any]) -> list[Category]:
             "Convert the column, or state the domain with Domain({...}).",
         )
     return sorted(values)
+
+
+def missing_codes(values: Sequence[Category], numbers: Sequence[float | None]) -> list[Category]:
+    """Return the values that look like codes for missing answers: '?', or numbers beyond all others, as 9, 99 and -9.
+
+    Parameters
+    ----------
+    values : sequence
+        The different ones of a column.
+    numbers : sequence
+        The number that each of them is; None for words.
+
+    Examples
+    --------
+    >>> missing_codes([1, 2, 3, 4, 8, 9], [1, 2, 3, 4, 8, 9]), missing_codes([*range(121)], [*range(121)])
+    ([8, 9], [])
+    >>> missing_codes(["low", "high", "?"], [None] * 3)
+    ['?']
+    """
+    of_number = {number: value for value, number in zip(values, numbers, strict=True) if number is not None}
+    negative = sorted(number for number in of_number if number < 0)
+    below = negative if _CODES.issuperset(negative) else []
+    answers, beyond = sorted({*of_number} - {*below}), []
+    for place in range(len(answers) - 1, 1, -1):
+        if answers[place] not in _CODES or answers[-1] in (7, 8):
+            break
+        if answers[place] - answers[place - 1] > np.diff(answers[:place]).max(initial=1):
+            beyond = answers[place:]
+    found = [*below, *beyond] if len(answers) - len(beyond) > 1 else []
+    words = [one for one in values if isinstance(one, str) and one.strip().casefold() in _NO_ANSWERS]
+    return [*words, *(of_number[number] for number in found)]
+
+
+def codes_to_tell(name: str, column: pd.Series[Any], values: Sequence[Category]) -> str:
+    """Say what to do about codes for missing answers among the values of a column.
+
+    A pandas categorical is left alone: its categories were chosen.
+    """
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return ""
+    numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").tolist()
+    found = missing_codes(values, [None if math.isnan(number) else number for number in numbers])
+    if not found:
+        return ""
+    rows = int(column.isin(found).sum())
+    return (
+        f"Column {name!r} has the {'categories' if len(found) > 1 else 'category'} {one_line(found)} in {rows:,} rows, "
+        f"which looks like a code for a missing answer, and is kept as a category. If it is none, drop these rows, "
+        f"frame[~frame[{name!r}].isin({found!r})], or name it: "
+        f"frame[{name!r}].astype(str).replace({str(found[0])!r}, 'no answer'). Categories of Domain({{...}}) or of a "
+        "pandas categorical are taken as they are."
+    )
 
 
 def _different(column: pd.Series[Any]) -> pd.Index[Any]:

@@ -107,6 +107,7 @@ def privatize(
     has a category for it or lets a random one take its place. Numbers fall into the classes of the protocol.
     """
     from ldpstats.answers import coded_answers
+    from ldpstats.answers.preparation import codes_in_words
     from ldpstats.io import write_reports
 
     pipes.refuse_two_inputs(data, protocol)
@@ -114,7 +115,8 @@ def privatize(
     file = read(data, missing)
     substitutes = getattr(asked, "outside", "refuse") == "random"
     people = coded_answers(file, asked.domain, missing_as=missing_as, substitutes=substitutes, counts=counts)
-    notes = [*file.notes, *_replaced(people, asked.domain.names)]
+    codes = filter(None, (codes_in_words(file, file[name]) for name in asked.domain.names))
+    notes = [*file.notes, *_replaced(people, asked.domain.names), *codes]
     _tell_notes(notes, output, as_json=as_json)
     write_reports(output, asked, people, seed, tokens=tokens, counts=counts)
     respondents, simulated = len(people) if counts is None else int(people[counts].sum()), seed is not None
