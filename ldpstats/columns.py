@@ -69,6 +69,16 @@ def _is_category(value: object) -> bool:
     return type(value) in (int, bool) or (type(value) is float and math.isfinite(value))
 
 
+def _of_several_answers(name: object, value: object, otherwise: str) -> str:
+    """Say what to do about several answers in one cell; something else about any other value."""
+    if not is_list_like(value) or isinstance(value, Mapping):
+        return otherwise
+    return (
+        "Several answers in one cell are several questions: make a column of True and False for every option, "
+        f"pandas.get_dummies(frame[{name!r}].explode(), prefix={name!r}).groupby(level=0).max()."
+    )
+
+
 def known_category(value: object, categories: tuple[Category, ...]) -> Category | None:
     """Return the category that a single value equals, as Python compares them; None if there is none."""
     plain = _plain(value)
@@ -126,7 +136,7 @@ def checked_categories(name: object, values: Sequence[Category]) -> tuple[Catego
                 _PLAIN,
                 "Give missing answers a category of their own, such as 'no answer'."
                 if is_scalar(value) and pd.isna(value)
-                else "Convert the categories, for example with str.",
+                else _of_several_answers(name, value, "Convert the categories, for example with str."),
             )
     seen: dict[Category, Category] = {}
     for value in plain:
@@ -322,7 +332,11 @@ def observed_categories(name: str, column: pd.Series[Any]) -> list[Category]:
         raise DomainError(
             f"column {name!r} has {_value_in_row(column, position)}",
             _PLAIN,
-            "Convert the column, for example with .astype(str), or cut it into classes.",
+            _of_several_answers(
+                name,
+                column.iloc[position],
+                "Convert the column, for example with .astype(str), or cut it into classes.",
+            ),
         )
     if any(isinstance(value, float) and not value.is_integer() for value in values) and len(values) > 20:
         raise DomainError(
@@ -426,7 +440,7 @@ def _unknown_category(
     advice = (
         f"The column holds {type(value).__name__} where the domain has {type(text_twin[0]).__name__}: convert it."
         if text_twin
-        else "Correct the value, or add it to the domain."
+        else _of_several_answers(name, value, "Correct the value, or add it to the domain.")
     )
     return DomainError(
         f"column {name!r} has the unknown category {place} ({wrong.size} in all)",

@@ -163,6 +163,19 @@ def test_value_that_is_no_category_names_column_value_and_row(value: object) -> 
     assert_tells(error, "column 'sex'", repr(value), "row 'second'", "strings")
 
 
+@pytest.mark.parametrize("kind", [list, tuple, set, np.array])
+def test_several_answers_in_a_cell_are_several_questions_as_the_error_says(kind: Callable[[list[str]], Any]) -> None:
+    cells = [kind(["tv", "radio"]), kind(["tv"]), kind([])]
+    frame = pd.DataFrame({"media": pd.Series(cells, dtype=object)})
+    advice = "pandas.get_dummies(frame['media'].explode(), prefix='media').groupby(level=0).max()"
+    for read in (Domain.from_frame, Domain({"media": ["tv", "radio"]}).encode):
+        with pytest.raises(DomainError) as error:
+            read(frame)
+        assert_tells(error, "several questions", advice)
+    options = eval(advice, {"pandas": pd, "frame": frame})
+    assert Domain.from_frame(options).encode(options).tolist() == [[1, 1], [0, 1], [0, 0]]
+
+
 def test_column_of_pairs_is_refused() -> None:
     frame = pd.DataFrame({"a": [(1, 2), (3, 4)]}, index=["p", "q"])
     for read in (Domain({"a": [1, 2]}).encode, Domain.from_frame):
