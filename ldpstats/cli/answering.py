@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ldpstats.cli import options, pipes
+from ldpstats.cli.expected import ANSWERS, expected, saved_protocol
 from ldpstats.cli.options import FILE, examples
 from ldpstats.errors import LdpstatsError
 
@@ -111,7 +112,7 @@ def privatize(
     from ldpstats.io import write_reports
 
     pipes.refuse_two_inputs(data, protocol)
-    asked = pipes.saved_protocol(protocol)
+    asked = saved_protocol(protocol)
     file = read(data, missing)
     substitutes = getattr(asked, "outside", "refuse") == "random"
     people = coded_answers(file, asked.domain, missing_as=missing_as, substitutes=substitutes, counts=counts)
@@ -218,7 +219,8 @@ def read(name: str, missing: Iterable[str] = ()) -> AnswerFile:
     from ldpstats.answers.encodings import LARGEST
 
     called = "standard input" if name == pipes.STANDARD else Path(name).name
-    return read_answers(pipes.bytes_of(name, LARGEST), called, tuple(missing) or MISSING)
+    with expected(ANSWERS, name):
+        return read_answers(pipes.bytes_of(name, LARGEST), called, tuple(missing) or MISSING)
 
 
 def _replaced(people: pd.DataFrame, names: Iterable[str]) -> list[str]:

@@ -153,8 +153,8 @@ def test_a_page_on_standard_output_is_nothing_but_the_page(folder: Path) -> None
         (("analyse", "people.csv", "--epsilon", "2", "--k", "9"), 2, "--k"),
         (("analyse", "people.csv", "--epsilon", "2", "--columns", "sex"), 3, "1 question in people.csv: sex"),
         (("privatize", "-", "--protocol", "-", "-o", "-"), 2, "one file only"),
-        (("privatize", "people.csv", "--protocol", "people.csv", "-o", "-"), 3, "no saved object"),
-        (("tables", "people.csv", "--protocol", "people.csv", "-o", "-"), 3, "no saved object"),
+        (("privatize", "people.csv", "--protocol", "people.csv", "-o", "-"), 3, "holds what looks like raw answers"),
+        (("tables", "people.csv", "--protocol", "people.csv", "-o", "-"), 3, "holds what looks like raw answers"),
     ],
 )
 def test_what_cannot_be_used_is_refused(folder: Path, arguments: tuple[str, ...], code: int, message: str) -> None:
