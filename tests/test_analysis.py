@@ -127,3 +127,12 @@ def test_two_respondents_are_few_but_enough() -> None:
     found = analyse(read_answers(b"a,b\nx,1\ny,2\n", "it"), epsilon=2.0)
     assert found.tables.n == 2
     assert str(found.findings())
+
+
+@pytest.mark.parametrize(("questions", "k", "most"), [(300, 2, 45), (100, 2, 45), (300, 3, 77)])
+def test_more_pairs_than_respondents_could_tell_about_are_refused_at_once(questions: int, k: int, most: int) -> None:
+    row = ",".join("1" * questions)
+    rows = "\n".join([row, row.replace("1", "0")] * 1000)
+    file = read_answers(f"{','.join(f'q{one}' for one in range(questions))}\n{rows}".encode(), "wide.csv")
+    with pytest.raises(ldp.LdpstatsError, match=f"here up to {most} questions. --columns names"):
+        analyse(file, epsilon=2.0, k=k)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -179,9 +180,9 @@ def analyse(
 
     options.check_level(asked["epsilon"])
     cuts, file = _cuts(cut), read(data, missing)
-    found = analysed(file, columns=_chosen(columns, file), cuts=cuts, **asked)
     page = output or _usual_page(data)
-    _tell_notes(found.notes, page, as_json=as_json)
+    tell = partial(_tell_notes, output=page, as_json=as_json)
+    found = analysed(file, columns=_chosen(columns, file), cuts=cuts, tell=tell, **asked)
     if not as_json:  # before the page, which may find no room
         pipes.tell(found.findings(), None, as_json=False, output=page)
     where = _write_page(found, page, must=output is not None)
