@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.tables import Table, TableSet
 
 _ALPHA, _POWER, _HOLM, _MOST_ROWS = 0.05, 0.8, "holm", 40
+_LEAST, _FEW, _ENOUGH = 2, 10, 100
+"""Respondents of a pair: fewer are refused, so few are worth a word, and so many are proposed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,6 +156,7 @@ def analyse(
     missing_as: str = MISSING_CATEGORY,
     counts: str | None = None,
     seed: int = 1,
+    tell: Callable[[list[str]], object] = len,
 ) -> Analysis:
     r"""Simulate a private survey of the rows of a file, and test all pairs of its columns.
 
@@ -174,6 +177,8 @@ def analyse(
         The column that says how many respondents a row stands for.
     seed : int
         Of the simulation.
+    tell : callable
+        Takes what must be said about the file, before the work that takes long.
 
     Examples
     --------
@@ -192,9 +197,36 @@ def analyse(
             " ".join(f"Column {name!r}: {why}." for name, why in list(made.left_out.items())[:4]),
         )
     people = coded_answers(file, domain, missing_as=missing_as, counts=counts)
+    made.notes.extend(_few(len(people) if counts is None else int(people[counts].sum()), len(domain), k))
+    tell([*file.notes, *made.lines()])
     protocol = SampledGroups(domain, epsilon=epsilon, k=k)
     studied = StudiedTables(protocol.collect(people, rng=seed, counts=counts))
     return Analysis(file, made, people, studied, _beside_raw(studied, protocol, people, counts), seed, counts)
+
+
+def _few(respondents: int, questions: int, k: int) -> list[str]:
+    """Refuse so many pairs that each is asked of less than two respondents on average; say where they are few."""
+    pairs, asked = math.comb(questions, 2), respondents * math.comb(k, 2)
+    enough, most = (max(k, _largest(asked // each)) for each in (_ENOUGH, _LEAST))
+    fewer = (
+        f"--columns names those that matter: with {enough} of them, each pair has about {_ENOUGH} respondents or more"
+    )
+    came = (
+        f"{respondents:,} respondents for {pairs:,} pairs of {questions:,} questions: {asked / pairs:.2g} for each pair"
+    )
+    if pairs > 1 and asked < pairs * _LEAST:
+        raise LdpstatsError(
+            f"{came}, which shows no dependence",
+            f"at least {_LEAST} for each pair: here up to {most} questions",
+            f"{fewer}. `ldpstats protocol DOMAIN --epsilon E` asks for groups that you name (--groups ONE,OTHER), or "
+            "for single questions (--k 1).",
+        )
+    return [f"{came}, where next to nothing is shown. {fewer}"] if asked < pairs * _FEW else []
+
+
+def _largest(groups: int) -> int:
+    """Return of how many questions there are at most so many pairs."""
+    return (1 + math.isqrt(1 + 8 * groups)) // 2
 
 
 def _beside_raw(
@@ -205,15 +237,15 @@ def _beside_raw(
     assert tests is not None  # every pair is in a group
     shown = tests.to_frame()
     weights = np.ones(len(people), dtype=np.int64) if counts is None else people[counts].to_numpy(dtype=np.int64)
-    found = []
+    found, tables = [], studied.pairs
+    respondents_each = math.comb(len(protocol.domain), 2) / math.comb(protocol.k, 2)  # of a pair's reports
     pairs = zip(shown["first"], shown["second"], strict=True)
     for first, second in progress(pairs, "raw answers", len(shown), "pair"):
         sizes = (people[first].cat.categories.size, people[second].cat.categories.size)
         cells = people[first].cat.codes.to_numpy(np.int64) * sizes[1] + people[second].cat.codes.to_numpy(np.int64)
         table = np.bincount(cells, weights, minlength=sizes[0] * sizes[1]).astype(np.int64).reshape(sizes)
-        groups = len(protocol.groups) / sum({first, second} <= {*group} for group in protocol.groups)
-        reports = reports_needed(studied.pairs[first, second], table / table.sum(), tests.level)
-        found.append((*classical_association(table), math.nan if reports is None else reports * groups))
+        reports = reports_needed(tables[first, second], table / table.sum(), tests.level)
+        found.append((*classical_association(table), math.nan if reports is None else reports * respondents_each))
     shown["raw_v"], shown["raw_pvalue"], shown["needed"] = zip(*found, strict=True)
     known = shown["raw_pvalue"].notna()
     shown["raw_adjusted"] = math.nan

@@ -20,6 +20,7 @@ from ldpstats.columns import (
     category_index,
     checked_categories,
     checked_name,
+    codes_to_tell,
     collapsed_categories,
     column_codes,
     frame_column,
@@ -82,8 +83,9 @@ class Domain(Shown, Saveable):
         """Read the domain off a data frame: each column's values, sorted; a pandas categorical keeps its order.
 
         Categories that nobody chose are kept when the column is a pandas categorical. The intervals of `pandas.cut` and
-        `qcut` become text, in their order. More than 30 different numbers are warned of. Note that reading
-        categories off *private* answers reveals which ones occur; state the domain where that matters.
+        `qcut` become text, in their order. More than 30 different numbers are warned of, and what looks like a code
+        for a missing answer: '?', 'refused', or a 9, 99 or -9 beyond all other numbers. Note that reading categories
+        off *private* answers reveals which ones occur; state the domain where that matters.
 
         Parameters
         ----------
@@ -113,8 +115,9 @@ class Domain(Shown, Saveable):
         for name in names:
             column = frame_column(frame, name)
             observed[name] = observed_categories(name, column)
-            if advice := too_many_numbers(name, column, observed[name]):
-                warnings.warn(advice, stacklevel=2)
+            for told in (too_many_numbers, codes_to_tell):
+                if advice := told(name, column, observed[name]):
+                    warnings.warn(advice, stacklevel=2)
         return cls(observed)
 
     @property
@@ -150,16 +153,24 @@ class Domain(Shown, Saveable):
         number = f"{len(self):,} {'attribute' if len(self) == 1 else 'attributes'}"
         return summary_of_figures(f"A domain of {number}", ["attribute", "size", "categories"], rows, sentences)
 
-    def project(self, attributes: Iterable[str]) -> Domain:
+    def project(self, attributes: str | Iterable[str], *more: str) -> Domain:
         """Return the domain of some attributes, in the order asked for.
 
         Parameters
         ----------
-        attributes : iterable of str
+        attributes : str or iterable of str
+        *more : str
+            Further ones.
+
+        Examples
+        --------
+        >>> from ldpstats import Domain
+        >>> Domain({"sex": ["F", "M"], "car": ["yes", "no"]}).project("car")
+        Domain({'car': ['yes', 'no']})
         """
         part = object.__new__(Domain)
         # its categories were checked when this domain was made
-        kept = {name: self.categories[name] for name in self._known(attributes)}
+        kept = {name: self.categories[name] for name in self._known((*listed(attributes), *more))}
         object.__setattr__(part, "categories", MappingProxyType(kept))
         return part
 

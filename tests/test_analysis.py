@@ -145,3 +145,12 @@ def test_respondents_needed_are_those_of_the_raw_answers_however_noisy_the_margi
     said = spoken(str(found.findings()))
     assert "(by raw answers)" in said
     assert f"{pair['needed']:,.0f}" in said
+
+
+@pytest.mark.parametrize(("questions", "k", "most"), [(300, 2, 45), (100, 2, 45), (300, 3, 77)])
+def test_more_pairs_than_respondents_could_tell_about_are_refused_at_once(questions: int, k: int, most: int) -> None:
+    row = ",".join("1" * questions)
+    rows = "\n".join([row, row.replace("1", "0")] * 1000)
+    file = read_answers(f"{','.join(f'q{one}' for one in range(questions))}\n{rows}".encode(), "wide.csv")
+    with pytest.raises(ldp.LdpstatsError, match=f"here up to {most} questions. --columns names"):
+        analyse(file, epsilon=2.0, k=k)

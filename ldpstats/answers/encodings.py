@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import re
 import zlib
 
 from ldpstats.errors import LdpstatsError
@@ -13,15 +14,36 @@ LARGEST = 1 << 30
 """The most bytes of a file of answers, also unpacked."""
 _CSV = "text as CSV in UTF-8, also packed by gzip, or Parquet"
 _SAVE_AS = "Save the sheet as CSV (UTF-8), one row per respondent, and take that file."
+_UNPACK = "Unpack it first, or pack the CSV by gzip."
+_IN_R = "In R, write.csv(DATA, 'answers.csv', row.names = FALSE) makes CSV of it, where DATA is {}."
+
+
+def _by_pandas(reader: str, more: str = "") -> str:
+    return (
+        f"pandas.{reader}(FILE).to_csv('answers.csv', index=False) makes CSV of it, with labels instead of codes where "
+        f"it has them{more}; in Python, Domain.from_frame and collect take that data frame as it is."
+    )
+
+
 _FOREIGN = {
-    b"\xd0\xcf\x11\xe0": ("an Excel workbook, or another file of Microsoft Office", _SAVE_AS),
-    b"%PDF": ("a PDF document", "Export the table as CSV."),
-    b"SQLite format 3": ("a database", "Export the table as CSV."),
-    b"$FL2": ("a file of SPSS", "Export it as CSV, with labels instead of codes."),
-    b"$FL3": ("a file of SPSS", "Export it as CSV, with labels instead of codes."),
-    b"<stata_dta>": ("a file of Stata", "Export it as CSV, with labels instead of codes."),
+    rb"\xd0\xcf\x11\xe0": ("an Excel workbook, or another file of Microsoft Office", _SAVE_AS),
+    rb"PK\x03\x04.{26}mimetypeapplication/vnd\.oasis": ("an OpenDocument sheet or text", _SAVE_AS),
+    rb"PK\x03\x04.*(xl/|\[Content_Types\]\.xml)": ("an Excel workbook, or another of Microsoft Office", _SAVE_AS),
+    rb"PK\x03\x04|7z\xbc\xaf|\xfd7zXZ|BZh[1-9]1AY|\x28\xb5\x2f\xfd": ("a packed archive", _UNPACK),
+    rb"<stata_dta>|[\x66-\x73][\x01\x02]\x01\x00": ("a file of Stata (.dta)", _by_pandas("read_stata")),
+    rb"\$FL[23]": ("a file of SPSS (.sav)", _by_pandas("read_spss", " (pip install pyreadstat)")),
+    rb".{0,400}ASCII SPSS PORT FILE": ("a file of SPSS (.por)", "Save it as CSV in SPSS."),
+    rb"\x00{12}\xc2\xea\x81\x60|HEADER RECORD\*{7}LIB": ("a file of SAS", _by_pandas("read_sas")),
+    rb"(ARROW1|FEA1)\x00": ("a file of Arrow (Feather)", _by_pandas("read_feather")),
+    rb"ORC\n?[\x00-\x08]": ("a file in the format ORC", _by_pandas("read_orc")),
+    rb"X\n\x00\x00\x00|A\n[23]\n[0-9]{5,6}\n": ("a file of R (.rds)", _IN_R.format("readRDS(FILE)")),
+    rb"RD[AX][23]\n[XAB]\n": ("a file of R (.RData)", _IN_R.format("a data frame that load(FILE) brings")),
+    rb"%PDF": ("a PDF document", "Export the table as CSV."),
+    rb"SQLite format 3\x00": ("a database", "Export the table as CSV."),
+    rb"\x80[\x02-\x05][\x8c\x95c}\]]": ("a pickle of Python", "Save the data frame by its to_csv."),
 }
-_PACKED, _GZIPPED = b"PK\x03\x04", b"\x1f\x8b"
+"""How files of other programs begin, what they are, and what makes CSV of them."""
+_GZIPPED = b"\x1f\x8b"
 _SAMPLE = 1 << 12
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
@@ -90,10 +112,7 @@ def _unmarked(data: bytes) -> str:
 
 
 def _refuse_foreign(data: bytes, name: str) -> None:
-    for mark, (what, advice) in _FOREIGN.items():
-        if data.startswith(mark):
+    ends = data[:_SAMPLE] + data[-_SAMPLE:]  # an archive lists at its end what is in it
+    for beginning, (what, advice) in _FOREIGN.items():
+        if re.match(beginning, ends, re.DOTALL):
             raise LdpstatsError(f"{name}, which is {what}", _CSV, advice)
-    if data.startswith(_PACKED):
-        workbook = b"xl/" in data or b"[Content_Types].xml" in data[:_SAMPLE]
-        what, advice = ("an Excel workbook", _SAVE_AS) if workbook else ("a packed archive", "Unpack it first.")
-        raise LdpstatsError(f"{name}, which is {what}", _CSV, advice)

@@ -12,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ldpstats.cli import options, pipes
+from ldpstats.cli.expected import ANSWERS, expected
 from ldpstats.cli.options import FILE, examples
 from ldpstats.errors import LdpstatsError
 
@@ -143,7 +144,8 @@ def _own_data(
     else:
         path.write_bytes(given)
     cuts = options.cuts_as_texts(cut)
-    people = categorical_answers(path, _named(columns, path, missing), cuts, missing)
+    with expected(ANSWERS, data):
+        people = categorical_answers(path, _named(columns, path, missing), cuts, missing)
     chosen, notes = [*people.columns], people.attrs["notes"]
     for words in notes:
         pipes.note(words)

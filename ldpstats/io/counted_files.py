@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import at_least
+from ldpstats.arrays import at_least, unweighted
 from ldpstats.envelope import UNREADABLE
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.io.checkpoints import Checkpoint
@@ -37,6 +37,7 @@ _LOOKED_THROUGH = 1 << 24
 """Up to so many rows a look for repeated ones takes less than a second."""
 
 
+@unweighted
 def tables_of(
     reports: Reports | Partitioned,
     protocol: LocalProtocol,

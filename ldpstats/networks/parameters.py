@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, at_least, real_number, significance
+from ldpstats.arrays import FloatArray, at_least, real_number, significance, unweighted
 from ldpstats.columns import Category, listed
 from ldpstats.consistency import reconstruct
 from ldpstats.errors import LdpstatsError, one_line, shortened
@@ -41,6 +41,7 @@ MOST_DRAWN = 10_000
 """The most networks that are drawn at once: more would not fit into memory."""
 
 
+@unweighted
 def fit_parameters(
     tables: TableSet,
     dag: DiGraph[str] | BayesianNetwork | Mapping[str, Iterable[str]],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, IntArray, significance
+from ldpstats.arrays import FloatArray, IntArray, significance, unweighted
 from ldpstats.blocks import Block
 from ldpstats.columns import listed
 from ldpstats.domain import Classes, Domain
@@ -232,6 +232,7 @@ class Table(Result):
             for ours, theirs in zip(self.blocks, other.blocks, strict=True)
         )
 
+    @unweighted
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
         """Return pointwise intervals for the population proportions, shape `(*shape, 2)`; see Estimate.conf_int.
 
@@ -398,7 +399,8 @@ class Table(Result):
             self, domain=kept, blocks=tuple(block.reordered(names) for block in self.blocks), figures=figures
         )
 
-    def marginal(self, attributes: str | Iterable[str]) -> Table:
+    @unweighted
+    def marginal(self, attributes: str | Iterable[str], *more: str) -> Table:
         """Add the table up to some of its attributes.
 
         Where the noise of the added-up counts is known (randomized response, supports), the marginal keeps its reports
@@ -409,6 +411,8 @@ class Table(Result):
         ----------
         attributes : str or sequence of str
             Those that are kept, in the order that is wanted.
+        *more : str
+            Further ones.
 
         Examples
         --------
@@ -418,11 +422,11 @@ class Table(Result):
 
         >>> table.marginal("car").estimate.round(2)
         array([0.51, 0.49])
-        >>> table.marginal(["car", "sex"]).estimate.round(2)
+        >>> table.marginal("car", "sex").estimate.round(2)
         array([[0.32, 0.2 ],
                [0.2 , 0.29]])
         """
-        kept = self.domain.project(attributes)
+        kept = self.domain.project(attributes, *more)
         if set(kept.names) == set(self.attributes):
             return self.reordered(kept.names)
         return self._onto(kept, self.domain.onto(kept.names))

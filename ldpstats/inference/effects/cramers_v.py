@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.arrays import BoolArray, FloatArray, unweighted
 from ldpstats.confidence.confidence_sets import IntervalHull, NoncentralSquare, PossibleRange
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import Estimate
@@ -183,6 +183,7 @@ class AssociationMeasures:
         return "the estimated table is too far from any possible one" if self.beyond else ""
 
 
+@unweighted
 def association(table: Table, alpha: float = 0.05) -> Association:
     """Return the bias-corrected Cramér's V of a two-way table.
 
@@ -238,6 +239,7 @@ def association(table: Table, alpha: float = 0.05) -> Association:
     return Association.of(table, name, estimate, inversion, pair.why_not, alpha, **more)
 
 
+@unweighted
 def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
     """Return the mutual information of two attributes in nats, without the bias that noise adds to first order.
 

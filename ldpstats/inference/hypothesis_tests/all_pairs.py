@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, significance
+from ldpstats.arrays import FloatArray, significance, unweighted
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import LEVEL
 from ldpstats.inference.engine.detectability import dependence_information, possible_shares, principal_information
@@ -36,6 +36,7 @@ from ldpstats.workers import each
 _LIKELY_AND_EXTREME = (0.5, 0.025, 0.975)
 
 
+@unweighted
 def independence_tests(
     tables: TableSet, method: Method = "auto", pvalue: PValue = "auto", adjust: str = "holm", alpha: float = 0.05
 ) -> IndependenceTests:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, unweighted
 from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED
@@ -31,6 +31,7 @@ from ldpstats.tables import Table, checked_table
 from ldpstats.tables.unbiased_cells import provenance_in_words
 
 
+@unweighted
 def log_linear_model(
     table: Table,
     formula: str | Sequence[Sequence[str]],
@@ -74,6 +75,7 @@ def log_linear_model(
     return LogLinearFit(table, generators, LogLinear(table.shape, axes, _possible(table, structural_zeros)))
 
 
+@unweighted
 def no_three_way_interaction_test(table: Table, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
     """Test whether each two of three attributes are associated in the same way, whatever the third is.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpstats.arrays import FloatArray, as_array
+from ldpstats.arrays import FloatArray, as_array, unweighted
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.inference.effects.cramers_v import association, two_way_shape
 from ldpstats.inference.engine.detectability import information_added, steadied
@@ -21,6 +21,7 @@ from ldpstats.tables import Table
 _NO_SPREAD = 1e-9
 
 
+@unweighted
 def trend_test(
     table: Table,
     row_scores: ArrayLike | None = None,

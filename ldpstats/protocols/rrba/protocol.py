@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.arrays import LARGEST_WHOLE, IntArray, at_least
+from ldpstats.arrays import LARGEST_WHOLE, IntArray, at_least, unweighted
 from ldpstats.columns import Category
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, ReportError, one_line
@@ -286,6 +286,7 @@ class RRBA(SavedProtocol):
         first = int(client_draws(rng).uniform(len(self._units), 1)[0])
         return Aggregator(self, first, journal)
 
+    @unweighted
     def collect(self, frame: Frame, rng: Rng = None, *, counts: str | None = None, method: str = "mle") -> TableSet:
         """Ask every respondent, one by one and in random order, and count the answers.
 
@@ -321,6 +322,7 @@ class RRBA(SavedProtocol):
             pass
         return self.tables_of(series, method, _whole(source, series))
 
+    @unweighted
     def simulate(
         self, population: Population, rng: Rng = None, *, counts: str | None = None, method: str = "mle"
     ) -> TableSet:
@@ -356,6 +358,7 @@ class RRBA(SavedProtocol):
                 one.take_all(drawn, simulated=int(drawn[0].sum()))
         return self.tables_of(series, method, _whole(numbers, series))
 
+    @unweighted
     def reports(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
         """Return the rows that travel: one per respondent and group, with the block and the randomized answer.
 
@@ -403,6 +406,7 @@ class RRBA(SavedProtocol):
         }
         return pd.DataFrame(rows)
 
+    @unweighted
     def sent(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> Sending:
         """Return what every respondent sends, as arrays; `reports` makes rows of it.
 
