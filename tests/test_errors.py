@@ -30,22 +30,30 @@ class Hostile:
 
 
 class HostileNumber(int):
+    """A number that must not be asked either."""
+
     __repr__ = __str__ = Hostile.__repr__
 
 
 @dataclass(frozen=True)
 class Pair:
+    """Two of anything."""
+
     one: Any
     other: Any
 
 
 class Endless(list[int]):
+    """A list whose members never end."""
+
     def __iter__(self) -> Iterator[int]:
         while True:
             yield 1
 
 
 class Results:
+    """What computes what it prints."""
+
     headline = "computed"
     __repr__ = Hostile.__repr__
 
