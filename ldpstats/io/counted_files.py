@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import asdict, dataclass, fields
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import at_least
 from ldpstats.envelope import UNREADABLE
-from ldpstats.errors import LdpstatsError, ReportError, shortened
+from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
+from ldpstats.io.answer_files import AnswerSource
 from ldpstats.io.checkpoints import Checkpoint
 from ldpstats.io.chunks import Chunk, Source, ahead
 from ldpstats.io.known_tokens import LONGEST_TOKEN, REFUSE, KnownTokens, checked_policy
@@ -358,6 +360,8 @@ class Count:
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Go on from what was written down; tokens are read again, which no checkpoint holds."""
+        if {*state} != {"done", "counted", "quarantine"}:
+            raise LdpstatsError(f"a state of {one_line([*state])}", "what was done, counted and set aside")
         if {*state["done"]} != {one.name for one in fields(_Done)}:
             raise LdpstatsError(f"progress as {shortened(state['done'])}", "all numbers of it")
         self._done = _Done(**state["done"])
@@ -369,10 +373,21 @@ class Count:
             raise LdpstatsError(f"{self._done.source} of {len(self._sources)} files", "as many as there are")
         for counting, plain in zip(self._countings, state["counted"], strict=True):
             counting.restore(plain)
+        self._refuse_other_sum()
         if self._done.source < len(self._sources):
             for number, read in enumerate(self._readers[: self._done.source + 1]):
                 if self._sources[number].tokens:
                     self._note_tokens_up_to(self._done.end if number == self._done.source else None, read)
+
+    def _refuse_other_sum(self) -> None:
+        """Refuse counts of other rows than were read, but for those that were set aside or left out."""
+        good = self._done.all_rows - self._done.all_bad
+        counted = sum(one.n for one in self._countings) + self._done.again
+        # a message is one row of its file, and several of the protocol where a unit has several
+        units = Counter(row.unit for row in self._protocol.sent_rows)
+        most = good * (max(units.values()) if any(isinstance(one, AnswerSource) for one in self._sources) else 1)
+        if not good <= counted <= most:
+            raise LdpstatsError(f"{counted:,} rows counted or left out, of {good:,} that could be", "each of them once")
 
     def _note_tokens_up_to(self, end: int | None, read: Callable[[int], Iterator[Chunk]]) -> None:
         """Note the tokens of a source's chunks up to the one that ends there; of all of them if there is no end."""
@@ -402,14 +417,17 @@ class _Done:
         Which source is read, and from where on.
     rows, bad : int
         How many of its rows were read, and set aside.
-    all_bad, again : int
-        How many rows were set aside in all, and left out because their token came before.
+    earlier_rows, earlier_bad : int
+        How many of the sources before it.
+    again : int
+        How many rows were left out because their token came before.
     """
 
     source: int = 0
     end: int = 0
     rows: int = 0
     bad: int = 0
+    earlier_rows: int = 0
     earlier_bad: int = 0
     again: int = 0
 
@@ -422,9 +440,14 @@ class _Done:
         """How many rows of all sources were set aside."""
         return self.earlier_bad + self.bad
 
+    @property
+    def all_rows(self) -> int:
+        """How many rows of all sources were read."""
+        return self.earlier_rows + self.rows
+
     def next_source(self) -> _Done:
         """Return the beginning of the next source."""
-        return _Done(self.source + 1, earlier_bad=self.all_bad, again=self.again)
+        return _Done(self.source + 1, earlier_rows=self.all_rows, earlier_bad=self.all_bad, again=self.again)
 
 
 def _without(
