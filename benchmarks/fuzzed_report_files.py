@@ -35,7 +35,10 @@ COUNTED: dict[str, Any] = {
     "bytes": ldp.SampledGroups(DOMAIN, k=2, epsilon=1.0, mechanism="oue"),
     "hashes": ldp.SampledGroups(DOMAIN, k=1, epsilon=1.0, mechanism="olh"),
     "sets": ldp.SampledGroups(DOMAIN, k=2, epsilon=1.0, mechanism="ss"),
-    "numbers and bytes": ldp.PerAttribute(DOMAIN, epsilon=3.0, sampled=True),
+    "numbers and bytes": ldp.SampledGroups(
+        DOMAIN, k=1, epsilon=1.0, mechanism=[ldp.GRR(2, epsilon=1.0), ldp.OUE(3, epsilon=1.0), ldp.OLH(2, epsilon=1.0)]
+    ),
+    "attributes": ldp.PerAttribute(DOMAIN, epsilon=3.0),
     "crossed answers": ldp.PerAttribute(DOMAIN, epsilon=3.0, k=2),
     "views": ldp.WholeView(DOMAIN, epsilon=2.0, k=1),
     "coefficients": ldp.HadamardCoefficients(DOMAIN, epsilon=1.0),
@@ -216,15 +219,17 @@ class _StoppedError(Exception):
     pass
 
 
-def _interrupted(count: Callable[[], object], writes: int) -> None:
-    """Count until the checkpoint was written so many times."""
+def _interrupted(count: Callable[[], object], writes: int, *, later: bool) -> None:
+    """Count until the checkpoint was written so many times, or until it would be once more."""
     written = checkpoints.Checkpoint.write
+    left = writes + later
 
     def write(self: Any, state: dict[str, Any]) -> None:
-        nonlocal writes
-        written(self, state)
-        writes -= 1
-        if not writes:
+        nonlocal left
+        left -= 1
+        if left or not later:
+            written(self, state)
+        if not left:
             raise _StoppedError
 
     with patch.object(checkpoints.Checkpoint, "write", write), patch.object(checkpoints, "_SECONDS", 0.0):
@@ -277,15 +282,17 @@ class HalfCounted:
         with patch.object(csv_files, "_PIECE", PIECE):
             return ldp.tables_of(self.paths, self.protocol, **files, tokens="once")
 
-    def stopped_after(self, writes: int) -> str:
+    def stopped_after(self, writes: int, *, later: bool = False) -> str:
         """Return the checkpoint of a new count that was written so many times.
 
         Parameters
         ----------
         writes : int
+        later : bool
+            Whether the count went on until the checkpoint would be written again.
         """
         (self.folder / "count.json").unlink(missing_ok=True)
-        _interrupted(self.count, writes)
+        _interrupted(self.count, writes, later=later)
         return (self.folder / "count.json").read_text("utf-8")
 
 

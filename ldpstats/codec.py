@@ -29,7 +29,7 @@ _MOST_AXES = 32
 _MOST_MET = 10_000_000
 """So many objects at most are met on all ways through an object, each as often as ways lead to it."""
 _WRITTEN_AGAIN = frozenset(["list", "frozenset", "mapping", "fraction"])
-"""What is never referred to: whoever is given it looks at all of it, so that a small file could ask for years of work."""
+"""What is never referred to: whoever is given it looks at all of it, each time."""
 _DTYPES = frozenset(["|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8)), "<f4", "<f8"])
 C = TypeVar("C")
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
