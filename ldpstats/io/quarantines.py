@@ -13,8 +13,26 @@ from typing import BinaryIO, Self
 from ldpstats.errors import LdpstatsError, ReportError
 
 HEADER = b"file,row,reason,content\n"
+_CALCULATED = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")
 _ENOUGH = 10_000
 """So many rows of a file show whether most of them are bad."""
+
+
+def no_formula(text: str) -> str:
+    """Return a text as a cell of a file that people open: with a quote before what a spreadsheet would calculate.
+
+    A quote is put before one as well, so that the text is what stands behind the first quote, if there is one.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> [no_formula(text) for text in ("0,7", "=1+1", "'tis")]
+    ['0,7', "'=1+1", "''tis"]
+    """
+    return f"'{text}" if text.startswith(_CALCULATED) else text
 
 
 class SetAside:
@@ -35,7 +53,7 @@ class SetAside:
 
 
 class Quarantine:
-    """A CSV file with a row for every row that was set aside.
+    """A CSV file with a row for every row that was set aside, which only its owner may read.
 
     Parameters
     ----------
@@ -55,13 +73,18 @@ class Quarantine:
                 raise OSError("it is no ordinary file")
             if size is not None and not found.exists():
                 raise self._other(size)
-            self._file: BinaryIO = found.open("r+b" if found.exists() else "x+b")
+            new = 0 if found.exists() else os.O_CREAT | os.O_EXCL
+            number = os.open(found, os.O_RDWR | getattr(os, "O_BINARY", 0) | new, 0o600)
+            self._file: BinaryIO = os.fdopen(number, "r+b")
         except LdpstatsError:
             raise
         except (OSError, TypeError, ValueError) as error:
             raise self._unwritable(error) from error
         try:
             self._begin(size)
+            # what rows are set aside from may be private, too
+            with suppress(OSError):
+                found.chmod(0o600)
         except BaseException:
             self._file.close()
             raise
@@ -87,9 +110,10 @@ class Quarantine:
             What stands there.
         """
         line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow([file, row, reason, content])
+        # a line that ends with both has both in quotes where they stand in a cell
+        csv.writer(line, lineterminator="\r\n").writerow(map(no_formula, (file, row, reason, content)))
         try:
-            self._file.write(line.getvalue().encode(errors="replace"))
+            self._file.write(line.getvalue().removesuffix("\r\n").encode(errors="replace") + b"\n")
         except OSError as error:
             self._discard()
             raise self._unwritable(error) from error
