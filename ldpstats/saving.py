@@ -201,7 +201,7 @@ def replacing(path: str | Path, refuse: Callable[[Path], int | None]) -> Iterato
             with os.fdopen(number, "wb") as file:
                 _lock(number)
                 if mode is not None:
-                    os.chmod(number if os.chmod in os.supports_fd else beside, mode)
+                    os.fchmod(number, mode) if hasattr(os, "fchmod") else beside.chmod(mode)
                 yield file
                 file.flush()
                 os.fsync(number)
@@ -223,7 +223,7 @@ def replacing(path: str | Path, refuse: Callable[[Path], int | None]) -> Iterato
 
 
 def _new_file(path: Path, mode: int) -> tuple[int, bool]:
-    """Open a new file; say whether it has this name, or none yet, so that nothing of it stays if its writer is killed."""
+    """Open a new file; say whether it has this name, or none yet: then nothing of it stays if its writer is killed."""
     if hasattr(os, "O_TMPFILE") and Path("/proc/self/fd").is_dir():
         with suppress(OSError):  # a file system that has no files without a name
             return os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, mode), False

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import at_least
+from ldpstats.arrays import BoolArray, at_least
 from ldpstats.envelope import UNREADABLE
 from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
 from ldpstats.io.answer_files import AnswerSource
@@ -35,6 +35,8 @@ from ldpstats.tables import TableSet
 from ldpstats.tables.report_check import ReportCheck
 from ldpstats.workers import Cluster, on_cluster
 
+PlacedRows: TypeAlias = tuple[NDArray[np.int64], SentRows]
+"""Rows, with their places in a chunk."""
 _LOOKED_THROUGH = 1 << 24
 """Up to so many rows a look for repeated ones takes less than a second."""
 
@@ -171,15 +173,15 @@ class Count:
 
     def _with_checks(self, tables: TableSet) -> TableSet:
         """Return tables that keep what was found of tokens and rows that came more than once."""
-        found: list[ReportCheck] = []
-        if self._done.again:
-            found.append(RepeatedTokens(sum(one.n for one in self._countings) + self._done.again, self._done.again))
+        done, found = self._done, list[ReportCheck]()
+        if done.again or done.unnamed:
+            found.append(RepeatedTokens(sum(one.n for one in self._countings) + done.again, done.again, done.unnamed))
         if self._search and (repeated := self._search.found()).copies:
             found.append(repeated)
         return tables.replaced(checks=(*tables.checks, *found)) if found else tables
 
-    def part(self, start: int, stop: int | None, quarantine: SetAside | None) -> tuple[Counting, int]:
-        """Return the counts of a part of the only source, and how many rows it has; their tokens are not looked at.
+    def part(self, start: int, stop: int | None, quarantine: SetAside | None) -> tuple[Counting, int, int]:
+        """Return the counts of a part of the only source, how many rows it has, and how many messages without a token.
 
         Parameters
         ----------
@@ -201,7 +203,7 @@ class Count:
             rows += chunk.n
             if chunk.end == stop:
                 break
-        return self._countings[0], rows
+        return self._countings[0], rows, self._done.unnamed
 
     def _read(self, checkpoint: Checkpoint | None, show: Callable[[int], Any]) -> None:
         """Count what is left of one source."""
@@ -235,13 +237,15 @@ class Count:
     def _take(self, source: Source, chunk: Chunk) -> None:
         """Count a chunk, all of it or none."""
         if self._took_at_once(chunk):
+            self._done.unnamed += _unnamed(source, chunk, {})
             self._look_at(rows for _, rows in chunk.sent)
             return
         bad = self._bad_rows(chunk)
         self._set_aside(source, chunk, bad)
         fine = [_without(places, rows, bad) for places, rows in chunk.sent]
-        if chunk.tokens is not None:
-            fine = [self._once(source, chunk, chunk.tokens, places, rows) for places, rows in fine]
+        if chunk.tokens is not None and fine:
+            fine = self._once(source, chunk, chunk.tokens, fine)
+        self._done.unnamed += _unnamed(source, chunk, bad)
         for _, rows in fine:
             self._countings[-1].take(rows)
         self._look_at(rows for _, rows in fine)
@@ -295,18 +299,26 @@ class Count:
             self._quarantine.add(source.name, line, f"{reason.came}. Allowed: {reason.allowed}.", chunk.content(place))
         self._done.bad += len(bad)
 
-    def _once(
-        self, source: Source, chunk: Chunk, tokens: Ragged, places: NDArray[np.int64], rows: SentRows
-    ) -> tuple[NDArray[np.int64], SentRows]:
-        """Return the rows whose token comes for the first time."""
-        named = np.flatnonzero(tokens.ends[places] > tokens.starts[places])
-        again = named[self._known.again(rows.rows[named], tokens.taken(places[named]))]
-        if again.size and self._tokens == REFUSE:
-            place = int(places[again[0]])
+    def _once(self, source: Source, chunk: Chunk, tokens: Ragged, parts: list[PlacedRows]) -> list[PlacedRows]:
+        """Return the rows whose token comes for the first time, in the order of the file."""
+        places, again = self._again(tokens, parts)
+        if again.any() and self._tokens == REFUSE:
+            place = int(places[again].min())
             raise self._twice(source, chunk.first + place, tokens.taken(np.array([place])))
-        self._done.again += len(again)
-        kept = np.delete(np.arange(len(rows)), again)
-        return places[kept], rows.taken(kept)
+        self._done.again += int(again.sum())
+        kept = [np.flatnonzero(~one) for one in np.split(again, np.cumsum([len(own) for own, _ in parts])[:-1])]
+        return [(own[some], rows.taken(some)) for (own, rows), some in zip(parts, kept, strict=True)]
+
+    def _again(self, tokens: Ragged, parts: list[PlacedRows]) -> tuple[NDArray[np.int64], BoolArray]:
+        """Note the tokens of rows of several forms in the order of the file; return which of them came before."""
+        places = np.concatenate([own for own, _ in parts])
+        order = np.argsort(places, kind="stable")
+        named = order[tokens.ends[places[order]] > tokens.starts[places[order]]]
+        again = np.zeros(len(places), dtype=np.bool_)
+        again[named] = self._known.again(
+            np.concatenate([one.rows for _, one in parts])[named], tokens.taken(places[named])
+        )
+        return places, again
 
     def _twice(self, source: Source, place: int, token: Ragged) -> ReportError:
         """Return the error about a token, naming where it came before."""
@@ -401,10 +413,8 @@ class Count:
 
     def _note_tokens(self, chunk: Chunk, tokens: Ragged) -> None:
         bad = self._bad_rows(chunk)
-        for whole in chunk.sent:
-            places, rows = _without(*whole, bad)
-            named = np.flatnonzero(tokens.ends[places] > tokens.starts[places])
-            self._known.again(rows.rows[named], tokens.taken(places[named]))
+        if parts := [_without(*whole, bad) for whole in chunk.sent]:
+            self._again(tokens, parts)
 
 
 @dataclass(slots=True)
@@ -421,6 +431,8 @@ class _Done:
         How many of the sources before it.
     again : int
         How many rows were left out because their token came before.
+    unnamed : int
+        How many messages of clients came without one.
     """
 
     source: int = 0
@@ -430,6 +442,7 @@ class _Done:
     earlier_rows: int = 0
     earlier_bad: int = 0
     again: int = 0
+    unnamed: int = 0
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -447,12 +460,25 @@ class _Done:
 
     def next_source(self) -> _Done:
         """Return the beginning of the next source."""
-        return _Done(self.source + 1, earlier_rows=self.all_rows, earlier_bad=self.all_bad, again=self.again)
+        return _Done(
+            self.source + 1,
+            earlier_rows=self.all_rows,
+            earlier_bad=self.all_bad,
+            again=self.again,
+            unnamed=self.unnamed,
+        )
 
 
-def _without(
-    places: NDArray[np.int64] | None, rows: SentRows, bad: dict[int, Reason]
-) -> tuple[NDArray[np.int64], SentRows]:
+def _unnamed(source: Source, chunk: Chunk, bad: dict[int, Reason]) -> int:
+    """Return how many messages of clients that count have no token, so that nothing tells whether they came before."""
+    if not isinstance(source, AnswerSource):
+        return 0
+    if chunk.tokens is None:
+        return chunk.n - len(bad)
+    return int(np.delete(chunk.tokens.starts == chunk.tokens.ends, list(bad)).sum())
+
+
+def _without(places: NDArray[np.int64] | None, rows: SentRows, bad: dict[int, Reason]) -> PlacedRows:
     """Return the rows that are not bad, with their places in the chunk."""
     here = np.arange(len(rows)) if places is None else places
     fine = np.flatnonzero(~np.isin(here, list(bad)))

@@ -11,28 +11,11 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from ldpstats.errors import LdpstatsError, ReportError
+from ldpstats.io.layouts import no_formula
 
 HEADER = b"file,row,reason,content\n"
-_CALCULATED = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")
 _ENOUGH = 10_000
 """So many rows of a file show whether most of them are bad."""
-
-
-def no_formula(text: str) -> str:
-    """Return a text as a cell of a file that people open: with a quote before what a spreadsheet would calculate.
-
-    A quote is put before one as well, so that the text is what stands behind the first quote, if there is one.
-
-    Parameters
-    ----------
-    text : str
-
-    Examples
-    --------
-    >>> [no_formula(text) for text in ("0,7", "=1+1", "'tis")]
-    ['0,7', "'=1+1", "''tis"]
-    """
-    return f"'{text}" if text.startswith(_CALCULATED) else text
 
 
 class SetAside:

@@ -104,7 +104,9 @@ def test_only_its_owner_reads_it(tmp_path: Path, mode: int | None) -> None:
     assert stat.S_IMODE(other.stat().st_mode) == 0o644
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@a", "\t=1", "\r=1", "\n=1", "'=1", "''", "0,=1", "x", "", "＝1"])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@a", "\t=1", "\r=1", "\n=1", "'=1", "''", "0,=1", "x", "", "＝1"]
+)
 def test_no_cell_is_calculated_and_none_is_lost(tmp_path: Path, text: str) -> None:
     path = tmp_path / "aside.csv"
     with Quarantine(path) as quarantine:
