@@ -231,8 +231,9 @@ def _alike(one: Any, empty: Sums) -> bool:
     """Say whether sums can be added to those of nobody: they count what the same question was answered."""
     if isinstance(one, Tally) and isinstance(empty, Tally):
         return one.noise == empty.noise and one.counts.shape == empty.counts.shape
-    both = isinstance(one, CrossedRows) and isinstance(empty, CrossedRows)
-    return both and one.asked == empty.asked and not one.parts.n
+    if isinstance(one, CrossedRows) and isinstance(empty, CrossedRows):
+        return one.asked == empty.asked and not one.parts.n
+    return False
 
 
 def _added(one: Sums, other: Sums) -> Sums:
