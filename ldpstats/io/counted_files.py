@@ -386,6 +386,7 @@ class Count:
         for counting, plain in zip(self._countings, state["counted"], strict=True):
             counting.restore(plain)
         self._refuse_other_sum()
+        self._refuse_another_source(state)
         if self._done.source < len(self._sources):
             for number, read in enumerate(self._readers[: self._done.source + 1]):
                 if self._sources[number].tokens:
@@ -400,6 +401,19 @@ class Count:
         most = good * (max(units.values()) if any(isinstance(one, AnswerSource) for one in self._sources) else 1)
         if not good <= counted <= most:
             raise LdpstatsError(f"{counted:,} rows counted or left out, of {good:,} that could be", "each of them once")
+
+    def _refuse_another_source(self, state: dict[str, Any]) -> None:
+        """Refuse a source to go on with of whose collection other rows were counted than were read."""
+        done = self._done
+        source = None if done.source == len(self._sources) else self._sources[done.source]
+        if source is None or source.identity is None or isinstance(source, AnswerSource):
+            return
+        known = [one["respondents"]["counted"].get(source.identity, ()) for one in state["counted"]]
+        counted, fine = sum(n for rows in known for _, n in rows), done.rows - done.bad
+        if not fine - done.again <= counted <= fine:
+            raise LdpstatsError(
+                f"{counted:,} rows of {source.name!r} after {fine:,} that could be", "each of them once"
+            )
 
     def _note_tokens_up_to(self, end: int | None, read: Callable[[int], Iterator[Chunk]]) -> None:
         """Note the tokens of a source's chunks up to the one that ends there; of all of them if there is no end."""

@@ -186,6 +186,7 @@ def test_a_checkpoint_of_other_pieces_is_refused(half: HalfCounted, monkeypatch:
         (("done", "rows"), 1),
         (("done", "bad"), -1),
         (("done", "source"), 2),
+        (("done", "source"), 1),
         (("counted",), []),
         (("counted",), [{}]),
         (("counted", 0, "counts"), 3),
