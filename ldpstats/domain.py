@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from ldpstats.columns import (
     smallest_codes,
     too_many_numbers,
 )
-from ldpstats.envelope import read_json
+from ldpstats.envelope import kind_of, opened, read_json, sealed
 from ldpstats.errors import DomainError, one_line, shortened
 from ldpstats.frames import Frame, checked_frame
 from ldpstats.limits import refuse_too_many_cells
@@ -38,6 +37,7 @@ from ldpstats.presentation import Shown, Summary, summary_of_figures
 from ldpstats.saving import Saveable
 
 _MOST_SHOWN = 12
+_KIND, _VERSION = "domain", 1
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -342,8 +342,8 @@ class Domain(Shown, Saveable):
         return pd.MultiIndex(levels, codes, names=names)  # type: ignore[arg-type]  # arrays are sequences, too
 
     def to_json(self) -> str:
-        """Return the domain as JSON: an object of lists, in order."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        """Return the domain as JSON; its body is an object of lists, in order."""
+        return sealed(_KIND, _VERSION, self.to_dict())
 
     def to_dict(self) -> dict[str, list[Category]]:
         """Return the domain as plain values, which `Domain` reads."""
@@ -381,12 +381,15 @@ class Domain(Shown, Saveable):
 
     @classmethod
     def from_json(cls, text: str) -> Domain:
-        """Read a domain written by `to_json`.
+        """Read a domain written by `to_json`, or by hand.
 
         Parameters
         ----------
         text : str
+            What `to_json` returned, or an object of lists, such as {"sex": ["F", "M"]}.
         """
+        if kind_of(text) is not None:
+            return opened(text, _KIND, _VERSION, cls)
         try:
             parsed = read_json(text)
         except DomainError:

@@ -17,7 +17,7 @@ from ldpstats.errors import shortened
 from ldpstats.io.chunks import Chunk
 from ldpstats.io.described_files import ReportFile, counted
 from ldpstats.io.headers import Header, damaged, read_header, refuse_other_columns
-from ldpstats.io.layouts import Layout, Ragged
+from ldpstats.io.layouts import Layout, Ragged, no_formula
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import SentRows, unknown_rows
 from ldpstats.protocols.wire import Reason
@@ -73,7 +73,7 @@ class CsvReports:
             lines = self._lines(row, data[part], None if blocks is None else blocks[part])
             if tokens is not None:
                 texts = zip(lines.splitlines(), tokens[part], strict=True)
-                lines = b"".join(line + f",{token}\n".encode() for line, token in texts)
+                lines = b"".join(line + f",{no_formula(token)}\n".encode() for line, token in texts)
             self._write(lines)
 
     def close(self) -> None:
@@ -217,7 +217,8 @@ class CsvSource:
     def _chunk(self, layout: Layout, text: NDArray[np.uint8], first: int, n: int, end: int) -> Chunk:
         lines = _Lines(text, n, len(self._names))
         sent, bad = lines.sent(layout, self.header)
-        return Chunk(first, n, sent, bad, lines.whole, lines.field(len(self._names) - 1) if self.tokens else None, end)
+        tokens = lines.field(len(self._names) - 1).unquoted if self.tokens else None
+        return Chunk(first, n, sent, bad, lines.whole, tokens, end)
 
 
 class _Lines:

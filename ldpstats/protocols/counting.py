@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, IntArray
+from ldpstats.arrays import BoolArray, IntArray, at_least
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import ReportFormat
 from ldpstats.parts import Parts
@@ -251,12 +251,17 @@ class Respondents:
         ----------
         plain : dict
         """
-        if len(plain["numbered"]) != len(self._rows):
-            raise LdpstatsError(f"respondents of {len(plain['numbered'])} rows", f"of {len(self._rows)}")
-        self._numbered = [[Parts.from_list(own)] for own in plain["numbered"]]
+        numbered, counted = plain["numbered"], plain["counted"]
+        if len(numbered) != len(self._rows) or not isinstance(counted, dict):
+            raise LdpstatsError(f"respondents of {len(numbered)} rows", f"of {len(self._rows)}")
+        self._numbered = [[Parts.from_list(own)] for own in numbered]
+        units = [{one.unit} for one in self._rows]
+        if any({unit for *_, unit in own.asked} - unit for (own,), unit in zip(self._numbered, units, strict=True)):
+            raise LdpstatsError("respondents who were asked something else", "those of the row's own unit")
         self._unnumbered = {
-            identity: Counter({row: n for row, n in rows if 0 <= row < len(self._rows)})
-            for identity, rows in plain["counted"].items()
+            # a collection is one by its name
+            Parts.whole(identity, 0, 1).collections[0]: read_times(rows, len(self._rows))
+            for identity, rows in counted.items()
         }
 
     def refuse_other_numbers(self, counted: Sequence[int]) -> None:
@@ -273,6 +278,21 @@ class Respondents:
         ]
         if sent != list(counted):
             raise LdpstatsError(f"counts of {list(counted)} rows from {sent} respondents", "a row of each")
+
+
+def read_times(plain: Sequence[Sequence[Any]], most: int) -> Counter[int]:
+    """Read how often each number below a limit was counted, from what `sorted(counter.items())` was.
+
+    Parameters
+    ----------
+    plain : list of [int, int]
+    most : int
+        The limit.
+    """
+    times = {at_least(one, 0, "a number", most=most - 1): at_least(n, 0, "how often it came") for one, n in plain}
+    if len(times) < len(plain):
+        raise LdpstatsError(f"{len(plain)} counts of {len(times)} numbers", "one of each")
+    return Counter(times)
 
 
 def without_rows(tables: TableSet, set_aside: int) -> TableSet:

@@ -34,7 +34,7 @@ from ldpstats.parts import Parts, new_identity
 from ldpstats.presentation import Axes, Picture, Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.figures import Figures, LimitsOfReports
-from ldpstats.tables.provenance import COLLECTED, Provenance, Reconstructed, assuming_briefly
+from ldpstats.tables.provenance import COLLECTED, Consistent, Provenance, Reconstructed, assuming_briefly
 from ldpstats.tables.rows import CrossedRows
 
 if TYPE_CHECKING:
@@ -121,6 +121,8 @@ class Table(Result):
                 f"figures of {self.figures.shown.estimate.shape} cells for a table of {self.domain.size()}",
                 "figures of all cells of the table, flattened",
             )
+        if isinstance(self.provenance, Consistent) and len(self.sources) != 1:
+            raise LdpstatsError(f"a consistent table of {len(self.sources)} others", "the one that it was moved from")
         if self.figures and self.figures.measured and self.figures.measured.sums.shape[1] != self.domain.size():
             raise LdpstatsError(
                 f"sums of {self.figures.measured.sums.shape[1]} cells of a table of {self.domain.size()}",
