@@ -190,7 +190,10 @@ def tell(words: object, plain: Any, *, as_json: bool, output: str = "") -> None:
     output : str
         Where the command wrote its file.
     """
-    text = as_text(plain) if as_json else str(words)
+    from ldpstats.presentation.text import visible
+
+    # names of files and columns are among the words: none of them steers the terminal
+    text = as_text(plain) if as_json else "\n".join(map(visible, str(words).split("\n")))
     click.echo(text, err=output == STANDARD)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.presentation.text import visible
 from ldpstats.vignettes.notebooks import Notebook
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -71,13 +70,8 @@ def as_text(notebook: Notebook) -> str:
 def _printed(cell: Any) -> Iterator[str]:
     for output in cell.outputs:
         if output.output_type == "stream":
-            yield _plain(output.text)
+            yield output.text
         elif "image/svg+xml" in output.data or "image/png" in output.data:
             yield "(a picture: -o PAGE.html shows it)\n"
         else:
-            yield f"{_plain(output.data.get('text/plain', ''))}\n"
-
-
-def _plain(text: str) -> str:
-    """Return lines in which nothing steers a terminal: names of columns are printed, too."""
-    return "\n".join(map(visible, text.split("\n")))
+            yield f"{output.data.get('text/plain', '')}\n"
