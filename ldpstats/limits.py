@@ -17,6 +17,28 @@ MOST_PATTERNS = 1 << 10
 """The sets of values that reports are counted by: with more, a test that draws 10,000 tables takes seconds."""
 LARGEST_FILE = 1 << 29
 """The most bytes of a saved file: reading one takes several times as much memory."""
+MOST_ANSWERS = 1 << 27
+"""The most cells of a file of answers: ten questions to 13 million respondents, whose codes take a gigabyte."""
+MOST_COLUMNS = 1 << 16
+"""The most columns of a file of answers, each of which takes a kilobyte however few its rows."""
+LARGEST_ANSWERS = 1 << 30
+"""The most bytes of a file of answers, also unpacked."""
+LONGEST_LINE = 1 << 22
+"""The most bytes of a line in a file of answers, and of a message of a client: what a program holds at once."""
+LARGEST_HEADER = 1 << 23
+"""The most bytes of a report file's header, of which JSON makes 24 times as many; 100,000 rows of a protocol take five million."""
+LARGEST_FOOTER = 1 << 24
+"""The most bytes of a Parquet file's footer, which holds the header of a report file, and 200 for each column of a row group."""
+MOST_PARTS = 1 << 18
+"""The most entries in lists of a footer, which take 3 bytes there and up to 900 in memory; a column of a row group has eight."""
+MOST_GROUPS = 1 << 13
+"""The most row groups of a report file: those of 8.6 thousand million numbers."""
+MOST_PAGES = 1 << 14
+"""The most pages of a column in one row group, of which a million rows take some 50."""
+LARGEST_PAGE = 1 << 26
+"""The most bytes of a page of Parquet, which is unpacked as a whole; most programs write one megabyte."""
+LARGEST_GROUP = 1 << 27
+"""The most bytes of a report file's row group when it is unpacked, which is done as a whole; ours take a third of it."""
 LARGEST_JOINT = 4096
 """The most cells of a joint table that is handled as a whole."""
 LARGEST_ALPHABET = (1 << 32) - 1
