@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
+from pathlib import Path
 
 from ldpstats.errors import LdpstatsError, shortened
 
@@ -33,8 +36,10 @@ MOST_PARTS = 1 << 18
 """The most entries in lists of a footer, which take 3 bytes there and up to 900 in memory; a column of a row group has eight."""
 MOST_GROUPS = 1 << 13
 """The most row groups of a report file: those of 8.6 thousand million numbers."""
-MOST_PAGES = 1 << 14
-"""The most pages of a column in one row group, of which a million rows take some 50."""
+MOST_PAGES = 1 << 10
+"""The most pages of a column in a report file's row group: a million rows take some 50."""
+MOST_ANSWER_PAGES = 1 << 16
+"""The most pages of a Parquet file of answers: the most cells take some 7,000, and 50,000 are looked at in a second."""
 LARGEST_PAGE = 1 << 26
 """The most bytes of a page of Parquet, which is unpacked as a whole; most programs write one megabyte."""
 LARGEST_GROUP = 1 << 27
@@ -62,6 +67,33 @@ def refuse_too_large(shape: Sequence[int], what: str, advice: str = _FEWER, most
         raise LdpstatsError(
             f"{what} of {sides} entries, {written(prod(shape))} in all", f"up to {most:,} entries", advice
         )
+
+
+def bytes_of_file(path: str | Path, most: int) -> bytes:
+    """Return what is in a file; one of more bytes is refused before it is read."""
+    what = f"the file {shortened(str(path), 200)}"
+    with Path(path).open("rb") as file, enough_memory(what):
+        large = os.fstat(file.fileno()).st_size > most
+        data = b"" if large else file.read(most + 1)
+    if large or len(data) > most:
+        raise LdpstatsError(f"{what} of too many bytes", f"up to {most:,}")
+    return data
+
+
+@contextmanager
+def enough_memory(what: str) -> Iterator[None]:
+    """Say of what it is that there is too little memory for it."""
+    try:
+        yield
+    except MemoryError as error:
+        raise too_little_memory(what) from error
+
+
+def too_little_memory(what: str) -> LdpstatsError:
+    """Return the error about what takes more memory than there is."""
+    return LdpstatsError(
+        f"{what}, for which there is not enough memory", "what this machine can hold", "Take a part of it."
+    )
 
 
 def written(number: int) -> str:

@@ -35,6 +35,7 @@ class Pages:
 
     Parameters
     ----------
+    number : int
     size : int
         The bytes of all of them.
     largest : int
@@ -45,6 +46,7 @@ class Pages:
         The most bytes of a page for each of its values.
     """
 
+    number: int
     size: int
     largest: int
     dictionary: int
@@ -72,7 +74,7 @@ def check_footer(file: BinaryIO) -> None:
         raise ValueError("it has columns within columns, and not plain ones alone")
 
 
-def pages_of(file: BinaryIO, chunk: ColumnChunkMetaData) -> Pages:
+def pages_of(file: BinaryIO, chunk: ColumnChunkMetaData, most: int = MOST_PAGES) -> Pages:
     """Return what a column of one row group comes to.
 
     Parameters
@@ -80,9 +82,11 @@ def pages_of(file: BinaryIO, chunk: ColumnChunkMetaData) -> Pages:
     file : binary file
     chunk : ColumnChunkMetaData
         Where it is said to stand.
+    most : int
+        More pages are refused.
     """
     sizes, dictionary, densest = [0], 0, 0.0
-    for header in _headers(file, chunk):
+    for header in _headers(file, chunk, most):
         size = header[2, _I32]
         values: dict[Any, Any] = header.get(_DATA) or header.get(_DATA_2) or header.get(_DICTIONARY) or {}
         n = values.get((1, _I32), 0)
@@ -97,10 +101,10 @@ def pages_of(file: BinaryIO, chunk: ColumnChunkMetaData) -> Pages:
         else:
             densest = max(densest, size / max(n, 1))
         sizes.append(size)
-    return Pages(sum(sizes), max(sizes), dictionary, densest)
+    return Pages(len(sizes) - 1, sum(sizes), max(sizes), dictionary, densest)
 
 
-def _headers(file: BinaryIO, chunk: ColumnChunkMetaData) -> Iterator[dict[Any, Any]]:
+def _headers(file: BinaryIO, chunk: ColumnChunkMetaData, most: int) -> Iterator[dict[Any, Any]]:
     """Yield the headers of all pages, of which each says where the next one stands."""
     place = chunk.data_page_offset
     if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < place:
@@ -111,8 +115,8 @@ def _headers(file: BinaryIO, chunk: ColumnChunkMetaData) -> Iterator[dict[Any, A
     for number in count():
         if place >= end:
             return
-        if number >= MOST_PAGES:
-            raise ValueError(f"a column of more than {MOST_PAGES:,} pages in a row group")
+        if number >= most:
+            raise ValueError(f"a column of more than {most:,} pages")
         header, size = _header(file, place)
         yield header
         if header[3, _I32] < 0:

@@ -55,7 +55,10 @@ def bytes_of_input(most: int) -> bytes:
     most : int
         More bytes are refused.
     """
-    given = bytes_stream(sys.stdin).read(most + 1)
+    from ldpstats.limits import enough_memory
+
+    with enough_memory("standard input"):
+        given = bytes_stream(sys.stdin).read(most + 1)
     if len(given) > most:
         raise LdpstatsError("standard input of too many bytes", f"up to {most:,}")
     return given
@@ -72,11 +75,9 @@ def bytes_of(name: str, most: int) -> bytes:
     """
     if name == STANDARD:
         return bytes_of_input(most)
-    with Path(name).open("rb") as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise LdpstatsError(f"{named(name)} of too many bytes", f"up to {most:,}")
-    return data
+    from ldpstats.limits import bytes_of_file
+
+    return bytes_of_file(name, most)
 
 
 def named(name: str) -> str:

@@ -22,6 +22,7 @@ from ldpstats.io.layouts import Ragged
 from ldpstats.io.quarantines import Quarantine, SetAside, refuse_mostly_bad
 from ldpstats.io.repeated_tokens import RepeatedTokens
 from ldpstats.io.sources import STANDARD, Reports, opened_sources
+from ldpstats.limits import enough_memory
 from ldpstats.presentation import progress
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.contract import missing
@@ -105,14 +106,15 @@ def tables_of(
         )
     checked_policy(tokens)
     _refuse_names(quarantine, resume)
-    if scheduler is not None or is_partitioned(reports):
-        from ldpstats.io.counted_by_workers import counted_by_workers
+    with enough_memory("these reports"):
+        if scheduler is not None or is_partitioned(reports):
+            from ldpstats.io.counted_by_workers import counted_by_workers
 
-        _refuse_what_workers_cannot(tokens, resume, repeated=bool(repeated))
-        with nullcontext() if scheduler is None else on_cluster(scheduler):
-            return counted_by_workers(reports, protocol, quarantine)
-    with opened_sources(reports) as sources:
-        return Count(sources, protocol, tokens).run(quarantine, resume, repeated)
+            _refuse_what_workers_cannot(tokens, resume, repeated=bool(repeated))
+            with nullcontext() if scheduler is None else on_cluster(scheduler):
+                return counted_by_workers(reports, protocol, quarantine)
+        with opened_sources(reports) as sources:
+            return Count(sources, protocol, tokens).run(quarantine, resume, repeated)
 
 
 class Count:

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import IntArray
 from ldpstats.envelope import UNREADABLE, digest
-from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
+from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.io.checksums import checksum
 from ldpstats.io.chunks import Chunk
 from ldpstats.io.described_files import ReportFile, counted
 from ldpstats.io.headers import Header, damaged, read_header, refuse_other_columns
 from ldpstats.io.known_tokens import LONGEST_TOKEN
 from ldpstats.io.layouts import Layout, Ragged, counted_columns
-from ldpstats.limits import LARGEST_GROUP, MOST_GROUPS
+from ldpstats.limits import LARGEST_GROUP, MOST_GROUPS, too_little_memory
 from ldpstats.parquet_sizes import check_footer, pages_of
 from ldpstats.protocols import LocalProtocol
 
@@ -379,7 +379,9 @@ def _as_damage(name: str) -> Iterator[None]:
     pa, _ = _arrow()
     try:
         yield
-    except (LdpstatsError, ReportError):
+    except LdpstatsError:
         raise
+    except MemoryError as error:
+        raise too_little_memory(f"the report file {name!r}") from error
     except (pa.ArrowException, OSError, *UNREADABLE) as error:
         raise damaged(name, shortened(str(error), 200)) from error
