@@ -26,16 +26,18 @@ MOST_COLUMNS = 1 << 16
 """The most columns of a file of answers, each of which takes a kilobyte however few its rows."""
 LARGEST_ANSWERS = 1 << 30
 """The most bytes of a file of answers, also unpacked."""
+MOST_PACKED = 200
+"""The most bytes that one byte of a large file packed by gzip stands for: a tenth in surveys, 1,000 in bombs."""
 LONGEST_LINE = 1 << 22
 """The most bytes of a line in a file of answers, and of a message of a client: what a program holds at once."""
 LARGEST_HEADER = 1 << 23
-"""The most bytes of a report file's header, of which JSON makes 24 times as many; 100,000 rows of a protocol take five million."""
+"""The most bytes of a report file's header, of which JSON makes 24 times as many; 100,000 rows take five million."""
 LARGEST_FOOTER = 1 << 24
-"""The most bytes of a Parquet file's footer, which holds the header of a report file, and 200 for each column of a row group."""
-MOST_PARTS = 1 << 18
-"""The most entries in lists of a footer, which take 3 bytes there and up to 900 in memory; a column of a row group has eight."""
-MOST_GROUPS = 1 << 13
-"""The most row groups of a report file: those of 8.6 thousand million numbers."""
+"""The most bytes of a Parquet file's footer: the header of a report file, and 200 for a column of a row group."""
+MOST_PARTS = 1 << 17
+"""The most entries in lists of a footer, 3 bytes there and up to 900 in memory; a column of a row group has seven."""
+MOST_GROUPS = 1 << 12
+"""The most row groups of a report file: those of four thousand million numbers."""
 MOST_PAGES = 1 << 10
 """The most pages of a column in a report file's row group: a million rows take some 50."""
 MOST_ANSWER_PAGES = 1 << 16
@@ -43,7 +45,7 @@ MOST_ANSWER_PAGES = 1 << 16
 LARGEST_PAGE = 1 << 26
 """The most bytes of a page of Parquet, which is unpacked as a whole; most programs write one megabyte."""
 LARGEST_GROUP = 1 << 27
-"""The most bytes of a report file's row group when it is unpacked, which is done as a whole; ours take a third of it."""
+"""The most bytes of a report file's row group, which is unpacked as a whole; ours take a third of it."""
 LARGEST_JOINT = 4096
 """The most cells of a joint table that is handled as a whole."""
 LARGEST_ALPHABET = (1 << 32) - 1

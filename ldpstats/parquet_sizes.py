@@ -1,7 +1,7 @@
 """Sizes of Parquet: what stands in its footer and page headers, read before anything of a file is unpacked.
 
-A footer may say anything. What is unpacked is said by the headers of pages, which Apache Thrift's compact protocol encodes
-(https://github.com/apache/parquet-format, parquet.thrift), and which Arrow follows, whatever they ask for.
+A footer may say anything. What is unpacked is said by the headers of pages, in the compact protocol of Apache Thrift
+(https://github.com/apache/parquet-format, parquet.thrift), and Arrow follows them, whatever they ask for.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TRUTHS, _BYTE, _DOUBLE, _WHOLE = (1, 2), 3, 7, (4, 5, 6)
 _DEEPEST = 8
 _HEADER = 1 << 9
 """Bytes in which most headers of pages fit."""
-_LONGEST_HEADER = 1 << 16
+_LONGEST_HEADER = 1 << 20
 _DATA, _DICTIONARY, _DATA_2 = (5, _STRUCT), (7, _STRUCT), (8, _STRUCT)
 _REPEATED = 2
 _SHARED_PREFIXES = 7

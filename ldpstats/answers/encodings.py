@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.limits import LARGEST_ANSWERS, LONGEST_LINE, MOST_ANSWERS
+from ldpstats.limits import LARGEST_ANSWERS, LARGEST_PAGE, LONGEST_LINE, MOST_ANSWERS, MOST_PACKED
 
 _CSV = "text as CSV in UTF-8, also packed by gzip, or Parquet"
 _SAVE_AS = "Save the sheet as CSV (UTF-8), one row per respondent, and take that file."
@@ -24,7 +24,7 @@ _FOREIGN = {
 }
 _PACKED, _GZIPPED, _PARQUET = b"PK\x03\x04", b"\x1f\x8b", b"PAR1"
 _SEPARATING = b"\n\r,;\t|"
-_PIECE, _GIVEN, _PARTS = 1 << 20, 1 << 16, 1 << 16
+_PIECE, _GIVEN, _PARTS = 1 << 20, 1 << 16, 1 << 14
 """Bytes at once, unpacked and packed; and how often a file may begin anew, as it does where packing was divided."""
 _SAMPLE = 1 << 12
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -43,13 +43,13 @@ def unpacked(data: bytes, name: str) -> bytes:
         return data
     try:
         # first without keeping it: what is refused has filled no memory
-        refuse_too_large_text(pieces_of(data), name)
+        refuse_too_large_text(pieces_of(data), name, MOST_PACKED * len(data))
         return b"".join(pieces_of(data))
     except (EOFError, zlib.error) as error:
         raise LdpstatsError(f"{name}, packed by gzip, which cannot be unpacked ({error})", "a whole file") from error
 
 
-def refuse_too_large_text(pieces: Iterable[bytes], name: str) -> None:
+def refuse_too_large_text(pieces: Iterable[bytes], name: str, most: int = LARGEST_ANSWERS) -> None:
     """Refuse text that comes to more lines, cells or letters than can be held; Parquet only by its size.
 
     Parameters
@@ -58,6 +58,8 @@ def refuse_too_large_text(pieces: Iterable[bytes], name: str) -> None:
         All of it.
     name : str
         Of the file, for errors.
+    most : int
+        More bytes are refused, but for a file of ordinary size.
     """
     size, packed, text = 0, False, _Counted(name)
     for piece in pieces:
@@ -66,6 +68,12 @@ def refuse_too_large_text(pieces: Iterable[bytes], name: str) -> None:
         if size > LARGEST_ANSWERS:
             raise LdpstatsError(
                 f"{name} with more than {LARGEST_ANSWERS:,} bytes when unpacked", f"up to {LARGEST_ANSWERS:,} bytes"
+            )
+        if size > max(most, LARGEST_PAGE):
+            raise LdpstatsError(
+                f"{name}, of which every byte stands for more than {MOST_PACKED}",
+                "answers of respondents who differ",
+                "If it is what you mean, unpack it first.",
             )
         if not packed:
             text.add(np.frombuffer(piece, dtype=np.uint8))
@@ -80,9 +88,11 @@ class _Counted:
     def add(self, raw: NDArray[np.uint8]) -> None:
         """Take further bytes; refuse a line that is too long, and too many cells."""
         self._found += [np.count_nonzero(raw == one) for one in _SEPARATING]
-        ends = np.flatnonzero((raw == _SEPARATING[0]) | (raw == _SEPARATING[1]))
-        longest = int(np.diff(ends, prepend=-self._unended, append=len(raw)).max())
-        self._unended = len(raw) - int(ends[-1]) if ends.size else self._unended + len(raw)
+        ends = (raw == _SEPARATING[0]) | (raw == _SEPARATING[1])
+        first, last = (int(one.argmax()) if one.any() else len(raw) for one in (ends, ends[::-1]))
+        # no line within a piece is too long
+        longest = self._unended + first
+        self._unended = last if last < len(raw) else longest
         if longest > LONGEST_LINE:
             raise LdpstatsError(f"{self._name} with a line of more than {LONGEST_LINE:,} bytes", "shorter lines")
         if self._found[:2].max() + self._found[2:].max() > MOST_ANSWERS:

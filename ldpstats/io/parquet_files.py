@@ -22,7 +22,7 @@ from ldpstats.io.described_files import ReportFile, counted
 from ldpstats.io.headers import Header, damaged, read_header, refuse_other_columns
 from ldpstats.io.known_tokens import LONGEST_TOKEN
 from ldpstats.io.layouts import Layout, Ragged, counted_columns
-from ldpstats.limits import LARGEST_GROUP, MOST_GROUPS, too_little_memory
+from ldpstats.limits import LARGEST_GROUP, LARGEST_HEADER, MOST_GROUPS, too_little_memory
 from ldpstats.parquet_sizes import check_footer, pages_of
 from ldpstats.protocols import LocalProtocol
 
@@ -189,6 +189,8 @@ class ParquetSource:
                 "a file of reports, as `write_reports` wrote it",
                 "Answers, a row per respondent, are written as reports by `write_reports`.",
             )
+        if len(said) > LARGEST_HEADER:
+            raise damaged(name, f"its header takes {len(said):,} bytes, and not up to {LARGEST_HEADER:,}")
         self.header, more = read_header(said, name)
         refuse_other_columns(columns, name)
         self._groups = _checked_groups(more, name)

@@ -209,7 +209,8 @@ def _head(path: str) -> bytes:
 
 
 def _has_columns(head: bytes) -> bool:
-    names = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode(errors="replace").strip()
+    first, ended, _ = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
+    names = first.decode(errors="replace").strip() if ended else ""
     return set(names.replace('"', "").split(",")) >= COLUMNS
 
 
