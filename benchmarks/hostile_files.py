@@ -2,8 +2,8 @@
 
     python benchmarks/hostile_files.py
 
-Every file is made in a process of its own, and read in another one that may take 4 GB. Seconds (of the processor: others
-use the machine, too) and megabytes (of the largest resident size) are those of reading alone, after the process has
+Every file is made in a process of its own, and read in another one that may take 4 GB. Seconds (of the processor)
+and megabytes (of the largest resident size) are those of reading alone, after the process has
 imported everything and read an honest file. A file passes if it is refused by the project's own error within a second
 and 300 MB.
 """
@@ -281,7 +281,7 @@ def took(number: int, path: Path) -> dict[str, Any]:
 
 
 def peak() -> float:
-    """Return the largest resident size of this process; what `getrusage` returns may be that of the one it came from."""
+    """Return the largest resident size of this process; that of `getrusage` may be its parent's."""
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << (20 if sys.platform == "darwin" else 10))

@@ -35,9 +35,9 @@ LARGEST_HEADER = 1 << 23
 LARGEST_FOOTER = 1 << 24
 """The most bytes of a Parquet file's footer: the header of a report file, and 200 for a column of a row group."""
 MOST_PARTS = 1 << 17
-"""The most entries in lists of a footer, 3 bytes there and up to 900 in memory; a column of a row group has seven."""
-MOST_GROUPS = 1 << 12
-"""The most row groups of a report file: those of four thousand million numbers."""
+"""The most entries in lists of a footer, 3 bytes there and up to 900 in memory; a column of a row group has nine."""
+MOST_GROUPS = 3 << 10
+"""The most row groups of a report file: those of three thousand million numbers, or 240 million with tokens."""
 MOST_PAGES = 1 << 10
 """The most pages of a column in a report file's row group: a million rows take some 50."""
 MOST_ANSWER_PAGES = 1 << 16

@@ -42,6 +42,8 @@ def unpacked(data: bytes, name: str) -> bytes:
     if not data.startswith(_GZIPPED):
         return data
     try:
+        if int.from_bytes(data[-4:], "little") > LARGEST_ANSWERS:  # its end says how long its last part is
+            raise _too_large(name)
         # first without keeping it: what is refused has filled no memory
         refuse_too_large_text(pieces_of(data), name, MOST_PACKED * len(data))
         return b"".join(pieces_of(data))
@@ -66,9 +68,7 @@ def refuse_too_large_text(pieces: Iterable[bytes], name: str, most: int = LARGES
         packed = packed if size else piece.startswith(_PARQUET)
         size += len(piece)
         if size > LARGEST_ANSWERS:
-            raise LdpstatsError(
-                f"{name} with more than {LARGEST_ANSWERS:,} bytes when unpacked", f"up to {LARGEST_ANSWERS:,} bytes"
-            )
+            raise _too_large(name)
         if size > max(most, LARGEST_PAGE):
             raise LdpstatsError(
                 f"{name}, of which every byte stands for more than {MOST_PACKED}",
@@ -122,6 +122,12 @@ def pieces_of(data: bytes) -> Iterator[bytes]:
                 yield one.decompress(given, _PIECE)
                 given = one.unconsumed_tail
         rest = memoryview(data)[len(data) - len(rest) - len(one.unused_data) :]
+
+
+def _too_large(name: str) -> LdpstatsError:
+    return LdpstatsError(
+        f"{name} with more than {LARGEST_ANSWERS:,} bytes when unpacked", f"up to {LARGEST_ANSWERS:,} bytes"
+    )
 
 
 def text_of(data: bytes, name: str) -> tuple[str, list[str]]:

@@ -44,7 +44,9 @@ def test_rows_that_cannot_be_counted_are_looked_at_in_parts(tmp_path: Path, monk
     hostile_files.bad_reports(tmp_path / "r.parquet")
     with pytest.raises(ldp.ReportError, match=r"of which 16,384 of 16,384 rows"):
         ldp.tables_of(tmp_path / "r.parquet", hostile_files.PROTOCOL, quarantine=tmp_path / "q.csv")
-    (tmp_path / "r.csv").write_bytes(b"# ldpstats reports " + hostile_files.header().encode() + b"\nrow,report\n" * 99999)
+    (tmp_path / "r.csv").write_bytes(
+        b"# ldpstats reports " + hostile_files.header().encode() + b"\nrow,report\n" * 99999
+    )
     with pytest.raises(ldp.ReportError, match=r"of which 12,\d* of 12,288 rows"):
         ldp.tables_of(tmp_path / "r.csv", hostile_files.PROTOCOL, quarantine=tmp_path / "q.csv")
 
