@@ -150,7 +150,7 @@ class _Thrift:
             raise ValueError("it describes parts of parts of its parts")
         while kind := self._byte():
             number = number + (kind >> 4) if kind >> 4 else self._whole()
-            value = None if kind & 15 in _TRUTHS else self._value(kind & 15, depth)
+            value: Any = None if kind & 15 in _TRUTHS else self._value(kind & 15, depth)
             # other readers keep the last 16 or 32 bits, or the last of two fields
             if number in known or not 0 < number < 1 << 15 or (kind & 15 == _I32 and not -1 << 31 <= value < 1 << 31):
                 raise ValueError(f"it says {shortened(value)} in its field {shortened(number)}")
@@ -166,7 +166,8 @@ class _Thrift:
         if kind == _LIST:
             return self._list(depth)
         if kind in (_BYTE, _DOUBLE, _BINARY):
-            return self._skipped({_BYTE: 1, _DOUBLE: 8}.get(kind) or self._varint())
+            self._skipped({_BYTE: 1, _DOUBLE: 8}.get(kind) or self._varint())
+            return None
         raise ValueError(f"it describes itself by something of the kind {kind}")
 
     def _list(self, depth: int) -> list[Any]:
@@ -175,7 +176,8 @@ class _Thrift:
         self._parts += n
         if self._parts > MOST_PARTS:
             raise ValueError(f"it describes more than {MOST_PARTS:,} parts of itself")
-        return [self._skipped(1) if kind in _TRUTHS else self._value(kind, depth) for _ in range(n)]
+        # a truth in a list takes a byte
+        return [self._value(_BYTE if kind in _TRUTHS else kind, depth) for _ in range(n)]
 
     def _byte(self) -> int:
         found = self._data[self.place]

@@ -26,6 +26,7 @@ _PACKED, _GZIPPED, _PARQUET = b"PK\x03\x04", b"\x1f\x8b", b"PAR1"
 _SEPARATING = b"\n\r,;\t|"
 _PIECE, _GIVEN, _PARTS = 1 << 20, 1 << 16, 1 << 14
 """Bytes at once, unpacked and packed; and how often a file may begin anew, as it does where packing was divided."""
+_WHOLE = f"a whole file, of up to {LARGEST_ANSWERS:,} bytes when unpacked"
 _SAMPLE = 1 << 12
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
@@ -42,13 +43,14 @@ def unpacked(data: bytes, name: str) -> bytes:
     if not data.startswith(_GZIPPED):
         return data
     try:
-        if int.from_bytes(data[-4:], "little") > LARGEST_ANSWERS:  # its end says how long its last part is
-            raise _too_large(name)
+        # the end says how long the last part is
+        if (said := int.from_bytes(data[-4:], "little")) > LARGEST_ANSWERS:
+            raise EOFError(f"it was cut short, or comes to {said:,} bytes")
         # first without keeping it: what is refused has filled no memory
         refuse_too_large_text(pieces_of(data), name, MOST_PACKED * len(data))
         return b"".join(pieces_of(data))
     except (EOFError, zlib.error) as error:
-        raise LdpstatsError(f"{name}, packed by gzip, which cannot be unpacked ({error})", "a whole file") from error
+        raise LdpstatsError(f"{name}, packed by gzip, which cannot be unpacked ({error})", _WHOLE) from error
 
 
 def refuse_too_large_text(pieces: Iterable[bytes], name: str, most: int = LARGEST_ANSWERS) -> None:
@@ -63,12 +65,14 @@ def refuse_too_large_text(pieces: Iterable[bytes], name: str, most: int = LARGES
     most : int
         More bytes are refused, but for a file of ordinary size.
     """
-    size, packed, text = 0, False, _Counted(name)
+    size, packed, text = 0, False, _Lengths(name)
     for piece in pieces:
         packed = packed if size else piece.startswith(_PARQUET)
         size += len(piece)
         if size > LARGEST_ANSWERS:
-            raise _too_large(name)
+            raise LdpstatsError(
+                f"{name} with more than {LARGEST_ANSWERS:,} bytes when unpacked", f"up to {LARGEST_ANSWERS:,} bytes"
+            )
         if size > max(most, LARGEST_PAGE):
             raise LdpstatsError(
                 f"{name}, of which every byte stands for more than {MOST_PACKED}",
@@ -79,7 +83,7 @@ def refuse_too_large_text(pieces: Iterable[bytes], name: str, most: int = LARGES
             text.add(np.frombuffer(piece, dtype=np.uint8))
 
 
-class _Counted:
+class _Lengths:
     """How long the lines of a text are, and how many cells they have at most, as far as it was read."""
 
     def __init__(self, name: str) -> None:
@@ -117,17 +121,11 @@ def pieces_of(data: bytes) -> Iterator[bytes]:
         while not one.eof:
             if not rest:
                 raise EOFError("it ends too early")
-            given, rest = rest[:_GIVEN], rest[_GIVEN:]
+            given, rest = bytes(rest[:_GIVEN]), rest[_GIVEN:]
             while given and not one.eof:
                 yield one.decompress(given, _PIECE)
                 given = one.unconsumed_tail
         rest = memoryview(data)[len(data) - len(rest) - len(one.unused_data) :]
-
-
-def _too_large(name: str) -> LdpstatsError:
-    return LdpstatsError(
-        f"{name} with more than {LARGEST_ANSWERS:,} bytes when unpacked", f"up to {LARGEST_ANSWERS:,} bytes"
-    )
 
 
 def text_of(data: bytes, name: str) -> tuple[str, list[str]]:

@@ -285,7 +285,8 @@ def _lines_of(file: BinaryIO) -> Iterator[bytes]:
 
 def _some(lines: Iterator[bytes]) -> list[bytes]:
     """Return the next lines: so many, or so many bytes."""
-    found, size = [], 0
+    found: list[bytes] = []
+    size = 0
     while len(found) < _AT_ONCE and size < _BYTES and (line := next(lines, b"")):
         found.append(line)
         size += len(line)

@@ -333,9 +333,9 @@ def _unpacked_size(raw: BinaryIO, chunk: Any, kind: Any, rows: int) -> int:
     texts = kind.physical_type == "BYTE_ARRAY"
     if chunk.compression == "UNCOMPRESSED" and not texts:
         # nobody says of what lies open how large it is; and headers of our numbers take longer to read than the numbers
-        return chunk.total_compressed_size + rows * max(kind.length, _WIDEST)
+        return int(chunk.total_compressed_size) + rows * max(int(kind.length), _WIDEST)
     pages = pages_of(raw, chunk)
-    return pages.size + rows * (pages.dictionary if texts else max(kind.length, _WIDEST))
+    return pages.size + rows * (pages.dictionary if texts else max(int(kind.length), _WIDEST))
 
 
 def _reports(table: pa.Table) -> NDArray[Any] | Ragged:

@@ -138,7 +138,8 @@ class RowsSource:
             try:
                 # everything as it stands there: numbers are read by whoever knows what they should be
                 rows = max(1, min(_ROWS, _LETTERS // 4 // (line + 1)))
-                reader = pd.read_csv(some, dtype=_TEXTS, chunksize=rows, keep_default_na=False, na_filter=False)
+                given: Any = some
+                reader = pd.read_csv(given, dtype=_TEXTS, chunksize=rows, keep_default_na=False, na_filter=False)
                 with reader:
                     for frame in reader:
                         some.left = _LETTERS
