@@ -70,6 +70,7 @@ studies: .venv/.tested  ## figures that this project states of itself, measured 
 	$(BIN)/python benchmarks/classifiers.py
 	$(BIN)/python benchmarks/derived_figures.py
 	$(BIN)/python benchmarks/fuzz_readers.py
+	$(BIN)/python benchmarks/hostile_files.py
 	$(BIN)/python benchmarks/collection_costs.py
 	$(BIN)/python benchmarks/fuzz_clients.py
 

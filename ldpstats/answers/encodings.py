@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import codecs
-import gzip
-import io
 import re
 import zlib
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
+from ldpstats.limits import LARGEST_ANSWERS, LARGEST_PAGE, LONGEST_LINE, MOST_ANSWERS, MOST_PACKED
 
-LARGEST = 1 << 30
-"""The most bytes of a file of answers, also unpacked."""
 _CSV = "text as CSV in UTF-8, also packed by gzip, or Parquet"
 _SAVE_AS = "Save the sheet as CSV (UTF-8), one row per respondent, and take that file."
 _UNPACK = "Unpack it first, or pack the CSV by gzip."
@@ -43,7 +44,11 @@ _FOREIGN = {
     rb"\x80[\x02-\x05][\x8c\x95c}\]]": ("a pickle of Python", "Save the data frame by its to_csv."),
 }
 """How files of other programs begin, what they are, and what makes CSV of them."""
-_GZIPPED = b"\x1f\x8b"
+_GZIPPED, _PARQUET = b"\x1f\x8b", b"PAR1"
+_SEPARATING = b"\n\r,;\t|"
+_PIECE, _GIVEN, _PARTS = 1 << 20, 1 << 16, 1 << 14
+"""Bytes at once, unpacked and packed; and how often a file may begin anew, as it does where packing was divided."""
+_WHOLE = f"a whole file, of up to {LARGEST_ANSWERS:,} bytes when unpacked"
 _SAMPLE = 1 << 12
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
@@ -60,13 +65,89 @@ def unpacked(data: bytes, name: str) -> bytes:
     if not data.startswith(_GZIPPED):
         return data
     try:
-        with gzip.open(io.BytesIO(data)) as file:
-            whole = file.read(LARGEST + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise LdpstatsError(f"{name}, packed by gzip, which cannot be unpacked ({error})", "a whole file") from error
-    if len(whole) > LARGEST:
-        raise LdpstatsError(f"{name} with more than {LARGEST:,} bytes when unpacked", f"up to {LARGEST:,} bytes")
-    return whole
+        # the end says how long the last part is
+        if (said := int.from_bytes(data[-4:], "little")) > LARGEST_ANSWERS:
+            raise EOFError(f"it was cut short, or comes to {said:,} bytes")
+        # first without keeping it: what is refused has filled no memory
+        refuse_too_large_text(pieces_of(data), name, MOST_PACKED * len(data))
+        return b"".join(pieces_of(data))
+    except (EOFError, zlib.error) as error:
+        raise LdpstatsError(f"{name}, packed by gzip, which cannot be unpacked ({error})", _WHOLE) from error
+
+
+def refuse_too_large_text(pieces: Iterable[bytes], name: str, most: int = LARGEST_ANSWERS) -> None:
+    """Refuse text that comes to more lines, cells or letters than can be held; Parquet only by its size.
+
+    Parameters
+    ----------
+    pieces : iterable of bytes
+        All of it.
+    name : str
+        Of the file, for errors.
+    most : int
+        More bytes are refused, but for a file of ordinary size.
+    """
+    size, packed, text = 0, False, _Lengths(name)
+    for piece in pieces:
+        packed = packed if size else piece.startswith(_PARQUET)
+        size += len(piece)
+        if size > LARGEST_ANSWERS:
+            raise LdpstatsError(
+                f"{name} with more than {LARGEST_ANSWERS:,} bytes when unpacked", f"up to {LARGEST_ANSWERS:,} bytes"
+            )
+        if size > max(most, LARGEST_PAGE):
+            raise LdpstatsError(
+                f"{name}, of which every byte stands for more than {MOST_PACKED}",
+                "answers of respondents who differ",
+                "If it is what you mean, unpack it first.",
+            )
+        if not packed:
+            text.add(np.frombuffer(piece, dtype=np.uint8))
+
+
+class _Lengths:
+    """How long the lines of a text are, and how many cells they have at most, as far as it was read."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._unended, self._found = name, 0, np.zeros(len(_SEPARATING), dtype=np.int64)
+
+    def add(self, raw: NDArray[np.uint8]) -> None:
+        """Take further bytes; refuse a line that is too long, and too many cells."""
+        self._found += [np.count_nonzero(raw == one) for one in _SEPARATING]
+        ends = (raw == _SEPARATING[0]) | (raw == _SEPARATING[1])
+        first, last = (int(one.argmax()) if one.any() else len(raw) for one in (ends, ends[::-1]))
+        # no line within a piece is too long
+        longest = self._unended + first
+        self._unended = last if last < len(raw) else longest
+        if longest > LONGEST_LINE:
+            raise LdpstatsError(f"{self._name} with a line of more than {LONGEST_LINE:,} bytes", "shorter lines")
+        if self._found[:2].max() + self._found[2:].max() > MOST_ANSWERS:
+            raise LdpstatsError(
+                f"{self._name} of more than {MOST_ANSWERS:,} cells",
+                f"up to {MOST_ANSWERS:,} cells",
+                "Take the questions alone, or write parts of it to files of their own.",
+            )
+
+
+def pieces_of(data: bytes) -> Iterator[bytes]:
+    """Return what is in the bytes of a file, a piece at a time, unpacked where gzip packed it in one part or more."""
+    if not data.startswith(_GZIPPED):
+        yield from (data[start : start + _PIECE] for start in range(0, len(data), _PIECE))
+        return
+    rest, parts = memoryview(data), 0
+    while rest[:1] and not (parts and rest[0] == 0 and not bytes(rest).strip(b"\0")):  # zeros fill up blocks of tapes
+        parts += 1
+        if parts > _PARTS or rest[:2] != _GZIPPED:
+            raise zlib.error(f"what follows its end is no other part, or it has more than {_PARTS:,} of them")
+        one = zlib.decompressobj(wbits=31)
+        while not one.eof:
+            if not rest:
+                raise EOFError("it ends too early")
+            given, rest = bytes(rest[:_GIVEN]), rest[_GIVEN:]
+            while given and not one.eof:
+                yield one.decompress(given, _PIECE)
+                given = one.unconsumed_tail
+        rest = memoryview(data)[len(data) - len(rest) - len(one.unused_data) :]
 
 
 def text_of(data: bytes, name: str) -> tuple[str, list[str]]:

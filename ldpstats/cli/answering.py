@@ -217,11 +217,11 @@ def read(name: str, missing: Iterable[str] = ()) -> AnswerFile:
         Cells that are no answer; those that usually are none, if it is empty.
     """
     from ldpstats.answers import MISSING, read_answers
-    from ldpstats.answers.encodings import LARGEST
+    from ldpstats.limits import LARGEST_ANSWERS
 
     called = "standard input" if name == pipes.STANDARD else Path(name).name
     with expected(ANSWERS, name):
-        return read_answers(pipes.bytes_of(name, LARGEST), called, tuple(missing) or MISSING)
+        return read_answers(pipes.bytes_of(name, LARGEST_ANSWERS), called, tuple(missing) or MISSING)
 
 
 def _replaced(people: pd.DataFrame, names: Iterable[str]) -> list[str]:

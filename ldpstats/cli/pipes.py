@@ -50,7 +50,10 @@ def bytes_of_input(most: int) -> bytes:
     most : int
         More bytes are refused.
     """
-    given = bytes_stream(sys.stdin).read(most + 1)
+    from ldpstats.limits import enough_memory
+
+    with enough_memory("standard input"):
+        given = bytes_stream(sys.stdin).read(most + 1)
     if len(given) > most:
         raise LdpstatsError("standard input of too many bytes", f"up to {most:,}")
     return given
@@ -67,11 +70,9 @@ def bytes_of(name: str, most: int) -> bytes:
     """
     if name == STANDARD:
         return bytes_of_input(most)
-    with Path(name).open("rb") as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise LdpstatsError(f"{named(name)} of too many bytes", f"up to {most:,}")
-    return data
+    from ldpstats.limits import bytes_of_file
+
+    return bytes_of_file(name, most)
 
 
 def named(name: str) -> str:
@@ -136,7 +137,10 @@ def tell(words: object, plain: Any, *, as_json: bool, output: str = "") -> None:
     output : str
         Where the command wrote its file.
     """
-    text = as_text(plain) if as_json else str(words)
+    from ldpstats.presentation.text import visible
+
+    # names of files and columns are among the words: none of them steers the terminal
+    text = as_text(plain) if as_json else "\n".join(map(visible, str(words).split("\n")))
     click.echo(text, err=output == STANDARD)
 
 

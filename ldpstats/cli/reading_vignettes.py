@@ -127,7 +127,7 @@ def _own_data(
 ) -> OwnData:
     """Put a file of answers where the vignette runs, and see that it can be read."""
     from ldpstats.answers import categorical_answers
-    from ldpstats.answers.encodings import LARGEST
+    from ldpstats.limits import LARGEST_ANSWERS
     from ldpstats.vignettes import OwnData
 
     if epsilon is not None:
@@ -137,7 +137,7 @@ def _own_data(
             raise click.UsageError("--columns, --cut and --missing are about a file: name it by --data.")
         return OwnData(epsilon=epsilon)
     path = folder / ("answers.csv" if data == pipes.STANDARD else Path(data).name)
-    given = pipes.bytes_of(data, LARGEST)
+    given = pipes.bytes_of(data, LARGEST_ANSWERS)
     if Path(data).is_file() and os.name != "nt":
         # a link, since a copy of answers would stay behind if this process were killed
         path.symlink_to(Path(data).absolute())

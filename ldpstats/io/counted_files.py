@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, nullcontext
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,6 +24,7 @@ from ldpstats.io.layouts import Ragged
 from ldpstats.io.quarantines import Quarantine, SetAside, refuse_mostly_bad
 from ldpstats.io.repeated_tokens import RepeatedTokens
 from ldpstats.io.sources import STANDARD, Reports, opened_sources
+from ldpstats.limits import enough_memory
 from ldpstats.presentation import progress
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.contract import missing
@@ -37,6 +38,8 @@ from ldpstats.workers import Cluster, on_cluster
 
 PlacedRows: TypeAlias = tuple[NDArray[np.int64], SentRows]
 """Rows, with their places in a chunk."""
+_LOOKED_AT = 1 << 14
+"""Rows at once that are looked at one by one."""
 _LOOKED_THROUGH = 1 << 24
 """Up to so many rows a look for repeated ones takes less than a second."""
 
@@ -110,14 +113,15 @@ def tables_of(
         )
     checked_policy(tokens)
     _refuse_names(quarantine, resume)
-    if scheduler is not None or is_partitioned(reports):
-        from ldpstats.io.counted_by_workers import counted_by_workers
+    with enough_memory("these reports"):
+        if scheduler is not None or is_partitioned(reports):
+            from ldpstats.io.counted_by_workers import counted_by_workers
 
-        _refuse_what_workers_cannot(tokens, resume, repeated=bool(repeated))
-        with nullcontext() if scheduler is None else on_cluster(scheduler):
-            return counted_by_workers(reports, protocol, quarantine)
-    with opened_sources(reports) as sources:
-        return Count(sources, protocol, tokens).run(quarantine, resume, repeated)
+            _refuse_what_workers_cannot(tokens, resume, repeated=bool(repeated))
+            with nullcontext() if scheduler is None else on_cluster(scheduler):
+                return counted_by_workers(reports, protocol, quarantine)
+        with opened_sources(reports) as sources:
+            return Count(sources, protocol, tokens).run(quarantine, resume, repeated)
 
 
 class Count:
@@ -236,20 +240,25 @@ class Count:
             )
 
     def _take(self, source: Source, chunk: Chunk) -> None:
-        """Count a chunk, all of it or none."""
+        """Count a chunk; where that fails, part by part, up to the first error or with bad rows set aside."""
         if self._took_at_once(chunk):
             self._done.unnamed += _unnamed(source, chunk, {})
             self._look_at(rows for _, rows in chunk.sent)
             return
-        bad = self._bad_rows(chunk)
-        self._set_aside(source, chunk, bad)
-        fine = [_without(places, rows, bad) for places, rows in chunk.sent]
-        if chunk.tokens is not None and fine:
-            fine = self._once(source, chunk, chunk.tokens, fine)
-        self._done.unnamed += _unnamed(source, chunk, bad)
-        for _, rows in fine:
-            self._countings[-1].take(rows)
-        self._look_at(rows for _, rows in fine)
+        everything_bad: dict[int, Reason] = {}
+        for part in _parts(chunk):
+            bad = self._bad_rows(part)
+            self._set_aside(source, part, bad)
+            if isinstance(self._quarantine, Quarantine):
+                refuse_mostly_bad(source.name, self._done.bad, self._done.rows + part.n, over=False)
+            fine = [_without(places, rows, bad) for places, rows in part.sent]
+            if part.tokens is not None and fine:
+                fine = self._once(source, part, part.tokens, fine)
+            for _, rows in fine:
+                self._countings[-1].take(rows)
+            self._look_at(rows for _, rows in fine)
+            everything_bad |= bad
+        self._done.unnamed += _unnamed(source, chunk, everything_bad)
 
     def _look_at(self, counted: Iterable[SentRows]) -> None:
         """Look for stretches of rows that were counted before, where that is wanted."""
@@ -267,7 +276,7 @@ class Count:
             else:
                 self._countings[-1].add(self._counted(chunk))
         except ReportError:
-            if not self._bad_rows(chunk):
+            if not any(map(self._bad_rows, _parts(chunk))):
                 raise
             return False
         return True
@@ -285,10 +294,12 @@ class Count:
         for places, rows in chunk.sent:
             for place, reason in self._countings[-1].bad_rows(rows).items():
                 bad[place if places is None else int(places[place])] = reason
-        if chunk.tokens is not None:
-            lengths = chunk.tokens.ends - chunk.tokens.starts
-            for place in np.flatnonzero(lengths > LONGEST_TOKEN).tolist():
-                bad.setdefault(place, Reason(f"a token of {lengths[place]} bytes", f"up to {LONGEST_TOKEN} bytes"))
+            if chunk.tokens is not None:
+                here = np.arange(len(rows)) if places is None else places
+                lengths = chunk.tokens.ends[here] - chunk.tokens.starts[here]
+                for one in np.flatnonzero(lengths > LONGEST_TOKEN).tolist():
+                    reason = Reason(f"a token of {lengths[one]} bytes", f"up to {LONGEST_TOKEN} bytes")
+                    bad.setdefault(int(here[one]), reason)
         return dict(sorted(bad.items()))
 
     def _set_aside(self, source: Source, chunk: Chunk, bad: dict[int, Reason]) -> None:
@@ -491,6 +502,19 @@ def _unnamed(source: Source, chunk: Chunk, bad: dict[int, Reason]) -> int:
     if chunk.tokens is None:
         return chunk.n - len(bad)
     return int(np.delete(chunk.tokens.starts == chunk.tokens.ends, list(bad)).sum())
+
+
+def _parts(chunk: Chunk) -> Iterator[Chunk]:
+    """Yield a chunk in parts with places of the whole, each with the rows up to its end: of bad rows it is kept why."""
+    for start in range(0, chunk.n, _LOOKED_AT):
+        stop = min(start + _LOOKED_AT, chunk.n)
+        sent: list[tuple[NDArray[np.int64] | None, SentRows]] = []
+        for places, rows in chunk.sent:
+            all_places = np.arange(len(rows)) if places is None else places
+            here = np.flatnonzero((all_places >= start) & (all_places < stop))
+            sent.append((all_places[here], rows.taken(here)))
+        bad = {place: chunk.bad[place] for place in range(start, stop) if place in chunk.bad} if chunk.bad else {}
+        yield replace(chunk, n=stop, sent=sent, bad=bad)
 
 
 def _without(places: NDArray[np.int64] | None, rows: SentRows, bad: dict[int, Reason]) -> PlacedRows:

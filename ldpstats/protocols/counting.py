@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,9 @@ from ldpstats.mechanisms import ReportFormat
 from ldpstats.parts import Parts
 from ldpstats.protocols.wire import Reason, Sendable, from_bytes, report_size
 from ldpstats.tables import TableSet
+
+_LOOKED_AT = 1 << 14
+"""Rows at once of which it is kept why they are bad."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +326,20 @@ def by_row(rows: IntArray) -> Iterator[tuple[int, NDArray[np.intp]]]:
     return ((row, order[ends[row] - counts[row] : ends[row]]) for row in np.flatnonzero(counts).tolist())
 
 
+def refuse_bad_rows(bad_rows: Callable[[SentRows], dict[int, Reason]], rows: SentRows) -> None:
+    """Refuse the first bad row, looking at no more rows than it takes.
+
+    Parameters
+    ----------
+    bad_rows : callable
+        Says why the rows in some places cannot be counted.
+    rows : SentRows
+    """
+    for start in range(0, len(rows), _LOOKED_AT):
+        for place, reason in bad_rows(rows.taken(np.arange(start, min(start + _LOOKED_AT, len(rows))))).items():
+            raise reason.error(f"row {start + place}")
+
+
 def unknown_rows(rows: SentRows, kinds: Sequence[SentRow]) -> dict[int, Reason]:
     """Return why rows are refused that are none of the protocol's.
 
@@ -361,13 +378,13 @@ def decoded_reports(
         data, possible = np.zeros(form.shape(len(reports)), dtype=form.dtype), np.zeros(len(reports), dtype=np.bool_)
         data[good] = _of_form(reports[good], form, size)
         possible[good] = wire.possible(data[good])
-    listed = None
+    listed, allowed = None, f"reports that {wire} can send"
     for one in np.flatnonzero(~possible).tolist():
         listed = list(places) if listed is None else listed
         came = data[one].tolist() if fits[one] else _shown(reports[one])
         reasons[listed[one]] = Reason(
             f"the report {came!r}",
-            f"reports that {wire} can send",
+            allowed,
             "Check that client and server use the same protocol.",
         )
     return data, reasons

@@ -19,6 +19,7 @@ from ldpstats.protocols.counting import (
     at_places,
     by_row,
     decoded_reports,
+    refuse_bad_rows,
     unknown_rows,
     without_rows,
 )
@@ -89,8 +90,7 @@ class RowCounts:
         if not len(rows):
             return
         if not (self._take_numbers(rows) if self._all_numbers(rows) else self._take_others(rows)):
-            place, reason = next(iter(self.bad_rows(rows).items()))
-            raise reason.error(f"row {place}")
+            refuse_bad_rows(self.bad_rows, rows)
 
     def _all_numbers(self, rows: SentRows) -> bool:
         return bool(rows.reports.ndim == 1 and rows.reports.dtype.kind in "iu" and self._outputs.all())

@@ -21,6 +21,7 @@ from ldpstats.protocols.counting import (
     by_row,
     decoded_reports,
     read_times,
+    refuse_bad_rows,
     unknown_rows,
     without_rows,
 )
@@ -116,10 +117,7 @@ class BlockCounts:
         ----------
         rows : SentRows
         """
-        bad = self.bad_rows(rows)
-        if bad:
-            place, reason = next(iter(bad.items()))
-            raise reason.error(f"row {place}")
+        refuse_bad_rows(self.bad_rows, rows)
         blocks = _blocks_of(rows)
         simulated = np.broadcast_to(np.asarray(rows.simulated), len(rows))
         for row, places in by_row(rows.rows):
