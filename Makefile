@@ -60,6 +60,7 @@ studies: .venv/.tested  ## figures that this project states of itself, measured 
 	$(BIN)/python benchmarks/table_agreement.py
 	$(BIN)/python benchmarks/reconstruction_coverage.py
 	$(BIN)/python benchmarks/trust.py
+	$(BIN)/python benchmarks/forged_reports_figures.py
 	$(BIN)/python benchmarks/edges.py
 	$(BIN)/python benchmarks/networks.py
 	$(BIN)/python benchmarks/network_search.py
@@ -67,7 +68,9 @@ studies: .venv/.tested  ## figures that this project states of itself, measured 
 	$(BIN)/python benchmarks/network_coverage.py
 	$(BIN)/python benchmarks/network_records.py
 	$(BIN)/python benchmarks/classifiers.py
+	$(BIN)/python benchmarks/derived_figures.py
 	$(BIN)/python benchmarks/fuzz_readers.py
+	$(BIN)/python benchmarks/hostile_files.py
 	$(BIN)/python benchmarks/collection_costs.py
 	$(BIN)/python benchmarks/fuzz_clients.py
 

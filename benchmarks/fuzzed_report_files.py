@@ -12,6 +12,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 from unittest.mock import patch
@@ -29,8 +30,24 @@ Fuzzed: TypeAlias = tuple[list[str], Callable[[str], object], Callable[[Any], st
 Row: TypeAlias = tuple[int, int]
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": [0, 1]})
 PROTOCOL = ldp.SampledGroups(DOMAIN, k=2, epsilon=1.0, mechanism="grr")
+COUNTED: dict[str, Any] = {
+    "numbers": PROTOCOL,
+    "bytes": ldp.SampledGroups(DOMAIN, k=2, epsilon=1.0, mechanism="oue"),
+    "hashes": ldp.SampledGroups(DOMAIN, k=1, epsilon=1.0, mechanism="olh"),
+    "sets": ldp.SampledGroups(DOMAIN, k=2, epsilon=1.0, mechanism="ss"),
+    "numbers and bytes": ldp.SampledGroups(
+        DOMAIN, k=1, epsilon=1.0, mechanism=[ldp.GRR(2, epsilon=1.0), ldp.OUE(3, epsilon=1.0), ldp.OLH(2, epsilon=1.0)]
+    ),
+    "attributes": ldp.PerAttribute(DOMAIN, epsilon=3.0),
+    "crossed answers": ldp.PerAttribute(DOMAIN, epsilon=3.0, k=2),
+    "views": ldp.WholeView(DOMAIN, epsilon=2.0, k=1),
+    "coefficients": ldp.HadamardCoefficients(DOMAIN, epsilon=1.0),
+    "blocks": ldp.RRBA(DOMAIN, epsilon=1.0, block_size=30),
+    "blocks of views": ldp.RRBA(DOMAIN, p=0.5, block_size=30, k=1, answer="view"),
+}
+"""A protocol of every kind of counts."""
 NAMES = ["row", "report"]
-KEY, PIECE = b"ldpstats", 1000
+KEY, PIECE = b"ldpstats", 300
 
 
 def fuzzed_files(folder: str, sealed_again: Callable[[Any], str]) -> dict[str, Fuzzed]:
@@ -49,7 +66,10 @@ def fuzzed_files(folder: str, sealed_again: Callable[[Any], str]) -> dict[str, F
         "reports as csv": _csv(place / "reports.csv"),
         "reports as parquet": _parquet(place / "reports.parquet"),
         "messages": _messages(place / "messages.jsonl"),
-        "checkpoint": _checkpoint(place / "checkpoint", sealed_again),
+        **{
+            f"checkpoint of {name}": _checkpoint(place / name, sealed_again, protocol)
+            for name, protocol in COUNTED.items()
+        },
         "quarantine": _quarantine(place / "quarantine"),
     }
 
@@ -199,72 +219,120 @@ class _StoppedError(Exception):
     pass
 
 
-def _interrupted(path: Path, files: dict[str, Path], writes: int) -> None:
-    """Count a file until its checkpoint was written so many times."""
+def _interrupted(count: Callable[[], object], writes: int, *, later: bool) -> None:
+    """Count until the checkpoint was written so many times, or until it would be once more."""
     written = checkpoints.Checkpoint.write
+    left = writes + later
 
     def write(self: Any, state: dict[str, Any]) -> None:
-        nonlocal writes
-        written(self, state)
-        writes -= 1
-        if not writes:
+        nonlocal left
+        left -= 1
+        if left or not later:
+            written(self, state)
+        if not left:
             raise _StoppedError
 
-    with (
-        patch.object(checkpoints.Checkpoint, "write", write),
-        patch.object(checkpoints, "_SECONDS", 0.0),
-        patch.object(csv_files, "_PIECE", PIECE),
-    ):
+    with patch.object(checkpoints.Checkpoint, "write", write), patch.object(checkpoints, "_SECONDS", 0.0):
         try:
-            ldp.tables_of(path, PROTOCOL, **files)
+            count()
         except _StoppedError:
             return
     raise AssertionError("the count came to its end")
 
 
-def _half_counted(folder: Path) -> tuple[Path, dict[str, Path], ldp.TableSet]:
-    """Return a file with two bad rows among others, what was written of half its count, and its tables."""
-    folder.mkdir(exist_ok=True)
-    path, files = folder / "reports.csv", {"quarantine": folder / "bad.csv", "resume": folder / "count.json"}
-    first, names, *lines = _written(path, 1200).decode().splitlines()
-    text = "\n".join([first, names, "0,99", *lines[:100], "9,0", *lines[100:-1], ""])
-    path.write_text(f"{text}# end {len(lines) + 1} {hashlib.sha256(text.encode()).hexdigest()}\n", "utf-8", newline="")
-    tables = ldp.tables_of(path, PROTOCOL, quarantine=folder / "other.csv")
-    _interrupted(path, files, 3)
-    return path, files, tables
+@dataclass(frozen=True)
+class HalfCounted:
+    """Files of two collections, with bad rows and a token that comes again, of which a part was counted.
 
+    Parameters
+    ----------
+    folder : Path
+    protocol : LocalProtocol
+    """
 
-def _resumed(folder: Path, changed: str, text: str) -> ldp.TableSet:
-    """Go on with a count after one of its files was changed; all of them are put back afterwards."""
-    before = {one: one.read_bytes() for one in folder.iterdir()}
-    try:
-        (folder / changed).write_bytes(text.encode("utf-8", "surrogatepass"))
-        files = {"quarantine": folder / "bad.csv", "resume": folder / "count.json"}
+    folder: Path
+    protocol: Any = PROTOCOL
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(exist_ok=True)
+        answers = DOMAIN.decode(np.argwhere(np.ones(DOMAIN.shape)).repeat(9, axis=0))
+        for seed, path in enumerate(self.paths, 1):
+            people = answers.assign(token=[f"{seed}-{place}" for place in range(len(answers))])
+            ldp.write_reports(path, self.protocol, people, rng=seed, tokens="token")
+            first, names, *lines = path.read_text("utf-8").splitlines()
+            bad, again = ",".join(["9" * len(names.split(","))]), lines[1].rsplit(",", 1)[0] + ",1-3"
+            text = "\n".join([first, names, bad, *lines[:20], bad, *([again] if seed == 2 else []), *lines[20:-1], ""])
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            path.write_text(f"{text}# end {text.count(chr(10)) - 2} {digest}\n", "utf-8", newline="")
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files that are counted."""
+        return [self.folder / f"{name}.csv" for name in "ab"]
+
+    def count(self, aside: str = "bad.csv", resume: str | None = "count.json") -> ldp.TableSet:
+        """Count them, from where a count was interrupted.
+
+        Parameters
+        ----------
+        aside, resume : str
+            The names of the file for bad rows, and of the checkpoint.
+        """
+        files = {"quarantine": self.folder / aside, "resume": resume and self.folder / resume}
         with patch.object(csv_files, "_PIECE", PIECE):
-            return ldp.tables_of(folder / "reports.csv", PROTOCOL, **files)
+            return ldp.tables_of(self.paths, self.protocol, **files, tokens="once")
+
+    def stopped_after(self, writes: int, *, later: bool = False) -> str:
+        """Return the checkpoint of a new count that was written so many times.
+
+        Parameters
+        ----------
+        writes : int
+        later : bool
+            Whether the count went on until the checkpoint would be written again.
+        """
+        (self.folder / "count.json").unlink(missing_ok=True)
+        _interrupted(self.count, writes, later=later)
+        return (self.folder / "count.json").read_text("utf-8")
+
+
+def _resumed(half: HalfCounted, changed: str, text: str) -> ldp.TableSet:
+    """Go on with a count after one of its files was changed; all of them are put back afterwards."""
+    before = {one: one.read_bytes() for one in half.folder.iterdir()}
+    try:
+        (half.folder / changed).write_bytes(text.encode("utf-8", "surrogatepass"))
+        return half.count()
     finally:
         for path, raw in before.items():
             path.write_bytes(raw)
 
 
-def _checkpoint(folder: Path, sealed_again: Callable[[Any], str]) -> Fuzzed:
-    _, files, wanted = _half_counted(folder)
+def _checkpoint(folder: Path, sealed_again: Callable[[Any], str], protocol: Any) -> Fuzzed:
+    half = HalfCounted(folder, protocol)
+    wanted = half.count("other.csv", None)
+    specimen = half.stopped_after(4)
 
     def read(text: str) -> object:
-        tables = _resumed(folder, "count.json", text)
+        tables = _resumed(half, "count.json", text)
         # whoever makes the digest anew can write another answer for one that was counted, but no other number of them
-        assert tables.n == wanted.n, "reports were lost, or counted twice"
+        assert _numbers(tables) == _numbers(wanted), "reports were lost, or counted twice"
         return tables.n
 
-    return [files["resume"].read_text("utf-8")], read, sealed_again
+    return [specimen], read, sealed_again
+
+
+def _numbers(tables: ldp.TableSet) -> list[int]:
+    return [tables.n, tables.privacy.set_aside, *(table.n for table in tables)]
 
 
 def _quarantine(folder: Path) -> Fuzzed:
-    _, files, wanted = _half_counted(folder)
+    half = HalfCounted(folder)
+    wanted = half.count("other.csv", None)
+    half.stopped_after(3)
 
     def read(text: str) -> object:
-        tables = _resumed(folder, "bad.csv", text)
+        tables = _resumed(half, "bad.csv", text)
         assert tables.to_json() == wanted.to_json(), "rows set aside changed what was counted"
         return tables.n
 
-    return [files["quarantine"].read_text("utf-8")], read, json.dumps
+    return [(half.folder / "bad.csv").read_text("utf-8")], read, json.dumps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,23 @@ import pandas as pd
 from ldpstats.answers.answer_file import AnswerFile
 from ldpstats.answers.coding import coded_answers
 from ldpstats.answers.preparation import MISSING_CATEGORY, USUAL_CLASSES, Cut, Preparation, prepared
+from ldpstats.arrays import FloatArray
 from ldpstats.demo import association_in_words, classical_association, respondents_in_words
 from ldpstats.errors import LdpstatsError
-from ldpstats.inference import IndependenceTests
+from ldpstats.inference.engine.detectability import respondents_with
+from ldpstats.inference.engine.families import ProductOfConditionals
+from ldpstats.inference.engine.procedure import evidence_of, noncentrality_of
 from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
 from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT, NOT_SHOWN
 from ldpstats.presentation import Summary, plain_rows, progress, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.summary import counted
 from ldpstats.report.studied_tables import StudiedTables
-from ldpstats.tables import TableSet
+from ldpstats.tables import Table, TableSet
 
 _ALPHA, _POWER, _HOLM, _MOST_ROWS = 0.05, 0.8, "holm", 40
+_LEAST, _FEW, _ENOUGH = 2, 10, 100
+"""Respondents of a pair: fewer are refused, so few are worth a word, and so many are proposed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +81,7 @@ class Analysis:
         left = len(self.pairs) - len(rows)
         return summary_of_figures(
             f"{self.tables.n:,} respondents of {self.file.name}, asked privately in a simulation",
-            ["pair", "raw answers show", "private reports show", "respondents needed"],
+            ["pair", "raw answers show", "private reports show", "respondents needed (by raw answers)"],
             rows,
             [*([f"And {left:,} pairs with larger p-values; --json has them all."] if left else []), *self._sentences()],
         )
@@ -130,7 +135,10 @@ class Analysis:
         return [
             f"{balance}, and {others or 'no'} others. Not shown is not a proof of independence.",
             f"{asked}; fewer questions (--columns), fewer classes (--cut) and more respondents show more.",
-            f"respondents needed: of the whole survey, to find what raw answers show with {_POWER:.0%} power.",
+            (
+                f"respondents needed: of the whole survey, to find what raw answers show with {_POWER:.0%} power, if "
+                'they are the true table; "-" where they show nothing, or nobody was asked.'
+            ),
             f"V: Cramér's V, from 0 (independent) to 1, of reports corrected for the noise. Asterisks: {stars}.",
             f"{done}: of each row one group of questions was randomized, and the tests saw the reports alone.",
             f"It protects nobody whose answers are in the file. Of answers collected so each respondent had {level}.",
@@ -148,6 +156,7 @@ def analyse(
     missing_as: str = MISSING_CATEGORY,
     counts: str | None = None,
     seed: int = 1,
+    tell: Callable[[list[str]], object] = len,
 ) -> Analysis:
     r"""Simulate a private survey of the rows of a file, and test all pairs of its columns.
 
@@ -168,6 +177,8 @@ def analyse(
         The column that says how many respondents a row stands for.
     seed : int
         Of the simulation.
+    tell : callable
+        Takes what must be said about the file, before the work that takes long.
 
     Examples
     --------
@@ -186,31 +197,78 @@ def analyse(
             " ".join(f"Column {name!r}: {why}." for name, why in list(made.left_out.items())[:4]),
         )
     people = coded_answers(file, domain, missing_as=missing_as, counts=counts)
-    tables = SampledGroups(domain, epsilon=epsilon, k=k).collect(people, rng=seed, counts=counts)
-    studied = StudiedTables(tables)
-    assert studied.tests is not None  # every pair is in a group
-    return Analysis(file, made, people, studied, _beside_raw(studied.tests, people, counts), seed, counts)
+    made.notes.extend(_few(len(people) if counts is None else int(people[counts].sum()), len(domain), k))
+    tell([*file.notes, *made.lines()])
+    protocol = SampledGroups(domain, epsilon=epsilon, k=k)
+    studied = StudiedTables(protocol.collect(people, rng=seed, counts=counts))
+    return Analysis(file, made, people, studied, _beside_raw(studied, protocol, people, counts), seed, counts)
 
 
-def _beside_raw(tests: IndependenceTests, people: pd.DataFrame, counts: str | None) -> pd.DataFrame:
-    """Return the tests of all pairs beside what the raw answers show."""
+def _few(respondents: int, questions: int, k: int) -> list[str]:
+    """Refuse so many pairs that each is asked of less than two respondents on average; say where they are few."""
+    pairs, asked = math.comb(questions, 2), respondents * math.comb(k, 2)
+    enough, most = (max(k, _largest(asked // each)) for each in (_ENOUGH, _LEAST))
+    fewer = (
+        f"--columns names those that matter: with {enough} of them, each pair has about {_ENOUGH} respondents or more"
+    )
+    came = (
+        f"{respondents:,} respondents for {pairs:,} pairs of {questions:,} questions: {asked / pairs:.2g} for each pair"
+    )
+    if pairs > 1 and asked < pairs * _LEAST:
+        raise LdpstatsError(
+            f"{came}, which shows no dependence",
+            f"at least {_LEAST} for each pair: here up to {most} questions",
+            f"{fewer}. `ldpstats protocol DOMAIN --epsilon E` asks for groups that you name (--groups ONE,OTHER), or "
+            "for single questions (--k 1).",
+        )
+    return [f"{came}, where next to nothing is shown. {fewer}"] if asked < pairs * _FEW else []
+
+
+def _largest(groups: int) -> int:
+    """Return of how many questions there are at most so many pairs."""
+    return (1 + math.isqrt(1 + 8 * groups)) // 2
+
+
+def _beside_raw(
+    studied: StudiedTables, protocol: SampledGroups, people: pd.DataFrame, counts: str | None
+) -> pd.DataFrame:
+    """Return the tests of all pairs beside what the raw answers show, and how many would be needed to find that."""
+    tests = studied.tests
+    assert tests is not None  # every pair is in a group
     shown = tests.to_frame()
     weights = np.ones(len(people), dtype=np.int64) if counts is None else people[counts].to_numpy(dtype=np.int64)
-    found = []
+    found, tables = [], studied.pairs
+    respondents_each = math.comb(len(protocol.domain), 2) / math.comb(protocol.k, 2)  # of a pair's reports
     pairs = zip(shown["first"], shown["second"], strict=True)
     for first, second in progress(pairs, "raw answers", len(shown), "pair"):
         sizes = (people[first].cat.categories.size, people[second].cat.categories.size)
         cells = people[first].cat.codes.to_numpy(np.int64) * sizes[1] + people[second].cat.codes.to_numpy(np.int64)
-        table = np.bincount(cells, weights, minlength=sizes[0] * sizes[1]).astype(np.int64)
-        found.append(classical_association(table.reshape(sizes)))
-    shown["raw_v"], shown["raw_pvalue"] = zip(*found, strict=True)
+        table = np.bincount(cells, weights, minlength=sizes[0] * sizes[1]).astype(np.int64).reshape(sizes)
+        reports = reports_needed(tables[first, second], table / table.sum(), tests.level)
+        found.append((*classical_association(table), math.nan if reports is None else reports * respondents_each))
+    shown["raw_v"], shown["raw_pvalue"], shown["needed"] = zip(*found, strict=True)
     known = shown["raw_pvalue"].notna()
     shown["raw_adjusted"] = math.nan
     shown.loc[known, "raw_adjusted"] = adjusted_pvalues(shown.loc[known, "raw_pvalue"].to_numpy(), _ALPHA, _HOLM)
     shown["raw_verdict"] = np.where(shown["raw_adjusted"] <= _ALPHA, DEPENDENT, NOT_SHOWN)
-    needed = tests.respondents_needed(_POWER, shown["raw_v"].tolist())
-    shown["needed"] = pd.to_numeric(needed).to_numpy(dtype=float, na_value=math.nan)
     return shown
+
+
+def reports_needed(table: Table, joint: FloatArray, level: float) -> int | None:
+    """Return how many reports like those of a table find the dependence of a joint distribution; None if no number.
+
+    Parameters
+    ----------
+    table : Table
+    joint : array
+        Of the table's shape.
+    level : float
+        Of the test.
+    """
+    if not table.n:
+        return None
+    told = noncentrality_of(joint.ravel(), ProductOfConditionals.independent(joint.shape), evidence_of(table))
+    return respondents_with(*told, table.n, _POWER, level)
 
 
 def _repeated(people: pd.DataFrame, counts: str) -> pd.DataFrame:

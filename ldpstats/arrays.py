@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import signature
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +24,44 @@ _ROUNDING = 1e-6
 
 LARGEST_WHOLE = (1 << 63) - 1
 """The largest whole number that an array of 64 bits holds."""
+
+_CLUSTERS = frozenset(["cluster", "clusters", "psu", "psus", "ssu", "id", "ids", "deff"])
+_WEIGHTS = frozenset(["w", "wt", "wts", "fpc", "strata", "stratum", "design", "survey_design", "replicate_weights"]) | {
+    *("weight", "weights", "sample_weight", "sample_weights", "survey_weights", "pweights", "aweights", "fweights"),
+    *("probability_weights", "sampling_weights", "var_weights", "freq_weights", "frequency_weights"),
+}
+"""What other packages call the weights, strata and clusters of a survey."""
+NO_WEIGHTS = (
+    "Survey weights cannot be taken: a randomized answer counts for one respondent. Collect without them, and weigh "
+    "strata that were collected one by one: with shares W of the population, the sum of W * table.estimate has the "
+    "covariance sum of W**2 * table.covariance."
+)
+_NO_CLUSTERS = (
+    "Respondents of one cluster who are alike make intervals too short and p-values too small. Ask one respondent of "
+    "each cluster, or multiply standard errors by the square root of a design effect that you know."
+)
+_COUNTED = " Of a frequency table counts='column' says how many respondents a row stands for."
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
+
+
+def unweighted(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
+    """Let a function say in words that it takes no weights, strata or clusters, where it is called with some."""
+
+    @wraps(function)
+    def called(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
+        for name in kwargs:
+            if name.lower() in _WEIGHTS | _CLUSTERS:
+                of_clusters = name.lower() in _CLUSTERS
+                counted = _COUNTED if "counts" in signature(function).parameters else ""
+                raise LdpstatsError(
+                    f"{name}= for {function.__name__}",
+                    f"respondents who {'are independent of each other' if of_clusters else 'count alike, once each'}",
+                    _NO_CLUSTERS if of_clusters else f"{NO_WEIGHTS}{counted}",
+                )
+        return function(*args, **kwargs)
+
+    return called
 
 
 def as_array(values: ArrayLike, what: str) -> NDArray[Any]:

@@ -18,13 +18,14 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate
 from math import inf, isfinite, prod
-from typing import Any
+from typing import Any, NoReturn
 
 GRID = 1 << 64
 """Every probability is a whole number of GRID-ths, and every random word a whole number below GRID."""
@@ -32,24 +33,40 @@ GRID = 1 << 64
 Word = Callable[[], int]
 Report = int | bytes
 Category = str | int | float | bool
+_Known = Mapping[str, tuple[int, int]]
+"""The places of attributes in the questionnaire, and their numbers of categories."""
 
 _DIGEST = "digest against accidents, not attackers"
 _WHOLE = ["format", "version", _DIGEST, "body"]
 _SEALED = re.compile(
     rf'\{{"format":"ldpstats protocol","version":2,"{_DIGEST}":"([0-9a-f]{{64}})","body":(.*)\}}', re.DOTALL
 )
-_TEXT_OR_SPACE = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\r\n]+', re.DOTALL)
+_QUOTED = (("\\\\", "\0"), ('\\"', "\1"))
+"""What may stand before a quotation mark that ends no text, and what JSON allows nowhere, in its place."""
+_BRACKET = re.compile(r"[][{}]")
+_LONG_NUMBER = re.compile(r"(?:^|[,:\[])[-+.0-9A-Za-z]{101}")
 _BODY = {"kind", "fingerprint", "domain", "parameters", "outside", "privacy", "mechanisms", "units"}
 _QUERY = {"format", "version", "protocol", "number", "block", "token", "groups"}
 _RECORD = "a respondent's whole record"
 _INFINITE = "infinite"
+_CERTAIN = "an answer may show for certain that it is true"
 _ADAPTIVE = "rrba"
-_UNCHECKED = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, MemoryError)
 _PRECISE = Context(prec=100, Emax=999_999, Emin=-999_999)
 _MOST_CELLS = 1 << 22
 _MOST_SYMBOLS = 1 << 16
 _LARGEST_EPSILON = 1_000_000
-_MOST_BYTES = 1 << 28
+_MOST_BYTES = 1 << 23
+_MOST_MARKS = 1 << 20
+_DEEPEST = 32
+_MOST = {
+    "attributes": 1 << 12,
+    "mechanisms": 1 << 12,
+    "units": 1 << 16,
+    "rows in a unit": 1 << 12,
+    "crossed answers in a row": 1 << 12,
+    "values of the mechanisms of a unit": _MOST_CELLS,
+}
+"""How much of each a protocol file may have."""
 
 
 class ClientError(ValueError):
@@ -221,8 +238,8 @@ class UnaryBits(Randomizer):
 
     @property
     def outputs(self) -> int:
-        """All rows of bits."""
-        return 1 << self.k
+        """All rows of bits, or more than any report holds."""
+        return 1 << min(self.k, 65)
 
     def ratio(self) -> Fraction:
         """Return the ratio of a report with one value's bit set and not another's, between the two."""
@@ -528,6 +545,8 @@ class Attribute:
         """
         large = _large_number(answer)
         given = answer if large is None else large
+        if isinstance(given, float) and abs(given) >= 1 << 53:  # it may have been rounded
+            return None
         for place, category in enumerate(self.categories):
             if _kind(category) == _kind(given) and category == given:
                 return place
@@ -630,8 +649,10 @@ class Questionnaire:
         The strict level of a respondent's whole record that the file promises; infinite if it promises none.
     units : tuple of tuple of AskedRow
         A respondent answers all rows of one of them.
-    parameters : mapping
-        Those of the Python object; clients use p and floor of a protocol that sends queries.
+    truth : int, optional
+        The most often that a query may ask for the truth about a group, in GRID-ths; None without queries.
+    floor : int
+        The least share of uniform fakes among those of a query, in GRID-ths.
     """
 
     kind: str
@@ -640,14 +661,14 @@ class Questionnaire:
     outside: str
     epsilon: float
     units: tuple[tuple[AskedRow, ...], ...]
-    parameters: Mapping[str, Any]
+    truth: int | None = None
+    floor: int = 0
 
-    def ratio(self) -> Fraction | None:
-        """Return the largest ratio of all that one respondent may send: the product over the rows of a unit."""
-        combined = {
-            tuple(group.mechanism for row in unit for group in row.groups if group.mechanism) for unit in self.units
-        }
-        return _largest([[mechanism.ratio() for mechanism in unit] for unit in combined])
+    def level(self) -> Decimal:
+        """Return the largest level of all that one respondent may send: the sum over the mechanisms of a unit."""
+        units = [[one.mechanism for row in unit for one in row.groups if one.mechanism] for unit in self.units]
+        ratios = {id(one): one.ratio() for unit in units for one in unit}  # one object is one entry of the file
+        return max(level_of([ratios[one] for one in unit]) for unit in {tuple(map(id, unit)) for unit in units})
 
     def codes(self, record: Mapping[str, object], words: Words | None) -> list[int]:
         """Return the number of every answer; where random ones are substituted, each question takes a draw.
@@ -676,9 +697,9 @@ class Respondent:
     """A device that answers one protocol, once: asked again, it returns the very same message.
 
     It refuses a file that was altered, that asks for what it does not know, or whose mechanisms would tell more than
-    the level that the file states. Whether that level is low enough is for the respondent to say, before she answers:
-    `epsilon`. A device that forgets its message may be asked twice, and then levels add up: it
-    stores the message before that leaves it.
+    the level that the file states. Whether what it states is enough is for the respondent to say, before she answers:
+    `epsilon`, and of a protocol that sends queries `p` and `certain`. A device that forgets its message may be asked
+    twice, and then levels add up: it stores the message before that leaves it.
 
     Parameters
     ----------
@@ -702,15 +723,29 @@ class Respondent:
     def __init__(self, protocol: str, word: Word | None = None) -> None:
         self.questionnaire = read_protocol(protocol)
         self._words = Words(word)
-        self._process = os.getpid()
-        self._turn = threading.Lock()
+        self._process, self._turn = os.getpid(), threading.RLock()
+        self._drawing = False
         self._message: str | None = None
         self._asked: str | None = None
+
+    def __reduce__(self) -> NoReturn:
+        raise ClientError("a copy of a respondent", "the one that there is: two could give two answers")
 
     @property
     def epsilon(self) -> float:
         """The strict level of the whole record: what the file promises, and what was checked."""
         return self.questionnaire.epsilon
+
+    @property
+    def p(self) -> float | None:
+        """The most often that a query may ask for the truth about a group; None of a protocol without queries."""
+        truth = self.questionnaire.truth
+        return None if truth is None else truth / GRID
+
+    @property
+    def certain(self) -> bool:
+        """Whether an answer may be one that nobody else can give: the truth for certain, as often as `p` says."""
+        return self.epsilon == inf
 
     def answer(self, record: Mapping[str, object], token: str | None = None) -> str:
         """Return the message that is sent: JSON in one line.
@@ -722,11 +757,7 @@ class Respondent:
         token : str, optional
             1 to 200 printable ASCII characters by which a collector knows who has answered.
         """
-        with self._turn:
-            if self._message is None:
-                self._refuse_another_process()
-                self._message = self._answered(_record(record), _checked_token(token))
-            return self._message
+        return self._once(None, lambda: self._answered(_record(record), _checked_token(token)))
 
     def answer_query(self, query: str, record: Mapping[str, object]) -> str:
         """Return the answer to a query of a protocol that sends them (rrba); a second, other query is refused.
@@ -738,25 +769,32 @@ class Respondent:
         record : mapping
             The true answer to every question.
         """
-        with self._turn:
-            if self._message is None:
-                self._refuse_another_process()
-                self._message = self._query_answered(query, _record(record))
-                self._asked = query
-            elif self._asked != query:
-                raise ClientError("a second query", "one, which may be repeated as it was: levels add up")
-            return self._message
+        return self._once(query, lambda: self._query_answered(query, _record(record)))
 
-    def _refuse_another_process(self) -> None:
+    def _once(self, query: str | None, draw: Callable[[], str]) -> str:
+        """Return the message, which is drawn where there is none yet: in its own process, one thread at a time."""
+        # before the lock: a child inherits that as it stood, perhaps held by a thread that it does not have
         if os.getpid() != self._process:
             raise ClientError(
                 "a respondent in a copy of the process that made it", "one process: two could give two answers"
             )
+        with self._turn:
+            if self._drawing:
+                raise ClientError("a respondent who is asked while she answers", "one call after the other")
+            if self._message is None:
+                self._drawing = True
+                try:
+                    self._message, self._asked = draw(), query
+                finally:
+                    self._drawing = False
+            elif self._asked != query:
+                raise ClientError("a second query", "one, which may be repeated as it was: levels add up")
+            return self._message
 
     def _answered(self, record: Mapping[str, object], token: str | None) -> str:
         asked, words = self.questionnaire, self._words
         if asked.kind == _ADAPTIVE:
-            raise ClientError(f"a protocol of the kind {_shown(asked.kind)}", "queries", "Use answer_query.")
+            raise ClientError(f"a protocol of the kind {_shown(asked.kind)}", "queries", "It sends them.")
         known = asked.codes(record, None) if asked.outside == "refuse" else None
         unit = words.below(len(asked.units))
         codes = asked.codes(record, words) if known is None else known
@@ -793,11 +831,15 @@ def read_protocol(text: str) -> Questionnaire:
         raise ClientError(f"the fingerprint {_shown(fingerprint)}", "the letter p and 12 hexadecimal digits")
     if outside not in ("refuse", "random"):
         raise ClientError(f"outside = {_shown(outside)}", "refuse or random")
-    domain, promised = _read_domain(body.sequence("domain")), _promised(body.named("privacy"), kind)
-    units, parameters = _read_units(body, domain, adaptive=kind == _ADAPTIVE), body.named("parameters").plain
-    read = Questionnaire(kind, fingerprint, domain, outside, promised, units, parameters)
-    if kind != _ADAPTIVE:
-        refuse_above(read.ratio(), promised)
+    body.named("parameters")
+    domain, privacy = _read_domain(body.sequence("domain")), body.named("privacy")
+    promised, units = _promised(privacy, kind), _read_units(body, domain, adaptive=kind == _ADAPTIVE)
+    read = Questionnaire(kind, fingerprint, domain, outside, promised, units)
+    if kind == _ADAPTIVE:
+        _refuse_asked_twice(units)
+        most, floor = _grid_number(privacy["truth"], "truth", 1, GRID - 1), privacy["floor"]
+        return replace(read, truth=most, floor=_grid_number(floor, "floor", 0, GRID))
+    refuse_above(read.level(), promised)
     return read
 
 
@@ -806,14 +848,53 @@ def _body(text: object) -> Any:
     plain = _parsed(text, "a protocol file")
     assert isinstance(text, str)  # or it were not parsed
     _refuse_other_formats(plain, "protocol", 2)
-    sealed = _SEALED.fullmatch(_TEXT_OR_SPACE.sub(lambda found: found[1] or "", text))
+    refuse_too_many(plain.get("body"))
+    sealed = _SEALED.fullmatch(_without_spaces(text))
     if sealed is None or len(plain) != len(_WHOLE):
-        raise ClientError(f"a protocol file with {_listed(list(plain))}", f"{_listed(_WHOLE)}, in this order")
+        raise ClientError(f"a protocol file with {_listed(_ordered(plain))}", f"{_listed(_WHOLE)}, in this order")
     if hashlib.sha256(sealed[2].encode()).hexdigest() != sealed[1]:
         raise ClientError(
             "a protocol file whose digest is that of another body", "a file as it was written", "Fetch it again."
         )
     return plain["body"]
+
+
+def refuse_too_many(body: object) -> None:
+    """Refuse more of anything than a protocol file may have, before any of it is read.
+
+    Parameters
+    ----------
+    body : object
+        Plain values; what has another form is refused where it is read.
+    """
+    attributes, mechanisms, units = (_lists_in(body, name) for name in ("domain", "mechanisms", "units"))
+    rows = [unit for unit in units if isinstance(unit, list)]
+    asked = [[_lists_in(row, "crossed") or [row] for row in unit] for unit in rows]
+    sizes = [_whole_in(one, "k", _MOST_CELLS, 0) for one in mechanisms]
+    places = [[_whole_in(one, "mechanism", len(sizes) - 1, None) for row in unit for one in row] for unit in asked]
+    found = {
+        "attributes": len(attributes),
+        "mechanisms": len(mechanisms),
+        "units": len(units),
+        "rows in a unit": max(map(len, rows), default=0),
+        "crossed answers in a row": max((len(row) for unit in asked for row in unit), default=0),
+        "values of the mechanisms of a unit": max(
+            (sum(sizes[place] for place in unit if place is not None) for unit in places), default=0
+        ),
+    }
+    for what, most in _MOST.items():
+        if found[what] > most:
+            raise ClientError(f"a protocol file with {found[what]} {what}", f"up to {most}")
+
+
+def _lists_in(plain: object, name: str) -> list[Any]:
+    found = plain.get(name) if isinstance(plain, Mapping) else None
+    return found if isinstance(found, list) else []
+
+
+def _whole_in(plain: object, name: str, most: int, otherwise: Any) -> Any:
+    found = plain.get(name) if isinstance(plain, Mapping) else None
+    return found if type(found) is int and 0 <= found <= most else otherwise
 
 
 def _refuse_other_formats(plain: Any, kind: str, version: int) -> None:
@@ -831,14 +912,14 @@ def _read_domain(listed: Sequence[Any]) -> tuple[Attribute, ...]:
     for plain in listed:
         one = _Named(plain, "an attribute")
         one.refuse_names({"name", "categories"})
-        written = one.sequence("categories")
+        name, written = one.text("name"), one.sequence("categories")
         categories = tuple(known for known in map(_category, written) if known is not None)
         if not written or len({(_kind(known), known) for known in categories}) < len(written):
             raise ClientError(
-                f"the categories {_listed(written)} of {_shown(one.text('name'))}",
+                f"the categories {_listed(written)} of {_shown(name)}",
                 "different texts, truth values or numbers, of which whole ones from 2^53 on are texts of digits",
             )
-        attributes.append(Attribute(one.text("name"), categories))
+        attributes.append(Attribute(name, categories))
     if not attributes or len({one.name for one in attributes}) < len(attributes):
         raise ClientError(
             f"the attributes {_listed([one.name for one in attributes])}", "at least one, each of them once"
@@ -847,9 +928,10 @@ def _read_domain(listed: Sequence[Any]) -> tuple[Attribute, ...]:
 
 
 def _read_units(body: _Named, domain: Sequence[Attribute], *, adaptive: bool) -> tuple[tuple[AskedRow, ...], ...]:
+    known = {one.name: (place, len(one.categories)) for place, one in enumerate(domain)}
     mechanisms = None if adaptive else [randomizer(one) for one in body.sequence("mechanisms")]
     units = tuple(
-        tuple(_read_row(_Named(row, "a row"), domain, mechanisms) for row in _sequence(unit, "a unit"))
+        tuple(_read_row(_Named(row, "a row"), known, mechanisms) for row in _sequence(unit, "a unit"))
         for unit in body.sequence("units")
     )
     if not units or not all(units):
@@ -857,46 +939,48 @@ def _read_units(body: _Named, domain: Sequence[Attribute], *, adaptive: bool) ->
     return units
 
 
-def _read_row(row: _Named, domain: Sequence[Attribute], mechanisms: Sequence[Randomizer] | None) -> AskedRow:
+def _read_row(row: _Named, known: _Known, mechanisms: Sequence[Randomizer] | None) -> AskedRow:
     if "crossed" not in row.plain:
-        return AskedRow((_read_group(row, domain, mechanisms, {"group"}),))
+        return AskedRow((_read_group(row, known, mechanisms, {"group"}),))
     row.refuse_names({"group", "crossed", "bytes"})
     crossed = [_Named(one, "a crossed answer") for one in row.sequence("crossed")]
-    groups = tuple(_read_group(one, domain, mechanisms) for one in crossed)
+    groups = tuple(_read_group(one, known, mechanisms) for one in crossed)
     width = row.whole("bytes", 1, 8)
     outputs = [group.mechanism and group.mechanism.outputs for group in groups]
     if not groups or not all(number and number <= 1 << 8 * width for number in outputs):
         raise ClientError(
-            f"the row {_shown(row.text('group'))} whose crossed answers have {_listed(outputs)} outputs",
+            f"the row {_shown(row.text('group'))} of crossed answers that are no numbers of {width} bytes",
             f"answers that are numbers of {width} bytes, or as many bits",
         )
     return AskedRow(groups, width)
 
 
 def _read_group(
-    plain: _Named, domain: Sequence[Attribute], mechanisms: Sequence[Randomizer] | None, names: Collection[str] = ()
+    plain: _Named, known: _Known, mechanisms: Sequence[Randomizer] | None, names: Collection[str] = ()
 ) -> AskedGroup:
     adaptive = mechanisms is None
     plain.refuse_names({"attributes", *names} | (set() if adaptive else {"mechanism"}), () if adaptive else {"answers"})
-    places = _places(domain, plain.sequence("attributes"))
-    sizes = tuple(len(domain[place].categories) for place in places)
+    attributes = _of_domain(known, plain.sequence("attributes"))
+    places, sizes = tuple(place for place, _ in attributes), tuple(size for _, size in attributes)
     mechanism = None if mechanisms is None else mechanisms[plain.whole("mechanism", 0, len(mechanisms) - 1)]
     answers = tuple(plain.sequence("answers")) if "answers" in plain.plain else None
-    k = prod(sizes) if mechanism is None else mechanism.k
-    if prod(sizes) > _MOST_CELLS or not _covers(answers, prod(sizes), k):
+    cells = prod(sizes)
+    k = cells if mechanism is None else mechanism.k
+    if cells > _MOST_CELLS:
+        raise ClientError(f"a question about {_listed(plain['attributes'])}", f"up to {_MOST_CELLS} cells")
+    if not _covers(answers, cells, k):
         raise ClientError(
-            f"a question about {_listed(plain['attributes'])} with {prod(sizes)} cells and {k} answers",
-            f"an answer for every cell, up to {_MOST_CELLS} of them, and as many answers as its mechanism has values",
+            f"a question about {_listed(plain['attributes'])} with {cells} cells and {k} answers",
+            "an answer for every cell, and as many answers as its mechanism has values",
         )
     return AskedGroup(places, sizes, answers, mechanism)
 
 
-def _places(domain: Sequence[Attribute], names: Sequence[Any]) -> tuple[int, ...]:
-    known = {attribute.name: place for place, attribute in enumerate(domain)}
-    places = tuple(known[name] for name in names if isinstance(name, str) and name in known)
-    if not names or len(set(places)) < len(names):
+def _of_domain(known: _Known, names: Sequence[Any]) -> list[tuple[int, int]]:
+    found = [known[name] for name in names if isinstance(name, str) and name in known]
+    if not names or len(set(found)) < len(names):
         raise ClientError(f"a row about {_listed(names)}", f"different ones of {_listed(list(known))}")
-    return places
+    return found
 
 
 def _covers(answers: tuple[Any, ...] | None, cells: int, k: int) -> bool:
@@ -907,12 +991,30 @@ def _covers(answers: tuple[Any, ...] | None, cells: int, k: int) -> bool:
     return known and len(set(answers)) == k
 
 
+def _refuse_asked_twice(units: Sequence[Sequence[AskedRow]]) -> None:
+    """Refuse units of queries that ask twice about an attribute: the truth would be told more often than promised."""
+    for unit in units:
+        places = [place for row in unit for group in row.groups for place in group.places]
+        if len(set(places)) < len(places):
+            raise ClientError("a unit that asks twice about an attribute", "groups without common attributes")
+
+
 def _promised(privacy: _Named, kind: str) -> float:
-    """Return the level that a file states for a respondent's whole record; only queries may leave it open."""
+    """Return the level that a file states for a respondent's whole record; only queries may leave it open.
+
+    Where it is open, an answer that nobody else can give shows its truth: such a file says so in words, and no other.
+    """
     unit, level = privacy.text("unit"), privacy["epsilon"]
     if unit != _RECORD:
         raise ClientError(f"a level of {_shown(unit)}", f"one of {_RECORD}")
-    if level == _INFINITE and kind == _ADAPTIVE:
+    infinite = level == _INFINITE and kind == _ADAPTIVE
+    said = [privacy["certain"]] if "certain" in privacy.plain else []
+    if said != [_CERTAIN] * infinite:
+        raise ClientError(
+            f"the level {_shown(level)} with certain = {_listed(said)}",
+            f"{_INFINITE} with certain = {_shown(_CERTAIN)}, or a number without it",
+        )
+    if infinite:
         return inf
     if _kind(level) != "number" or not 0 <= level <= _LARGEST_EPSILON:
         allowed = f"a number from 0 to {_LARGEST_EPSILON}; {_INFINITE} of a protocol that sends queries"
@@ -920,46 +1022,48 @@ def _promised(privacy: _Named, kind: str) -> float:
     return float(level)
 
 
-def refuse_above(ratio: Fraction | None, promised: float) -> None:
-    """Refuse what could tell more than a level: a ratio above e^epsilon, compared with a hundred digits.
+def level_of(ratios: Collection[Fraction | None]) -> Decimal:
+    """Return the level of reports that are sent together: logarithms of a hundred digits each, added up.
 
     Parameters
     ----------
-    ratio : Fraction or None
-        The largest ratio; None if it has no bound.
-    promised : float
-        The level.
+    ratios : collection of Fraction or None
+        The largest ratio of each report; None where it has no bound.
     """
-    if promised == inf or ratio == 1:
-        return
-    level = None
-    if ratio is not None:
-        quotient = _PRECISE.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
-        level = _PRECISE.add(_PRECISE.ln(quotient), Decimal("1e-90"))
-    if level is None or level > Decimal(promised):
+    level = Decimal(0)
+    for ratio in ratios:
+        level = _PRECISE.add(level, Decimal(inf) if ratio is None else _logarithm(ratio))
+    return level
+
+
+@lru_cache(maxsize=_MOST["mechanisms"])
+def _logarithm(ratio: Fraction) -> Decimal:
+    return _PRECISE.ln(_PRECISE.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
+
+
+def refuse_above(level: Decimal, promised: float) -> None:
+    """Refuse what could tell more than is promised, by a margin of 10^-90 for all that was rounded.
+
+    Parameters
+    ----------
+    level : Decimal
+        As `level_of` has it; only 0 is exact.
+    promised : float
+        The level that is stated.
+    """
+    if level and _PRECISE.add(level, Decimal("1e-90")) > Decimal(promised):
         raise ClientError(
-            f"randomization at the level {'infinity' if level is None else f'{level:.6f}'}",
-            f"at most the promised {promised!r}",
+            f"randomization at the level {'infinity' if level == inf else f'{level:.6f}'}",
+            f"at most the promised {_shown(promised)}",
             "Nothing was answered: the file promises more privacy than it keeps.",
         )
-
-
-def _largest(units: Collection[Sequence[Fraction | None]]) -> Fraction | None:
-    """Return the largest product; None if a factor has no bound."""
-    largest = Fraction(1)
-    for ratios in units:
-        bounded = [ratio for ratio in ratios if ratio is not None]
-        if len(bounded) < len(ratios):
-            return None
-        largest = max(largest, Fraction(prod(r.numerator for r in bounded), prod(r.denominator for r in bounded)))
-    return largest
 
 
 def read_query(asked: Questionnaire, text: str) -> tuple[dict[str, Any], tuple[AskedGroup, ...]]:
     """Read a query of a protocol that sends them; return what its answer begins with, and the groups to answer.
 
-    A query is refused that is about other groups than a unit's, makes a fake rarer than the floor, tells the truth
-    more often than p, or exceeds the level that the protocol promises.
+    A query is refused that is about other groups than a unit's, asks for the truth more often, makes a fake rarer or
+    exceeds the level than the protocol promises.
 
     Parameters
     ----------
@@ -975,40 +1079,49 @@ def read_query(asked: Questionnaire, text: str) -> tuple[dict[str, Any], tuple[A
         raise ClientError(f"a query of the protocol {_shown(query['protocol'])}", f"one of {asked.fingerprint}")
     said = {"format": "ldpstats RRBA answer", "version": 2, "protocol": asked.fingerprint}
     said |= {name: query.whole(name, 0, (1 << 53) - 1) for name in ("number", "block")}
-    groups = tuple(_asked_group(asked, _Named(one, "a group of a query")) for one in query.sequence("groups"))
+    listed, most = query.sequence("groups"), _MOST["rows in a unit"]
+    if len(listed) > most:
+        raise ClientError(f"a query with {len(listed)} groups", f"up to {most}")
+    known = {_compared(one): place for place, one in enumerate(asked.domain)}
+    groups = tuple(_asked_group(asked, known, _Named(one, "a group of a query")) for one in listed)
     units = [[group.places for row in unit for group in row.groups] for unit in asked.units]
     if [group.places for group in groups] not in units:
         raise ClientError("a query about other groups than those of a unit", "all groups of one unit, in their order")
-    refuse_above(_largest([[group.mechanism.ratio() for group in groups if group.mechanism]]), asked.epsilon)
+    refuse_above(level_of([group.mechanism.ratio() for group in groups if group.mechanism]), asked.epsilon)
     return {**said, "token": _checked_token(query.text("token"))}, groups
 
 
-def _asked_group(asked: Questionnaire, group: _Named) -> AskedGroup:
+def _asked_group(asked: Questionnaire, known: Mapping[object, int], group: _Named) -> AskedGroup:
     group.refuse_names({"domain", "truth", "fake"})
     attributes, told = _read_domain(group.sequence("domain")), FakeOrTruth.stated(group)
-    if not set(attributes) <= set(asked.domain):
+    places = tuple(known.get(_compared(one), -1) for one in attributes)
+    if -1 in places:
         raise ClientError(f"a group about {_listed([one.name for one in attributes])}", "the protocol's own attributes")
     sizes = tuple(len(one.categories) for one in attributes)
     if told.k != prod(sizes):
         raise ClientError(f"{told.k} fakes for {prod(sizes)} cells", "a fake for every cell")
-    _refuse_broken_rules(asked.parameters, told)
-    return AskedGroup(tuple(asked.domain.index(one) for one in attributes), sizes, None, told)
+    _refuse_broken_promise(asked, told)
+    return AskedGroup(places, sizes, None, told)
 
 
-def _refuse_broken_rules(rules: Mapping[str, Any], told: FakeOrTruth) -> None:
-    """Refuse fakes below the floor, and more truth than p."""
-    floor = _share(rules, "floor")
-    if min(told.fake) < int(floor * GRID / told.k):
-        raise ClientError("a query with a fake that is rarer than the floor", f"the floor {float(floor)} or more")
-    if rules.get("p") is not None and told.truth > int(_share(rules, "p") * GRID):
-        raise ClientError("a query that asks for more truth", f"the truth with probability {rules['p']}")
+def _compared(attribute: Attribute) -> object:
+    """Return what only the same attribute has: 1 and true are equal in Python alone."""
+    return attribute.name, tuple((_kind(category), category) for category in attribute.categories)
 
 
-def _share(rules: Mapping[str, Any], name: str) -> Fraction:
-    share = rules.get(name)
-    if share is None or _kind(share) != "number" or not 0 <= share <= 1:
-        raise ClientError(f"{name} = {_shown(share)}", "a number from 0 to 1")
-    return Fraction(share)
+def _refuse_broken_promise(asked: Questionnaire, told: FakeOrTruth) -> None:
+    """Refuse more truth than promised, fakes below the floor, and answers that nobody else can give."""
+    assert asked.truth is not None  # it sends queries
+    rarest, least = min(told.fake), asked.floor // told.k
+    advice = "Nothing was answered: the query tells more than the file promises."
+    if told.truth > asked.truth:
+        allowed = f"at most the promised {asked.truth} / 2^64"
+        raise ClientError(f"a query that asks for the truth with probability {told.truth} / 2^64", allowed, advice)
+    if rarest == 0 and asked.epsilon < inf:
+        raise ClientError("a query with an answer that would be the truth for certain", "none that is", advice)
+    if rarest < least:
+        allowed = f"at least {least} / 2^64, by the promised floor"
+        raise ClientError(f"a query with a fake of probability {rarest} / 2^64", allowed, advice)
 
 
 class _Named:
@@ -1047,11 +1160,10 @@ class _Named:
         """Refuse an object that lacks a name, or has one that this client does not know."""
         for name in sorted(known - set(self.plain)):
             raise ClientError(f"{self._what} without {name}", _listed(sorted(known)))
-        for name in self.plain:
-            if name not in known and name not in optional:
-                raise ClientError(
-                    f"{self._what} with {_shown(name)}", _listed(sorted(known)), "A newer client knows it."
-                )
+        for name in _ordered(set(self.plain) - known - set(optional)):
+            raise ClientError(
+                f"{self._what} with {_shown(name)}", _listed(sorted(known)), "A newer client may know it."
+            )
 
     def refuse_others(self, options: Collection[str], probabilities: Collection[str]) -> None:
         """Refuse a mechanism with other options or probabilities than these."""
@@ -1117,32 +1229,91 @@ def _checked_token(token: object) -> str | None:
 
 
 def _parsed(text: object, what: str) -> Any:
-    """Parse JSON; names that stand twice, and numbers that are none, are refused."""
+    """Parse JSON; what is too large is refused before, and so are names that stand twice, and numbers that are none."""
+    if not isinstance(text, str):
+        raise ClientError(f"{what} that is {_shown(text)}", "its text")
+    refuse_oversized(text, what)
+    repeated: list[object] = []
+
+    def different(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        plain = dict(pairs)
+        repeated.extend(pairs[len(plain) :])
+        return plain
+
     try:
-        if not isinstance(text, str):
-            raise TypeError(f"it is of type {type(text).__name__}")
-        text.encode()  # halves of letters are in no file
-        return json.loads(
-            text, object_pairs_hook=_different_names, parse_float=_number, parse_constant=_refuse_constant
+        plain = json.loads(
+            text, object_pairs_hook=different, parse_int=_number, parse_float=_number, parse_constant=_refuse_constant
         )
-    except _UNCHECKED as error:
-        raise ClientError(f"text that is not {what} ({str(error)[:200]})", f"{what} as it was written") from error
+    except ValueError as error:
+        raise ClientError(f"text that is not {what} (it is no JSON)", f"{what} as it was written") from error
+    if repeated:
+        raise ClientError(f"text that is not {what} (a name stands twice)", f"{what} as it was written")
+    return plain
+
+
+def refuse_oversized(text: str, what: str) -> None:
+    """Refuse a text that would cost whoever parses it too much, by a look at what stands outside of its texts.
+
+    Parameters
+    ----------
+    text : str
+        JSON, or anything else.
+    what : str
+        What it should be, such as "a protocol file".
+    """
+    if len(text) > _MOST_BYTES or len(text.encode(errors="surrogatepass")) > _MOST_BYTES:
+        raise ClientError(f"{what} of more than {_MOST_BYTES} bytes", "up to as many")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ClientError(f"{what} with half a letter", "text that can be written in UTF-8") from error
+    outside = _outside_of(_parts(text))
+    if sum(map(outside.count, ",[]{}")) > _MOST_MARKS:
+        raise ClientError(f"{what} with more than {_MOST_MARKS} commas and brackets", "up to as many")
+    if max(accumulate(1 if mark in "[{" else -1 for mark in _BRACKET.findall(outside)), default=0) > _DEEPEST:
+        raise ClientError(f"{what} that is nested more than {_DEEPEST} deep", "up to as many levels")
+    if _LONG_NUMBER.search(outside):
+        raise ClientError(f"{what} with a number of more than 100 letters", "up to as many")
+
+
+def _parts(text: str) -> list[str]:
+    """Return what stands outside of texts, and inside, in turn."""
+    for quoted, letter in _QUOTED:
+        text = text.replace(quoted, letter)
+    return text.split('"')
+
+
+def _outside_of(parts: Sequence[str]) -> str:
+    """Return what stands outside of texts, without spaces, and with a quotation mark for each of theirs."""
+    outside = '"'.join(parts[::2])
+    for space in " \t\r\n":
+        outside = outside.replace(space, "")
+    return outside
+
+
+def _without_spaces(text: str) -> str:
+    """Return well-formed JSON without the spaces outside of its texts."""
+    parts = _parts(text)
+    parts[::2] = _outside_of(parts).split('"')
+    text = '"'.join(parts)
+    for quoted, letter in _QUOTED:
+        text = text.replace(letter, quoted)
+    return text
 
 
 def _number(text: str) -> float:
-    """Read a number; a whole one is one however it is written, as in languages with one kind of number."""
+    """Read a number as languages with one kind of them do: whole ones that they keep are whole however written."""
     number = float(text)
-    return int(number) if number.is_integer() else number
+    return int(number) if abs(number) < 1 << 53 and number.is_integer() else number
 
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"the number {name}")
 
 
-def _different_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a name stands twice")
-    return dict(pairs)
+def _ordered(names: Collection[str]) -> list[str]:
+    """Return names in the one order that all languages have: that of their 16-bit units."""
+    return sorted(names, key=lambda name: name.encode("utf-16-be", errors="surrogatepass"))
 
 
 def _written(message: Mapping[str, Any]) -> str:
@@ -1150,12 +1321,47 @@ def _written(message: Mapping[str, Any]) -> str:
 
 
 def _shown(value: object) -> str:
-    """Print a value for an error message, cut after 80 letters."""
-    try:
-        shown = json.dumps(value, ensure_ascii=False, default=repr)
-    except _UNCHECKED:
-        shown = f"of type {type(value).__name__}"
-    return shown if len(shown) <= 80 else f"{shown[:80]}..."
+    """Print a value for an error message, cut after 80 letters, as clients in other languages do."""
+    shown = ""
+    for piece in _printed(value):
+        shown += piece
+        if len(shown) > 80:
+            return f"{shown[:80]}..."
+    return shown
+
+
+def _printed(value: object) -> Iterator[str]:
+    """Yield what JSON says, piece by piece: values without end are cut before they end."""
+    if isinstance(value, str):
+        # the letters behind are cut anyway
+        yield json.dumps(value[:81], ensure_ascii=False).encode(errors="backslashreplace").decode()
+    elif value is None or isinstance(value, bool):
+        yield json.dumps(value)
+    elif isinstance(value, (int, float)):
+        yield _printed_number(value)
+    elif isinstance(value, (list, tuple)):
+        for place, one in enumerate(value):
+            yield "," if place else "["
+            yield from _printed(one)
+        yield "]" if value else "[]"
+    elif isinstance(value, Mapping) and len(value) <= 8:
+        named = {str(name): one for name, one in value.items()}
+        for place, name in enumerate(_ordered(named)):
+            yield "," if place else "{"
+            yield from _printed(name)
+            yield ":"
+            yield from _printed(named[name])
+        yield "}" if value else "{}"
+    else:
+        yield f"an object of {len(value)} names" if isinstance(value, Mapping) else f"of type {type(value).__name__}"
+
+
+def _printed_number(number: float) -> str:
+    if isinstance(number, int):
+        return int.__repr__(number) if abs(number) < 10**100 else "beyond 10^100"
+    if not isfinite(number):
+        return json.dumps(number)
+    return str(int(number)) if number.is_integer() and abs(number) < 10**16 else float.__repr__(number)
 
 
 def _listed(values: Sequence[object]) -> str:

@@ -1,8 +1,8 @@
 """The codec: values, arrays, data frames and objects of registered classes as plain JSON values, and back.
 
 Single values and tuples stand for themselves: null, true, numbers, texts, lists. Everything else is an object of JSON
-with one name that says what it is, such as {"array": ...} or {"Table": {...}}. What occurs twice is written once:
-{"same": 7} is the object, or array, that was finished as the eighth.
+with one name that says what it is, such as {"array": ...} or {"Table": {...}}. Objects and arrays that occur twice are
+written once: {"same": 7} is the one that was finished as the eighth.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ _EXACT = (1 << 53) - 1
 _WRITTEN_OUT = 64
 """Arrays of more numbers are written as the bytes of all of them, in base64."""
 _MOST_AXES = 32
+_MOST_MET = 10_000_000
+"""So many objects at most are met on all ways through an object, each as often as ways lead to it."""
+_WRITTEN_AGAIN = frozenset(["list", "frozenset", "mapping", "fraction"])
+"""What is never referred to: whoever is given it looks at all of it, each time."""
 _DTYPES = frozenset(["|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8)), "<f4", "<f8"])
 C = TypeVar("C")
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
@@ -69,6 +73,7 @@ class _Encoder:
         self._places: dict[int, int] = {}
         # an object that is gone would leave its id to another one
         self._written: list[object] = []
+        self._met = _Met()
 
     def plain(self, value: Any) -> Any:
         """Return a value as plain values."""
@@ -84,10 +89,13 @@ class _Encoder:
         if kind is tuple:
             return [self.plain(one) for one in value]
         if id(value) in self._places:
-            return {"same": self._places[id(value)]}
+            return {"same": self._met.again(self._places[id(value)])}
+        before = self._met.all
         structured = self._structured(value)
-        self._places[id(value)] = len(self._written)
-        self._written.append(value)
+        if not _WRITTEN_AGAIN.issuperset(structured):
+            self._places[id(value)] = len(self._written)
+            self._written.append(value)
+            self._met.finish(before)
         return structured
 
     def _structured(self, value: Any) -> dict[str, Any]:
@@ -120,11 +128,35 @@ class _Encoder:
         return found
 
 
+class _Met:
+    """How many objects are met on all ways through each one that is finished: no more than can be walked."""
+
+    def __init__(self) -> None:
+        self._of: list[int] = []
+        self.all = 0
+
+    def finish(self, before: int) -> None:
+        """Note an object, and what was met in it since there were so many."""
+        self._of.append(self.all - before + 1)
+        self.all += 1
+
+    def again(self, place: int) -> int:
+        """Meet an object once more; return its place."""
+        self.all += self._of[place]
+        if self.all > _MOST_MET:
+            raise LdpstatsError(
+                f"objects that refer to others, and these again, on more than {_MOST_MET:,} ways",
+                "objects that can be walked through",
+            )
+        return place
+
+
 class _Decoder:
     """What was read so far, for what refers to it."""
 
     def __init__(self) -> None:
         self._read: list[object] = []
+        self._met = _Met()
 
     def value(self, plain: Any) -> Any:
         """Return the value that plain values stand for."""
@@ -138,9 +170,12 @@ class _Decoder:
         if tag in _SINGLE:
             return _SINGLE[tag](content)
         if tag == "same":
-            return self._read[_place(content, len(self._read))]
+            return self._read[self._met.again(_place(content, len(self._read)))]
+        before = self._met.all
         found = self._structured(tag, content)
-        self._read.append(found)
+        if tag not in _WRITTEN_AGAIN:
+            self._read.append(found)
+            self._met.finish(before)
         return found
 
     def _structured(self, tag: str, content: Any) -> Any:
@@ -254,6 +289,15 @@ def _text_dtype(name: object) -> Any:
     return name
 
 
+def _plain(name: Any) -> Any:
+    """Return what a mapping may be by: hashing an object would walk through all that it refers to."""
+    if isinstance(name, tuple):
+        return tuple(map(_plain, name))
+    if name is not None and not isinstance(name, (bool, int, float, str)):
+        raise LdpstatsError(f"a {type(name).__name__} as a name", "numbers, texts, and tuples of them")
+    return name
+
+
 def _generator_parts(generator: np.random.Generator) -> tuple[Any, ...]:
     return (generator.bit_generator.state,)
 
@@ -296,8 +340,12 @@ class _AnyGraph(metaclass=_GraphLike):
 _SINGLE: dict[str, Callable[[Any], Any]] = {"int": _whole, "float": _not_finite}
 _STRUCTURES: dict[str, tuple[Any, Callable[[Any], Any], Callable[..., Any]]] = {
     "list": (list, tuple, lambda *parts: list(parts)),
-    "frozenset": (frozenset, lambda value: sorted(value, key=repr), lambda *parts: frozenset(parts)),
-    "mapping": (Mapping, lambda value: tuple(value.items()), lambda *pairs: dict(pairs)),
+    "frozenset": (frozenset, lambda value: sorted(value, key=repr), lambda *parts: frozenset(map(_plain, parts))),
+    "mapping": (
+        Mapping,
+        lambda value: tuple(value.items()),
+        lambda *pairs: {_plain(name): value for name, value in pairs},
+    ),
     "fraction": (Fraction, lambda value: (value.numerator, value.denominator), _fraction),
     "frame": (pd.DataFrame, _frame_parts, _frame),
     "generator": (np.random.Generator, _generator_parts, _generator),

@@ -25,6 +25,15 @@ _WEIGHTS = frozenset(["number", "number of respondents", "respondents", "people"
     *("size", "weight", "weights", "wt", "value", "values", "total", "totals", "tally", "cnt", "num"),
     *("observations", "obs", "nobs", "n obs"),
 }
+_NO_ANSWERS = frozenset(
+    ["", "?", "??", ".", "..", "-", "--", "*", "na", "n/a", "n.a.", "#n/a", "nan", "null", "nil"]
+) | {
+    *("refused", "refusal", "dk", "don't know", "dont know", "dk/na"),
+}
+"""Texts that are codes for missing answers. Words such as 'no answer' are none: who reads them knows what they are."""
+_CODES = frozenset(int(f"{sign}{code}") for code in (7, 8, 9, 77, 88, 97, 98, 99) for sign in ("", "-")) | {
+    int(f"{sign}{'9' * more}{last}") for more in (2, 3, 4, 5) for last in (7, 8, 9) for sign in ("", "-")
+}
 _HARDLY = 5.0
 """So many pairs of respondents would be expected to have the same answers, if there were not a row for each cell."""
 
@@ -58,6 +67,16 @@ def _is_category(value: object) -> bool:
         # Half a surrogate pair, as careless decoding leaves it, can be written to no file.
         return type(value) is str and value.encode(errors="ignore").decode() == value
     return type(value) in (int, bool) or (type(value) is float and math.isfinite(value))
+
+
+def _of_several_answers(name: object, value: object, otherwise: str) -> str:
+    """Say what to do about several answers in one cell; something else about any other value."""
+    if not is_list_like(value) or isinstance(value, Mapping):
+        return otherwise
+    return (
+        "Several answers in one cell are several questions: make a column of True and False for every option, "
+        f"pandas.get_dummies(frame[{name!r}].explode(), prefix={name!r}).groupby(level=0).max()."
+    )
 
 
 def known_category(value: object, categories: tuple[Category, ...]) -> Category | None:
@@ -117,7 +136,7 @@ def checked_categories(name: object, values: Sequence[Category]) -> tuple[Catego
                 _PLAIN,
                 "Give missing answers a category of their own, such as 'no answer'."
                 if is_scalar(value) and pd.isna(value)
-                else "Convert the categories, for example with str.",
+                else _of_several_answers(name, value, "Convert the categories, for example with str."),
             )
     seen: dict[Category, Category] = {}
     for value in plain:
@@ -313,7 +332,11 @@ def observed_categories(name: str, column: pd.Series[Any]) -> list[Category]:
         raise DomainError(
             f"column {name!r} has {_value_in_row(column, position)}",
             _PLAIN,
-            "Convert the column, for example with .astype(str), or cut it into classes.",
+            _of_several_answers(
+                name,
+                column.iloc[position],
+                "Convert the column, for example with .astype(str), or cut it into classes.",
+            ),
         )
     if any(isinstance(value, float) and not value.is_integer() for value in values) and len(values) > 20:
         raise DomainError(
@@ -330,6 +353,58 @@ def observed_categories(name: str, column: pd.Series[Any]) -> list[Category]:
             "Convert the column, or state the domain with Domain({...}).",
         )
     return sorted(values)
+
+
+def missing_codes(values: Sequence[Category], numbers: Sequence[float | None]) -> list[Category]:
+    """Return the values that look like codes for missing answers: '?', or numbers beyond all others, as 9, 99 and -9.
+
+    Parameters
+    ----------
+    values : sequence
+        The different ones of a column.
+    numbers : sequence
+        The number that each of them is; None for words.
+
+    Examples
+    --------
+    >>> missing_codes([1, 2, 3, 4, 8, 9], [1, 2, 3, 4, 8, 9]), missing_codes([*range(121)], [*range(121)])
+    ([8, 9], [])
+    >>> missing_codes(["low", "high", "?"], [None] * 3)
+    ['?']
+    """
+    of_number = {number: value for value, number in zip(values, numbers, strict=True) if number is not None}
+    negative = sorted(number for number in of_number if number < 0)
+    below = negative if _CODES.issuperset(negative) else []
+    answers, beyond = sorted({*of_number} - {*below}), []
+    for place in range(len(answers) - 1, 1, -1):
+        if answers[place] not in _CODES or answers[-1] in (7, 8):
+            break
+        if answers[place] - answers[place - 1] > np.diff(answers[:place]).max(initial=1):
+            beyond = answers[place:]
+    found = [*below, *beyond] if len(answers) - len(beyond) > 1 else []
+    words = [one for one in values if isinstance(one, str) and one.strip().casefold() in _NO_ANSWERS]
+    return [*words, *(of_number[number] for number in found)]
+
+
+def codes_to_tell(name: str, column: pd.Series[Any], values: Sequence[Category]) -> str:
+    """Say what to do about codes for missing answers among the values of a column.
+
+    A pandas categorical is left alone: its categories were chosen.
+    """
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return ""
+    numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").tolist()
+    found = missing_codes(values, [None if math.isnan(number) else number for number in numbers])
+    if not found:
+        return ""
+    rows = int(column.isin(found).sum())
+    return (
+        f"Column {name!r} has the {'categories' if len(found) > 1 else 'category'} {one_line(found)} in {rows:,} rows, "
+        f"which looks like a code for a missing answer, and is kept as a category. If it is none, drop these rows, "
+        f"frame[~frame[{name!r}].isin({found!r})], or name it: "
+        f"frame[{name!r}].astype(str).replace({str(found[0])!r}, 'no answer'). Categories of Domain({{...}}) or of a "
+        "pandas categorical are taken as they are."
+    )
 
 
 def _different(column: pd.Series[Any]) -> pd.Index[Any]:
@@ -365,7 +440,7 @@ def _unknown_category(
     advice = (
         f"The column holds {type(value).__name__} where the domain has {type(text_twin[0]).__name__}: convert it."
         if text_twin
-        else "Correct the value, or add it to the domain."
+        else _of_several_answers(name, value, "Correct the value, or add it to the domain.")
     )
     return DomainError(
         f"column {name!r} has the unknown category {place} ({wrong.size} in all)",

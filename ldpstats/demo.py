@@ -212,7 +212,7 @@ class Demonstration:
             )
             for _, row in shown.iterrows()
         ]
-        headers = ["pair", "raw data would show", "private shows", "respondents needed"]
+        headers = ["pair", "raw data would show", "private shows", "respondents needed (by the truth)"]
         more = len(self.pairs) - len(rows)
         return summary_of_figures(
             "All pairs, the strongest dependence first",
@@ -299,7 +299,7 @@ class Demonstration:
             f"V: Cramér's V, from 0 (independent) to 1, of reports corrected for the noise. Asterisks: p {adjusted}.",
             "raw data would show: the classical χ² test of the true answers of all these respondents.",
             "private shows: ldpstats on the randomized reports, which are all that it sees.",
-            f"respondents needed: to find this dependence privately with {_POWER:.0%} power, at the adjusted level.",
+            f'respondents needed: for {_POWER:.0%} power, at the adjusted level, by the true shares; "-": over 10^15.',
         ]
 
     def _balance(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from ldpstats.columns import (
     category_index,
     checked_categories,
     checked_name,
+    codes_to_tell,
     collapsed_categories,
     column_codes,
     frame_column,
@@ -29,7 +29,7 @@ from ldpstats.columns import (
     smallest_codes,
     too_many_numbers,
 )
-from ldpstats.envelope import read_json
+from ldpstats.envelope import kind_of, opened, read_json, sealed
 from ldpstats.errors import DomainError, one_line, shortened
 from ldpstats.frames import Frame, checked_frame
 from ldpstats.limits import refuse_too_many_cells
@@ -37,6 +37,7 @@ from ldpstats.presentation import Shown, Summary, summary_of_figures
 from ldpstats.saving import Saveable
 
 _MOST_SHOWN = 12
+_KIND, _VERSION = "domain", 1
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -82,8 +83,9 @@ class Domain(Shown, Saveable):
         """Read the domain off a data frame: each column's values, sorted; a pandas categorical keeps its order.
 
         Categories that nobody chose are kept when the column is a pandas categorical. The intervals of `pandas.cut` and
-        `qcut` become text, in their order. More than 30 different numbers are warned of. Note that reading
-        categories off *private* answers reveals which ones occur; state the domain where that matters.
+        `qcut` become text, in their order. More than 30 different numbers are warned of, and what looks like a code
+        for a missing answer: '?', 'refused', or a 9, 99 or -9 beyond all other numbers. Note that reading categories
+        off *private* answers reveals which ones occur; state the domain where that matters.
 
         Parameters
         ----------
@@ -113,8 +115,9 @@ class Domain(Shown, Saveable):
         for name in names:
             column = frame_column(frame, name)
             observed[name] = observed_categories(name, column)
-            if advice := too_many_numbers(name, column, observed[name]):
-                warnings.warn(advice, stacklevel=2)
+            for told in (too_many_numbers, codes_to_tell):
+                if advice := told(name, column, observed[name]):
+                    warnings.warn(advice, stacklevel=2)
         return cls(observed)
 
     @property
@@ -150,16 +153,24 @@ class Domain(Shown, Saveable):
         number = f"{len(self):,} {'attribute' if len(self) == 1 else 'attributes'}"
         return summary_of_figures(f"A domain of {number}", ["attribute", "size", "categories"], rows, sentences)
 
-    def project(self, attributes: Iterable[str]) -> Domain:
+    def project(self, attributes: str | Iterable[str], *more: str) -> Domain:
         """Return the domain of some attributes, in the order asked for.
 
         Parameters
         ----------
-        attributes : iterable of str
+        attributes : str or iterable of str
+        *more : str
+            Further ones.
+
+        Examples
+        --------
+        >>> from ldpstats import Domain
+        >>> Domain({"sex": ["F", "M"], "car": ["yes", "no"]}).project("car")
+        Domain({'car': ['yes', 'no']})
         """
         part = object.__new__(Domain)
         # its categories were checked when this domain was made
-        kept = {name: self.categories[name] for name in self._known(attributes)}
+        kept = {name: self.categories[name] for name in self._known((*listed(attributes), *more))}
         object.__setattr__(part, "categories", MappingProxyType(kept))
         return part
 
@@ -331,8 +342,8 @@ class Domain(Shown, Saveable):
         return pd.MultiIndex(levels, codes, names=names)  # type: ignore[arg-type]  # arrays are sequences, too
 
     def to_json(self) -> str:
-        """Return the domain as JSON: an object of lists, in order."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        """Return the domain as JSON; its body is an object of lists, in order."""
+        return sealed(_KIND, _VERSION, self.to_dict())
 
     def to_dict(self) -> dict[str, list[Category]]:
         """Return the domain as plain values, which `Domain` reads."""
@@ -370,12 +381,15 @@ class Domain(Shown, Saveable):
 
     @classmethod
     def from_json(cls, text: str) -> Domain:
-        """Read a domain written by `to_json`.
+        """Read a domain written by `to_json`, or by hand.
 
         Parameters
         ----------
         text : str
+            What `to_json` returned, or an object of lists, such as {"sex": ["F", "M"]}.
         """
+        if kind_of(text) is not None:
+            return opened(text, _KIND, _VERSION, cls)
         try:
             parsed = read_json(text)
         except DomainError:

@@ -78,7 +78,9 @@ def fits(value: object, hint: Any) -> bool:
     if check is not None:
         return check(value, parts)
     if getattr(origin, "_is_protocol", False):
-        return all(hasattr(value, name) for name in vars(origin) if not name.startswith("_"))
+        # of the class: what is computed when it is asked for is not computed here
+        kind, own = type(value), getattr(value, "__dict__", ())
+        return all(hasattr(kind, name) or name in own for name in vars(origin) if not name.startswith("_"))
     return isinstance(value, origin)
 
 

@@ -21,6 +21,7 @@ from ldpstats.tables import TableSet
 _READERS: Mapping[str, Callable[[str], Any]] = {
     "RRBA aggregator": Aggregator.from_json,
     "client": Client.from_json,
+    "domain": Domain.from_json,
     "memo": Memo.from_json,
     "protocol": Protocol.from_json,
     "table set": TableSet.from_json,

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, at_least, integers_below, significance
+from ldpstats.arrays import at_least, integers_below, significance
+from ldpstats.blocks import Block
 from ldpstats.mechanisms import Mechanism, mechanism, plain_mechanism
 from ldpstats.mechanisms.registry import checked_mechanism, registered_mechanisms
-from ldpstats.noise import NoiseModel, NoisyCounts
+from ldpstats.noise import NoisyCounts
 from ldpstats.presentation import Picture, Result, Summary, progress, summary_of_facts
 from ldpstats.tables import Table
 
-_MOST_FORGED, _HALVINGS, _MOST_ENTRIES = 0.5, 40, 4_000_000
 _TWO_SIDED = NormalDist().inv_cdf(0.975)
 
 
@@ -254,75 +254,39 @@ def amplification(table: Table) -> float | None:
     ----------
     table : Table
     """
-    noise = _own_noise(table)
-    if noise is None:
+    block = one_tally(table)
+    if block is None:
         return None
-    lowest, highest = noise.influence()
+    lowest, highest = block.noise.influence()
     return float(np.maximum(highest, 1 - lowest).max())
 
 
-def explaining_share(table: Table, cramers_v: float) -> float | None:
-    """Return what share of forged reports would make two independent attributes look this dependent, on average.
+def worst_shift(table: Table, share: float) -> float:
+    """Return how far a share of forged reports moves one of the table's proportions, at worst, on average.
 
-    Honest respondents have the margins that were estimated, and no dependence; all forgers send the same output, or
-    support the same cell and the others as an honest device would, so that the fewest are needed. None where half of
-    all reports are not enough, or where a report is not one about the cells.
+    Nan where its reports are not those of single respondents about its cells.
 
     Parameters
     ----------
     table : Table
-        One of two attributes.
-    cramers_v : float
-
-    Examples
-    --------
-    >>> from ldpstats import Domain, SampledGroups
-    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-    >>> tables = SampledGroups(domain, epsilon=1.0, mechanism="grr").simulate(np.full(4, 25_000), rng=1)
-    >>> round(explaining_share(tables["sex", "car"], 0.1), 2)
-    0.03
+    share : float
     """
-    noise = _own_noise(table)
-    if noise is None or len(table.shape) != 2:
-        return None
-    shares = np.maximum(table.estimate, 0)
-    rows, columns = shares.sum(axis=1), shares.sum(axis=0)
-    if min(rows.min(), columns.min()) <= 0:
-        return None
-    honest = np.outer(rows / rows.sum(), columns / columns.sum()).ravel()
-    worth = _worth(noise)
-    low, high = np.zeros(len(worth)), np.full(len(worth), _MOST_FORGED)
-    enough = _cramers_v(honest + high[:, None] * (worth - honest), table.shape) >= cramers_v
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        reached = _cramers_v(honest + middle[:, None] * (worth - honest), table.shape) >= cramers_v
-        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-    return float(high[enough].min()) if enough.any() else None
+    block = one_tally(table)
+    if block is None:
+        return math.nan
+    lowest, highest = (worth[block.classes] for worth in block.noise.influence())
+    proportions = np.clip(table.estimate.ravel(), 0, 1)
+    return share * float(np.maximum(highest - proportions, proportions - lowest).max())
 
 
-def _worth(noise: NoiseModel) -> FloatArray:
-    """Return what forged reports of several kinds are worth to every cell, on average, a row per kind."""
-    if noise.size == 1 and noise.outputs * noise.cells <= _MOST_ENTRIES:
-        return noise.debias(np.eye(noise.outputs))
-    highest = noise.influence()[1]
-    rest = np.zeros(noise.cells) if noise.size is None else (1 - highest) / (noise.cells - 1)
-    return np.where(np.eye(noise.cells, dtype=np.bool_), highest, rest[:, None])
+def one_tally(table: Table) -> Block | None:
+    """Return the block of a table with one tally of respondents' reports about its cells.
 
-
-def _cramers_v(tables: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-    """Return Cramér's V of tables, flattened; infinite where a margin is not positive."""
-    cells = tables.reshape(-1, *shape)
-    product = cells.sum(axis=2, keepdims=True) * cells.sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        squares = ((cells - product) ** 2 / product).sum(axis=(1, 2)) / (min(shape) - 1)
-    found: FloatArray = np.where(product.min(axis=(1, 2)) > 0, np.sqrt(np.maximum(squares, 0)), np.inf)
-    return found
-
-
-def _own_noise(table: Table) -> NoiseModel | None:
-    """Return the noise of a table with one tally of respondents' reports about its cells."""
+    Parameters
+    ----------
+    table : Table
+    """
     blocks = [block for block in table.blocks if block.n]
     if table.figures or len(blocks) != 1 or not blocks[0].question.is_bijection:
         return None
-    noise = blocks[0].noise
-    return None if isinstance(noise, NoisyCounts) else noise
+    return None if isinstance(blocks[0].noise, NoisyCounts) else blocks[0]

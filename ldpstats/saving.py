@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -24,8 +25,12 @@ _PAGE = re.compile(
     r'<!DOCTYPE html>\s*<html lang="en">\s*<head>\s*<meta charset="utf-8">\s*'
     r'<meta name="generator" content="ldpstats ([a-z ]+)">'
 )
-SECRET = frozenset(["memo", "client", "RRBA aggregator"])
-"""Kinds that hold private answers or keys: files that only their owner may read."""
+_NOTED = re.compile(r"// ldpstats ([A-Za-z ]+)\n")
+SECRET = frozenset(["memo", "client", "RRBA aggregator", "unfinished count"])
+"""Kinds that hold private answers or keys, or are made of files that may: only their owner may read them."""
+_BESIDE = re.compile(r"\.ldpstats-[0-9a-f]{32}\.tmp")
+_ABANDONED = 60.0
+"""Seconds after which a file that nobody has locked is one that a killed process left behind."""
 
 
 class Saveable(Protocol):
@@ -188,18 +193,27 @@ def replacing(path: str | Path, refuse: Callable[[Path], int | None]) -> Iterato
     try:
         target = _target(path)
         mode = refuse(target)
+        _remove_abandoned(target.parent)
         # a name of its own: with the target's in it, it could be longer than names may be
-        beside = target.with_name(f".{secrets.token_hex(16)}.tmp")
+        beside = target.with_name(f".ldpstats-{secrets.token_hex(16)}.tmp")
         try:
             # nobody else opens it before it has its permissions
-            beside.touch(0o666 if mode is None else 0o600, exist_ok=False)
-            with beside.open("wb") as file:
+            number, named = _new_file(beside, 0o666 if mode is None else 0o600)
+            with os.fdopen(number, "wb") as file:
+                _lock(number)
                 if mode is not None:
-                    beside.chmod(mode)
+                    os.fchmod(number, mode) if hasattr(os, "fchmod") else beside.chmod(mode)
                 yield file
                 file.flush()
-                os.fsync(file.fileno())
-            beside.replace(target)
+                os.fsync(number)
+                if not named:
+                    # a directory makes it linkat, which follows that link to the file itself
+                    os.link(f"/proc/self/fd/{number}", beside, src_dir_fd=number, follow_symlinks=True)
+                # while it is locked, so that it is not taken for an abandoned one; Windows replaces no open file
+                if os.name != "nt":
+                    beside.replace(target)
+            if os.name == "nt":
+                beside.replace(target)
         except BaseException:
             with suppress(OSError):
                 beside.unlink()
@@ -207,6 +221,41 @@ def replacing(path: str | Path, refuse: Callable[[Path], int | None]) -> Iterato
         _settle(target.parent)
     except (OSError, UnicodeEncodeError) as error:
         raise _unwritten(path, error) from error
+
+
+def _new_file(path: Path, mode: int) -> tuple[int, bool]:
+    """Open a new file; say whether it has this name, or none yet: then nothing of it stays if its writer is killed."""
+    if hasattr(os, "O_TMPFILE") and Path("/proc/self/fd").is_dir():
+        with suppress(OSError):  # a file system that has no files without a name
+            return os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, mode), False
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode), True
+
+
+def _lock(number: int) -> None:
+    """Show that a file is being written, where the system can; that ends with the process."""
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove what killed processes of the same user have left of files that they were about to replace."""
+    try:
+        import fcntl
+    except ImportError:  # on Windows it cannot be told from what is being written
+        return
+    with suppress(OSError), os.scandir(folder) as entries:
+        for one in entries:
+            if not _BESIDE.fullmatch(one.name):
+                continue
+            with suppress(OSError):
+                found = one.stat(follow_symlinks=False)
+                old = stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > _ABANDONED
+                if old and found.st_uid == os.getuid():
+                    with Path(one.path).open("rb") as file:
+                        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        Path(one.path).unlink()
 
 
 def _unwritten(path: object, error: Exception) -> LdpstatsError:
@@ -229,8 +278,9 @@ def kind_of_page(text: str) -> str | None:
 
 
 def _written_kind(text: str) -> str | None:
-    """Return what a text says that it is, in the envelope of a saved object or the head of a page of ours."""
-    return kind_of_page(text) or kind_of(text)
+    """Return what a text of ours says that it is: in its envelope, in the head of a page, or in a comment above it."""
+    noted = _NOTED.match(text)
+    return noted[1] if noted else kind_of_page(text) or kind_of(text)
 
 
 def _target(path: Any) -> Path:

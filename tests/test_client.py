@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import itertools
 import json
 import math
@@ -10,6 +11,7 @@ import os
 import pickle
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -261,14 +263,15 @@ def test_the_level_is_compared_exactly() -> None:
     ratio = joint_ratio(mechanisms)
     assert ratio is not None
     level = strict_epsilon(ratio)
-    client.refuse_above(ratio, level)
-    client.refuse_above(Fraction(1), 0.0)
-    client.refuse_above(None, math.inf)
+    client.refuse_above(client.level_of([ratio]), level)
+    client.refuse_above(client.level_of([one.likelihood_ratio() for one in mechanisms]), level)
+    client.refuse_above(client.level_of([Fraction(1)] * 3), 0.0)
+    client.refuse_above(client.level_of([ratio, None]), math.inf)
     for less in (math.nextafter(level, 0), 0.0):
         with pytest.raises(client.ClientError, match="promised"):
-            client.refuse_above(ratio, less)
+            client.refuse_above(client.level_of([ratio]), less)
     with pytest.raises(client.ClientError, match="infinity"):
-        client.refuse_above(None, 1e308)
+        client.refuse_above(client.level_of([None, ratio]), 1e308)
 
 
 def test_levels_of_the_rows_of_a_unit_add_up() -> None:
@@ -313,17 +316,63 @@ def test_threads_get_one_answer() -> None:
     assert len(set(found)) == 1
 
 
-def test_a_forked_respondent_gives_no_second_answer() -> None:
-    respondent = client.Respondent(SAMPLED)
+@pytest.mark.parametrize("when", ["before", "while", "after"])
+def test_a_forked_respondent_gives_no_second_answer(when: str) -> None:
+    """While the parent draws, a thread of it holds the lock, which no thread of the child will ever release."""
+    asked, forked = threading.Event(), threading.Event()
+
+    def word() -> int:
+        asked.set()
+        assert forked.wait(60)
+        return 7
+
+    respondent = client.Respondent(SAMPLED, word)
+    thread = threading.Thread(target=respondent.answer, args=(RECORD,))
+    if when != "before":
+        thread.start()
+        assert asked.wait(60)
+    if when == "after":
+        forked.set()
+        thread.join()
     child = os.fork()
     if child == 0:
+        signal.alarm(20)  # what hangs is killed
         try:
             respondent.answer(RECORD)
         except client.ClientError:
             os._exit(0)
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    forked.set()
+    if when != "before":
+        thread.join()
     assert respondent.answer(RECORD)
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, pickle.dumps, lambda one: one.__reduce_ex__(2)], ids=lambda one: one.__name__
+)
+def test_a_respondent_has_no_copies(copied: Any) -> None:
+    respondent = client.Respondent(SAMPLED)
+    for _ in range(2):
+        with pytest.raises(client.ClientError, match="a copy of a respondent"):
+            copied(respondent)
+        respondent.answer(RECORD)
+
+
+def test_an_answer_within_an_answer_is_refused() -> None:
+    """The random words, or the record itself, may ask the respondent: her message would be drawn twice."""
+    inner = client.Respondent(SAMPLED, lambda: len(inner.answer(RECORD)))
+    late = client.Respondent(SAMPLED)
+
+    class Asking(dict[str, Any]):
+        def get(self, name: str, otherwise: Any = None) -> Any:
+            return late.answer(RECORD) and super().get(name, otherwise)
+
+    for respondent, record in ((inner, RECORD), (late, Asking(RECORD))):
+        with pytest.raises(client.ClientError, match="while she answers"):
+            respondent.answer(record)
+    assert late.answer(RECORD) == late.answer(Asking(RECORD))
 
 
 def test_simulated_messages_say_so() -> None:
@@ -346,6 +395,53 @@ def test_what_is_no_protocol_file_is_refused(text: Any) -> None:
 def test_what_is_no_record_is_refused(record: Any) -> None:
     with pytest.raises(client.ClientError):
         client.Respondent(SAMPLED).answer(record)
+
+
+def _nested() -> Any:
+    value: Any = []
+    for _ in range(100_000):
+        value = [{"in": value}]
+    return value
+
+
+def _cyclic() -> Any:
+    value: list[Any] = []
+    value.append(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("answer", "named"),
+    [
+        (_nested(), '[{"in":[{"in":'),
+        (_cyclic(), "[[[["),
+        ({"int": 7}, '{"int":7}'),
+        (10**5000, "beyond 10^100"),
+        (math.nan, "NaN"),
+        ("x" * 10_000_000, '"xxx'),
+        (b"F", "of type bytes"),
+        (dict.fromkeys(range(10_000)), "an object of 10000 names"),
+        ({1: "\ud800"}, '{"1":"\\ud800"}'),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 40 else "",
+)
+def test_answers_of_any_size_and_kind_are_refused_in_few_words(answer: Any, named: str) -> None:
+    for record in ({**RECORD, "sex": answer}, answer):
+        with pytest.raises(client.ClientError) as refused:
+            client.Respondent(SAMPLED).answer(record)
+        assert len(str(refused.value)) < 300
+        assert named in str(refused.value) or (record is answer and isinstance(answer, dict))
+    with pytest.raises(client.ClientError, match="the token"):
+        client.Respondent(SAMPLED).answer(RECORD, answer)
+
+
+def test_a_rounded_number_is_no_large_category() -> None:
+    """A reader of JSON makes the same double of 2^60 and of 2^60 + 1."""
+    text = SampledGroups(Domain({"id": [1 << 60, 1 << 61]}), k=1, epsilon=1.0, mechanism="grr").to_json()
+    assert client.Respondent(text).answer({"id": 1 << 60})
+    for answer in (float(1 << 60), (1 << 60) + 1):
+        with pytest.raises(client.ClientError, match="Ask the respondent again"):
+            client.Respondent(text).answer({"id": answer})
 
 
 def test_errors_travel_between_processes() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import warnings
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -161,6 +163,19 @@ def test_value_that_is_no_category_names_column_value_and_row(value: object) -> 
     assert_tells(error, "column 'sex'", repr(value), "row 'second'", "strings")
 
 
+@pytest.mark.parametrize("kind", [list, tuple, set, np.array])
+def test_several_answers_in_a_cell_are_several_questions_as_the_error_says(kind: Callable[[list[str]], Any]) -> None:
+    cells = [kind(["tv", "radio"]), kind(["tv"]), kind([])]
+    frame = pd.DataFrame({"media": pd.Series(cells, dtype=object)})
+    advice = "pandas.get_dummies(frame['media'].explode(), prefix='media').groupby(level=0).max()"
+    for read in (Domain.from_frame, Domain({"media": ["tv", "radio"]}).encode):
+        with pytest.raises(DomainError) as error:
+            read(frame)
+        assert_tells(error, "several questions", advice)
+    options = pd.get_dummies(frame["media"].explode(), prefix="media").groupby(level=0).max()
+    assert Domain.from_frame(options).encode(options).tolist() == [[1, 1], [0, 1], [0, 0]]
+
+
 def test_column_of_pairs_is_refused() -> None:
     frame = pd.DataFrame({"a": [(1, 2), (3, 4)]}, index=["p", "q"])
     for read in (Domain({"a": [1, 2]}).encode, Domain.from_frame):
@@ -223,6 +238,50 @@ def test_many_numbers_are_warned_of_with_classes_to_take() -> None:
     assert warned[0].filename == __file__
     for quiet in (ages.head(30), ages.astype(str), ages.astype("category"), ages.apply(pd.cut, bins=5)):
         assert len(Domain.from_frame(quiet)) == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        ([1, 2, 3, 4, 5, 9], [9]),
+        ([1, 2, 3, 4, 8, 9], [8, 9]),
+        ([1, 2, 77, 88, 99], [77, 88, 99]),
+        ([*range(18, 91), 99], [99]),
+        ([*range(0, 50_000, 500), 99_999], [99_999]),
+        ([-9, -8, 0, 1], [-9, -8]),
+        ([-9, *range(10)], [-9]),
+        (["1", "2", "9"], ["9"]),
+        (["yes", "?", "Refused", "NA", "no answer"], ["?", "NA", "Refused"]),
+        (["low", "", "."], ["", "."]),
+        # what numbers reach step by step is no code, nor what is small anyway
+        ([*range(1, 10)], []),
+        ([*range(1, 121)], []),
+        ([*range(18, 100)], []),
+        ([0, 1, 2, 3, 7], []),
+        ([0, 1, 2, 3, 8], []),
+        ([-9, -5, 0, 5], []),
+        ([-1, 0, 1], []),
+        ([1, 9], []),
+        ([True, False], []),
+    ],
+)
+def test_codes_for_missing_answers_are_warned_of_and_kept(values: list[Any], codes: list[Any]) -> None:
+    frame = pd.DataFrame({"it": values * 2})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        domain = Domain.from_frame(frame)
+    assert set(domain.categories["it"]) == set(values)
+    told = [one for one in told if "missing answer" in str(one.message)]
+    assert [*map(str, {one.category for one in told})] == ["<class 'UserWarning'>"] * bool(codes)
+    if codes:
+        words = str(told[0].message)
+        assert f"{', '.join(map(repr, codes))} in {2 * len(codes)} rows" in words
+        assert told[0].filename == __file__
+        # both that it advises
+        assert not {*frame[~frame["it"].isin(codes)]["it"]} & {*codes}
+        named = frame["it"].astype(str).replace(str(codes[0]), "no answer")
+        assert "no answer" in Domain.from_frame(pd.DataFrame({"it": pd.Categorical(named)})).categories["it"]
+    Domain.from_frame(frame.astype("category"))  # chosen: any warning is an error
 
 
 def test_column_of_texts_and_numbers_names_both_rows() -> None:

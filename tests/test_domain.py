@@ -93,8 +93,17 @@ def test_copies_are_equal(categories: dict[str, list[object]]) -> None:
 
 def test_json_is_readable_and_strict() -> None:
     text = Domain({"größe": ["klein", "groß"], "日": [1, 2.5, True + 2]}).to_json()
-    assert text == '{"größe": ["klein", "groß"], "日": [1, 2.5, 3]}'
-    assert json.loads(text, parse_constant=pytest.fail)["日"] == [1, 2.5, 3]
+    assert text.endswith('"body": {"größe": ["klein", "groß"], "日": [1, 2.5, 3]}}')
+    assert json.loads(text, parse_constant=pytest.fail)["body"]["日"] == [1, 2.5, 3]
+
+
+def test_a_changed_file_is_noticed_and_one_written_by_hand_is_read() -> None:
+    text = Domain({"a": ["x", "y"]}).to_json()
+    with pytest.raises(LdpstatsError, match="its digest is that of another body"):
+        Domain.from_json(text.replace('"y"', '"z"'))
+    for plain in ('{"a": ["x", "y"]}', '{"format": ["x", "y"], "version": [1, 2], "body": ["p", "q"]}'):
+        assert Domain.from_json(plain).to_dict() == json.loads(plain)
+    assert Domain.from_json(text) == Domain({"a": ["x", "y"]})
 
 
 def test_largest_whole_numbers_beside_fractions_keep_their_digits() -> None:

@@ -120,8 +120,8 @@ def test_what_could_not_be_written_leaves_the_old_file(
     def failing(*_: object, **__: object) -> None:
         raise error
 
-    where = {"write": "pathlib.Path.open", "fsync": "os.fsync", "replace": "pathlib.Path.replace"}[fails]
-    opened = Path.open
+    where = {"write": "os.fdopen", "fsync": "os.fsync", "replace": "pathlib.Path.replace"}[fails]
+    opened = os.fdopen
     with monkeypatch.context() as patched:
         patched.setattr(where, failing if fails != "write" else _full_disk(opened, error))
         with pytest.raises((LdpstatsError, KeyboardInterrupt), match=r"No space left on device|^$"):
@@ -131,8 +131,8 @@ def test_what_could_not_be_written_leaves_the_old_file(
 
 
 def _full_disk(opened: Callable[..., Any], error: BaseException) -> Callable[..., Any]:
-    def opening(path: Path, mode: str = "r", **more: Any) -> Any:
-        file = opened(path, mode, **more)
+    def opening(number: int, mode: str = "r") -> Any:
+        file = opened(number, mode)
         if mode == "wb":
             file.write(b"half")
             file.flush()

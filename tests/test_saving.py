@@ -6,11 +6,15 @@ import dataclasses
 import importlib
 import inspect
 import json
+import os
 import pkgutil
 import re
+import signal
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -18,7 +22,7 @@ import numpy as np
 import pytest
 
 import ldpstats as ldp
-from ldpstats import registered
+from ldpstats import registered, saving
 from ldpstats.auditing import audit
 from ldpstats.consistency.calm import calm_views
 from ldpstats.datasets import network
@@ -374,3 +378,69 @@ def test_every_public_class_has_an_example():
     known = {*EXAMPLES, *PROTOCOLS, *NOT_SAVED, *(kind.__name__ for kind in REGISTRY)}
     rest = {name: one for name, one in public_classes().items() if name not in known}
     assert not [name for name, one in rest.items() if Saveable in one.__mro__ or not registered.is_registered(one)]
+
+
+OLD, NEW = (ldp.Domain({"a": ["x", name]}) for name in ("old", "new"))
+
+
+def killed_save(path: Path, line: int) -> bool:
+    """Save in a process of its own, which is killed at a line of the module; say whether it came to its end."""
+    child = os.fork()
+    if not child:
+        left = line
+
+        def local(_: Any, event: str, __: object) -> Any:
+            nonlocal left
+            left -= event == "line"
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return local
+
+        sys.settrace(lambda frame, *_: local if frame.f_code.co_filename.endswith("saving.py") else None)
+        NEW.save(path)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) in (0, -signal.SIGKILL)
+    return status == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="a system without files that have no name")
+@pytest.mark.parametrize("older", [False, True])
+def test_a_save_that_is_killed_leaves_one_whole_file_and_nothing_else(tmp_path: Path, older: bool):
+    """It left what it had written, private answers too, under a name that nobody looks for."""
+    line, ended, left, path = 0, False, 0, tmp_path / "domain.json"
+    while not ended:
+        line += 1
+        path.unlink(missing_ok=True)
+        if older:
+            path.write_text(OLD.to_json(), encoding="utf-8")
+        ended = killed_save(path, line)
+        whole = [one.read_text("utf-8") for one in tmp_path.iterdir()]
+        assert {*whole} <= {OLD.to_json(), NEW.to_json()}
+        assert len(whole) >= older
+        # one that has a name for a moment, between two calls of the system, is taken away by the next save
+        for one in {*tmp_path.iterdir()} - {path}:
+            left += 1
+            os.utime(one, (0, 0))
+    assert 30 < line < 200
+    assert left <= 1
+    assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a system without locks of files")
+def test_only_abandoned_files_of_ones_own_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Also where no file is without a name: what is being written stays."""
+    monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    names = [f".ldpstats-{'0' * 31}{number}.tmp" for number in range(3)]
+    for name in (*names, "my.tmp", ".x.tmp"):
+        (tmp_path / name).write_text("something", encoding="utf-8")
+        os.utime(tmp_path / name, (0, 0))
+    os.utime(tmp_path / names[1])
+    with saving.replacing(tmp_path / "one", lambda _: None) as file:
+        file.write(b"one")
+        file.flush()
+        (own,) = {one.name for one in tmp_path.iterdir()} - {*names, "my.tmp", ".x.tmp"}
+        os.utime(tmp_path / own, (0, 0))
+        NEW.save(tmp_path / "other")
+    assert sorted(one.name for one in tmp_path.iterdir()) == sorted([names[1], "my.tmp", ".x.tmp", "one", "other"])
+    assert (tmp_path / "one").read_bytes() == b"one"

@@ -8,18 +8,30 @@ export const GRID = 1n << 64n; // every probability is a whole number of GRID-th
 const MOST_CELLS = 1 << 22;
 const MOST_SYMBOLS = 1 << 16;
 const LARGEST_EPSILON = 1_000_000;
+const MOST_BYTES = 1 << 23;
+const MOST_MARKS = 1 << 20;
+const DEEPEST = 32;
+const MOST = {
+  attributes: 1 << 12,
+  mechanisms: 1 << 12,
+  units: 1 << 16,
+  "rows in a unit": 1 << 12,
+  "crossed answers in a row": 1 << 12,
+  "values of the mechanisms of a unit": MOST_CELLS,
+}; // how much of each a protocol file may have
 const DIGEST = "digest against accidents, not attackers";
 const WHOLE = ["format", "version", DIGEST, "body"];
 const SEALED = new RegExp(`^\\{"format":"ldpstats protocol","version":2,"${DIGEST}":"([0-9a-f]{64})","body":(.*)\\}$`, "s");
-const TEXT_OR_SPACE = /("(?:[^"\\]|\\.)*")|[ \t\r\n]+/gs;
-const TEXT_AND_COLON = /"(?:[^"\\]|\\.)*"[ \t\r\n]*(:?)/gs;
+const QUOTED = [["\\\\", "\0"], ['\\"', "\x01"]]; // what may stand before a quotation mark, and what JSON allows nowhere
+const LONG_NUMBER = /(?:^|[,:[])[-+.0-9A-Za-z]{101}/;
 const BODY = ["kind", "fingerprint", "domain", "parameters", "outside", "privacy", "units"];
 const QUERY = ["format", "version", "protocol", "number", "block", "token", "groups"];
 const RECORD = "a respondent's whole record";
 const INFINITE = "infinite";
+const CERTAIN = "an answer may show for certain that it is true";
 const ADAPTIVE = "rrba";
-const DIGITS = 320n; // binary digits behind the point of a logarithm
-const MARGIN = 1n << 20n; // more than all its rounding: 2^-300
+const DIGITS = 352n; // binary digits behind the point of a logarithm
+const MARGIN = 1n << 53n; // 2^-299, the first power below 10^-90, and more than all rounding of all logarithms of a file
 
 const crypto = globalThis.crypto ?? (await import("node:crypto")).webcrypto; // Node 18 has it in a module only
 
@@ -45,7 +57,7 @@ export class Words {
   word() {
     const word = this.#source();
     if (typeof word !== "bigint" || word < 0n || word >= GRID) {
-      throw new ClientError(`the random word ${String(word)}`, "whole numbers from 0 to below 2^64");
+      throw new ClientError(`the random word ${shown(word)}`, "whole numbers from 0 to below 2^64");
     }
     return word;
   }
@@ -127,7 +139,7 @@ class UnaryBits {
   }
 
   get outputs() {
-    return 1n << BigInt(this.k);
+    return 1n << BigInt(Math.min(this.k, 65)); // more than any report holds
   }
 
   ratio() {
@@ -300,8 +312,12 @@ class FakeOrTruth {
     return BigInt(this.k);
   }
 
+  get rarest() {
+    return this.fake.reduce((least, one) => (one < least ? one : least));
+  }
+
   ratio() {
-    const faked = (GRID - this.truth) * this.fake.reduce((least, one) => (one < least ? one : least));
+    const faked = (GRID - this.truth) * this.rarest;
     return faked === 0n ? null : [this.truth * GRID + faked, faked];
   }
 
@@ -360,13 +376,14 @@ export function written(report) {
 /** A device that answers one protocol, once: asked again, it returns the very same message.
  *
  * It refuses a file that was altered, that asks for what it does not know, or whose mechanisms would tell more than the
- * level that the file states. Whether that level is low enough is for the respondent to say, before she answers:
- * `epsilon`. A device that forgets its message may be asked twice, and then levels add up: store the
- * message before it leaves the device. */
+ * level that the file states. Whether what it states is enough is for the respondent to say, before she answers:
+ * `epsilon`, and of a protocol that sends queries `p` and `certain`. A device that forgets its message may be asked
+ * twice, and then levels add up: store the message before it leaves the device. */
 export class Respondent {
   #words;
   #message;
   #asked;
+  #drawing = false;
 
   /** `Respondent.of(text)` makes one of a protocol file's text. */
   static async of(text, word) {
@@ -383,27 +400,52 @@ export class Respondent {
     return this.questionnaire.epsilon;
   }
 
+  /** The most often that a query may ask for the truth about a group; undefined of a protocol without queries. */
+  get p() {
+    const { truth } = this.questionnaire;
+    return truth === undefined ? undefined : Number(truth) / 2 ** 64;
+  }
+
+  /** Whether an answer may be one that nobody else can give: the truth for certain, as often as `p` says. */
+  get certain() {
+    return this.epsilon === Infinity;
+  }
+
   /** Return the message that is sent: JSON in one line. */
   answer(record, token) {
-    this.#message ??= this.#answered(checkedRecord(record), token === undefined ? token : checkedToken(token));
-    return this.#message;
+    return Respondent.#once(this, undefined, () =>
+      this.#answered(checkedRecord(record), token === undefined ? token : checkedToken(token)),
+    );
   }
 
   /** Return the answer to a query of a protocol that sends them (rrba); a second, other query is refused. */
   answerQuery(query, record) {
-    if (this.#message === undefined) {
-      this.#message = this.#queryAnswered(query, checkedRecord(record));
-      this.#asked = query;
-    } else if (this.#asked !== query) {
+    return Respondent.#once(this, query, () => this.#queryAnswered(query, checkedRecord(record)));
+  }
+
+  /** Return the message, which is drawn where there is none yet: by the respondent herself, one call at a time. */
+  static #once(own, query, draw) {
+    if (!(#message in own)) {
+      throw new ClientError("a copy of a respondent", "the one that there is: two could give two answers");
+    }
+    if (own.#drawing) throw new ClientError("a respondent who is asked while she answers", "one call after the other");
+    if (own.#message === undefined) {
+      own.#drawing = true;
+      try {
+        [own.#message, own.#asked] = [draw(), query];
+      } finally {
+        own.#drawing = false;
+      }
+    } else if (own.#asked !== query) {
       throw new ClientError("a second query", "one, which may be repeated as it was: levels add up");
     }
-    return this.#message;
+    return own.#message;
   }
 
   #answered(record, token) {
     const [asked, words] = [this.questionnaire, this.#words];
     if (asked.kind === ADAPTIVE) {
-      throw new ClientError(`a protocol of the kind ${shown(asked.kind)}`, "queries", "Use answerQuery.");
+      throw new ClientError(`a protocol of the kind ${shown(asked.kind)}`, "queries", "It sends them.");
     }
     const known = asked.outside === "refuse" ? codesOf(asked, record) : undefined;
     const unit = words.below(asked.units.length);
@@ -483,23 +525,29 @@ export async function readProtocol(text) {
   if (outside !== "refuse" && outside !== "random") {
     throw new ClientError(`outside = ${shown(outside)}`, "refuse or random");
   }
+  body.named("parameters");
   const domain = readDomain(body.sequence("domain"));
-  const epsilon = promisedLevel(body.named("privacy"), kind);
+  const privacy = body.named("privacy");
+  const epsilon = promisedLevel(privacy, kind);
   const units = readUnits(body, domain, kind === ADAPTIVE);
-  const parameters = body.named("parameters").plain;
-  if (kind !== ADAPTIVE) {
-    const ratios = (unit) => unit.flatMap((row) => row.groups.map(({ mechanism }) => mechanism.ratio()));
-    refuseAbove(largest(units.map(ratios)), epsilon);
+  const read = { kind, fingerprint, domain, outside, epsilon, units };
+  if (kind === ADAPTIVE) {
+    refuseAskedTwice(units);
+    const truth = gridNumber(privacy.get("truth"), "truth", 1n, GRID - 1n);
+    const floor = gridNumber(privacy.get("floor"), "floor", 0n, GRID);
+    return Object.freeze({ ...read, truth, floor });
   }
-  return Object.freeze({ kind, fingerprint, domain, outside, epsilon, units, parameters });
+  refuseAbove(units.map((unit) => unit.flatMap((row) => row.groups)), epsilon);
+  return Object.freeze(read);
 }
 
 /** Return the body of a protocol file that is whole. */
 async function bodyOf(text) {
   const plain = parsed(text, "a protocol file");
   refuseOtherFormats(plain, "protocol", 2);
+  refuseTooMany(plain.body);
   const sealed = SEALED.exec(withoutSpaces(text));
-  const names = Object.keys(plain);
+  const names = Object.keys(plain).sort();
   if (sealed === null || names.length !== WHOLE.length) {
     throw new ClientError(`a protocol file with ${listed(names)}`, `${listed(WHOLE)}, in this order`);
   }
@@ -510,15 +558,42 @@ async function bodyOf(text) {
   return plain.body;
 }
 
+/** Refuse more of anything than a protocol file may have, before any of it is read. */
+function refuseTooMany(body) {
+  const listsIn = (plain, name) => (Array.isArray(plain?.[name]) ? plain[name] : []);
+  const wholeIn = (plain, name, most) => {
+    const found = plain?.[name];
+    return Number.isInteger(found) && found >= 0 && found <= most ? found : undefined;
+  };
+  const [attributes, mechanisms, units] = ["domain", "mechanisms", "units"].map((name) => listsIn(body, name));
+  const rows = units.filter((unit) => Array.isArray(unit));
+  const crossed = (row) => (listsIn(row, "crossed").length > 0 ? row.crossed : [row]);
+  const sizes = mechanisms.map((one) => wholeIn(one, "k", MOST_CELLS) ?? 0);
+  const valuesOf = (row) =>
+    crossed(row).reduce((sum, one) => sum + (sizes[wholeIn(one, "mechanism", sizes.length - 1) ?? -1] ?? 0), 0);
+  const most = (numbers) => numbers.reduce((largest, one) => Math.max(largest, one), 0);
+  const found = [
+    attributes.length,
+    mechanisms.length,
+    units.length,
+    most(rows.map((unit) => unit.length)),
+    most(rows.map((unit) => most(unit.map((row) => crossed(row).length)))),
+    most(rows.map((unit) => unit.reduce((sum, row) => sum + valuesOf(row), 0))),
+  ];
+  Object.entries(MOST).forEach(([what, allowed], place) => {
+    if (found[place] > allowed) throw new ClientError(`a protocol file with ${found[place]} ${what}`, `up to ${allowed}`);
+  });
+}
+
 /** Refuse what is of another format or version. */
 function refuseOtherFormats(plain, kind, version) {
-  const said = kindOf(plain) === "object" ? plain.format : plain;
+  const said = kindOf(plain) === "object" ? (plain.format ?? null) : plain;
   if (said !== `ldpstats ${kind}`) {
     throw new ClientError(`a file of the format ${shown(said)}`, `the format ldpstats ${kind}`);
   }
   if (plain.version !== version) {
     const advice = "Write it anew with ldpstats; a newer version needs a newer client.";
-    throw new ClientError(`a ${kind} of version ${shown(plain.version)}`, `version ${version}`, advice);
+    throw new ClientError(`a ${kind} of version ${shown(plain.version ?? null)}`, `version ${version}`, advice);
   }
 }
 
@@ -527,10 +602,6 @@ async function sha256(text) {
     throw new ClientError("a page without crypto.subtle", "pages that came over https, or from a file");
   }
   return written(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
-}
-
-function withoutSpaces(text) {
-  return text.replace(TEXT_OR_SPACE, "$1");
 }
 
 function readDomain(plain) {
@@ -556,9 +627,10 @@ function readDomain(plain) {
 
 function readUnits(body, domain, adaptive) {
   const mechanisms = adaptive ? undefined : body.sequence("mechanisms").map((one) => randomizer(one));
+  const known = new Map(domain.map(({ name, categories }, place) => [name, { place, size: categories.length }]));
   const units = body
     .sequence("units")
-    .map((unit) => sequence(unit, "a unit").map((row) => readRow(new Named(row, "a row"), domain, mechanisms)));
+    .map((unit) => sequence(unit, "a unit").map((row) => readRow(new Named(row, "a row"), known, mechanisms)));
   if (units.length === 0 || units.some((unit) => unit.length === 0)) {
     const came = `${units.length} units, or one of them without rows`;
     throw new ClientError(came, "at least one unit, each with a row");
@@ -566,47 +638,49 @@ function readUnits(body, domain, adaptive) {
   return units;
 }
 
-function readRow(row, domain, mechanisms) {
-  if (!row.has("crossed")) return { groups: [readGroup(row, domain, mechanisms, ["group"])] };
+function readRow(row, known, mechanisms) {
+  if (!row.has("crossed")) return { groups: [readGroup(row, known, mechanisms, ["group"])] };
   row.refuseNames(["group", "crossed", "bytes"]);
   const crossed = row.sequence("crossed").map((one) => new Named(one, "a crossed answer"));
-  const groups = crossed.map((one) => readGroup(one, domain, mechanisms));
+  const groups = crossed.map((one) => readGroup(one, known, mechanisms));
   const width = row.whole("bytes", 1, 8);
   const outputs = groups.map((group) => group.mechanism?.outputs ?? null);
   if (groups.length === 0 || outputs.some((number) => number === null || number > 1n << BigInt(8 * width))) {
     throw new ClientError(
-      `the row ${shown(row.text("group"))} whose crossed answers have ${listed(outputs)} outputs`,
+      `the row ${shown(row.text("group"))} of crossed answers that are no numbers of ${width} bytes`,
       `answers that are numbers of ${width} bytes, or as many bits`,
     );
   }
   return { groups, width };
 }
 
-function readGroup(plain, domain, mechanisms, names = []) {
+function readGroup(plain, known, mechanisms, names = []) {
   const adaptive = mechanisms === undefined;
   plain.refuseNames(["attributes", ...names, ...(adaptive ? [] : ["mechanism"])], adaptive ? [] : ["answers"]);
-  const places = placesOf(domain, plain.sequence("attributes"));
-  const sizes = places.map((place) => domain[place].categories.length);
+  const attributes = ofDomain(known, plain.sequence("attributes"));
+  const [places, sizes] = [attributes.map(({ place }) => place), attributes.map(({ size }) => size)];
   const cells = product(sizes);
   const mechanism = mechanisms?.[plain.whole("mechanism", 0, mechanisms.length - 1)];
   const answers = plain.has("answers") ? plain.sequence("answers") : undefined;
   const k = mechanism === undefined ? cells : mechanism.k;
-  if (cells > MOST_CELLS || !covers(answers, cells, k)) {
+  if (cells > MOST_CELLS) {
+    throw new ClientError(`a question about ${listed(plain.get("attributes"))}`, `up to ${MOST_CELLS} cells`);
+  }
+  if (!covers(answers, cells, k)) {
     throw new ClientError(
       `a question about ${listed(plain.get("attributes"))} with ${cells} cells and ${k} answers`,
-      `an answer for every cell, up to ${MOST_CELLS} of them, and as many answers as its mechanism has values`,
+      "an answer for every cell, and as many answers as its mechanism has values",
     );
   }
   return { places, sizes, answers, mechanism };
 }
 
-function placesOf(domain, names) {
-  const known = domain.map(({ name }) => name);
-  const places = names.map((name) => known.indexOf(name)).filter((place) => place >= 0);
-  if (names.length === 0 || new Set(places).size < names.length) {
-    throw new ClientError(`a row about ${listed(names)}`, `different ones of ${listed(known)}`);
+function ofDomain(known, names) {
+  const found = names.map((name) => known.get(name)).filter((one) => one !== undefined);
+  if (names.length === 0 || new Set(found).size < names.length) {
+    throw new ClientError(`a row about ${listed(names)}`, `different ones of ${listed([...known.keys()])}`);
   }
-  return places;
+  return found;
 }
 
 /** Say whether every cell has an answer, and every answer a cell. */
@@ -616,11 +690,31 @@ function covers(answers, cells, k) {
   return answers.length === cells && known && new Set(answers).size === k;
 }
 
-/** Return the level that a file states for a respondent's whole record; only queries may leave it open. */
+/** Refuse units of queries that ask twice about an attribute: the truth would be told more often than promised. */
+function refuseAskedTwice(units) {
+  for (const unit of units) {
+    const places = unit.flatMap((row) => row.groups.flatMap((group) => group.places));
+    if (new Set(places).size < places.length) {
+      throw new ClientError("a unit that asks twice about an attribute", "groups without common attributes");
+    }
+  }
+}
+
+/** Return the level that a file states for a respondent's whole record; only queries may leave it open.
+ *
+ * Where it is open, an answer that nobody else can give shows its truth: such a file says so in words, and no other. */
 function promisedLevel(privacy, kind) {
   const [unit, level] = [privacy.text("unit"), privacy.get("epsilon")];
   if (unit !== RECORD) throw new ClientError(`a level of ${shown(unit)}`, `one of ${RECORD}`);
-  if (level === INFINITE && kind === ADAPTIVE) return Infinity;
+  const infinite = level === INFINITE && kind === ADAPTIVE;
+  const said = privacy.has("certain") ? [privacy.get("certain")] : [];
+  if (infinite ? said[0] !== CERTAIN : said.length > 0) {
+    throw new ClientError(
+      `the level ${shown(level)} with certain = ${listed(said)}`,
+      `${INFINITE} with certain = ${shown(CERTAIN)}, or a number without it`,
+    );
+  }
+  if (infinite) return Infinity;
   if (kindOf(level) !== "number" || level < 0 || level > LARGEST_EPSILON) {
     const allowed = `a number from 0 to ${LARGEST_EPSILON}; ${INFINITE} of a protocol that sends queries`;
     throw new ClientError(`the level ${shown(level)}`, allowed);
@@ -630,24 +724,38 @@ function promisedLevel(privacy, kind) {
 
 // Levels: whole numbers alone, so that a ratio is compared with e^epsilon to ninety digits, as in Python.
 
-/** Refuse what could tell more than a level: a ratio above e^epsilon. */
-function refuseAbove(ratio, promised) {
-  if (promised === Infinity || (ratio !== null && ratio[0] === ratio[1])) return;
-  if (ratio === null || logarithm(...ratio) + MARGIN > fixedPoint(promised)) {
-    const level = ratio === null ? "infinity" : (Number(logarithm(...ratio) >> (DIGITS - 40n)) / 2 ** 40).toFixed(6);
+/** Refuse groups of which some, answered together, could tell more than is promised. */
+function refuseAbove(units, promised) {
+  if (promised === Infinity) return;
+  const known = new Map();
+  for (const mechanism of new Set(units.flat().map((group) => group.mechanism))) {
+    const ratio = mechanism.ratio();
+    known.set(mechanism, ratio === null ? null : logarithm(...ratio));
+  }
+  const bounded = ![...known.values()].includes(null);
+  const levelOf = (unit) => unit.reduce((sum, { mechanism }) => sum + known.get(mechanism), 0n);
+  const level = bounded ? units.map(levelOf).reduce((most, one) => (one > most ? one : most)) : null;
+  if (!bounded || (level > 0n && level + MARGIN > fixedPoint(promised))) {
+    const came = `randomization at the level ${bounded ? millionths(level) : "infinity"}`;
     const advice = "Nothing was answered: the file promises more privacy than it keeps.";
-    throw new ClientError(`randomization at the level ${level}`, `at most the promised ${promised}`, advice);
+    throw new ClientError(came, `at most the promised ${shown(promised)}`, advice);
   }
 }
 
-/** Return ln(numerator / denominator) in 2^-320ths, off by less than 2^-300: 2 artanh((m - 1) / (m + 1)), and digits. */
+/** Print a number of 2^-352ths with six digits behind its point. */
+function millionths(number) {
+  const rounded = (number * 1_000_000n + (1n << (DIGITS - 1n))) >> DIGITS;
+  return `${rounded / 1_000_000n}.${String(rounded % 1_000_000n).padStart(6, "0")}`;
+}
+
+/** Return ln(numerator / denominator) in 2^-352ths, off by less than 2^-330: 2 artanh((m - 1) / (m + 1)), and digits. */
 function logarithm(numerator, denominator) {
   const shift = BigInt(numerator.toString(2).length - denominator.toString(2).length);
   const other = denominator << shift; // numerator >= denominator
   return twiceArtanh(numerator - other, numerator + other) + shift * twiceArtanh(1n, 3n);
 }
 
-/** Return 2 artanh(numerator / denominator) in 2^-320ths; at 1/3 that is ln 2. */
+/** Return 2 artanh(numerator / denominator) in 2^-352ths; at 1/3 that is ln 2. */
 function twiceArtanh(numerator, denominator) {
   let power = (numerator << (DIGITS + 1n)) / denominator;
   let sum = 0n;
@@ -658,7 +766,7 @@ function twiceArtanh(numerator, denominator) {
   return sum;
 }
 
-/** Return a double in 2^-320ths, rounded down where it has further digits. */
+/** Return a double in 2^-352ths, rounded down where it has further digits. */
 function fixedPoint(number) {
   let [scaled, exponent] = [number, 0n];
   while (scaled !== 0 && !Number.isInteger(scaled)) {
@@ -668,24 +776,12 @@ function fixedPoint(number) {
   return (BigInt(scaled) << DIGITS) >> exponent;
 }
 
-/** Return the largest product of the ratios of a unit; null if a factor has no bound. */
-function largest(units) {
-  let [most, least] = [1n, 1n];
-  for (const ratios of units) {
-    if (ratios.includes(null)) return null;
-    const numerator = ratios.reduce((product, [one]) => product * one, 1n);
-    const denominator = ratios.reduce((product, [, one]) => product * one, 1n);
-    if (numerator * least > most * denominator) [most, least] = [numerator, denominator];
-  }
-  return [most, least];
-}
-
 // Queries.
 
 /** Read a query of a protocol that sends them; return what its answer begins with, and the groups to answer.
  *
- * A query is refused that is about other groups than a unit's, makes a fake rarer than the floor, tells the truth more
- * often than p, or exceeds the level that the protocol promises. */
+ * A query is refused that is about other groups than a unit's, asks for the truth more often, makes a fake rarer or
+ * exceeds the level than the protocol promises. */
 function readQuery(asked, text) {
   const query = new Named(parsed(text, "a query"), "a query");
   refuseOtherFormats(query.plain, "RRBA query", 2);
@@ -695,22 +791,25 @@ function readQuery(asked, text) {
   }
   const [number, block] = ["number", "block"].map((name) => query.whole(name, 0, Number.MAX_SAFE_INTEGER));
   const said = { format: "ldpstats RRBA answer", version: 2, protocol: asked.fingerprint, number, block };
-  const groups = query.sequence("groups").map((one) => askedGroup(asked, new Named(one, "a group of a query")));
+  const [all, most] = [query.sequence("groups"), MOST["rows in a unit"]];
+  if (all.length > most) throw new ClientError(`a query with ${all.length} groups`, `up to ${most}`);
+  const known = new Map(asked.domain.map(({ name }, place) => [name, place]));
+  const groups = all.map((one) => askedGroup(asked, known, new Named(one, "a group of a query")));
   const places = JSON.stringify(groups.map((group) => group.places));
   const placesOfUnit = (unit) => JSON.stringify(unit.flatMap((row) => row.groups.map((group) => group.places)));
   if (!asked.units.some((unit) => placesOfUnit(unit) === places)) {
     throw new ClientError("a query about other groups than those of a unit", "all groups of one unit, in their order");
   }
-  refuseAbove(largest([groups.map((group) => group.mechanism.ratio())]), asked.epsilon);
+  refuseAbove([groups], asked.epsilon);
   return { said: { ...said, token: checkedToken(query.text("token")) }, groups };
 }
 
-function askedGroup(asked, group) {
+function askedGroup(asked, known, group) {
   group.refuseNames(["domain", "truth", "fake"]);
   const attributes = readDomain(group.sequence("domain"));
   const mechanism = FakeOrTruth.stated(group);
-  const places = attributes.map((one) => asked.domain.findIndex((known) => isSame(known, one)));
-  if (places.includes(-1)) {
+  const places = attributes.map(({ name }) => known.get(name));
+  if (!attributes.every((one, number) => places[number] !== undefined && isSame(asked.domain[places[number]], one))) {
     const came = `a group about ${listed(attributes.map(({ name }) => name))}`;
     throw new ClientError(came, "the protocol's own attributes");
   }
@@ -718,7 +817,7 @@ function askedGroup(asked, group) {
   if (mechanism.k !== product(sizes)) {
     throw new ClientError(`${mechanism.k} fakes for ${product(sizes)} cells`, "a fake for every cell");
   }
-  refuseBrokenRules(asked.parameters, mechanism);
+  refuseBrokenPromise(asked, mechanism);
   return { places, sizes, mechanism };
 }
 
@@ -728,24 +827,21 @@ function isSame(one, other) {
   return one.name === other.name && alike;
 }
 
-/** Refuse fakes below the floor, and more truth than p. */
-function refuseBrokenRules(rules, told) {
-  const least = (share(rules, "floor") * GRID) / BigInt(told.k);
-  if (told.fake.some((one) => one < least >> DIGITS)) {
-    throw new ClientError("a query with a fake that is rarer than the floor", `the floor ${rules.floor} or more`);
+/** Refuse more truth than promised, fakes below the floor, and answers that nobody else can give. */
+function refuseBrokenPromise(asked, told) {
+  const least = asked.floor / BigInt(told.k);
+  const advice = "Nothing was answered: the query tells more than the file promises.";
+  if (told.truth > asked.truth) {
+    const allowed = `at most the promised ${asked.truth} / 2^64`;
+    throw new ClientError(`a query that asks for the truth with probability ${told.truth} / 2^64`, allowed, advice);
   }
-  if ((rules.p ?? null) !== null && told.truth > (share(rules, "p") * GRID) >> DIGITS) {
-    throw new ClientError("a query that asks for more truth", `the truth with probability ${rules.p}`);
+  if (told.rarest === 0n && asked.epsilon < Infinity) {
+    throw new ClientError("a query with an answer that would be the truth for certain", "none that is", advice);
   }
-}
-
-/** Return a share among the parameters in 2^-320ths. */
-function share(rules, name) {
-  const found = Object.hasOwn(rules, name) ? rules[name] : null;
-  if (kindOf(found) !== "number" || found < 0 || found > 1) {
-    throw new ClientError(`${name} = ${shown(found)}`, "a number from 0 to 1");
+  if (told.rarest < least) {
+    const allowed = `at least ${least} / 2^64, by the promised floor`;
+    throw new ClientError(`a query with a fake of probability ${told.rarest} / 2^64`, allowed, advice);
   }
-  return fixedPoint(found);
 }
 
 // Plain values.
@@ -792,11 +888,13 @@ class Named {
 
   /** Refuse an object that lacks a name, or has one that this client does not know. */
   refuseNames(known, optional = []) {
-    for (const name of known.filter((one) => !this.has(one))) {
-      throw new ClientError(`${this.what} without ${name}`, listed(known));
+    const sorted = [...known].sort();
+    for (const name of sorted.filter((one) => !this.has(one))) {
+      throw new ClientError(`${this.what} without ${name}`, listed(sorted));
     }
-    for (const name of Object.keys(this.plain).filter((one) => !known.includes(one) && !optional.includes(one))) {
-      throw new ClientError(`${this.what} with ${shown(name)}`, listed(known), "A newer client may know it.");
+    const others = Object.keys(this.plain).filter((one) => !known.includes(one) && !optional.includes(one));
+    for (const name of others.sort()) {
+      throw new ClientError(`${this.what} with ${shown(name)}`, listed(sorted), "A newer client may know it.");
     }
   }
 
@@ -867,20 +965,62 @@ function checkedToken(token) {
   return token;
 }
 
-/** Parse JSON; names that stand twice are refused. */
+/** Parse JSON; what is too large is refused before, and so are names that stand twice. */
 function parsed(text, what) {
-  let [plain, reason] = [undefined, ""];
+  if (typeof text !== "string") throw new ClientError(`${what} that is ${shown(text)}`, "its text");
+  refuseOversized(text, what);
+  let [plain, reason] = [undefined, "it is no JSON"];
   try {
-    if (typeof text !== "string") throw new TypeError(`it is of type ${typeof text}`);
     plain = JSON.parse(text);
-    if (namesIn(plain) !== [...text.matchAll(TEXT_AND_COLON)].filter(([, colon]) => colon !== "").length) {
-      throw new SyntaxError("a name stands twice");
-    }
+    reason = namesIn(plain) === outsideOf(text).split('":').length - 1 ? "" : "a name stands twice";
   } catch (error) {
-    reason = error.message.slice(0, 200);
+    if (!(error instanceof SyntaxError)) throw error;
   }
   if (reason !== "") throw new ClientError(`text that is not ${what} (${reason})`, `${what} as it was written`);
   return plain;
+}
+
+/** Refuse a text that would cost whoever parses it too much, by a look at what stands outside of its texts. */
+function refuseOversized(text, what) {
+  if (text.length > MOST_BYTES || new TextEncoder().encode(text).length > MOST_BYTES) {
+    throw new ClientError(`${what} of more than ${MOST_BYTES} bytes`, "up to as many");
+  }
+  if (/\p{Surrogate}/u.test(text)) {
+    throw new ClientError(`${what} with half a letter`, "text that can be written in UTF-8");
+  }
+  const outside = outsideOf(text);
+  let [marks, depth, deepest] = [0, 0, 0];
+  for (let place = 0; place < outside.length; place++) {
+    const mark = ",[{]}".indexOf(outside[place]);
+    if (mark >= 0) marks++;
+    if (mark >= 1) depth += mark <= 2 ? 1 : -1;
+    if (depth > deepest) deepest = depth;
+  }
+  if (marks > MOST_MARKS) throw new ClientError(`${what} with more than ${MOST_MARKS} commas and brackets`, "up to as many");
+  if (deepest > DEEPEST) throw new ClientError(`${what} that is nested more than ${DEEPEST} deep`, "up to as many levels");
+  if (LONG_NUMBER.test(outside)) throw new ClientError(`${what} with a number of more than 100 letters`, "up to as many");
+}
+
+/** Return what stands outside of texts, without spaces, and with a quotation mark for each of them. */
+function outsideOf(text) {
+  return marked(text)
+    .replace(/"[^"]*"?/g, '"')
+    .replace(/[ \t\r\n]+/g, "");
+}
+
+/** Return well-formed JSON without the spaces outside of its texts. */
+function withoutSpaces(text) {
+  const inside = marked(text)
+    .split('"')
+    .filter((_, place) => place % 2 === 1);
+  const outside = outsideOf(text).split('"');
+  const shorter = outside.map((part, place) => (place === 0 ? part : `"${inside[place - 1]}"${part}`)).join("");
+  return QUOTED.reduce((whole, [quoted, letter]) => whole.replaceAll(letter, quoted), shorter);
+}
+
+/** Return a text in which every quotation mark begins or ends one. */
+function marked(text) {
+  return QUOTED.reduce((found, [quoted, letter]) => found.replaceAll(quoted, letter), text);
 }
 
 /** Return how many names the objects of a plain value have together. */
@@ -896,10 +1036,54 @@ function namesIn(plain) {
   return names;
 }
 
-/** Print a value for an error message, cut after 80 letters. */
+/** Print a value for an error message, cut after 80 letters, as clients in other languages do. */
 function shown(value) {
-  const text = typeof value === "bigint" ? String(value) : (JSON.stringify(value) ?? `of type ${typeof value}`);
-  return text.length <= 80 ? text : `${text.slice(0, 80)}...`;
+  let text = "";
+  for (const piece of printed(value)) {
+    text += piece;
+    const letters = [...text];
+    if (letters.length > 80) return `${letters.slice(0, 80).join("")}...`;
+  }
+  return text;
+}
+
+/** Yield what JSON says, piece by piece: values without end are cut before they end. */
+function* printed(value) {
+  if (typeof value === "string") {
+    yield JSON.stringify(value.slice(0, 162)); // the letters behind are cut anyway
+  } else if (value === null || typeof value === "boolean") {
+    yield String(value);
+  } else if (typeof value === "number" || typeof value === "bigint") {
+    yield printedNumber(value);
+  } else if (Array.isArray(value)) {
+    for (let place = 0; place < value.length; place++) {
+      yield place > 0 ? "," : "[";
+      yield* printed(value[place]);
+    }
+    yield value.length > 0 ? "]" : "[]";
+  } else if (typeof value === "object") {
+    const names = Object.keys(value).sort();
+    if (names.length > 8) {
+      yield `an object of ${names.length} names`;
+      return;
+    }
+    for (let place = 0; place < names.length; place++) {
+      yield place > 0 ? "," : "{";
+      yield* printed(names[place]);
+      yield ":";
+      yield* printed(value[names[place]]);
+    }
+    yield names.length > 0 ? "}" : "{}";
+  } else {
+    yield `of type ${typeof value}`;
+  }
+}
+
+function printedNumber(number) {
+  const size = number < 0 ? -number : number;
+  if (typeof number === "bigint") return size < 10n ** 100n ? String(number) : "beyond 10^100";
+  const plain = number === 0 || !Number.isFinite(number) || (size >= 1e-4 && size < 1e16);
+  return plain ? String(number) : number.toExponential().replace(/e([+-])([0-9])$/, "e$10$2");
 }
 
 function listed(values) {

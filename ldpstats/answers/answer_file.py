@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -12,11 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ldpstats.answers.csv_rows import CsvRows
-from ldpstats.answers.encodings import text_of, unpacked
+from ldpstats.answers.encodings import pieces_of, refuse_too_large_text, text_of, unpacked
+from ldpstats.answers.parquet_columns import opened_parquet, parquet_columns
 from ldpstats.answers.separators import separator_of, stated_separator
-from ldpstats.answers.text_column import TextColumn, Texts, numbers_in
-from ldpstats.envelope import kind_of
+from ldpstats.answers.text_column import TextColumn, Texts, numbers_in, refuse_too_many
+from ldpstats.envelope import UNREADABLE, kind_of
 from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
+from ldpstats.limits import enough_memory
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "-")
 """Cells that mean that there is no answer, unless one of them is a category."""
@@ -116,10 +117,16 @@ def read_answers(data: bytes, name: str, missing: Iterable[str] = MISSING) -> An
     >>> file.names, file["share"].texts, file.notes
     (('sex', 'share'), ('0,5', '-'), ('a file: cells are separated by semicolons.',))
     """
-    none = tuple(dict.fromkeys(["", *missing]))
+    with enough_memory(name):
+        return _read(data, name, tuple(dict.fromkeys(["", *missing])))
+
+
+def _read(data: bytes, name: str, none: tuple[str, ...]) -> AnswerFile:
     whole = unpacked(data, name)
     if whole.startswith(_PARQUET):
         return _of_parquet(whole, name, none)
+    if whole is data:
+        refuse_too_large_text(pieces_of(data), name)
     text, notes = text_of(whole, name)
     _refuse_saved(text, name)
     stated = stated_separator(text)
@@ -128,6 +135,7 @@ def read_answers(data: bytes, name: str, missing: Iterable[str] = MISSING) -> An
     if not any(records.names):
         what = "whose first line names nothing" if records.names else "which is empty"
         raise LdpstatsError(f"{name}, {what}", "a line of names, and a row per respondent", _NAMES_FIRST)
+    refuse_too_many(1, len(records.names), name)
     if {*records.names} >= _REPORTS:
         raise _of_reports(name)
     found, lines = _columns_of(records)
@@ -230,35 +238,21 @@ def _of_parquet(data: bytes, name: str, missing: tuple[str, ...]) -> AnswerFile:
             f"{name}, which is Parquet", "CSV, or Parquet with pyarrow", "pip install 'ldpstats[scale]'"
         )
     import pyarrow as pa
-    from pyarrow import parquet
 
     try:
-        file = parquet.ParquetFile(io.BytesIO(data))
+        file = opened_parquet(data)
+        names, rows = file.schema_arrow.names, file.metadata.num_rows
         if _OURS in (file.metadata.metadata or {}):
             raise _of_reports(name)
-        table = file.read()
-        columns = [_of_arrow(str(key), table.column(place)) for place, key in enumerate(table.column_names)]
-    except LdpstatsError:
+        if not names or not rows:
+            raise LdpstatsError(f"{name}, which holds {len(names)} columns and {rows} rows", "at least one")
+        if len({*names}) < len(names):
+            raise LdpstatsError(f"{name} with the columns {one_line(names)}", "different names")
+        columns = parquet_columns(file, data, name)
+    except (LdpstatsError, MemoryError):
         raise
-    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+    except (pa.ArrowException, OSError, *UNREADABLE) as error:
         raise LdpstatsError(
             f"{name}, Parquet that cannot be read ({shortened(str(error), 200)})", "a file of plain columns"
         ) from error
-    if not columns or not table.num_rows:
-        raise LdpstatsError(f"{name}, which holds {len(columns)} columns and {table.num_rows} rows", "at least one")
-    if len({*table.column_names}) < len(columns):
-        raise LdpstatsError(f"{name} with the columns {one_line(table.column_names)}", "different names")
-    rows = np.arange(1, table.num_rows + 1)
-    return AnswerFile(name, tuple(columns), rows, "row", commas=False, missing=missing, notes=())
-
-
-def _of_arrow(name: str, chunks: object) -> TextColumn:
-    """Return a column of Parquet; what is missing there is an empty cell."""
-    values = chunks.combine_chunks()  # type: ignore[attr-defined]  # pyarrow, which has no types
-    coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
-    codes = np.asarray(coded.indices.fill_null(len(coded.dictionary)), dtype=np.int64)
-    texts = ["" if one is None or one != one else str(one) for one in coded.dictionary.to_pylist()]  # noqa: PLR0124
-    # a dictionary may hold what stands in no row
-    used = np.bincount(codes, minlength=len(texts) + 1) > 0
-    occurring = [text for text, occurs in zip([*texts, ""], used, strict=True) if occurs]
-    return TextColumn.of(name, occurring, (np.cumsum(used) - 1)[codes])
+    return AnswerFile(name, tuple(columns), np.arange(1, rows + 1), "row", commas=False, missing=missing, notes=())

@@ -34,7 +34,8 @@ class CsvRows:
     """
 
     def __init__(self, text: str, separator: str, name: str) -> None:
-        self._text, self._separator, self._name, self.blank_lines = text, separator, name, 0
+        # a StringIO takes four bytes for every letter
+        self._encoded, self._separator, self._name, self.blank_lines = text.encode(), separator, name, 0
         self._reader = self._opened()
         first = self._take(1)
         self.names = [cell.strip() for cell in first[0][0]] if first[0] else []
@@ -50,7 +51,8 @@ class CsvRows:
             yield rows, lines
 
     def _opened(self) -> Reader:
-        return csv.reader(io.StringIO(self._text, newline=""), delimiter=self._separator, strict=True)
+        lines = io.TextIOWrapper(io.BytesIO(self._encoded), encoding="utf-8", newline="")
+        return csv.reader(lines, delimiter=self._separator, strict=True)
 
     def _take(self, most: int) -> Chunk:
         """Return up to so many further rows, none only at the end; empty lines are counted, and are none."""

@@ -3,25 +3,52 @@
 from __future__ import annotations
 
 import codecs
-import gzip
-import io
+import re
 import zlib
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
+from ldpstats.limits import LARGEST_ANSWERS, LARGEST_PAGE, LONGEST_LINE, MOST_ANSWERS, MOST_PACKED
 
-LARGEST = 1 << 30
-"""The most bytes of a file of answers, also unpacked."""
 _CSV = "text as CSV in UTF-8, also packed by gzip, or Parquet"
 _SAVE_AS = "Save the sheet as CSV (UTF-8), one row per respondent, and take that file."
+_UNPACK = "Unpack it first, or pack the CSV by gzip."
+_IN_R = "In R, write.csv(DATA, 'answers.csv', row.names = FALSE) makes CSV of it, where DATA is {}."
+
+
+def _by_pandas(reader: str, more: str = "") -> str:
+    return (
+        f"pandas.{reader}(FILE).to_csv('answers.csv', index=False) makes CSV of it, with labels instead of codes where "
+        f"it has them{more}; in Python, Domain.from_frame and collect take that data frame as it is."
+    )
+
+
 _FOREIGN = {
-    b"\xd0\xcf\x11\xe0": ("an Excel workbook, or another file of Microsoft Office", _SAVE_AS),
-    b"%PDF": ("a PDF document", "Export the table as CSV."),
-    b"SQLite format 3": ("a database", "Export the table as CSV."),
-    b"$FL2": ("a file of SPSS", "Export it as CSV, with labels instead of codes."),
-    b"$FL3": ("a file of SPSS", "Export it as CSV, with labels instead of codes."),
-    b"<stata_dta>": ("a file of Stata", "Export it as CSV, with labels instead of codes."),
+    rb"\xd0\xcf\x11\xe0": ("an Excel workbook, or another file of Microsoft Office", _SAVE_AS),
+    rb"PK\x03\x04.{26}mimetypeapplication/vnd\.oasis": ("an OpenDocument sheet or text", _SAVE_AS),
+    rb"PK\x03\x04.*(xl/|\[Content_Types\]\.xml)": ("an Excel workbook, or another of Microsoft Office", _SAVE_AS),
+    rb"PK\x03\x04|7z\xbc\xaf|\xfd7zXZ|BZh[1-9]1AY|\x28\xb5\x2f\xfd": ("a packed archive", _UNPACK),
+    rb"<stata_dta>|[\x66-\x73][\x01\x02]\x01\x00": ("a file of Stata (.dta)", _by_pandas("read_stata")),
+    rb"\$FL[23]": ("a file of SPSS (.sav)", _by_pandas("read_spss", " (pip install pyreadstat)")),
+    rb".{0,400}ASCII SPSS PORT FILE": ("a file of SPSS (.por)", "Save it as CSV in SPSS."),
+    rb"\x00{12}\xc2\xea\x81\x60|HEADER RECORD\*{7}LIB": ("a file of SAS", _by_pandas("read_sas")),
+    rb"(ARROW1|FEA1)\x00": ("a file of Arrow (Feather)", _by_pandas("read_feather")),
+    rb"ORC\n?[\x00-\x08]": ("a file in the format ORC", _by_pandas("read_orc")),
+    rb"X\n\x00\x00\x00|A\n[23]\n[0-9]{5,6}\n": ("a file of R (.rds)", _IN_R.format("readRDS(FILE)")),
+    rb"RD[AX][23]\n[XAB]\n": ("a file of R (.RData)", _IN_R.format("a data frame that load(FILE) brings")),
+    rb"%PDF": ("a PDF document", "Export the table as CSV."),
+    rb"SQLite format 3\x00": ("a database", "Export the table as CSV."),
+    rb"\x80[\x02-\x05][\x8c\x95c}\]]": ("a pickle of Python", "Save the data frame by its to_csv."),
 }
-_PACKED, _GZIPPED = b"PK\x03\x04", b"\x1f\x8b"
+"""How files of other programs begin, what they are, and what makes CSV of them."""
+_GZIPPED, _PARQUET = b"\x1f\x8b", b"PAR1"
+_SEPARATING = b"\n\r,;\t|"
+_PIECE, _GIVEN, _PARTS = 1 << 20, 1 << 16, 1 << 14
+"""Bytes at once, unpacked and packed; and how often a file may begin anew, as it does where packing was divided."""
+_WHOLE = f"a whole file, of up to {LARGEST_ANSWERS:,} bytes when unpacked"
 _SAMPLE = 1 << 12
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
@@ -38,13 +65,89 @@ def unpacked(data: bytes, name: str) -> bytes:
     if not data.startswith(_GZIPPED):
         return data
     try:
-        with gzip.open(io.BytesIO(data)) as file:
-            whole = file.read(LARGEST + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise LdpstatsError(f"{name}, packed by gzip, which cannot be unpacked ({error})", "a whole file") from error
-    if len(whole) > LARGEST:
-        raise LdpstatsError(f"{name} with more than {LARGEST:,} bytes when unpacked", f"up to {LARGEST:,} bytes")
-    return whole
+        # the end says how long the last part is
+        if (said := int.from_bytes(data[-4:], "little")) > LARGEST_ANSWERS:
+            raise EOFError(f"it was cut short, or comes to {said:,} bytes")
+        # first without keeping it: what is refused has filled no memory
+        refuse_too_large_text(pieces_of(data), name, MOST_PACKED * len(data))
+        return b"".join(pieces_of(data))
+    except (EOFError, zlib.error) as error:
+        raise LdpstatsError(f"{name}, packed by gzip, which cannot be unpacked ({error})", _WHOLE) from error
+
+
+def refuse_too_large_text(pieces: Iterable[bytes], name: str, most: int = LARGEST_ANSWERS) -> None:
+    """Refuse text that comes to more lines, cells or letters than can be held; Parquet only by its size.
+
+    Parameters
+    ----------
+    pieces : iterable of bytes
+        All of it.
+    name : str
+        Of the file, for errors.
+    most : int
+        More bytes are refused, but for a file of ordinary size.
+    """
+    size, packed, text = 0, False, _Lengths(name)
+    for piece in pieces:
+        packed = packed if size else piece.startswith(_PARQUET)
+        size += len(piece)
+        if size > LARGEST_ANSWERS:
+            raise LdpstatsError(
+                f"{name} with more than {LARGEST_ANSWERS:,} bytes when unpacked", f"up to {LARGEST_ANSWERS:,} bytes"
+            )
+        if size > max(most, LARGEST_PAGE):
+            raise LdpstatsError(
+                f"{name}, of which every byte stands for more than {MOST_PACKED}",
+                "answers of respondents who differ",
+                "If it is what you mean, unpack it first.",
+            )
+        if not packed:
+            text.add(np.frombuffer(piece, dtype=np.uint8))
+
+
+class _Lengths:
+    """How long the lines of a text are, and how many cells they have at most, as far as it was read."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._unended, self._found = name, 0, np.zeros(len(_SEPARATING), dtype=np.int64)
+
+    def add(self, raw: NDArray[np.uint8]) -> None:
+        """Take further bytes; refuse a line that is too long, and too many cells."""
+        self._found += [np.count_nonzero(raw == one) for one in _SEPARATING]
+        ends = (raw == _SEPARATING[0]) | (raw == _SEPARATING[1])
+        first, last = (int(one.argmax()) if one.any() else len(raw) for one in (ends, ends[::-1]))
+        # no line within a piece is too long
+        longest = self._unended + first
+        self._unended = last if last < len(raw) else longest
+        if longest > LONGEST_LINE:
+            raise LdpstatsError(f"{self._name} with a line of more than {LONGEST_LINE:,} bytes", "shorter lines")
+        if self._found[:2].max() + self._found[2:].max() > MOST_ANSWERS:
+            raise LdpstatsError(
+                f"{self._name} of more than {MOST_ANSWERS:,} cells",
+                f"up to {MOST_ANSWERS:,} cells",
+                "Take the questions alone, or write parts of it to files of their own.",
+            )
+
+
+def pieces_of(data: bytes) -> Iterator[bytes]:
+    """Return what is in the bytes of a file, a piece at a time, unpacked where gzip packed it in one part or more."""
+    if not data.startswith(_GZIPPED):
+        yield from (data[start : start + _PIECE] for start in range(0, len(data), _PIECE))
+        return
+    rest, parts = memoryview(data), 0
+    while rest[:1] and not (parts and rest[0] == 0 and not bytes(rest).strip(b"\0")):  # zeros fill up blocks of tapes
+        parts += 1
+        if parts > _PARTS or rest[:2] != _GZIPPED:
+            raise zlib.error(f"what follows its end is no other part, or it has more than {_PARTS:,} of them")
+        one = zlib.decompressobj(wbits=31)
+        while not one.eof:
+            if not rest:
+                raise EOFError("it ends too early")
+            given, rest = bytes(rest[:_GIVEN]), rest[_GIVEN:]
+            while given and not one.eof:
+                yield one.decompress(given, _PIECE)
+                given = one.unconsumed_tail
+        rest = memoryview(data)[len(data) - len(rest) - len(one.unused_data) :]
 
 
 def text_of(data: bytes, name: str) -> tuple[str, list[str]]:
@@ -90,10 +193,7 @@ def _unmarked(data: bytes) -> str:
 
 
 def _refuse_foreign(data: bytes, name: str) -> None:
-    for mark, (what, advice) in _FOREIGN.items():
-        if data.startswith(mark):
+    ends = data[:_SAMPLE] + data[-_SAMPLE:]  # an archive lists at its end what is in it
+    for beginning, (what, advice) in _FOREIGN.items():
+        if re.match(beginning, ends, re.DOTALL):
             raise LdpstatsError(f"{name}, which is {what}", _CSV, advice)
-    if data.startswith(_PACKED):
-        workbook = b"xl/" in data or b"[Content_Types].xml" in data[:_SAMPLE]
-        what, advice = ("an Excel workbook", _SAVE_AS) if workbook else ("a packed archive", "Unpack it first.")
-        raise LdpstatsError(f"{name}, which is {what}", _CSV, advice)

@@ -10,6 +10,7 @@ import pandas as pd
 from ldpstats.answers.answer_file import MISSING, read_answers
 from ldpstats.answers.coding import coded_answers
 from ldpstats.answers.preparation import MISSING_CATEGORY, USUAL_CLASSES, Cut, prepared
+from ldpstats.limits import LARGEST_ANSWERS, bytes_of_file
 
 
 def categorical_answers(
@@ -55,7 +56,7 @@ def categorical_answers(
     >>> people.attrs["notes"]
     ["column 'age' has 70 different numbers, put into the classes under 18, 18 to under 40, 40 or more"]
     """
-    file = read_answers(Path(path).read_bytes(), Path(path).name, tuple(missing) or MISSING)
+    file = read_answers(bytes_of_file(path, LARGEST_ANSWERS), Path(path).name, tuple(missing) or MISSING)
     limits = {name: Cut.read(text) for name, text in (cuts or {}).items()}
     made = prepared(file, list(columns), limits, classes=USUAL_CLASSES, missing_as=MISSING_CATEGORY)
     people = coded_answers(file, made.domain, missing_as=MISSING_CATEGORY)[list(made.domain.names)]

@@ -13,7 +13,7 @@ from unicodedata import category, normalize
 from ldpstats.answers.answer_file import AnswerFile
 from ldpstats.answers.classes import class_labels, quantile_limits
 from ldpstats.answers.text_column import TextColumn
-from ldpstats.columns import Category, is_called_like_counts, refuse_frequencies
+from ldpstats.columns import Category, is_called_like_counts, missing_codes, refuse_frequencies
 from ldpstats.domain import Domain
 from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
 
@@ -163,6 +163,30 @@ def prepared(
     return made
 
 
+def codes_in_words(file: AnswerFile, column: TextColumn) -> str:
+    """Say what is in a column that looks like codes for missing answers; nothing where nothing does.
+
+    Parameters
+    ----------
+    file : AnswerFile
+    column : TextColumn
+    """
+    counts, numbers = column.counts, file.numbers(column)
+    kept = [place for place, text in enumerate(column.texts) if text not in file.missing and counts[place]]
+    texts = [column.texts[place] for place in kept]
+    found = [str(code) for code in missing_codes(texts, [numbers[place] for place in kept])]
+    if not found:
+        return ""
+    rows = ", ".join(f"{text!r} in {counts[column.texts.index(text)]:,} rows" for text in found)
+    # naming some of them takes the place of those that usually are none
+    usual = [one for one in file.missing if one and any(one in other.texts for other in file.columns)]
+    options = " ".join(f"--missing {quote(one)}" for one in (*found, *usual))
+    return (
+        f"column {column.name!r} has {rows}, which looks like a code for a missing answer: it is kept as an answer; "
+        f"{options} makes it none, in all columns; the same in every step"
+    )
+
+
 def refuse_counts(file: AnswerFile, questions: Iterable[str], cells: int) -> None:
     """Refuse a file whose rows stand for more than one respondent, as far as that can be seen.
 
@@ -227,6 +251,7 @@ class _Question:
             self.made.left_out[name] = f"all answers are {shortened(categories[0])}"
             return
         self.made.categories[name] = categories + self._of_missing(categories)
+        self.made.notes.extend(filter(None, [codes_in_words(self.file, self.column)]))
 
     @property
     def _answered(self) -> list[bool]:

@@ -10,6 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ldpstats.errors import LdpstatsError
+from ldpstats.limits import MOST_ANSWERS, MOST_COLUMNS
+
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 _CODE = re.compile(r"[+-]?0[0-9]")
 _LARGEST = 1 << 53
@@ -87,6 +90,17 @@ class Texts:
             self._places.setdefault(text, len(self._places))
         self._codes.append(np.fromiter(map(self._places.__getitem__, cells), np.int64, len(cells)))
 
+    def add_coded(self, texts: Sequence[str], codes: NDArray[np.int64]) -> None:
+        """Take the cells of further rows, as their different texts and the place of its text for each.
+
+        Parameters
+        ----------
+        texts : sequence of str
+        codes : array of int
+        """
+        places = [self._places.setdefault(text, len(self._places)) for text in texts]
+        self._codes.append(np.array(places, dtype=np.int64)[codes])
+
     def column(self, name: str) -> TextColumn:
         """Return the column of all cells so far.
 
@@ -96,6 +110,23 @@ class Texts:
         """
         codes = np.concatenate(self._codes) if self._codes else np.empty(0, dtype=np.int64)
         return TextColumn.of(name, tuple(self._places), codes)
+
+
+def refuse_too_many(rows: int, columns: int, name: str) -> None:
+    """Refuse a file of more cells than can be held, before it is read.
+
+    Parameters
+    ----------
+    rows, columns : int
+    name : str
+        Of the file, for errors.
+    """
+    if rows * columns > MOST_ANSWERS or columns > MOST_COLUMNS:
+        raise LdpstatsError(
+            f"{name} of {rows:,} rows and {columns:,} columns",
+            f"up to {MOST_ANSWERS:,} cells, and {MOST_COLUMNS:,} columns",
+            "Take the questions alone, or write parts of it to files of their own.",
+        )
 
 
 def numbers_in(texts: Sequence[str], *, commas: bool) -> list[int | float | None]:

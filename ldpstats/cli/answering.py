@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ldpstats.cli import options, pipes
+from ldpstats.cli.expected import ANSWERS, expected, saved_protocol
 from ldpstats.cli.options import FILE, examples
 from ldpstats.errors import LdpstatsError
 
@@ -107,14 +109,16 @@ def privatize(
     has a category for it or lets a random one take its place. Numbers fall into the classes of the protocol.
     """
     from ldpstats.answers import coded_answers
+    from ldpstats.answers.preparation import codes_in_words
     from ldpstats.io import write_reports
 
     pipes.refuse_two_inputs(data, protocol)
-    asked = pipes.saved_protocol(protocol)
+    asked = saved_protocol(protocol)
     file = read(data, missing)
     substitutes = getattr(asked, "outside", "refuse") == "random"
     people = coded_answers(file, asked.domain, missing_as=missing_as, substitutes=substitutes, counts=counts)
-    notes = [*file.notes, *_replaced(people, asked.domain.names)]
+    codes = filter(None, (codes_in_words(file, file[name]) for name in asked.domain.names))
+    notes = [*file.notes, *_replaced(people, asked.domain.names), *codes]
     _tell_notes(notes, output, as_json=as_json)
     write_reports(output, asked, people, seed, tokens=tokens, counts=counts)
     respondents, simulated = len(people) if counts is None else int(people[counts].sum()), seed is not None
@@ -176,9 +180,9 @@ def analyse(
 
     options.check_level(asked["epsilon"])
     cuts, file = _cuts(cut), read(data, missing)
-    found = analysed(file, columns=_chosen(columns, file), cuts=cuts, **asked)
     page = output or _usual_page(data)
-    _tell_notes(found.notes, page, as_json=as_json)
+    tell = partial(_tell_notes, output=page, as_json=as_json)
+    found = analysed(file, columns=_chosen(columns, file), cuts=cuts, tell=tell, **asked)
     if not as_json:  # before the page, which may find no room
         pipes.tell(found.findings(), None, as_json=False, output=page)
     where = _write_page(found, page, must=output is not None)
@@ -213,10 +217,11 @@ def read(name: str, missing: Iterable[str] = ()) -> AnswerFile:
         Cells that are no answer; those that usually are none, if it is empty.
     """
     from ldpstats.answers import MISSING, read_answers
-    from ldpstats.answers.encodings import LARGEST
+    from ldpstats.limits import LARGEST_ANSWERS
 
     called = "standard input" if name == pipes.STANDARD else Path(name).name
-    return read_answers(pipes.bytes_of(name, LARGEST), called, tuple(missing) or MISSING)
+    with expected(ANSWERS, name):
+        return read_answers(pipes.bytes_of(name, LARGEST_ANSWERS), called, tuple(missing) or MISSING)
 
 
 def _replaced(people: pd.DataFrame, names: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ldpstats.cli import options, pipes
+from ldpstats.cli.expected import REPORTS, expected, saved_domain, saved_protocol, saved_tables
 from ldpstats.cli.options import FILE, MechanismName, examples
 from ldpstats.cli.program import wrong_usage
 from ldpstats.errors import LdpstatsError
@@ -42,7 +43,7 @@ def protocol(domain: str, kind: str, output: str, as_json: bool, groups: tuple[s
     """Say who is asked what, and how the answers are randomized: all that respondents' devices need."""
     from ldpstats.protocols.kinds import PROTOCOLS
 
-    known = pipes.saved_domain(domain)
+    known = saved_domain(domain)
     given = {name: value for name, value in asked.items() if value is not None}
     if groups:
         given["groups"] = [options.names_in(group.replace(" × ", ","), known.names) for group in groups]
@@ -77,7 +78,7 @@ def merge(tables: tuple[str, ...], output: str, as_json: bool) -> None:
         raise click.UsageError(f"{pipes.named(twice[0])}, named twice. Allowed: each file once.")
     from ldpstats.inference import merge as merged
 
-    found = [pipes.saved_tables(name) for name in tables]
+    found = [saved_tables(name) for name in tables]
     _write_tables(found[0] if len(found) == 1 else merged(found, tables), output, as_json=as_json)
 
 
@@ -134,7 +135,10 @@ def tables(reports: tuple[str, ...], protocol: str, output: str, as_json: bool, 
         if output in (asked["quarantine"], asked["resume"]):
             raise click.UsageError("--output, --quarantine and --resume name different files.")
         refuse_unwritable(output, sealed("table set", 1, None))
-    _write_tables(tables_of(list(reports), pipes.saved_protocol(protocol), **asked), output, as_json=as_json)
+    known = saved_protocol(protocol)
+    with expected(REPORTS, *reports):
+        counted = tables_of(list(reports), known, **asked)
+    _write_tables(counted, output, as_json=as_json)
 
 
 def _write_tables(tables: Any, output: str, *, as_json: bool) -> None:

@@ -48,14 +48,15 @@ def contents_of(name: str) -> Contents:
     name : str
     """
     from ldpstats.limits import LARGEST_FILE
+    from ldpstats.networks.bif import MARK
 
     with _kept(name) as path:
         with path.open("rb") as file:
             head = file.read(_HEAD)
-        if _holds_reports(head):
+        if holds_reports(head):
             return _of_reports(name, path, head)
         text = _text(name, pipes.bytes_of(str(path), LARGEST_FILE))
-    if text.lstrip().startswith("network "):
+    if text.lstrip().startswith(("network ", MARK)):
         return _of_network(name, text)
     return _beside_objects(name, text) or _of_saved(name, text)
 
@@ -73,8 +74,13 @@ def _kept(name: str) -> Iterator[Path]:
         yield path
 
 
-def _holds_reports(head: bytes) -> bool:
-    """Say whether a file begins like one of reports, of messages of clients, or of rows that travel as CSV."""
+def holds_reports(head: bytes) -> bool:
+    """Say whether a file begins like one of reports, of messages of clients, or of rows that travel as CSV.
+
+    Parameters
+    ----------
+    head : bytes
+    """
     from ldpstats.io.sources import is_report_file
 
     messages = head.lstrip()[:80].replace(b" ", b"").startswith(b'{"format":"ldpstatsanswer"')
@@ -89,7 +95,7 @@ def _of_reports(name: str, path: Path, head: bytes) -> Contents:
     try:
         found = describe_reports(path)
     except LdpstatsError as error:
-        if head.startswith(_PARQUET) and _is_of_another_program(path):
+        if head.startswith(_PARQUET) and is_of_another_program(path):
             advice = "`ldpstats domain` and `ldpstats analyse` read answers in Parquet."
             raise LdpstatsError(
                 f"{pipes.named(name)}, which is no file of ldpstats", "one that it wrote", advice
@@ -98,8 +104,13 @@ def _of_reports(name: str, path: Path, head: bytes) -> Contents:
     return Contents(str(found), {"kind": "reports", "file": name, "content": found.to_dict(), "defects": []})
 
 
-def _is_of_another_program(path: Path) -> bool:
-    """Say whether Parquet is whole, and does not say in its last part that it is ours."""
+def is_of_another_program(path: Path) -> bool:
+    """Say whether Parquet is whole, and does not say in its last part that it is ours.
+
+    Parameters
+    ----------
+    path : Path
+    """
     with path.open("rb") as file:
         file.seek(-min(path.stat().st_size, _TAIL), os.SEEK_END)
         tail = file.read()

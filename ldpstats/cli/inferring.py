@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ldpstats.cli import options, pipes
+from ldpstats.cli.expected import saved_tables
 from ldpstats.cli.options import FILE, examples
 from ldpstats.cli.program import wrong_usage
 from ldpstats.errors import LdpstatsError, one_line
@@ -51,7 +52,7 @@ def test(
     Ends with 0, also where independence is rejected.
     """
     _check_test(attributes, given, alone=adjust is None and alpha is None)
-    found = pipes.saved_tables(tables)
+    found = saved_tables(tables)
     result: Any
     if attributes:
         result = _test_of(found, attributes, given, method)
@@ -128,7 +129,7 @@ def effects(tables: str, attributes: tuple[str, ...], rows: str | None, columns:
     """
     if len(attributes) not in (0, 2) or (rows is None) != (columns is None) or (rows and not attributes):
         raise click.UsageError("Name two attributes, or none for all pairs; --rows and --columns both, or neither.")
-    found = pipes.saved_tables(tables)
+    found = saved_tables(tables)
     if attributes:
         measures = _measures(_table_of(found, attributes), rows, columns)
         plain = {name: one.to_dict() for name, one in measures.items()}
@@ -203,7 +204,7 @@ def network(tables: str, method: str, output: str, as_json: bool) -> None:
     """Learn a Bayesian network."""
     from ldpstats.networks import learn_network
 
-    learned = learn_network(pipes.saved_tables(tables), method)
+    learned = learn_network(saved_tables(tables), method)
     if output.endswith(".json"):
         pipes.write_to(output, learned.to_json())
     else:
@@ -231,7 +232,7 @@ def report(tables: str, output: str, title: str | None, network: bool, truth: st
     from ldpstats.report import report_page
 
     pipes.refuse_two_inputs(tables, truth or "")
-    found = pipes.saved_tables(tables)
+    found = saved_tables(tables)
     people = None if truth is None else _true_answers(truth, found)
     pipes.write_to(output, report_page(found, title, people, network=network))
     plain = {"report": output, "tables": len(found), "n": found.n}

@@ -8,6 +8,7 @@ import click
 from click.exceptions import Exit
 
 from ldpstats.cli import options, pipes
+from ldpstats.cli.expected import saved_protocol
 from ldpstats.cli.options import FILE, MechanismName, examples
 from ldpstats.cli.program import DEFECT, wrong_usage
 from ldpstats.errors import LdpstatsError
@@ -112,7 +113,7 @@ def _is_mechanism(name: str) -> bool:
 
 def _mechanisms_of(name: str) -> list[Mechanism]:
     """Return the mechanisms of a protocol in a file, each of the different ones once."""
-    protocol = pipes.saved_protocol(name)
+    protocol = saved_protocol(name)
     used = dict.fromkeys(map(protocol.mechanism_for, getattr(protocol, "groups", ())))
     if not used:
         raise LdpstatsError(f"the protocol in {name!r} without groups", "one whose groups have mechanisms")

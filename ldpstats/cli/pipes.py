@@ -6,16 +6,11 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import click
 
 from ldpstats.errors import LdpstatsError, shortened
-
-if TYPE_CHECKING:
-    from ldpstats.domain import Domain
-    from ldpstats.protocols import LocalProtocol
-    from ldpstats.tables import TableSet
 
 STANDARD = "-"
 _EXACT = (1 << 53) - 1
@@ -55,7 +50,10 @@ def bytes_of_input(most: int) -> bytes:
     most : int
         More bytes are refused.
     """
-    given = bytes_stream(sys.stdin).read(most + 1)
+    from ldpstats.limits import enough_memory
+
+    with enough_memory("standard input"):
+        given = bytes_stream(sys.stdin).read(most + 1)
     if len(given) > most:
         raise LdpstatsError("standard input of too many bytes", f"up to {most:,}")
     return given
@@ -72,11 +70,9 @@ def bytes_of(name: str, most: int) -> bytes:
     """
     if name == STANDARD:
         return bytes_of_input(most)
-    with Path(name).open("rb") as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise LdpstatsError(f"{named(name)} of too many bytes", f"up to {most:,}")
-    return data
+    from ldpstats.limits import bytes_of_file
+
+    return bytes_of_file(name, most)
 
 
 def named(name: str) -> str:
@@ -107,55 +103,6 @@ def saved_object(name: str) -> Any:
         raise LdpstatsError("standard input that is no text in UTF-8", "a saved object") from error
     except LdpstatsError as error:
         raise type(error)(f"standard input: {error.came}", error.allowed, error.advice) from error
-
-
-def saved_domain(name: str) -> Domain:
-    """Return the domain in a file; any other object is refused.
-
-    Parameters
-    ----------
-    name : str
-    """
-    from ldpstats.domain import Domain
-
-    found = saved_object(name)
-    if not isinstance(found, Domain):
-        raise _of_another_kind(name, found, "a domain", "`ldpstats domain DATA -o DOMAIN` makes one of answers.")
-    return found
-
-
-def saved_protocol(name: str) -> LocalProtocol:
-    """Return the protocol in a file whose respondents randomize their answers themselves; all else is refused.
-
-    Parameters
-    ----------
-    name : str
-    """
-    from ldpstats.protocols import LocalProtocol
-    from ldpstats.protocols.contract import missing
-
-    found = saved_object(name)
-    if missing(found, LocalProtocol):
-        advice = "`ldpstats protocol DOMAIN --epsilon E -o PROTOCOL` makes one of a domain."
-        raise _of_another_kind(name, found, "a protocol whose respondents randomize their answers", advice)
-    protocol: LocalProtocol = found
-    return protocol
-
-
-def saved_tables(name: str) -> TableSet:
-    """Return the set of tables in a file; any other object is refused.
-
-    Parameters
-    ----------
-    name : str
-    """
-    from ldpstats.tables import TableSet
-
-    found = saved_object(name)
-    if not isinstance(found, TableSet):
-        advice = "`ldpstats tables REPORTS --protocol PROTOCOL -o TABLES` makes them of reports."
-        raise _of_another_kind(name, found, "a TableSet", advice)
-    return found
 
 
 def write_to(name: str, text: str) -> None:
@@ -190,7 +137,10 @@ def tell(words: object, plain: Any, *, as_json: bool, output: str = "") -> None:
     output : str
         Where the command wrote its file.
     """
-    text = as_text(plain) if as_json else str(words)
+    from ldpstats.presentation.text import visible
+
+    # names of files and columns are among the words: none of them steers the terminal
+    text = as_text(plain) if as_json else "\n".join(map(visible, str(words).split("\n")))
     click.echo(text, err=output == STANDARD)
 
 
@@ -250,7 +200,3 @@ def _kept(plain: Any) -> Any:
     if isinstance(plain, int) and abs(plain) > _EXACT:
         return str(plain)
     return None if isinstance(plain, float) and not math.isfinite(plain) else plain
-
-
-def _of_another_kind(name: str, found: object, allowed: str, advice: str) -> LdpstatsError:
-    return LdpstatsError(f"{named(name)}, which holds a {type(found).__name__}", allowed, advice)

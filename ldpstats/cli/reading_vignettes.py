@@ -12,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ldpstats.cli import options, pipes
+from ldpstats.cli.expected import ANSWERS, expected
 from ldpstats.cli.options import FILE, examples
 from ldpstats.errors import LdpstatsError
 
@@ -126,7 +127,7 @@ def _own_data(
 ) -> OwnData:
     """Put a file of answers where the vignette runs, and see that it can be read."""
     from ldpstats.answers import categorical_answers
-    from ldpstats.answers.encodings import LARGEST
+    from ldpstats.limits import LARGEST_ANSWERS
     from ldpstats.vignettes import OwnData
 
     if epsilon is not None:
@@ -136,14 +137,15 @@ def _own_data(
             raise click.UsageError("--columns, --cut and --missing are about a file: name it by --data.")
         return OwnData(epsilon=epsilon)
     path = folder / ("answers.csv" if data == pipes.STANDARD else Path(data).name)
-    given = pipes.bytes_of(data, LARGEST)
+    given = pipes.bytes_of(data, LARGEST_ANSWERS)
     if Path(data).is_file() and os.name != "nt":
         # a link, since a copy of answers would stay behind if this process were killed
         path.symlink_to(Path(data).absolute())
     else:
         path.write_bytes(given)
     cuts = options.cuts_as_texts(cut)
-    people = categorical_answers(path, _named(columns, path, missing), cuts, missing)
+    with expected(ANSWERS, data):
+        people = categorical_answers(path, _named(columns, path, missing), cuts, missing)
     chosen, notes = [*people.columns], people.attrs["notes"]
     for words in notes:
         pipes.note(words)

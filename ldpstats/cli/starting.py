@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ldpstats.cli import options, pipes
+from ldpstats.cli.expected import saved_domain
 from ldpstats.cli.options import FILE, MechanismName, examples
 from ldpstats.cli.program import wrong_usage
 from ldpstats.errors import LdpstatsError
@@ -124,7 +125,7 @@ def plan(shape: str | None, domain: str | None, mechanism: tuple[str, ...], as_j
 
     if (shape is None) == (domain is None):
         raise click.UsageError(f"{'a shape and' if shape else 'neither a shape nor'} a domain: give one of the two.")
-    table = _shape(shape or "") if domain is None else pipes.saved_domain(domain)
+    table = _shape(shape or "") if domain is None else saved_domain(domain)
     with wrong_usage():
         found = planned(mechanism or None, table, **asked)
     pipes.tell(found.summary(), found.to_dict(), as_json=as_json)

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from ldpstats.arrays import FloatArray
+from ldpstats.errors import LdpstatsError
 
 _FAR = 1e6
 # probabilities below this one have lost digits, or are no doubles any more
@@ -247,6 +248,10 @@ class IntervalHull:
     """
 
     sets: tuple[Inversion, ...]
+
+    def __post_init__(self) -> None:
+        if not self.sets or any(isinstance(one, IntervalHull) for one in self.sets):
+            raise LdpstatsError(f"a hull of {len(self.sets)} sets", "one or more, none of which is a hull itself")
 
     @property
     def words(self) -> str:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.arrays import FloatArray, IntArray, unweighted
 from ldpstats.blocks import Block
 from ldpstats.consistency.agreeing_programs import nearest_agreeing
 from ldpstats.consistency.agreement import AgreeingFit, SharedQuantities, shared_quantities
@@ -78,6 +78,7 @@ class LimitsOfTheFit:
         return replace(self, cells=cells, blocks=blocks if len(blocks) == len(added) else ())
 
 
+@unweighted
 def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float = GAMMA) -> TableSet:
     """Replace tables by the nearest ones without negative cells, with the total one, that agree on what they share.
 

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ldpstats.arrays import at_least
+from ldpstats.arrays import at_least, unweighted
 from ldpstats.consistency.marginals import as_collected
 from ldpstats.consistency.reconstruction_methods import RECONSTRUCTION_METHODS
 from ldpstats.consistency.relevant_marginals import joining
@@ -35,6 +35,7 @@ _POOLED = "The reports identify every cell: the pooled view of the set shows the
 _WHY = ", by the method that needs no joint table and has a covariance of its own"
 
 
+@unweighted
 def reconstruct(
     tables: TableSet, attributes: Iterable[str], method: str = "auto", *, n_resamples: int = 200, rng: Rng = None
 ) -> Table:

@@ -273,17 +273,19 @@ class Estimate(Result):
         .005 in 600 reports at ε = 8 and 9, pooled by OUE). What the others cover is measured in
         benchmarks/interval_coverage.py.
 
-        Limits that come from elsewhere reach as far as the estimate.
+        All limits reach as far as the estimate: those that come from elsewhere, and those of supports that were added
+        up, which may be fewer than no report.
 
         Parameters
         ----------
         alpha : float
             One minus the confidence.
         """
-        if self.limits is not None:
-            # those of an estimate that may be negative can lie below zero as a whole, which is not what is shown
-            found, shown = self.limits.limits(significance(alpha)), self.estimate
-            return np.stack([np.minimum(found[..., 0], shown), np.maximum(found[..., 1], shown)], axis=-1)
+        found = self._found_limits(alpha) if self.limits is None else self.limits.limits(significance(alpha))
+        return np.stack([np.minimum(found[..., 0], self.estimate), np.maximum(found[..., 1], self.estimate)], axis=-1)
+
+    def _found_limits(self, alpha: float) -> FloatArray:
+        """Return what `conf_int` gives of the estimate's own spread and reports."""
         z = -NormalDist().inv_cdf(significance(alpha) / 2)
         usual = self._normal(z) if self.bounds is None else self.wilson(z, self.bounds)
         own = self._own_reports()

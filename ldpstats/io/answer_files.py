@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,6 +19,7 @@ from ldpstats.io.chunks import Chunk
 from ldpstats.io.described_files import ReportFile
 from ldpstats.io.headers import damaged
 from ldpstats.io.layouts import Layout, Ragged
+from ldpstats.limits import LONGEST_LINE
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import SentRows
 from ldpstats.protocols.wire import Reason, parsed_report, to_bytes
@@ -28,9 +28,11 @@ _FORMAT, _VERSION = "ldpstats answer", 1
 _REQUIRED = frozenset(["format", "version", "protocol", "unit", "reports", "simulated"])
 _AT_ONCE = 1 << 14
 """How many messages are counted at once."""
+_FRAME, _NUMBER = 1 << 13, 1 << 6
+"""The most bytes of a message beside its reports, and of a report that is a number."""
 _MOST_UNITS = 1 << 20
-_LONGEST = 1 << 24
-"""The most bytes of one message."""
+_BYTES = 1 << 24
+"""And how many bytes of them."""
 _AS_SENT = "a message of a client, as it was sent"
 
 
@@ -68,6 +70,11 @@ class AnswerReader:
         self._units: dict[int, tuple[int, ...]] = {}
         for number, row in enumerate(self._rows):
             self._units[row.unit] = (*self._units.get(row.unit, ()), number)
+        widths = Layout.of(protocol).widths
+        # two digits for a byte, and as much again for those who write spaces
+        self._longest = _FRAME + max(
+            sum(4 * int(widths[row]) + _NUMBER for row in rows) for rows in self._units.values()
+        )
 
     def read(self, message: str | bytes | Mapping[str, Any]) -> ClientAnswer | Reason:
         """Return what a message says, or why it is none of a client of this protocol.
@@ -77,7 +84,7 @@ class AnswerReader:
         message : str, bytes or mapping
         """
         try:
-            plain = message if isinstance(message, Mapping) else read_json(_decoded(message))
+            plain = message if isinstance(message, Mapping) else read_json(_decoded(message, self._longest))
             if not isinstance(plain, Mapping):
                 raise TypeError("it is no object")
         except UNREADABLE as error:
@@ -240,7 +247,7 @@ class AnswerSource:
         digest = hashlib.sha256()
         with Path(self._path).open("rb") as file:
             first, lines = 0, _digested(file, digest)
-            while messages := list(islice(lines, _AT_ONCE)):
+            while messages := _some(lines):
                 first += len(messages)
                 if first > end:
                     yield self._chunk(reader, layout, messages, first - len(messages))
@@ -273,7 +280,17 @@ class AnswerSource:
 
 def _lines_of(file: BinaryIO) -> Iterator[bytes]:
     """Yield lines; one that is longer than any message comes in pieces, of which none is a message."""
-    return iter(lambda: file.readline(_LONGEST), b"")
+    return iter(lambda: file.readline(LONGEST_LINE), b"")
+
+
+def _some(lines: Iterator[bytes]) -> list[bytes]:
+    """Return the next lines: so many, or so many bytes."""
+    found: list[bytes] = []
+    size = 0
+    while len(found) < _AT_ONCE and size < _BYTES and (line := next(lines, b"")):
+        found.append(line)
+        size += len(line)
+    return found
 
 
 def _digested(file: BinaryIO, digest: Any) -> Iterator[bytes]:
@@ -297,7 +314,7 @@ def _plain(line: bytes) -> dict[str, Any] | None:
         return None
 
 
-def _decoded(message: str | bytes) -> str:
-    if len(message) > _LONGEST:
+def _decoded(message: str | bytes, most: int = LONGEST_LINE) -> str:
+    if len(message) > most:
         raise ValueError(f"it has {len(message):,} letters")
     return message if isinstance(message, str) else message.decode()

@@ -18,6 +18,7 @@ from ldpstats.io.counted_files import Count, refuse_same_collections
 from ldpstats.io.known_tokens import REFUSE
 from ldpstats.io.parquet_files import ParquetSource
 from ldpstats.io.quarantines import Quarantine, SetAside, refuse_mostly_bad
+from ldpstats.io.repeated_tokens import RepeatedTokens
 from ldpstats.io.row_frames import FrameSource
 from ldpstats.io.sources import STANDARD, open_source, opened_sources
 from ldpstats.protocols import LocalProtocol
@@ -42,11 +43,12 @@ class _Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Counted:
-    """What a worker counted: of how many rows, and which of them it could not count."""
+    """What a worker counted: of how many rows, which of them it could not count, and how many had no token."""
 
     counting: Counting
     rows: int
     bad: list[tuple[str, str, str, str]]
+    unnamed: int = 0
 
 
 def counted_by_workers(reports: Any, protocol: LocalProtocol, quarantine: str | Path | None) -> TableSet:
@@ -85,18 +87,20 @@ def _of_files(sources: list[Source], protocol: LocalProtocol, aside: Quarantine 
         places += _places(source)
     work = partial(_count_place, protocol, aside is not None)
     # each file is one collection of a protocol in which questions depend on earlier answers
-    countings, set_aside = [protocol.counting()], 0
+    countings, set_aside, unnamed = [protocol.counting()], 0, 0
     counted = zip(places, done(work, places, "counting", "part"), strict=True)
     for file, parts in groupby(counted, key=lambda pair: pair[0].file):
         whole = _Counted(countings[-1], 0, [])
         for _, one in parts:
             whole = _with(whole, one)
         _write(whole, aside, file)
-        set_aside += len(whole.bad)
+        set_aside, unnamed = set_aside + len(whole.bad), unnamed + whole.unnamed
         if protocol.adaptive and file != sources[-1].name:
             countings.append(protocol.counting())
     first, *more = countings
-    return sum((one.tables() for one in more), first.tables(set_aside=set_aside))
+    tables = sum((one.tables() for one in more), first.tables(set_aside=set_aside))
+    check = RepeatedTokens(sum(one.n for one in countings), 0, unnamed)
+    return tables.replaced(checks=(*tables.checks, check)) if unnamed else tables
 
 
 def _places(source: Source) -> list[_Place]:
@@ -140,8 +144,8 @@ def _count_partition(protocol: LocalProtocol, keep: bool, frame: pd.DataFrame, n
 
 def _count(source: Source, protocol: LocalProtocol, keep: bool, start: int = 0, stop: int | None = None) -> _Counted:
     aside = SetAside() if keep else None
-    counting, rows = Count([source], protocol, REFUSE).part(start, stop, aside)
-    return _Counted(counting, rows, aside.rows if aside else [])
+    counting, rows, unnamed = Count([source], protocol, REFUSE).part(start, stop, aside)
+    return _Counted(counting, rows, aside.rows if aside else [], unnamed)
 
 
 def _added(protocol: LocalProtocol, parts: Iterable[_Counted]) -> _Counted:
@@ -154,7 +158,8 @@ def _added(protocol: LocalProtocol, parts: Iterable[_Counted]) -> _Counted:
 
 def _with(whole: _Counted, one: _Counted) -> _Counted:
     whole.counting.add(one.counting)
-    return replace(whole, rows=whole.rows + one.rows, bad=whole.bad + one.bad)
+    unnamed = whole.unnamed + one.unnamed
+    return replace(whole, rows=whole.rows + one.rows, bad=whole.bad + one.bad, unnamed=unnamed)
 
 
 def _write(whole: _Counted, aside: Quarantine | None, name: str) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, nullcontext
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import at_least
+from ldpstats.arrays import BoolArray, at_least, unweighted
 from ldpstats.envelope import UNREADABLE
-from ldpstats.errors import LdpstatsError, ReportError, shortened
+from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
+from ldpstats.io.answer_files import AnswerSource
 from ldpstats.io.checkpoints import Checkpoint
 from ldpstats.io.chunks import Chunk, Source, ahead
 from ldpstats.io.known_tokens import LONGEST_TOKEN, REFUSE, KnownTokens, checked_policy
@@ -22,6 +24,7 @@ from ldpstats.io.layouts import Ragged
 from ldpstats.io.quarantines import Quarantine, SetAside, refuse_mostly_bad
 from ldpstats.io.repeated_tokens import RepeatedTokens
 from ldpstats.io.sources import STANDARD, Reports, opened_sources
+from ldpstats.limits import enough_memory
 from ldpstats.presentation import progress
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.contract import missing
@@ -33,10 +36,15 @@ from ldpstats.tables import TableSet
 from ldpstats.tables.report_check import ReportCheck
 from ldpstats.workers import Cluster, on_cluster
 
+PlacedRows: TypeAlias = tuple[NDArray[np.int64], SentRows]
+"""Rows, with their places in a chunk."""
+_LOOKED_AT = 1 << 14
+"""Rows at once that are looked at one by one."""
 _LOOKED_THROUGH = 1 << 24
 """Up to so many rows a look for repeated ones takes less than a second."""
 
 
+@unweighted
 def tables_of(
     reports: Reports | Partitioned,
     protocol: LocalProtocol,
@@ -105,14 +113,15 @@ def tables_of(
         )
     checked_policy(tokens)
     _refuse_names(quarantine, resume)
-    if scheduler is not None or is_partitioned(reports):
-        from ldpstats.io.counted_by_workers import counted_by_workers
+    with enough_memory("these reports"):
+        if scheduler is not None or is_partitioned(reports):
+            from ldpstats.io.counted_by_workers import counted_by_workers
 
-        _refuse_what_workers_cannot(tokens, resume, repeated=bool(repeated))
-        with nullcontext() if scheduler is None else on_cluster(scheduler):
-            return counted_by_workers(reports, protocol, quarantine)
-    with opened_sources(reports) as sources:
-        return Count(sources, protocol, tokens).run(quarantine, resume, repeated)
+            _refuse_what_workers_cannot(tokens, resume, repeated=bool(repeated))
+            with nullcontext() if scheduler is None else on_cluster(scheduler):
+                return counted_by_workers(reports, protocol, quarantine)
+        with opened_sources(reports) as sources:
+            return Count(sources, protocol, tokens).run(quarantine, resume, repeated)
 
 
 class Count:
@@ -169,15 +178,15 @@ class Count:
 
     def _with_checks(self, tables: TableSet) -> TableSet:
         """Return tables that keep what was found of tokens and rows that came more than once."""
-        found: list[ReportCheck] = []
-        if self._done.again:
-            found.append(RepeatedTokens(sum(one.n for one in self._countings) + self._done.again, self._done.again))
+        done, found = self._done, list[ReportCheck]()
+        if done.again or done.unnamed:
+            found.append(RepeatedTokens(sum(one.n for one in self._countings) + done.again, done.again, done.unnamed))
         if self._search and (repeated := self._search.found()).copies:
             found.append(repeated)
         return tables.replaced(checks=(*tables.checks, *found)) if found else tables
 
-    def part(self, start: int, stop: int | None, quarantine: SetAside | None) -> tuple[Counting, int]:
-        """Return the counts of a part of the only source, and how many rows it has; their tokens are not looked at.
+    def part(self, start: int, stop: int | None, quarantine: SetAside | None) -> tuple[Counting, int, int]:
+        """Return the counts of a part of the only source, how many rows it has, and how many messages without a token.
 
         Parameters
         ----------
@@ -199,7 +208,7 @@ class Count:
             rows += chunk.n
             if chunk.end == stop:
                 break
-        return self._countings[0], rows
+        return self._countings[0], rows, self._done.unnamed
 
     def _read(self, checkpoint: Checkpoint | None, show: Callable[[int], Any]) -> None:
         """Count what is left of one source."""
@@ -231,18 +240,25 @@ class Count:
             )
 
     def _take(self, source: Source, chunk: Chunk) -> None:
-        """Count a chunk, all of it or none."""
+        """Count a chunk; where that fails, part by part, up to the first error or with bad rows set aside."""
         if self._took_at_once(chunk):
+            self._done.unnamed += _unnamed(source, chunk, {})
             self._look_at(rows for _, rows in chunk.sent)
             return
-        bad = self._bad_rows(chunk)
-        self._set_aside(source, chunk, bad)
-        fine = [_without(places, rows, bad) for places, rows in chunk.sent]
-        if chunk.tokens is not None:
-            fine = [self._once(source, chunk, chunk.tokens, places, rows) for places, rows in fine]
-        for _, rows in fine:
-            self._countings[-1].take(rows)
-        self._look_at(rows for _, rows in fine)
+        everything_bad: dict[int, Reason] = {}
+        for part in _parts(chunk):
+            bad = self._bad_rows(part)
+            self._set_aside(source, part, bad)
+            if isinstance(self._quarantine, Quarantine):
+                refuse_mostly_bad(source.name, self._done.bad, self._done.rows + part.n, over=False)
+            fine = [_without(places, rows, bad) for places, rows in part.sent]
+            if part.tokens is not None and fine:
+                fine = self._once(source, part, part.tokens, fine)
+            for _, rows in fine:
+                self._countings[-1].take(rows)
+            self._look_at(rows for _, rows in fine)
+            everything_bad |= bad
+        self._done.unnamed += _unnamed(source, chunk, everything_bad)
 
     def _look_at(self, counted: Iterable[SentRows]) -> None:
         """Look for stretches of rows that were counted before, where that is wanted."""
@@ -260,7 +276,7 @@ class Count:
             else:
                 self._countings[-1].add(self._counted(chunk))
         except ReportError:
-            if not self._bad_rows(chunk):
+            if not any(map(self._bad_rows, _parts(chunk))):
                 raise
             return False
         return True
@@ -278,10 +294,12 @@ class Count:
         for places, rows in chunk.sent:
             for place, reason in self._countings[-1].bad_rows(rows).items():
                 bad[place if places is None else int(places[place])] = reason
-        if chunk.tokens is not None:
-            lengths = chunk.tokens.ends - chunk.tokens.starts
-            for place in np.flatnonzero(lengths > LONGEST_TOKEN).tolist():
-                bad.setdefault(place, Reason(f"a token of {lengths[place]} bytes", f"up to {LONGEST_TOKEN} bytes"))
+            if chunk.tokens is not None:
+                here = np.arange(len(rows)) if places is None else places
+                lengths = chunk.tokens.ends[here] - chunk.tokens.starts[here]
+                for one in np.flatnonzero(lengths > LONGEST_TOKEN).tolist():
+                    reason = Reason(f"a token of {lengths[one]} bytes", f"up to {LONGEST_TOKEN} bytes")
+                    bad.setdefault(int(here[one]), reason)
         return dict(sorted(bad.items()))
 
     def _set_aside(self, source: Source, chunk: Chunk, bad: dict[int, Reason]) -> None:
@@ -293,18 +311,26 @@ class Count:
             self._quarantine.add(source.name, line, f"{reason.came}. Allowed: {reason.allowed}.", chunk.content(place))
         self._done.bad += len(bad)
 
-    def _once(
-        self, source: Source, chunk: Chunk, tokens: Ragged, places: NDArray[np.int64], rows: SentRows
-    ) -> tuple[NDArray[np.int64], SentRows]:
-        """Return the rows whose token comes for the first time."""
-        named = np.flatnonzero(tokens.ends[places] > tokens.starts[places])
-        again = named[self._known.again(rows.rows[named], tokens.taken(places[named]))]
-        if again.size and self._tokens == REFUSE:
-            place = int(places[again[0]])
+    def _once(self, source: Source, chunk: Chunk, tokens: Ragged, parts: list[PlacedRows]) -> list[PlacedRows]:
+        """Return the rows whose token comes for the first time, in the order of the file."""
+        places, again = self._again(tokens, parts)
+        if again.any() and self._tokens == REFUSE:
+            place = int(places[again].min())
             raise self._twice(source, chunk.first + place, tokens.taken(np.array([place])))
-        self._done.again += len(again)
-        kept = np.delete(np.arange(len(rows)), again)
-        return places[kept], rows.taken(kept)
+        self._done.again += int(again.sum())
+        kept = [np.flatnonzero(~one) for one in np.split(again, np.cumsum([len(own) for own, _ in parts])[:-1])]
+        return [(own[some], rows.taken(some)) for (own, rows), some in zip(parts, kept, strict=True)]
+
+    def _again(self, tokens: Ragged, parts: list[PlacedRows]) -> tuple[NDArray[np.int64], BoolArray]:
+        """Note the tokens of rows of several forms in the order of the file; return which of them came before."""
+        places = np.concatenate([own for own, _ in parts])
+        order = np.argsort(places, kind="stable")
+        named = order[tokens.ends[places[order]] > tokens.starts[places[order]]]
+        again = np.zeros(len(places), dtype=np.bool_)
+        again[named] = self._known.again(
+            np.concatenate([one.rows for _, one in parts])[named], tokens.taken(places[named])
+        )
+        return places, again
 
     def _twice(self, source: Source, place: int, token: Ragged) -> ReportError:
         """Return the error about a token, naming where it came before."""
@@ -358,6 +384,8 @@ class Count:
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Go on from what was written down; tokens are read again, which no checkpoint holds."""
+        if {*state} != {"done", "counted", "quarantine"}:
+            raise LdpstatsError(f"a state of {one_line([*state])}", "what was done, counted and set aside")
         if {*state["done"]} != {one.name for one in fields(_Done)}:
             raise LdpstatsError(f"progress as {shortened(state['done'])}", "all numbers of it")
         self._done = _Done(**state["done"])
@@ -369,10 +397,35 @@ class Count:
             raise LdpstatsError(f"{self._done.source} of {len(self._sources)} files", "as many as there are")
         for counting, plain in zip(self._countings, state["counted"], strict=True):
             counting.restore(plain)
+        self._refuse_other_sum()
+        self._refuse_another_source(state)
         if self._done.source < len(self._sources):
             for number, read in enumerate(self._readers[: self._done.source + 1]):
                 if self._sources[number].tokens:
                     self._note_tokens_up_to(self._done.end if number == self._done.source else None, read)
+
+    def _refuse_other_sum(self) -> None:
+        """Refuse counts of other rows than were read, but for those that were set aside or left out."""
+        good = self._done.all_rows - self._done.all_bad
+        counted = sum(one.n for one in self._countings) + self._done.again
+        # a message is one row of its file, and several of the protocol where a unit has several
+        units = Counter(row.unit for row in self._protocol.sent_rows)
+        most = good * (max(units.values()) if any(isinstance(one, AnswerSource) for one in self._sources) else 1)
+        if not good <= counted <= most:
+            raise LdpstatsError(f"{counted:,} rows counted or left out, of {good:,} that could be", "each of them once")
+
+    def _refuse_another_source(self, state: dict[str, Any]) -> None:
+        """Refuse a source to go on with of whose collection other rows were counted than were read."""
+        done = self._done
+        source = None if done.source == len(self._sources) else self._sources[done.source]
+        if source is None or source.identity is None or isinstance(source, AnswerSource):
+            return
+        known = [one["respondents"]["counted"].get(source.identity, ()) for one in state["counted"]]
+        counted, fine = sum(n for rows in known for _, n in rows), done.rows - done.bad
+        if not fine - done.again <= counted <= fine:
+            raise LdpstatsError(
+                f"{counted:,} rows of {source.name!r} after {fine:,} that could be", "each of them once"
+            )
 
     def _note_tokens_up_to(self, end: int | None, read: Callable[[int], Iterator[Chunk]]) -> None:
         """Note the tokens of a source's chunks up to the one that ends there; of all of them if there is no end."""
@@ -386,10 +439,8 @@ class Count:
 
     def _note_tokens(self, chunk: Chunk, tokens: Ragged) -> None:
         bad = self._bad_rows(chunk)
-        for whole in chunk.sent:
-            places, rows = _without(*whole, bad)
-            named = np.flatnonzero(tokens.ends[places] > tokens.starts[places])
-            self._known.again(rows.rows[named], tokens.taken(places[named]))
+        if parts := [_without(*whole, bad) for whole in chunk.sent]:
+            self._again(tokens, parts)
 
 
 @dataclass(slots=True)
@@ -402,16 +453,22 @@ class _Done:
         Which source is read, and from where on.
     rows, bad : int
         How many of its rows were read, and set aside.
-    all_bad, again : int
-        How many rows were set aside in all, and left out because their token came before.
+    earlier_rows, earlier_bad : int
+        How many of the sources before it.
+    again : int
+        How many rows were left out because their token came before.
+    unnamed : int
+        How many messages of clients came without one.
     """
 
     source: int = 0
     end: int = 0
     rows: int = 0
     bad: int = 0
+    earlier_rows: int = 0
     earlier_bad: int = 0
     again: int = 0
+    unnamed: int = 0
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -422,14 +479,45 @@ class _Done:
         """How many rows of all sources were set aside."""
         return self.earlier_bad + self.bad
 
+    @property
+    def all_rows(self) -> int:
+        """How many rows of all sources were read."""
+        return self.earlier_rows + self.rows
+
     def next_source(self) -> _Done:
         """Return the beginning of the next source."""
-        return _Done(self.source + 1, earlier_bad=self.all_bad, again=self.again)
+        return _Done(
+            self.source + 1,
+            earlier_rows=self.all_rows,
+            earlier_bad=self.all_bad,
+            again=self.again,
+            unnamed=self.unnamed,
+        )
 
 
-def _without(
-    places: NDArray[np.int64] | None, rows: SentRows, bad: dict[int, Reason]
-) -> tuple[NDArray[np.int64], SentRows]:
+def _unnamed(source: Source, chunk: Chunk, bad: dict[int, Reason]) -> int:
+    """Return how many messages of clients that count have no token, so that nothing tells whether they came before."""
+    if not isinstance(source, AnswerSource):
+        return 0
+    if chunk.tokens is None:
+        return chunk.n - len(bad)
+    return int(np.delete(chunk.tokens.starts == chunk.tokens.ends, list(bad)).sum())
+
+
+def _parts(chunk: Chunk) -> Iterator[Chunk]:
+    """Yield a chunk in parts with places of the whole, each with the rows up to its end: of bad rows it is kept why."""
+    for start in range(0, chunk.n, _LOOKED_AT):
+        stop = min(start + _LOOKED_AT, chunk.n)
+        sent: list[tuple[NDArray[np.int64] | None, SentRows]] = []
+        for places, rows in chunk.sent:
+            all_places = np.arange(len(rows)) if places is None else places
+            here = np.flatnonzero((all_places >= start) & (all_places < stop))
+            sent.append((all_places[here], rows.taken(here)))
+        bad = {place: chunk.bad[place] for place in range(start, stop) if place in chunk.bad} if chunk.bad else {}
+        yield replace(chunk, n=stop, sent=sent, bad=bad)
+
+
+def _without(places: NDArray[np.int64] | None, rows: SentRows, bad: dict[int, Reason]) -> PlacedRows:
     """Return the rows that are not bad, with their places in the chunk."""
     here = np.arange(len(rows)) if places is None else places
     fine = np.flatnonzero(~np.isin(here, list(bad)))

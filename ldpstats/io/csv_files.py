@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,7 +18,8 @@ from ldpstats.errors import shortened
 from ldpstats.io.chunks import Chunk
 from ldpstats.io.described_files import ReportFile, counted
 from ldpstats.io.headers import Header, damaged, read_header, refuse_other_columns
-from ldpstats.io.layouts import Layout, Ragged
+from ldpstats.io.layouts import Layout, Ragged, no_formula
+from ldpstats.limits import LARGEST_HEADER
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import SentRows, unknown_rows
 from ldpstats.protocols.wire import Reason
@@ -28,8 +30,8 @@ _PIECE = 1 << 22
 _NUMBER = 20
 """No whole number takes more letters, with what separates it from the next one."""
 _END = re.compile(rb"# end (0|[1-9][0-9]{0,17}) ([0-9a-f]{64})\n")
-_LONGEST_HEADER = 1 << 28
-"""The most bytes of a header; that of a protocol with 100,000 rows takes five million."""
+_ROWS = 1 << 17
+"""The most lines that are looked at at once: of each that is bad it is kept why."""
 _FIRST_LINE = 3
 """The line of the first row, behind the header and the names of the columns."""
 _WHOLE = "a whole number, as it was written"
@@ -73,7 +75,7 @@ class CsvReports:
             lines = self._lines(row, data[part], None if blocks is None else blocks[part])
             if tokens is not None:
                 texts = zip(lines.splitlines(), tokens[part], strict=True)
-                lines = b"".join(line + f",{token}\n".encode() for line, token in texts)
+                lines = b"".join(line + f",{no_formula(token)}\n".encode() for line, token in texts)
             self._write(lines)
 
     def close(self) -> None:
@@ -118,9 +120,9 @@ class CsvSource:
     def __init__(self, path: str, name: str) -> None:
         self._path, self.name = path, name
         with Path(path).open("rb") as file:
-            head, names = file.readline(_LONGEST_HEADER), file.readline(_LONGEST_HEADER)
+            head, names = file.readline(LARGEST_HEADER), file.readline(LARGEST_HEADER)
         if not head.endswith(b"\n") or not names.endswith(b"\n") or not head.startswith(MAGIC):
-            raise damaged(name, "it ends within its header")
+            raise damaged(name, f"its header does not end, or takes more than {LARGEST_HEADER:,} bytes")
         if b"\r" in head + names:
             raise damaged(name, "its lines end with a carriage return: a program changed them")
         self.header, _ = read_header(head[len(MAGIC) :], name)
@@ -194,9 +196,9 @@ class CsvSource:
                 whole, rest = text[:stop], text[stop:]
                 digest.update(whole)
                 rows += whole.count(b"\n")
-                if whole:
-                    yield whole, place
-                place += stop
+                for part in _parts(whole):
+                    yield part, place
+                    place += len(part)
                 if ended:
                     self._refuse_other_end(rest + file.read(_PIECE), rows, digest.hexdigest())
                     return
@@ -217,7 +219,16 @@ class CsvSource:
     def _chunk(self, layout: Layout, text: NDArray[np.uint8], first: int, n: int, end: int) -> Chunk:
         lines = _Lines(text, n, len(self._names))
         sent, bad = lines.sent(layout, self.header)
-        return Chunk(first, n, sent, bad, lines.whole, lines.field(len(self._names) - 1) if self.tokens else None, end)
+        tokens = lines.field(len(self._names) - 1).unquoted if self.tokens else None
+        return Chunk(first, n, sent, bad, lines.whole, tokens, end)
+
+
+def _parts(text: bytes) -> Iterator[bytes]:
+    """Yield whole lines, not too many at once."""
+    ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n"))[_ROWS - 1 :: _ROWS]
+    for start, end in pairwise([0, *(int(one) + 1 for one in ends), len(text)]):
+        if start < end:
+            yield text[start:end]
 
 
 class _Lines:

@@ -15,6 +15,9 @@ from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import SentRow, SentRows, at_places, unknown_rows
 from ldpstats.protocols.wire import Reason, report_size, to_bytes
 
+_CALCULATED = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")
+"""How a cell begins that a spreadsheet calculates, in full width too; or whose beginning it drops."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ragged:
@@ -48,6 +51,31 @@ class Ragged:
         place : int
         """
         return bytes(self.data[self.starts[place] : self.ends[place]]).decode(errors="replace")
+
+    @property
+    def unquoted(self) -> Ragged:
+        """The texts of cells that `no_formula` returned."""
+        some = np.flatnonzero(self.starts < self.ends)
+        starts = self.starts.copy()
+        starts[some] += self.data[starts[some]] == ord("'")
+        return Ragged(self.data, starts, self.ends)
+
+
+def no_formula(text: str) -> str:
+    """Return a text as a cell of CSV that people may open: behind a quote where a spreadsheet would calculate it.
+
+    So is one that begins with a quote: the text is always what stands behind the first one, if there is one.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> [no_formula(text) for text in ("0,7", "=1+1", "'tis")]
+    ['0,7', "'=1+1", "''tis"]
+    """
+    return f"'{text}" if text.startswith(_CALCULATED) else text
 
 
 @dataclass(frozen=True)

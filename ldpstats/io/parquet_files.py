@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -14,12 +15,15 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import IntArray
 from ldpstats.envelope import UNREADABLE, digest
-from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
+from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.io.checksums import checksum
 from ldpstats.io.chunks import Chunk
 from ldpstats.io.described_files import ReportFile, counted
 from ldpstats.io.headers import Header, damaged, read_header, refuse_other_columns
+from ldpstats.io.known_tokens import LONGEST_TOKEN
 from ldpstats.io.layouts import Layout, Ragged, counted_columns
+from ldpstats.limits import LARGEST_GROUP, LARGEST_HEADER, MOST_GROUPS, too_little_memory
+from ldpstats.parquet_sizes import check_footer, pages_of
 from ldpstats.protocols import LocalProtocol
 
 if TYPE_CHECKING:
@@ -29,6 +33,8 @@ MAGIC = b"PAR1"
 _KEY = b"ldpstats"
 _ROWS, _BYTES = 1 << 20, 1 << 24
 """The most rows of a row group, and the most bytes of its reports: what a reader holds at once."""
+_WIDEST = 8
+"""The bytes of the longest number."""
 _BLOCK = np.dtype(np.uint32)
 
 
@@ -58,7 +64,8 @@ class ParquetReports:
             write_statistics=False,
             write_page_checksum=True,
         )
-        self._limit = min(_ROWS, max(8, _BYTES // int(layout.widths.max()) // 8 * 8))
+        width = int(layout.widths.max()) + LONGEST_TOKEN * tokens
+        self._limit = min(_ROWS, max(1, _BYTES // width // 8 * 8))
         self._waiting: list[_Piece] = []
         self._groups: list[tuple[int, str]] = []
 
@@ -102,6 +109,12 @@ class ParquetReports:
 
     def _flush(self) -> None:
         """Write one row group."""
+        if len(self._groups) == MOST_GROUPS:
+            raise LdpstatsError(
+                f"a Parquet file of more than {MOST_GROUPS:,} row groups",
+                "as many reports as fit into them",
+                "Write several files: tables_of counts them together.",
+            )
         pieces, room = [], self._limit
         while self._waiting and room:
             whole = self._waiting.pop(0)
@@ -164,8 +177,9 @@ class ParquetSource:
 
     def __init__(self, path: str, name: str) -> None:
         self._path, self.name = path, name
-        with _as_damage(name):
+        with _as_damage(name), Path(path).open("rb") as raw:
             _, parquet = _arrow()
+            check_footer(raw)
             self._file = parquet.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
             said = (self._file.metadata.metadata or {}).get(_KEY)
             columns = self._file.schema_arrow.names
@@ -175,6 +189,8 @@ class ParquetSource:
                 "a file of reports, as `write_reports` wrote it",
                 "Answers, a row per respondent, are written as reports by `write_reports`.",
             )
+        if len(said) > LARGEST_HEADER:
+            raise damaged(name, f"its header takes {len(said):,} bytes, and not up to {LARGEST_HEADER:,}")
         self.header, more = read_header(said, name)
         refuse_other_columns(columns, name)
         self._groups = _checked_groups(more, name)
@@ -235,6 +251,7 @@ class ParquetSource:
         first = sum(n for n, _ in self._groups[:start])
         for group in range(start, len(self._groups)):
             with _as_damage(self.name):
+                self._refuse_large(group)
                 table = self._file.read_row_group(group).combine_chunks()
                 found = len(table), checksum(_arrays(table))
             if found != self._groups[group]:
@@ -255,6 +272,17 @@ class ParquetSource:
             return json.dumps(row, default=lambda raw: raw.hex(), ensure_ascii=False)
 
         return Chunk(first, len(table), sent, bad, content, texts, end)
+
+    def _refuse_large(self, group: int) -> None:
+        """Refuse a row group that takes more memory than ours, before anything of it is unpacked."""
+        found = self._file.metadata.row_group(group)
+        with Path(self._path).open("rb") as raw:
+            size = sum(
+                _unpacked_size(raw, found.column(place), kind, found.num_rows)
+                for place, kind in enumerate(self._file.schema)
+            )
+        if size > LARGEST_GROUP:
+            raise ValueError(f"its row group {group} takes up to {size:,} bytes, and not up to {LARGEST_GROUP:,}")
 
     def _refuse_other_groups(self) -> None:
         said, found = self._groups, self._file.metadata
@@ -300,6 +328,16 @@ def _arrays(table: pa.Table) -> Iterator[NDArray[Any]]:
                 yield found
 
 
+def _unpacked_size(raw: BinaryIO, chunk: Any, kind: Any, rows: int) -> int:
+    """Return how many bytes a column of a row group takes at most, as pages and as an array."""
+    texts = kind.physical_type == "BYTE_ARRAY"
+    if chunk.compression == "UNCOMPRESSED" and not texts:
+        # nobody says of what lies open how large it is; and headers of our numbers take longer to read than the numbers
+        return int(chunk.total_compressed_size) + rows * max(int(kind.length), _WIDEST)
+    pages = pages_of(raw, chunk)
+    return pages.size + rows * (pages.dictionary if texts else max(int(kind.length), _WIDEST))
+
+
 def _reports(table: pa.Table) -> NDArray[Any] | Ragged:
     column = table["report"]
     return _array(column.chunk(0)) if column.num_chunks else np.zeros(0, dtype=np.uint8)
@@ -343,7 +381,9 @@ def _as_damage(name: str) -> Iterator[None]:
     pa, _ = _arrow()
     try:
         yield
-    except (LdpstatsError, ReportError):
+    except LdpstatsError:
         raise
+    except MemoryError as error:
+        raise too_little_memory(f"the report file {name!r}") from error
     except (pa.ArrowException, OSError, *UNREADABLE) as error:
         raise damaged(name, shortened(str(error), 200)) from error

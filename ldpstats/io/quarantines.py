@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from ldpstats.errors import LdpstatsError, ReportError
+from ldpstats.io.layouts import no_formula
 
 HEADER = b"file,row,reason,content\n"
 _ENOUGH = 10_000
@@ -35,7 +36,7 @@ class SetAside:
 
 
 class Quarantine:
-    """A CSV file with a row for every row that was set aside.
+    """A CSV file with a row for every row that was set aside, which only its owner may read.
 
     Parameters
     ----------
@@ -55,13 +56,18 @@ class Quarantine:
                 raise OSError("it is no ordinary file")
             if size is not None and not found.exists():
                 raise self._other(size)
-            self._file: BinaryIO = found.open("r+b" if found.exists() else "x+b")
+            new = 0 if found.exists() else os.O_CREAT | os.O_EXCL
+            number = os.open(found, os.O_RDWR | getattr(os, "O_BINARY", 0) | new, 0o600)
+            self._file: BinaryIO = os.fdopen(number, "r+b")
         except LdpstatsError:
             raise
         except (OSError, TypeError, ValueError) as error:
             raise self._unwritable(error) from error
         try:
             self._begin(size)
+            # what rows are set aside from may be private, too
+            with suppress(OSError):
+                found.chmod(0o600)
         except BaseException:
             self._file.close()
             raise
@@ -87,9 +93,10 @@ class Quarantine:
             What stands there.
         """
         line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow([file, row, reason, content])
+        # a line that ends with both has both in quotes where they stand in a cell
+        csv.writer(line, lineterminator="\r\n").writerow(map(no_formula, (file, row, reason, content)))
         try:
-            self._file.write(line.getvalue().encode(errors="replace"))
+            self._file.write(line.getvalue().removesuffix("\r\n").encode(errors="replace") + b"\n")
         except OSError as error:
             self._discard()
             raise self._unwritable(error) from error

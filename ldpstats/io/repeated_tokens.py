@@ -1,4 +1,4 @@
-"""Repeated tokens: how many rows were left out because their respondents had sent their reports before."""
+"""Repeated tokens: how many rows were left out since their respondents had sent before, or have no token to tell."""
 
 from __future__ import annotations
 
@@ -22,40 +22,53 @@ class RepeatedTokens(Result):
         The rows that were looked at.
     left_out : int
         How many of them were left out.
+    unnamed : int
+        How many messages of clients had no token: nothing tells whether one of them came twice.
     """
 
     n: Count
     left_out: Count
+    unnamed: Count = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.left_out <= self.n:
-            raise LdpstatsError(f"{self.left_out} of {self.n} rows", "a part of the rows")
+        if self.left_out + self.unnamed > self.n:
+            raise LdpstatsError(f"{self.left_out} and {self.unnamed} of {self.n} rows", "a part of the rows")
 
     @property
     def warning(self) -> tuple[str, ...]:
-        """The sentence that the summary of the tables adds where rows were left out; none otherwise."""
-        if not self.left_out:
-            return ()
-        rows = "1 row was" if self.left_out == 1 else f"{self.left_out:,} rows were"
-        return (
-            f"{rows} left out, whose respondents' tokens came before: the first report of each counts.",
+        """Sentences that the summary of the tables adds where rows were left out, or could not be known again."""
+        left_out = "1 row was" if self.left_out == 1 else f"{self.left_out:,} rows were"
+        unnamed = "1 message" if self.unnamed == 1 else f"{self.unnamed:,} messages"
+        found = (
+            f"{left_out} left out, whose respondents' tokens came before: the first report of each counts.",
             "Whoever sent more has spent more than the level that is stated.",
         )
+        unknown = (
+            f"{unnamed} of clients came without a token: nothing tells whether the same one came twice.",
+            "One that did counts twice.",
+        )
+        return (*(found if self.left_out else ()), *(unknown if self.unnamed else ()))
 
     @property
     def headline(self) -> str:
-        """How many rows were looked at, and how many left out."""
-        return f"{self.n:,} rows: {self.left_out:,} left out, whose tokens came before"
+        """How many rows were looked at, how many left out, and how many messages could not be known again."""
+        unnamed = f"; {self.unnamed:,} messages without one" if self.unnamed else ""
+        return f"{self.n:,} rows: {self.left_out:,} left out, whose tokens came before{unnamed}"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the two numbers in a row."""
-        return pd.DataFrame({"rows": [self.n], "left_out": [self.left_out]})
+        """Return the numbers in a row."""
+        return pd.DataFrame({"rows": [self.n], "left_out": [self.left_out], "unnamed": [self.unnamed]})
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {"check": "repeated tokens", "n": self.n, "left_out": self.left_out, "warning": list(self.warning)}
+        numbers = {"n": self.n, "left_out": self.left_out, "unnamed": self.unnamed}
+        return {"check": "repeated tokens", **numbers, "warning": list(self.warning)}
 
     def summary(self) -> Summary:
-        """Return the two numbers, and what they mean."""
-        facts = {"Rows that were looked at": f"{self.n:,}", "Rows that were left out": f"{self.left_out:,}"}
+        """Return the numbers, and what they mean."""
+        facts = {
+            "Rows that were looked at": f"{self.n:,}",
+            "Rows that were left out": f"{self.left_out:,}",
+            "Messages without a token": f"{self.unnamed:,}",
+        }
         return summary_of_facts("Tokens that came more than once", facts, self.warning)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,8 @@ from ldpstats.protocols.wire import Reason
 COLUMNS = frozenset(["collection", "group", "number", "protocol", "report", "simulated"])
 _ROWS = 1 << 16
 """How many rows are read at once."""
+_LETTERS = 1 << 26
+"""And of how many letters at most."""
 _FIRST_LINE = 2
 _TEXTS = dict.fromkeys(["collection", "group", "protocol", "report"], str)
 _TEXTS["simulated"] = str
@@ -129,19 +131,44 @@ class RowsSource:
             raise type(error)(came, error.allowed, error.advice) from error
 
     def _frames(self) -> Iterator[pd.DataFrame]:
-        try:
-            # everything as it stands there: numbers are read by whoever knows what they should be
-            reader = pd.read_csv(
-                self._path, dtype=_TEXTS, chunksize=_ROWS, keep_default_na=False, na_filter=False, encoding="utf-8-sig"
-            )
-            with reader:
-                yield from reader
-        except UNREADABLE as error:
-            raise ReportError(
-                f"the file {self.name!r}, which cannot be read as rows ({shortened(str(error).strip(), 200)})",
-                "rows as they were sent, as CSV",
-                "It may be cut short or edited.",
-            ) from error
+        with Path(self._path).open("rb") as raw:
+            line = max(map(len, (raw.readline(_LETTERS), raw.readline(_LETTERS))))
+        with Path(self._path).open(encoding="utf-8-sig", newline="") as file:
+            some = _Some(file)
+            try:
+                # everything as it stands there: numbers are read by whoever knows what they should be
+                rows = max(1, min(_ROWS, _LETTERS // 4 // (line + 1)))
+                given: Any = some
+                reader = pd.read_csv(given, dtype=_TEXTS, chunksize=rows, keep_default_na=False, na_filter=False)
+                with reader:
+                    for frame in reader:
+                        some.left = _LETTERS
+                        yield frame
+            except UNREADABLE as error:
+                came = str(error).strip() if some.left >= 0 else "a row does not end"
+                raise ReportError(
+                    f"the file {self.name!r}, which cannot be read as rows ({shortened(came, 200)})",
+                    "rows as they were sent, as CSV",
+                    "It may be cut short or edited.",
+                ) from error
+
+
+class _Some:
+    """A file of which no more is read for the next rows than they take."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file, self.left = file, _LETTERS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._file)
+
+    def read(self, most: int = -1) -> str:
+        """Return the next letters, if the next rows may still need them."""
+        found = self._file.read(most)
+        self.left -= len(found)
+        if self.left < 0:
+            raise ValueError("too long")
+        return found
 
 
 def _chunks_of_frames(frames: Iterable[pd.DataFrame], protocol: LocalProtocol) -> Iterator[Chunk]:

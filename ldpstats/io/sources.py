@@ -23,6 +23,7 @@ from ldpstats.io.answer_files import AnswerSource
 from ldpstats.io.chunks import Source
 from ldpstats.io.described_files import ReportFile
 from ldpstats.io.row_frames import COLUMNS, FrameSource, RowsSource
+from ldpstats.limits import enough_memory
 
 Reports: TypeAlias = str | Path | pd.DataFrame | Iterable[str | Path] | Iterable[pd.DataFrame]
 """Files, data frames, or several of one kind."""
@@ -121,7 +122,7 @@ def describe_reports(path: str | Path) -> ReportFile:
     ...     ldp.describe_reports(f"{folder}/reports.csv")
     <ReportFile: 100 reports (simulated) about 2 groups, CSV>
     """
-    with opened_sources(_checked_path(path)) as sources:
+    with enough_memory(f"the file {str(path)!r}"), opened_sources(_checked_path(path)) as sources:
         return sources[0].described()
 
 
@@ -208,7 +209,8 @@ def _head(path: str) -> bytes:
 
 
 def _has_columns(head: bytes) -> bool:
-    names = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode(errors="replace").strip()
+    first, ended, _ = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
+    names = first.decode(errors="replace").strip() if ended else ""
     return set(names.replace('"', "").split(",")) >= COLUMNS
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from ldpstats.arrays import unweighted
 from ldpstats.columns import frame_column
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.frames import Frame, checked_frame
@@ -37,6 +38,7 @@ _AT_ONCE = 1 << 14
 """How many messages are written at once."""
 
 
+@unweighted
 def write_reports(
     path: str | Path,
     protocol: LocalProtocol,

@@ -22,6 +22,7 @@ from ldpstats.arrays import (
     integers_below,
     positive_epsilon,
     real_array,
+    unweighted,
 )
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.estimation import ChannelFit, Estimate, ProcessedEstimate, invert, mixture_em
@@ -289,6 +290,7 @@ class Mechanism(Saveable, Protocol):
             np.stack([self.count_reports(reports[i : i + 1]) for i in range(len(reports))]) if len(reports) else empty
         )
 
+    @unweighted
     def count(self, reports: Reports | ArrayLike) -> Tally:
         """Count reports; a bare array is checked like anything that came over a wire.
 

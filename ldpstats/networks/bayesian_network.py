@@ -244,15 +244,14 @@ class BayesianNetwork(Result):
     def to_bif(self, path: str | Path) -> None:
         """Write a file in the interchange format for Bayesian networks, as a whole or not at all.
 
-        `from_bif` reads the same probabilities, to the last bit. Categories that are numbers or truth values become
-        texts. Names that are no plain words are written in quotes, with a backslash where JSON needs one. Not every
-        other program reads these: pgmpy does, except for names with any of ``, ; { } ( ) |``, quotes or backslashes,
-        and for an attribute without parents whose name is several words.
+        `from_bif` reads the same names, and the same probabilities to the last bit; pgmpy reads every such file.
+        Categories that are numbers or truth values become texts. A name that programs do not agree upon, such as
+        "(25, 35]", is written as another one ("25_35"), and stands in a property beside it.
 
         Parameters
         ----------
         path : str or Path
-            A file that exists is left as it is, and refused.
+            A file that exists is replaced if a network was written to it here; any other is left as it is, and refused.
         """
         write(path, self.as_bif())
 

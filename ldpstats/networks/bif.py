@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite, nan, prod
 from typing import NamedTuple
+from urllib.parse import quote, unquote
 
 import numpy as np
 
@@ -17,6 +19,8 @@ from ldpstats.limits import refuse_too_many_cells
 
 LARGEST_BIF = 1 << 26
 """The most bytes of a file in this format: two million probabilities of all their digits, read within a minute."""
+MARK = "// ldpstats Bayesian network"
+"""The first line of a file that was written here, by which it is known."""
 _TOKEN = re.compile(
     r"""(?P<skipped>\s+|//[^\n]*|/\*.*?\*/)
     |(?P<mark>[{}()\[\];,|])
@@ -25,6 +29,12 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_READ_BY_ALL = re.compile(r"(?!.*(?:property|(?:table|default)[0-9.eE+-]))[\w.-]+")
+_READ_WITHIN_COMMAS = re.compile(r"""(?!.*(?:property|//|/\*))[^\s,;{}()\[\]|"\\=]+(?: [^\s,;{}()\[\]|"\\=]+)*""")
+"""Attributes and categories that programs agree upon (pgmpy looks for these words, also within others)."""
+_UNREAD = re.compile(r"[^A-Za-z0-9.-]+|property|table|default")
+_LONGEST_SAFE = 40
+_NAME, _CATEGORIES = "ldpstats_name", "ldpstats_categories"
 _COUNT = re.compile(r"[0-9]{1,9}")
 _ENTRIES = "'table', 'default' or the parents' categories in parentheses, then probabilities, then ';'"
 
@@ -41,7 +51,7 @@ class BifContent(NamedTuple):
 
 
 def read_bif(text: str) -> BifContent:
-    """Read a network; properties and comments are passed over, and probabilities kept as they are printed.
+    """Read a network; probabilities are kept as they are printed, comments and the properties of others passed over.
 
     Parameters
     ----------
@@ -55,13 +65,15 @@ def read_bif(text: str) -> BifContent:
     BifContent(categories={'a': ['x', 'y']}, parents={'a': ()}, tables={'a': array([0.25, 0.75])})
     """
     categories: dict[str, list[str]] = {}
+    originals: dict[str, tuple[str, list[str]]] = {}
     probabilities: list[_Part] = []
     for part in _parts(_tokens(text)):
         if part.keyword.text == "variable":
             name = " ".join(token.text for token in part.head)
             if name in categories:
                 raise part.keyword.error(f"a second variable {name!r}", "different names")
-            categories[name] = _categories(name, part)
+            categories[name] = _categories(part)
+            originals[name] = _originals(name, categories[name], part)
         elif part.keyword.text == "probability":
             probabilities.append(part)
     parents, tables = {}, {}
@@ -74,7 +86,9 @@ def read_bif(text: str) -> BifContent:
     if lacking := [name for name in categories if name not in parents]:
         raise LdpstatsError(f"a BIF file without probabilities of {one_line(lacking)}", "those of every variable")
     return BifContent(
-        categories, {name: parents[name] for name in categories}, {name: tables[name] for name in categories}
+        _different(originals.values()),
+        {originals[name][0]: tuple(originals[one][0] for one in parents[name]) for name in categories},
+        {originals[name][0]: tables[name] for name in categories},
     )
 
 
@@ -86,7 +100,10 @@ def written_bif(
 ) -> str:
     """Write a network: `read_bif` reads the same tables, to the last bit.
 
-    Categories become texts. What is no word of letters, digits, '_', '.' and '-' that starts with a letter is quoted.
+    Categories become texts. What other programs would read as something else ("(25, 35]", two attributes that differ
+    in capitals alone) gets a name of letters, digits, '_', '.' and '-' in its place. Its own one stands in a property
+    of the variable, with signs that mean something as in web addresses: ``property ldpstats_name = age%20%28years%29``,
+    ``property ldpstats_categories = 25_35:%2825%2C%2035%5D, ...``.
 
     Parameters
     ----------
@@ -95,20 +112,26 @@ def written_bif(
     name : str
         What the network is called.
     """
-    texts = {attribute: _distinct_texts(attribute, values) for attribute, values in categories.items()}
-    lines = [f"network {_word(name)} {{", "}"]
-    for attribute, values in texts.items():
-        lines += [
-            f"variable {_word(attribute)} {{",
-            f"    type discrete [ {len(values)} ] {{ {', '.join(values)} }};",
-            "}",
-        ]
+    names = _safe(list(categories), _READ_BY_ALL)
+    states = {
+        attribute: _safe(_distinct_texts(attribute, values), _READ_WITHIN_COMMAS)
+        for attribute, values in categories.items()
+    }
+    lines = [MARK, f"network {_word(name)} {{", "}"]
+    for attribute, safe in states.items():
+        words = [f"type discrete [ {len(safe)} ] {{ {', '.join(map(_word, safe.values()))} }}"]
+        if names[attribute] != attribute:
+            words.append(f"property {_NAME} = {_escaped(attribute)}")
+        if renamed := [f"{new}:{_escaped(text)}" for text, new in safe.items() if new != text]:
+            words.append(f"property {_CATEGORIES} = {','.join(renamed)}")
+        lines += [f"variable {_word(names[attribute])} {{", *(f"    {one};" for one in words), "}"]
     for attribute, table in tables.items():
         own = parents[attribute]
-        given = f" | {', '.join(map(_word, own))}" if own else ""
-        lines.append(f"probability ( {_word(attribute)}{given} ) {{")
+        given = f" | {', '.join(_word(names[one]) for one in own)}" if own else ""
+        lines.append(f"probability ( {_word(names[attribute])}{given} ) {{")
+        texts = [[_word(one) for one in states[parent].values()] for parent in own]
         for cell in np.ndindex(table.shape[1:]):
-            known = ", ".join(texts[one][place] for one, place in zip(own, cell, strict=True))
+            known = ", ".join(one[place] for one, place in zip(texts, cell, strict=True))
             numbers = ", ".join(repr(float(one)) for one in table[:, *cell])
             lines.append(f"    {f'( {known} )' if own else 'table'} {numbers};")
         lines.append("}")
@@ -187,20 +210,42 @@ def _statements(tokens: Iterator[_Token], start: _Token) -> Iterator[list[_Token
     )
 
 
-def _categories(name: str, part: _Part) -> list[str]:
+def _categories(part: _Part) -> list[str]:
     """Read 'type discrete [ 2 ] { yes, no }'."""
     for statement in part.statements:
         *opening, last = (token.text if token.is_mark or place < 4 else "" for place, token in enumerate(statement))
         if opening[:3] + opening[4:6] + [last] == ["type", "discrete", "[", "]", "{", "}"] and _COUNT.fullmatch(
             opening[3]
         ):
-            found = _listed(statement[6:-1], int(opening[3]), statement[0])
-            try:
-                checked_categories(name, found)
-            except LdpstatsError as error:
-                raise part.keyword.error(error.came, error.allowed) from error
-            return found
+            return _listed(statement[6:-1], int(opening[3]), statement[0])
     raise part.keyword.error("a variable without its categories", "'type discrete [ 2 ] { yes, no };' within")
+
+
+def _originals(name: str, safe: Sequence[str], part: _Part) -> tuple[str, list[str]]:
+    """Return what a variable and its categories were called before `written_bif` gave them other names."""
+    categories: dict[str, str] = {}
+    for first, *rest in part.statements:
+        key, value = "".join(token.text for token in rest[:2]), "".join(token.text for token in rest[2:])
+        if first.says("property") and key == f"{_NAME}=":
+            name = unquote(value)
+        elif first.says("property") and key == f"{_CATEGORIES}=":
+            categories = {new: unquote(text) for new, _, text in (one.partition(":") for one in value.split(","))}
+    found = [categories.get(one, one) for one in safe]
+    try:
+        checked_categories(name, found)
+    except LdpstatsError as error:
+        raise part.keyword.error(error.came, error.allowed) from error
+    return name, found
+
+
+def _different(variables: Iterable[tuple[str, list[str]]]) -> dict[str, list[str]]:
+    """Return the categories of every variable; two cannot have been called the same."""
+    found: dict[str, list[str]] = {}
+    for name, categories in variables:
+        if name in found:
+            raise LdpstatsError(f"a BIF file with a second variable {name!r}", "different names")
+        found[name] = categories
+    return found
 
 
 def _listed(tokens: Sequence[_Token], count: int, start: _Token) -> list[str]:
@@ -313,8 +358,33 @@ def _word(text: object) -> str:
     return said if _PLAIN.fullmatch(said) else json.dumps(said, ensure_ascii=False)
 
 
+def _escaped(text: str) -> str:
+    """Return a name as a word without signs; what is not Latin stays readable."""
+    return re.sub(r"[^\w.-]", lambda sign: quote(sign[0], safe=""), text)
+
+
+def _safe(texts: Sequence[str], agreed: re.Pattern[str]) -> dict[str, str]:
+    """Return for every text a name that programs agree upon: itself, if it is one, and not only its capitals differ."""
+    kept: dict[str, str] = {}
+    for text in texts:
+        if text.isprintable() and agreed.fullmatch(text):
+            kept.setdefault(text.lower(), text)
+    taken, used = {*kept}, Counter[str]()
+    found = {text: text for text in kept.values()}
+    for text in texts:
+        if text not in found:
+            short = _UNREAD.sub("_", text)[:_LONGEST_SAFE].strip("_") or "_"
+            new = short
+            while new.lower() in taken:
+                used[short.lower()] += 1
+                new = f"{short}_{used[short.lower()] + 1}"
+            taken.add(new.lower())
+            found[text] = new
+    return {text: found[text] for text in texts}
+
+
 def _distinct_texts(attribute: str, values: Sequence[Category]) -> list[str]:
-    texts = [_word(value) for value in values]
+    texts = [str(value) for value in values]
     if len({*texts}) < len(texts):
         raise LdpstatsError(
             f"attribute {attribute!r} with the categories {one_line(list(values))}",

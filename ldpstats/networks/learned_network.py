@@ -351,11 +351,12 @@ class LearnedNetwork(Result):
         return self.parameters.query(of, given, **options)
 
     def to_bif(self, path: str | Path) -> None:
-        """Write the fitted network to a file in the Bayesian interchange format.
+        """Write the fitted network to a file in the Bayesian interchange format, as `BayesianNetwork.to_bif` does.
 
         Parameters
         ----------
         path : str or Path
+            A file that exists is replaced if a network was written to it here; any other is left as it is, and refused.
         """
         self.network.to_bif(path)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import at_least, significance
+from ldpstats.arrays import at_least, significance, unweighted
 from ldpstats.consistency.marginals import as_collected
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line, shortened
 from ldpstats.estimation import refuse_empty
@@ -31,6 +31,7 @@ _NO_CONFIDENCE = "There is no confidence of edges, as counts cannot be drawn aga
 _AGAIN = "Learned from the collected tables that consistent ones were made of."
 
 
+@unweighted
 def learn_network(
     tables: TableSet,
     method: str = "auto",

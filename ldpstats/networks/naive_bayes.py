@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ldpstats.arrays import unweighted
 from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.networks.classifier import Classifier
@@ -11,6 +12,7 @@ from ldpstats.networks.parameters import fit_parameters
 from ldpstats.tables import TableSet, checked_table_set
 
 
+@unweighted
 def naive_bayes(tables: TableSet, label: str, *, features: Sequence[str] | None = None) -> Classifier:
     """Fit a naive Bayes classifier: every feature depends on the label, and on nothing else.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, at_least, real_number, significance
+from ldpstats.arrays import FloatArray, at_least, real_number, significance, unweighted
 from ldpstats.columns import Category, listed
 from ldpstats.consistency import reconstruct
 from ldpstats.errors import LdpstatsError, one_line, shortened
@@ -41,6 +41,7 @@ MOST_DRAWN = 10_000
 """The most networks that are drawn at once: more would not fit into memory."""
 
 
+@unweighted
 def fit_parameters(
     tables: TableSet,
     dag: DiGraph[str] | BayesianNetwork | Mapping[str, Iterable[str]],
@@ -217,8 +218,8 @@ class FittedParameters(Result):
         """Return a row per parameter: its probability, and the interval that the reports tell of it.
 
         Intervals are those of `Table.conditional`, for all that reports tell about the attribute and its parents, or
-        under the assumption that is named. They are of the reports: a probability that was averaged with others need
-        not lie in its interval. `respondents` says how many would know the row as well without noise, and `weight`
+        under the assumption that is named. They are of the reports, and reach as far as the probability, which may have
+        been averaged with others. `respondents` says how many would know the row as well without noise, and `weight`
         for how many the attribute's own proportions count.
 
         Parameters
@@ -233,15 +234,17 @@ class FittedParameters(Result):
     def _frame_of(self, place: int, alpha: float) -> pd.DataFrame:
         family = self.families.families[place]
         rows = RowsOfFamily.of(self.families, place, family.cells[None], self.smoothing)
-        limits = self._limits(family, alpha)
         table = self.table_of(family)
+        limits, shown = self._limits(family, alpha), table.ravel()
+        # probabilities are smoothed, and intervals are those of what the reports say: they reach as far
+        limits = np.stack([np.minimum(limits[:, 0], shown), np.maximum(limits[:, 1], shown)], axis=-1)
         index = family.domain.index()
         return pd.DataFrame(
             {
                 "attribute": family.attribute,
                 "category": index.get_level_values(0).astype(object),
                 "given": [in_words(dict(zip(family.parents, labels[1:], strict=True))) for labels in index],
-                "probability": table.ravel(),
+                "probability": shown,
                 "lower": limits[:, 0],
                 "upper": limits[:, 1],
                 "respondents": np.tile(rows.respondents[0], len(table)),
@@ -270,7 +273,7 @@ class FittedParameters(Result):
         if not family.parents:
             return np.clip(table.conf_int(alpha), 0, 1)
         found = table.conditional(family.attribute, given=list(family.parents)).conf_int(alpha)
-        return np.moveaxis(found, -2, 0).reshape(-1, 2)
+        return np.clip(np.moveaxis(found, -2, 0).reshape(-1, 2), 0, 1)
 
     def summary(self) -> Summary:
         """Return how the network was fitted, and what its parameters rest on."""

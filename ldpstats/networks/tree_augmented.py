@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, significance
+from ldpstats.arrays import FloatArray, significance, unweighted
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.inference import AmongMany, conditional_independence_test
 from ldpstats.networks.asked_together import AskedTogether
@@ -24,6 +24,7 @@ from ldpstats.tables.pooled import pooled_table
 from ldpstats.tables.shared import overlapping
 
 
+@unweighted
 def tree_augmented(
     tables: TableSet, label: str, *, features: Sequence[str] | None = None, alpha: float = 0.05
 ) -> Classifier:

@@ -144,6 +144,11 @@ class AdditiveNoise(NoiseModel):
         none, every = self.debias(np.array([[0.0], [self.largest]]) * np.ones(self.cells))
         return none, every
 
+    def loudest(self, direction: FloatArray) -> FloatArray:
+        """Return it with every entry as small, or as large, as it can be."""
+        lowest, highest = self.influence()
+        return np.where(direction > 0, highest, lowest)
+
     def total(self) -> ReportTotal:
         """Return the law of the sum of a report's entries, which does not depend on the true value."""
         expected = self.cells * self.centre + self.shift

@@ -235,5 +235,27 @@ class NoiseModel(Protocol):
         alone = self.debias(np.eye(self.outputs))
         return alone.min(axis=0), alone.max(axis=0)
 
+    def loudest(self, direction: FloatArray) -> FloatArray:
+        """Return what the report that exists is worth to the estimates which is worth the most in a direction.
+
+        Parameters
+        ----------
+        direction : array, shape (cells,)
+        """
+        if self.by_value is not self:
+            return self.by_value.loudest(direction)
+        if self.bounds() is None:
+            alone = self.debias(np.eye(self.outputs))
+            best: FloatArray = alone[(alone @ direction).argmax()]
+            return best
+        lowest, highest = self.influence()
+        if self.size is None:
+            return np.where(direction > 0, highest, lowest)
+        # every report supports as many values, so that what it is worth sums to one
+        worth, order = lowest.copy(), np.argsort(-direction, kind="stable")
+        room = (highest - lowest)[order]
+        worth[order] += np.clip(1 - lowest.sum() - (np.cumsum(room) - room), 0, room)
+        return worth
+
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values; `noise_from_dict` reads them."""

@@ -314,6 +314,16 @@ class RevealedBits(NoiseModel):
         highest = most[:, self._width - self.size :].sum(axis=1).max(axis=0)
         return lowest, highest
 
+    def loudest(self, direction: FloatArray) -> FloatArray:
+        """Return it from the best cohort, with the slots that serve most and the bits that do."""
+        worth = self.debias(np.eye(self.outputs)).reshape(self.cohorts, 2, self._width, self.cells)
+        said = worth @ direction
+        slots = np.argsort(-said.max(axis=1), axis=1)[:, : self.size]
+        cohort = int(np.take_along_axis(said.max(axis=1), slots, axis=1).sum(axis=1).argmax())
+        kept = slots[cohort]
+        found: FloatArray = worth[cohort, said[cohort].argmax(axis=0)[kept], kept].sum(axis=0)
+        return found
+
     def total(self) -> ReportTotal:
         """Return the law of how many bits a report sends as set; values whose encodings are heavier send more.
 

@@ -74,7 +74,8 @@ class Intervals(Picture):
         line = _CROWDED if lines > _MANY else _LINE
         if any(len(one) > LONGEST_LINE for one in self.labels):
             line = _TWO_LINES
-        return 6.4, 1.3 + _NOTE * len(self.notes) + line * max(lines, 2)
+        legend = _NOTE if UNDECIDED in self._colours() else 0.0
+        return 6.4, 1.3 + legend + _NOTE * len(self.notes) + line * max(lines, 2)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures that are drawn."""
@@ -119,6 +120,8 @@ class Intervals(Picture):
         legend_below(ax, [Line2D([], [], label=words, **hollow), estimated], 2)
 
     def _draw_on(self, ax: Axes) -> None:
+        from matplotlib.lines import Line2D
+
         places, window = self._places, self._window()
         if self.logarithmic:
             ax.set_xscale("log")
@@ -142,6 +145,10 @@ class Intervals(Picture):
             tick.tick1line.set_visible(False)
         ax.set_ylim(-0.6, len(self.labels) + len(headings) - 0.4)
         ax.set_xlabel(literal(self.scale))
+        if UNDECIDED in self._colours():
+            grey = Line2D([], [], color=UNDECIDED, marker="o", markersize=5, linewidth=_MIDDLE)
+            grey.set_label(f"grey: the interval holds {self.reference:g}")
+            legend_below(ax, [grey], 1)
 
     @property
     def _headings(self) -> dict[int, str]:

@@ -15,8 +15,8 @@ from ldpstats.pictures.shading import DASHES, Shading, ink_on
 
 _GAP, _GAPS = 0.012, 0.12
 """Between two tiles and between all of them at most, of the width or height of the whole."""
-_LETTER, _LINE = 0.07, 0.17
-"""Inches that a letter takes across, and a line of them up."""
+_LETTER, _LARGER, _LINE = 0.07, 0.085, 0.17
+"""Inches that a letter takes across, one of names beside tiles, and a line of them up."""
 _LONGEST = 26
 """Letters of a label across."""
 _WIDE, _HIGH, _ROOM = 5.0, 3.4, 0.2
@@ -25,6 +25,8 @@ _AROUND = 0.6, 1.3
 """Inches that names, titles and gaps take across and up, beside labels and legend."""
 _LEADER = 0.14
 """Inches of a line that leads from a label to what it names."""
+_BESIDE, _MOST_BESIDE, _SHORTEST = 4.5, 12, 8
+"""Inches for names between columns, the most columns that have them, and letters of a shortened name at least."""
 _MOST_SPOKEN = 4
 
 
@@ -44,7 +46,8 @@ class Mosaic(Picture):
     widths : tuple of float
         The shares of those across; negative ones have no width.
     shares : tuple of tuples of float
-        For each of these, the shares of those down within it; negative ones have no height.
+        For each of these, the shares of those down within it; negative ones have no height. Every tile has its own
+        category beside it: in full at the first column; shortened, or as a number, at all others.
     residuals : tuple of tuples of float
         How far each is from independence; nan if that is not known.
     possibly_none : tuple of tuples of bool
@@ -68,7 +71,7 @@ class Mosaic(Picture):
     def size(self) -> tuple[float, float]:
         """The width and height in inches that it looks right at."""
         (wide, high), (more, above) = self._area, _AROUND
-        beside = _LETTER * min(max(map(len, self.down)), LONGEST_LINE)
+        beside = _LARGER * min(max(map(len, self.down)), LONGEST_LINE)
         below = _LETTER * self._longest_across if self._is_turned else 0.0
         return wide + more + beside, high + above + below + _ROOM * self._lines_of_legend
 
@@ -101,7 +104,21 @@ class Mosaic(Picture):
     @property
     def _area(self) -> tuple[float, float]:
         """How many inches wide and high all tiles together are."""
-        return max(_WIDE, _ROOM * len(self.across)), max(_HIGH, _ROOM * len(self.down))
+        between = (len(self.across) - 1) * self._strip
+        return max(_WIDE, _ROOM * len(self.across)) + between, max(_HIGH, _ROOM * len(self.down))
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        """The categories that go down, as they stand between columns: numbers where too few letters have room."""
+        columns = max(len(self.across) - 1, 1)
+        letters = min(int((_BESIDE / columns - 2 * _LEADER) / _LARGER), _LONGEST)
+        fitting = max(map(len, self.down)) <= letters or letters >= _SHORTEST
+        return _told_apart(self.down, letters) if fitting and columns < _MOST_BESIDE else _numbers(self.down)
+
+    @property
+    def _strip(self) -> float:
+        """How many inches the names before a column take."""
+        return _LARGER * max(map(len, self._keys)) + 3 * _LEADER if 1 < len(self.across) <= _MOST_BESIDE else 0.0
 
     @property
     def _longest_across(self) -> int:
@@ -113,10 +130,20 @@ class Mosaic(Picture):
         return sum(min(len(one), _LONGEST) + 2 for one in self.across) * _LETTER > self._area[0]
 
     @property
+    def _shown_residuals(self) -> list[float]:
+        """The residuals of tiles that are drawn."""
+        columns = [one for one in zip(self.widths, self.shares, self.residuals, strict=True) if one[0] > 0]
+        return [
+            residual
+            for _, shares, residuals in columns
+            for share, residual in zip(shares, residuals, strict=True)
+            if share > 0
+        ]
+
+    @property
     def _lines_of_legend(self) -> int:
         shading = Shading(self.quantile)
-        levels = {shading.level(one) for column in self.residuals for one in column}
-        return len(levels) + any(map(any, self.possibly_none))
+        return len({shading.level(one) for one in self._shown_residuals}) + any(map(any, self.possibly_none))
 
     def _draw_on(self, ax: Axes) -> None:
         extent, figure = ax.get_window_extent(), ax.get_figure()
@@ -125,7 +152,7 @@ class Mosaic(Picture):
         inches = min(extent.width / figure.dpi, self._area[0]), min(extent.height / figure.dpi, self._area[1])
         widths = _of_one(np.array(self.widths, dtype=float))
         heights = [_of_one(np.array(column, dtype=float)) for column in self.shares]
-        lefts, wide = _placed(widths)
+        lefts, wide = _placed(widths, max(_GAP, self._strip / inches[0]), _GAPS if not self._strip else 0.5)
         for place in np.flatnonzero(wide > 0):
             tops, high = _placed(heights[place])
             for tile in np.flatnonzero(high > 0):
@@ -137,6 +164,9 @@ class Mosaic(Picture):
         first = int(np.argmax(wide > 0))
         self._name_across(ax, lefts + wide / 2, inches)
         self._name_down(ax, *_placed(heights[first]), inches)
+        for place in np.flatnonzero(wide > 0):
+            if place > first and self._strip:
+                self._name_before(ax, lefts[place], *_placed(heights[place]), inches)
         self._explain(ax)
 
     def _draw_tile(
@@ -150,13 +180,16 @@ class Mosaic(Picture):
         ax.add_patch(Rectangle((left, top), width, height, **shading.area(residual)))
         if self.possibly_none[column][row]:
             ax.add_patch(Rectangle((left, top), width, height, **_dashed(ink)))
-        words = f"{self.shares[column][row]:.0%}"
-        if width * inches[0] > len(words) * _LETTER and height * inches[1] > _LINE:
+        share, key = f"{self.shares[column][row]:.0%}", self._keys[row]
+        # where there are too many columns for names between them, tiles have numbers
+        written = [f"{key}: {share}", key] if len(self.across) > _MOST_BESIDE else [share]
+        fitting = [one for one in written if width * inches[0] > len(one) * _LETTER]
+        if fitting and height * inches[1] > _LINE:
             middle = left + width / 2, top + height / 2
-            ax.text(*middle, words, color=ink, ha="center", va="center", fontsize="small")
+            ax.text(*middle, fitting[0], color=ink, ha="center", va="center", fontsize="small")
 
     def _name_across(self, ax: Axes, centres: NDArray[np.float64], inches: tuple[float, float]) -> None:
-        labels = [_label(one, _LONGEST) for one in self.across]
+        labels = list(map(literal, _told_apart(self.across, _LONGEST)))
         lengths = [_LINE if self._is_turned else (len(one) + 2) * _LETTER for one in labels]
         places = spread(centres, np.array(lengths) / inches[0])
         ax.set_xticks(places, labels, rotation=90 if self._is_turned else 0)
@@ -169,17 +202,33 @@ class Mosaic(Picture):
     ) -> None:
         centres = tops + high / 2
         places = spread(centres, np.full(centres.size, _LINE / inches[1]))
-        ax.set_yticks(places, [_label(one, LONGEST_LINE) for one in self.down])
+        names = _told_apart(self.down, LONGEST_LINE)
+        if self._keys == _numbers(self.down) != self.down:
+            names = tuple(f"{key}: {one}" for key, one in zip(self._keys, names, strict=True))
+        # what has no tile is said to have none: its name stands where one would be
+        shown = [f"{literal(one)}{'' if there else ' (0%)'}" for one, there in zip(names, high > 0, strict=True)]
+        ax.set_yticks(places, shown)
         ax.set_ylabel(literal(self.names[1]))
         if _is_moved(places, centres, inches[1]):
             _lead(ax.yaxis, np.column_stack([places, centres]), (-_LEADER / inches[0], 0))
+
+    def _name_before(
+        self, ax: Axes, left: float, tops: NDArray[np.float64], high: NDArray[np.float64], inches: tuple[float, float]
+    ) -> None:
+        """Name the tiles of a column at its left."""
+        drawn = np.flatnonzero(high > 0)
+        centres = (tops + high / 2)[drawn]
+        places = spread(centres, np.full(centres.size, _LINE / inches[1]))
+        end = left - _LEADER / inches[0]
+        for place, centre, row in zip(places, centres, drawn, strict=True):
+            ax.plot((end, left), (place, centre), color=INK, linewidth=0.5, clip_on=False)
+            ax.text(end, place, literal(self._keys[row]), ha="right", va="center", fontsize="small")
 
     def _explain(self, ax: Axes) -> None:
         """Say below the tiles what their shades and borders are."""
         from matplotlib.patches import Patch
 
-        residuals = [one for column in self.residuals for one in column]
-        shown = Shading(self.quantile).legend(residuals)
+        shown = Shading(self.quantile).legend(self._shown_residuals)
         if any(map(any, self.possibly_none)):
             shown.append(Patch(label="dashed: the interval of the share itself holds zero", **_dashed(INK)))
         # what leads to tiles keeps labels away from them
@@ -230,9 +279,11 @@ def _of_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return drawn / total if total > 0 else drawn
 
 
-def _placed(sizes: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _placed(
+    sizes: NDArray[np.float64], between: float = _GAP, together: float = _GAPS
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return where tiles of these sizes begin, and how large they are, with gaps between them."""
-    gap = min(_GAP, _GAPS / sizes.size)
+    gap = min(between, together / sizes.size)
     drawn = sizes * (1 - gap * (sizes.size - 1))
     return np.concatenate([[0.0], np.cumsum(drawn + gap)[:-1]]), drawn
 
@@ -241,5 +292,15 @@ def _dashed(ink: str) -> dict[str, Any]:
     return {"fill": False, "edgecolor": ink, "linestyle": DASHES, "linewidth": 0.8}
 
 
-def _label(words: str, most: int) -> str:
-    return literal(words if len(words) <= most else f"{words[: most - 1]}…")
+def _numbers(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(str(one) for one in range(1, len(names) + 1))
+
+
+def _told_apart(names: tuple[str, ...], most: int) -> tuple[str, ...]:
+    """Return names of so many letters at most: without their ends, or else their middles, or else numbers."""
+    end, tail = most - 1, (most - 1) // 2
+    for kept in (0, tail):
+        found = tuple(one if len(one) <= most else f"{one[: end - kept]}…{one[len(one) - kept :]}" for one in names)
+        if len({*found}) == len({*names}):
+            return found
+    return _numbers(names)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.arrays import IntArray
+from ldpstats.arrays import IntArray, unweighted
 from ldpstats.blocks import Block
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, shortened
@@ -32,7 +32,7 @@ from ldpstats.protocols.partitions import collected_by_partition, is_partitioned
 from ldpstats.protocols.population import People, Population, people_of, respondents
 from ldpstats.protocols.row_counts import RowCounts, Sums
 from ldpstats.protocols.saved import SavedProtocol
-from ldpstats.protocols.schedule import RECORD, among, scheduled, worst_level
+from ldpstats.protocols.schedule import RECORD, among, scheduled, warn_of_few, worst_level
 from ldpstats.protocols.summary import between, named, summary_of
 from ldpstats.protocols.unit_lists import plain_units, read_mechanisms
 from ldpstats.protocols.wire import Sendable, to_column
@@ -343,6 +343,7 @@ class AssignedQuestions(SavedProtocol):
         )
         return summary_of(self, [group for group, _ in self._formed], asked, randomized)
 
+    @unweighted
     def reports(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> pd.DataFrame:
         """Return the rows that travel: what every respondent sends about the unit that she is asked.
 
@@ -390,6 +391,7 @@ class AssignedQuestions(SavedProtocol):
                 parts.append(pd.DataFrame(columns, index=pd.Index(places)))
         return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
 
+    @unweighted
     def sent(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> Sending:
         """Return what every respondent sends about the unit that she is asked, as arrays; `reports` makes rows of it.
 
@@ -448,6 +450,7 @@ class AssignedQuestions(SavedProtocol):
     def _tables_of(self, sums: Sequence[Sums], parts: Sequence[Parts]) -> TableSet:
         return self._table_set([row.counted(one) for row, one in zip(self._rows, sums, strict=True)], parts)
 
+    @unweighted
     def collect(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Ask every respondent, one by one, and count the reports.
 
@@ -483,6 +486,7 @@ class AssignedQuestions(SavedProtocol):
         ]
         return self._table_set(reported, self._whole(sent.identity, sent.places))
 
+    @unweighted
     def simulate(self, population: Population, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Draw tables with the law of `collect`, at the level of counts.
 
@@ -506,6 +510,7 @@ class AssignedQuestions(SavedProtocol):
         """
         numbers = generator(rng)
         people = people_of(self.domain, population, numbers, counts, substitutes=self._substitutes)
+        warn_of_few(people.n, len(self._units), stacklevel=4)
         places = scheduled(people.n, len(self._units), int(numbers.integers(len(self._units))))
         units = progress(self._units, "simulating", unit="group")
         reported = [
@@ -543,11 +548,13 @@ class AssignedQuestions(SavedProtocol):
     def _agreed(self) -> object:
         return [[(asked.names, asked.mechanism) for row in unit for asked in row.asked] for unit in self._units]
 
-    def _sent(self, frame: Frame, rng: Rng, counts: str | None) -> _Sent:
+    def _sent(self, frame: Frame, rng: Rng, counts: str | None, *, alone: bool = True) -> _Sent:
         # one Generator for all rows, or a seed would give each of them the same numbers
         source = None if rng is None else generator(rng)
         draws = client_draws(source)
         codes = respondents(self.domain, frame, counts, draws if self._substitutes else None)
+        if alone:
+            warn_of_few(len(codes), len(self._units), stacklevel=5)
         order = permutation(draws, len(codes))
         places = scheduled(len(codes), len(self._units), int(draws.uniform(len(self._units), 1)[0]))
         units = progress(self._units, "asking", unit="group")
@@ -559,7 +566,7 @@ class AssignedQuestions(SavedProtocol):
 
     def _counted(self, frame: pd.DataFrame, rng: Rng, counts: str | None) -> RowCounts:
         """Ask every respondent and return the counts, which are added up faster than tables."""
-        sent, counting = self._sent(frame, rng, counts), self.counting()
+        sent, counting = self._sent(frame, rng, counts, alone=False), self.counting()
         reports = (data for unit in sent.answers for data in unit)
         for place, (row, data) in enumerate(zip(self._rows, reports, strict=True)):
             counting.take_sums(place, row.summed(data, 0 if rng is None else len(data)), sent.identity)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ldpstats.arrays import positive_epsilon, significance
+from ldpstats.arrays import positive_epsilon, significance, unweighted
 from ldpstats.blocks import Block
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
@@ -72,6 +72,7 @@ class Curator(SavedProtocol):
             covered="what the curator releases (she sees the true records)",
         )
 
+    @unweighted
     def collect(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Count true records and add noise; the result counts as simulated, since its noise is not for release.
 
@@ -95,6 +96,7 @@ class Curator(SavedProtocol):
         """
         return self._released(Records(self.domain, respondents(self.domain, frame, counts)), generator(rng))
 
+    @unweighted
     def simulate(self, population: Population, rng: Rng = None, *, counts: str | None = None) -> TableSet:
         """Draw tables with the law of `collect`.
 

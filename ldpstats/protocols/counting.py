@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import typing
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, IntArray
+from ldpstats.arrays import BoolArray, IntArray, at_least
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import ReportFormat
 from ldpstats.parts import Parts
 from ldpstats.protocols.wire import Reason, Sendable, from_bytes, report_size
 from ldpstats.tables import TableSet
+
+_LOOKED_AT = 1 << 14
+"""Rows at once of which it is kept why they are bad."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,12 +254,17 @@ class Respondents:
         ----------
         plain : dict
         """
-        if len(plain["numbered"]) != len(self._rows):
-            raise LdpstatsError(f"respondents of {len(plain['numbered'])} rows", f"of {len(self._rows)}")
-        self._numbered = [[Parts.from_list(own)] for own in plain["numbered"]]
+        numbered, counted = plain["numbered"], plain["counted"]
+        if len(numbered) != len(self._rows) or not isinstance(counted, dict):
+            raise LdpstatsError(f"respondents of {len(numbered)} rows", f"of {len(self._rows)}")
+        self._numbered = [[Parts.from_list(own)] for own in numbered]
+        units = [{one.unit} for one in self._rows]
+        if any({unit for *_, unit in own.asked} - unit for (own,), unit in zip(self._numbered, units, strict=True)):
+            raise LdpstatsError("respondents who were asked something else", "those of the row's own unit")
         self._unnumbered = {
-            identity: Counter({row: n for row, n in rows if 0 <= row < len(self._rows)})
-            for identity, rows in plain["counted"].items()
+            # a collection is one by its name
+            Parts.whole(identity, 0, 1).collections[0]: read_times(rows, len(self._rows))
+            for identity, rows in counted.items()
         }
 
     def refuse_other_numbers(self, counted: Sequence[int]) -> None:
@@ -273,6 +281,21 @@ class Respondents:
         ]
         if sent != list(counted):
             raise LdpstatsError(f"counts of {list(counted)} rows from {sent} respondents", "a row of each")
+
+
+def read_times(plain: Sequence[Sequence[Any]], most: int) -> Counter[int]:
+    """Read how often each number below a limit was counted, from what `sorted(counter.items())` was.
+
+    Parameters
+    ----------
+    plain : list of [int, int]
+    most : int
+        The limit.
+    """
+    times = {at_least(one, 0, "a number", most=most - 1): at_least(n, 0, "how often it came") for one, n in plain}
+    if len(times) < len(plain):
+        raise LdpstatsError(f"{len(plain)} counts of {len(times)} numbers", "one of each")
+    return Counter(times)
 
 
 def without_rows(tables: TableSet, set_aside: int) -> TableSet:
@@ -301,6 +324,20 @@ def by_row(rows: IntArray) -> Iterator[tuple[int, NDArray[np.intp]]]:
     order = np.argsort(rows, kind="stable")
     ends = np.cumsum(counts)
     return ((row, order[ends[row] - counts[row] : ends[row]]) for row in np.flatnonzero(counts).tolist())
+
+
+def refuse_bad_rows(bad_rows: Callable[[SentRows], dict[int, Reason]], rows: SentRows) -> None:
+    """Refuse the first bad row, looking at no more rows than it takes.
+
+    Parameters
+    ----------
+    bad_rows : callable
+        Says why the rows in some places cannot be counted.
+    rows : SentRows
+    """
+    for start in range(0, len(rows), _LOOKED_AT):
+        for place, reason in bad_rows(rows.taken(np.arange(start, min(start + _LOOKED_AT, len(rows))))).items():
+            raise reason.error(f"row {start + place}")
 
 
 def unknown_rows(rows: SentRows, kinds: Sequence[SentRow]) -> dict[int, Reason]:
@@ -341,13 +378,13 @@ def decoded_reports(
         data, possible = np.zeros(form.shape(len(reports)), dtype=form.dtype), np.zeros(len(reports), dtype=np.bool_)
         data[good] = _of_form(reports[good], form, size)
         possible[good] = wire.possible(data[good])
-    listed = None
+    listed, allowed = None, f"reports that {wire} can send"
     for one in np.flatnonzero(~possible).tolist():
         listed = list(places) if listed is None else listed
         came = data[one].tolist() if fits[one] else _shown(reports[one])
         reasons[listed[one]] = Reason(
             f"the report {came!r}",
-            f"reports that {wire} can send",
+            allowed,
             "Check that client and server use the same protocol.",
         )
     return data, reasons

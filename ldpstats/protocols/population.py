@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from pandas.api.types import is_bool_dtype, is_complex_dtype, is_hashable, is_numeric_dtype
 
-from ldpstats.arrays import IntArray, as_array, counts_array
+from ldpstats.arrays import NO_WEIGHTS, IntArray, as_array, counts_array
 from ldpstats.columns import frame_column, refuse_frequencies
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
@@ -199,8 +199,7 @@ def _repetitions(frame: pd.DataFrame, name: str, domain: Domain) -> NDArray[np.i
         raise LdpstatsError(
             f"{values[wrong[0]]:g} in row {column.index[wrong[0]]!r} of the column {name!r} ({wrong.size} such rows)",
             "whole numbers: every row stands for so many respondents",
-            "Survey weights cannot be taken: a randomized answer counts for one respondent. Collect without them, "
-            "and weigh strata that were collected one by one.",
+            NO_WEIGHTS,
         )
     if values.sum() > _LARGEST_FRAME:
         raise LdpstatsError(

@@ -19,6 +19,7 @@ from ldpstats.protocols.counting import (
     at_places,
     by_row,
     decoded_reports,
+    refuse_bad_rows,
     unknown_rows,
     without_rows,
 )
@@ -89,8 +90,7 @@ class RowCounts:
         if not len(rows):
             return
         if not (self._take_numbers(rows) if self._all_numbers(rows) else self._take_others(rows)):
-            place, reason = next(iter(self.bad_rows(rows).items()))
-            raise reason.error(f"row {place}")
+            refuse_bad_rows(self.bad_rows, rows)
 
     def _all_numbers(self, rows: SentRows) -> bool:
         return bool(rows.reports.ndim == 1 and rows.reports.dtype.kind in "iu" and self._outputs.all())
@@ -184,13 +184,18 @@ class RowCounts:
         return without_rows(self._make_tables(list(self._all_sums()), self._respondents.parts()), set_aside)
 
     def _all_sums(self) -> Iterator[Sums]:
-        for row, wire in enumerate(self._rows):
-            empty = self._summed[row](np.zeros(wire.wire.report_format.shape(0), wire.wire.report_format.dtype), 0)
+        for row in range(len(self._rows)):
+            empty = self._nothing(row)
             if self._outputs[row] and isinstance(empty, Tally):
                 own = self._counts[self._own(row)].copy()
                 yield Tally(empty.noise, own, int(own.sum()), int(self._simulated[row]))
             else:
                 yield self._sums[row] or empty
+
+    def _nothing(self, row: int) -> Sums:
+        """Return the sums of nobody's reports in a row."""
+        form = self._rows[row].wire.report_format
+        return self._summed[row](np.zeros(form.shape(0), form.dtype), 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, from which `restore` goes on."""
@@ -205,20 +210,30 @@ class RowCounts:
         plain : dict
         """
         counts, simulated, sums = decoded(plain["counts"])
-        shapes = (counts.shape, simulated.shape, len(sums))
-        plain_sums = all(one is None or isinstance(one, (Tally, CrossedRows)) for one in sums)
-        if (
-            not plain_sums
-            or {counts.dtype, simulated.dtype} != {np.dtype(np.int64)}
-            or shapes != (self._counts.shape, self._simulated.shape, len(self._sums))
+        if not (isinstance(counts, np.ndarray) and isinstance(simulated, np.ndarray) and isinstance(sums, tuple)):
+            raise LdpstatsError("counts of another form", "two arrays, and sums of rows")
+        if {counts.dtype, simulated.dtype} != {np.dtype(np.int64)} or (
+            (counts.shape, simulated.shape, len(sums)) != (self._counts.shape, self._simulated.shape, len(self._sums))
         ):
             raise LdpstatsError(f"counts of {len(sums)} rows", f"counts of the {len(self._rows)} rows of this protocol")
+        if min(counts.min(initial=0), simulated.min(initial=0)) < 0:
+            raise LdpstatsError("counts below zero", "numbers of rows")
+        for row, own in enumerate(sums):
+            if own is not None and (self._outputs[row] or not _alike(own, self._nothing(row))):
+                raise LdpstatsError(f"sums of row {row} that are not its own", "sums of reports in this row")
         self._counts, self._simulated, self._sums = counts.copy(), simulated.copy(), list(sums)
         self._respondents.restore(plain["respondents"])
-        if min(self._counts.min(initial=0), self._simulated.min(initial=0)) < 0:
-            raise LdpstatsError("counts below zero", "numbers of rows")
-        # what a tally makes of itself when it is added to another one, it checks
+        # a tally checks what it is made of
         self._respondents.refuse_other_numbers([one.n for one in self._all_sums()])
+
+
+def _alike(one: Any, empty: Sums) -> bool:
+    """Say whether sums can be added to those of nobody: they count what the same question was answered."""
+    if isinstance(one, Tally) and isinstance(empty, Tally):
+        return one.noise == empty.noise and one.counts.shape == empty.counts.shape
+    if isinstance(one, CrossedRows) and isinstance(empty, CrossedRows):
+        return one.asked == empty.asked and not one.parts.n
+    return False
 
 
 def _added(one: Sums, other: Sums) -> Sums:

@@ -7,6 +7,7 @@ import json
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
+from ldpstats.client import ClientError, refuse_oversized, refuse_too_many
 from ldpstats.codec import decoded, encoded
 from ldpstats.domain import Domain
 from ldpstats.envelope import differences, opened_by_version, sealed
@@ -18,6 +19,7 @@ from ldpstats.saving import Saveable
 
 _FORMAT, _FIRST, _VERSION = "protocol", 1, 2
 """What the files are, the version that named parameters alone, and the one that is written."""
+_FEWER = "No client would read it: ask about fewer attributes, fewer of them together, or collapse rare categories."
 
 
 class SavedProtocol(Shown, Saveable, ABC):
@@ -44,7 +46,14 @@ class SavedProtocol(Shown, Saveable, ABC):
         Beside the parameters it says what is asked, by which mechanism, and with which probabilities; the page on the
         protocol file explains it word by word.
         """
-        return sealed(_FORMAT, _VERSION, self._body())
+        body = self._body()
+        text = sealed(_FORMAT, _VERSION, body)
+        try:
+            refuse_oversized(text, "a protocol file")
+            refuse_too_many(body)
+        except ClientError as error:
+            raise LdpstatsError(error.came, error.allowed, _FEWER) from error
+        return text
 
     def first_json(self) -> str:
         """Return the protocol as the first version wrote it: what is collected under such a file goes on from it."""
@@ -116,7 +125,7 @@ class SavedProtocol(Shown, Saveable, ABC):
             "domain": self.domain.to_list(),
             "parameters": {name: encoded(value) for name, value in self._parameters().items()},
             "outside": self.outside,
-            "privacy": {"epsilon": plain_level(promised.epsilon), "unit": promised.unit},
+            "privacy": {"epsilon": plain_level(promised.epsilon), "unit": promised.unit, **self._promised_of_queries()},
             **self._asked_of_respondents(),
         }
 
@@ -126,6 +135,10 @@ class SavedProtocol(Shown, Saveable, ABC):
 
     def _asked_of_respondents(self) -> dict[str, Any]:
         """Return what each respondent may be asked, and by which mechanisms; a curator asks nobody."""
+        return {}
+
+    def _promised_of_queries(self) -> dict[str, str]:
+        """Return what holds, beside the level, of every query that respondents are sent; most protocols send none."""
         return {}
 
     def _first_body(self) -> dict[str, Any]:
@@ -163,4 +176,14 @@ def kind_of_protocol(text: str) -> object:
     text : str
         What the file holds.
     """
-    return opened_by_version(text, _FORMAT, dict.fromkeys((_FIRST, _VERSION), lambda body: body["kind"]))
+    try:
+        if isinstance(text, str):
+            refuse_oversized(text, "a protocol file")
+    except ClientError as error:
+        raise LdpstatsError(f"text that is not a saved {_FORMAT} ({error.came})", error.allowed) from error
+    return opened_by_version(text, _FORMAT, dict.fromkeys((_FIRST, _VERSION), _kind_of_body))
+
+
+def _kind_of_body(body: dict[str, Any]) -> object:
+    refuse_too_many(body)
+    return body["kind"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from fractions import Fraction
 
@@ -10,8 +11,29 @@ import numpy as np
 from ldpstats.mechanisms import Mechanism, joint_ratio
 from ldpstats.privacy import strict_epsilon
 
+_MANY = 1000
+"""Fewer units are worked through in a moment."""
 RECORD = "a respondent's whole record"
 """The unit of every protocol's level."""
+
+
+def warn_of_few(n: int, units: int, stacklevel: int) -> None:
+    """Warn before long work after which most units have no respondent, and none has two.
+
+    Parameters
+    ----------
+    n, units : int
+        How many respondents there are, and how many units.
+    stacklevel : int
+        Of whoever called.
+    """
+    if n < units and units >= _MANY:
+        warnings.warn(
+            f"{n:,} respondents for {units:,} groups of questions: none is asked of two respondents, most are asked of "
+            "nobody, and so no group's table can show a dependence. Ask about fewer attributes, name groups=[...], "
+            "or ask for single attributes: k=1.",
+            stacklevel=stacklevel + 1,
+        )
 
 
 def scheduled(n: int, units: int, first: int) -> list[range]:

@@ -19,7 +19,7 @@ from ldpstats.report.studied_tables import StudiedTables
 _MANY, _FEW, _STRONGEST = 60, 8, 24
 _PAIRS, _NOT_FOUND = ("pairs", "Pairs of attributes"), ("not-found", "What was not found")
 _HEADERS = ("pair", "V", "from", "to", "statistic", "df", "p-value", "adjusted p", "verdict")
-_MISSED = ("pair", "V is at most", "power", "respondents needed for the estimated V")
+_MISSED = ("pair", "V is at most", "power", "respondents needed")
 
 
 def pairs(studied: StudiedTables) -> Section:
@@ -97,10 +97,7 @@ def not_found(studied: StudiedTables) -> Section:
         said = "Every pair that was tested shows a dependence." if studied.dependent else "No pair could be tested."
         return Section.of(*_NOT_FOUND, said)
     missed.sort(key=lambda pair: -pair.interval[1])
-    rows = [
-        [pair.title, f"{pair.interval[1]:.3f}", f"{pair.test.power:.2f}", f"{pair.needed:,}" if pair.needed else "—"]
-        for pair in missed
-    ]
+    rows = [[pair.title, f"{pair.interval[1]:.3f}", f"{pair.test.power:.2f}", f"{pair.needed}"] for pair in missed]
     title = "Pairs without a dependence shown, and what may still be there"
     table = Rows(panel_of_figures(_MISSED, rows, title), tuple(pair.name for pair in missed))
     return Section.of(
@@ -108,7 +105,9 @@ def not_found(studied: StudiedTables) -> Section:
         f"No dependence is shown for {counted(len(missed), 'pair')}, which does not show that they are independent. "
         "The upper end of the interval of Cramér's V says how strong a dependence may still be. The power is that of "
         f"finding V = {REFERENCE_SIZES[0]:g} at level {studied.tests.level:.2g}, which the adjustment leaves to each "
-        "test whatever the others show. So many respondents in all, asked in the same way, would find a V as large as "
-        "the estimated one with power 0.8.",
+        f"test whatever the others show, averaged over dependences between the categories. Respondents needed: so many "
+        f"in all, asked in the same way, would find what the reports show with power 0.8 ({_level(studied)} limits, by "
+        "the test's statistic; rounded). Where that could also have come from independent answers no number is too "
+        'large, and only the least is said. "—": a curator\'s noise comes once, however many answer.',
         Folded(f"The {counted(len(rows), 'pair')}", (table,), printed=False) if len(rows) > _MANY else table,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ldpstats.poisoning import amplification, explaining_share
+from ldpstats.forged_dependence import ASSUMED, explaining_share
+from ldpstats.poisoning import amplification, worst_shift
 from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.groups import label
 from ldpstats.report.content import Entry, Part, Rows
@@ -32,7 +33,7 @@ def forged(studied: StudiedTables) -> list[Part]:
     if not worst:
         return []
     rows = [
-        [label(table.attributes), f"{most:.3g}", f"{_SHARE * most:.3f}", _in_errors(table, _SHARE * most)]
+        [label(table.attributes), f"{most:.3g}", f"{worst_shift(table, _SHARE):.3f}", _in_errors(table)]
         for table, most in worst
     ]
     headers = [
@@ -47,15 +48,18 @@ def forged(studied: StudiedTables) -> list[Part]:
 
 def _explained(studied: StudiedTables) -> list[Part]:
     """Say what share of forged reports would make independent attributes look as dependent as the strongest pair."""
-    for pair in studied.dependent:
-        share = None if pair.effect.why_not else explaining_share(pair.table, pair.effect.cramers_v)
-        if share is not None:
-            found = f"The strongest dependence that is shown is that of {pair.title}, V = {pair.effect.cramers_v:.2f}."
-            other = f"If there were none, about {100 * share:.2g} % of forged reports about this table"
-            return [f"{found} {other}, all for the same cell, would make it look as strong on average."]
+    for pair in studied.dependent[:1]:
+        found = f"The strongest dependence that is shown is that of {pair.title}, V = {pair.effect.cramers_v:.2f}."
+        share = explaining_share(pair.table, pair.effect.cramers_v)
+        if isinstance(share, str):
+            return [f"{found} Could forged reports alone explain it? {share[0].upper()}{share[1:]}."]
+        needed = (
+            f"If there were none, about {100 * share:.2g} % of the reports about this table would have to be forged"
+        )
+        return [f"{found} {needed}, at least, for V to come out as large in half of all surveys.", ASSUMED]
     return []
 
 
-def _in_errors(table: Table, shift: float) -> str:
+def _in_errors(table: Table) -> str:
     most = float(table.std_err.max())
-    return f"{shift / most:.1f}" if most else "—"
+    return f"{worst_shift(table, _SHARE) / most:.1f}" if most else "—"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ldpstats.estimation import pvalue_in_words
 from ldpstats.inference import Association
+from ldpstats.inference.engine.detectability import RespondentsNeeded
 from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT, IMPLAUSIBLE, PairTest
 from ldpstats.protocols.groups import label
 from ldpstats.tables import Table
@@ -23,8 +24,8 @@ class StudiedPair:
     table : Table
     test : PairTest
         Of their independence, among those of all pairs.
-    needed : int, optional
-        The respondents that would find a V as large as the estimated one with power .8; None where none would.
+    needed : RespondentsNeeded
+        How many would find the dependence that the reports show with power .8.
     effect : Association
         Cramér's V.
     """
@@ -32,7 +33,7 @@ class StudiedPair:
     name: str
     table: Table
     test: PairTest
-    needed: int | None
+    needed: RespondentsNeeded
     effect: Association
 
     @property

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TypeAlias
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import ChannelFit
 from ldpstats.inference import IndependenceTests, association, independence_tests
+from ldpstats.inference.engine.detectability import RespondentsNeeded
+from ldpstats.presentation import progress
 from ldpstats.report.studied_pairs import StudiedPair
 from ldpstats.tables import Consistent, Reconstructed, Table, TableSet
 from ldpstats.tables.pooled import pooled_table
@@ -42,13 +45,22 @@ class StudiedTables:
     @cached_property
     def singles(self) -> dict[str, Table | str]:
         """The table of every attribute by itself, of all reports that tell it, or why there is none."""
-        return {name: _found(self.tables, (name,)) for name in self.tables.domain.names}
+        return {name: _found(self.tables, (name,), self._wider[frozenset([name])]) for name in self.tables.domain.names}
+
+    @cached_property
+    def _wider(self) -> defaultdict[frozenset[str], list[Table]]:
+        """The tables that hold an attribute or a pair, by these."""
+        found: defaultdict[frozenset[str], list[Table]] = defaultdict(list)
+        for table in self.tables:
+            for held in chain(combinations(table.attributes, 1), combinations(table.attributes, 2)):
+                found[frozenset(held)].append(table)
+        return found
 
     @cached_property
     def _pairs(self) -> dict[Pair, Table | str]:
-        pairs = combinations(self.tables.domain.names, 2)
-        asked = {pair for table in self.tables for pair in combinations(sorted(table.attributes), 2)}
-        return {pair: _found(self.tables, pair) for pair in pairs if tuple(sorted(pair)) in asked}
+        pairs = [pair for pair in combinations(self.tables.domain.names, 2) if frozenset(pair) in self._wider]
+        shown = progress(pairs, "adding tables up", unit="pair")
+        return {pair: _found(self.tables, pair, self._wider[frozenset(pair)]) for pair in shown}
 
     @property
     def pairs(self) -> dict[Pair, Table]:
@@ -79,7 +91,7 @@ class StudiedTables:
         if self.tests is None:
             return []
         numbers = self.tests.respondents_needed().astype(object)
-        needed = numbers.where(numbers.notna(), None)
+        needed = map(RespondentsNeeded._make, numbers.where(numbers.notna(), None).itertuples(index=False))
         more = {pair.attributes: (pair, number) for pair, number in zip(self.tests, needed, strict=True)}
         made = [
             StudiedPair(self.name_of(pair), table, *more[pair], association(table, self.alpha))
@@ -115,12 +127,11 @@ def _strongest_first(pair: StudiedPair) -> tuple[bool, float, float]:
     return not pair.is_dependent, strength, pair.test.pvalue if pair.is_tested else math.inf
 
 
-def _found(tables: TableSet, attributes: tuple[str, ...]) -> Table | str:
-    """Return the table of some attributes, or why there is none.
+def _found(tables: TableSet, attributes: tuple[str, ...], wider: list[Table]) -> Table | str:
+    """Return the table of some attributes, out of the tables that hold them; or why there is none.
 
     Several attributes have their own, if there is one; else, and of one attribute, all tables that hold them are told.
     """
-    wider = [table for table in tables if set(attributes) <= set(table.attributes)]
     if not wider:
         return "Nobody was asked about it."
     asked = attributes in tables

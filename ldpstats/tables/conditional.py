@@ -25,6 +25,7 @@ from ldpstats.tables.table_result import TableResult
 from ldpstats.tables.unbiased_cells import (
     assuming,
     bound_of,
+    improper_in_words,
     is_sparse,
     never_certain,
     own_reports,
@@ -134,8 +135,9 @@ class Conditional(TableResult):
         return f"not estimated clearly above zero: {' and '.join(self.given)} {', '.join(labels)}{more}"
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
-        """Return pointwise intervals for the population's proportions, shape `(*shape, 2)`, from 0 to 1 at most.
+        """Return pointwise intervals for the population's proportions, shape `(*shape, 2)`: from 0 to 1 at most.
 
+        Only an estimate that is itself below 0 or above 1 has an interval beyond, which reaches as far as that.
         Each holds what is not rejected by a test of its own. Where all reports are frequent that is Fieller's, so that
         no estimate is divided by; where some report was counted fewer than 20 times, it is the score test with the
         exact law of the reports, as for `risk_ratio`. Where the given categories may be empty, it is everything:
@@ -160,8 +162,8 @@ class Conditional(TableResult):
         return self._quotients.limits_of_parts(alpha) if score is None else _inverted(score, rows.shape, alpha)
 
     def _with_estimates(self, limits: FloatArray) -> FloatArray:
-        """Let intervals reach as far as the estimate, which may be that of another method, where it is proper."""
-        shown = np.clip(self._rows(self.estimate), 0, 1)
+        """Let intervals reach as far as the estimate, which may be that of another method, or improper."""
+        shown = self._rows(self.estimate)
         return np.stack([np.fmin(limits[..., 0], shown), np.fmax(limits[..., 1], shown)], axis=-1)
 
     @property
@@ -233,6 +235,7 @@ class Conditional(TableResult):
         return [
             *self.privacy.sentences(self.n),
             *([f"No estimate: {self.why_not}."] if self.why_not else []),
+            *(f"{one[0].upper()}{one[1:]}." for one in improper_in_words(self.estimate)),
             *(f"{line[0].upper()}{line[1:]}." for line in intervals),
             *provenance_in_words(self.table),
             ASSUMED,

@@ -22,7 +22,7 @@ from ldpstats.tables.conditional import Conditional, plain_figures
 from ldpstats.tables.residuals import AdjustedResiduals, adjusted_residuals
 from ldpstats.tables.table import Table
 from ldpstats.tables.table_result import TableResult
-from ldpstats.tables.unbiased_cells import assuming, provenance_in_words
+from ldpstats.tables.unbiased_cells import assuming, improper_in_words, provenance_in_words
 from ldpstats.tables.wide_panels import wide_panels, with_errors
 
 Normalization: TypeAlias = Literal["all", "rows", "columns"]
@@ -368,6 +368,7 @@ class Crosstab(TableResult):
             *self.privacy.sentences(self.n),
             f"Standard errors: none, as {self.why_no_errors}." if self.why_no_errors else f"±: {errors}.",
             *([f"No estimate: {found.why_not}."] if found is not None and found.why_not else []),
+            *(f"{one[0].upper()}{one[1:]}." for one in improper_in_words(self.estimate) if found is not None),
             *(self._of_residuals() if self.columns else []),
             *provenance_in_words(table),
             *([] if table.figures else [TABLE_METHODS[table.method].words]),

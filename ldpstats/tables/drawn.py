@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import ChannelFit
+from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.noise import simulation
 from ldpstats.pictures.association_plot import AssociationPlot
 from ldpstats.pictures.intervals import MOST_LINES, Intervals
 from ldpstats.pictures.mosaic import Mosaic
-from ldpstats.tables.unbiased_cells import assuming
+from ldpstats.tables.unbiased_cells import assuming, improper_in_words
 
 if TYPE_CHECKING:
     from ldpstats.tables.conditional import Conditional
@@ -40,7 +41,7 @@ def intervals(table: Table) -> Intervals:
     limits, why = _limits(table)
     return Intervals(
         f"Proportions of {' · '.join(table.attributes)}",
-        (*_notes(table), *([f"no intervals: {why}"] if why else [])),
+        (*_notes(table), *improper_in_words(table.cells.estimate), *([f"no intervals: {why}"] if why else [])),
         _labels(table, table.attributes),
         _floats(table.cells.estimate),
         _floats(limits[0]),
@@ -63,7 +64,11 @@ def conditional_intervals(found: Conditional) -> Intervals:
     limits = found.conf_int(_ALPHA) if plausible else np.full((*found.shape, 2), math.nan)
     return Intervals(
         f"Proportions of {' · '.join(found.of)} given {given}",
-        (*_notes(table), *([f"no estimate: {found.why_not}"] if found.why_not else [])),
+        (
+            *_notes(table),
+            *improper_in_words(found.estimate),
+            *([f"no estimate: {found.why_not}"] if found.why_not else []),
+        ),
         of * len(within),
         _floats(found.estimate),
         _floats(limits[..., 0]),
@@ -85,12 +90,17 @@ def one_way_intervals(tables: TableSet, known: Mapping[str, Table] | None = None
     found, fit = _as_many_as_can_be_drawn(tables, known), tables.channel_fit()
     missing = [str(name) for name in (tables.domain.names if known is None else known) if name not in found]
     limits = [_limits(table)[0] if fit.plausible else _no_limits(table) for table in found.values()]
+    estimates = tuple(one for table in found.values() for one in _floats(table.cells.estimate))
     named = ", ".join(missing[:_NAMED]) + (f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else "")
     return Intervals(
         f"Proportions of {len(found)} attributes" if len(found) > 1 else "Proportions",
-        (*_said(tables.simulated, tables.n, fit), *([f"not shown: {named}"] if missing else [])),
+        (
+            *_said(tables.simulated, tables.n, fit),
+            *improper_in_words(np.array(estimates)),
+            *([f"not shown: {named}"] if missing else []),
+        ),
         tuple(one for name, table in found.items() for one in _labels(table, [name])),
-        tuple(one for table in found.values() for one in _floats(table.cells.estimate)),
+        estimates,
         tuple(one for low, _ in limits for one in _floats(low)),
         tuple(one for _, high in limits for one in _floats(high)),
         f"proportion, {_LEVEL}" if fit.plausible else "proportion",
@@ -121,17 +131,19 @@ def mosaic(crosstab: Crosstab) -> Mosaic:
     """
     table, shape = crosstab.table, crosstab.shape
     cells, residuals = table.cells.estimate.reshape(shape), crosstab.residuals
+    below = int((cells < 0).sum())
+    # areas are none of what is below zero, nor above all of it
+    cells = nearest_proper(cells.ravel()).reshape(shape) if below else cells
     limits, why = _limits(table, crosstab.alpha)
     none = (limits[0].reshape(shape) <= 0) & np.isfinite(residuals)
     sides = (crosstab.rows, crosstab.columns)
     if crosstab.normalize == "columns":
         cells, residuals, none, sides = cells.T, residuals.T, none.T, sides[::-1]
-    below = int((cells <= 0).sum())
     widths = cells.sum(axis=1)
     shares = cells / np.where(widths > 0, widths, math.nan)[:, None]
     return Mosaic(
         " within ".join(" · ".join(side) for side in sides[::-1]),
-        (*_notes(table), *_undrawn(below), *_of_residuals(crosstab, why)),
+        (*_notes(table), *_undrawn(below, int((cells <= 0).sum())), *_of_residuals(crosstab, why)),
         (" · ".join(sides[0]), " · ".join(sides[1])),
         _labels(table, sides[0]),
         _labels(table, sides[1]),
@@ -174,9 +186,11 @@ def _said(simulated: int, n: int, fit: ChannelFit) -> tuple[str, ...]:
     return (*([kind] if kind else []), *fit.warning[:1])
 
 
-def _undrawn(below: int) -> list[str]:
-    words = "1 cell is" if below == 1 else f"{below} cells are"
-    return [f"{words} estimated at or below zero, and not drawn"] if below else []
+def _undrawn(below: int, none: int) -> list[str]:
+    negative, empty = ("1 cell is" if one == 1 else f"{one} cells are" for one in (below, none))
+    if below:
+        return [f"{negative} estimated below zero: drawn is the nearest possible table, in which {empty} zero"]
+    return [f"{empty} estimated at zero, and not drawn"] if none else []
 
 
 def _of_residuals(crosstab: Crosstab, why_no_limits: str) -> list[str]:

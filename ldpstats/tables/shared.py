@@ -80,8 +80,12 @@ def overlapping(tables: Sequence[Table]) -> dict[tuple[int, int], int]:
 
 def labels(table: Table) -> frozenset[str]:
     """Return which of their respondents' answers the blocks of a table, or of those it was made of, count."""
-    own = frozenset(label for block in table.blocks for label in block.answers)
-    return own.union(*map(labels, table.sources))
+    waiting, seen = [table], {id(table): table}
+    while waiting:
+        more = {id(one): one for one in waiting.pop().sources if id(one) not in seen}
+        seen |= more
+        waiting += more.values()
+    return frozenset(label for one in seen.values() for block in one.blocks for label in block.answers)
 
 
 def common_to(behind: Sequence[TableReports]) -> dict[tuple[int, int], SharedReports]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, IntArray, significance
+from ldpstats.arrays import FloatArray, IntArray, significance, unweighted
 from ldpstats.blocks import Block
 from ldpstats.columns import listed
 from ldpstats.domain import Classes, Domain
@@ -34,7 +34,7 @@ from ldpstats.parts import Parts, new_identity
 from ldpstats.presentation import Axes, Picture, Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.figures import Figures, LimitsOfReports
-from ldpstats.tables.provenance import COLLECTED, Provenance, Reconstructed, assuming_briefly
+from ldpstats.tables.provenance import COLLECTED, Consistent, Provenance, Reconstructed, assuming_briefly
 from ldpstats.tables.rows import CrossedRows
 
 if TYPE_CHECKING:
@@ -121,6 +121,8 @@ class Table(Result):
                 f"figures of {self.figures.shown.estimate.shape} cells for a table of {self.domain.size()}",
                 "figures of all cells of the table, flattened",
             )
+        if isinstance(self.provenance, Consistent) and len(self.sources) != 1:
+            raise LdpstatsError(f"a consistent table of {len(self.sources)} others", "the one that it was moved from")
         if self.figures and self.figures.measured and self.figures.measured.sums.shape[1] != self.domain.size():
             raise LdpstatsError(
                 f"sums of {self.figures.measured.sums.shape[1]} cells of a table of {self.domain.size()}",
@@ -232,6 +234,7 @@ class Table(Result):
             for ours, theirs in zip(self.blocks, other.blocks, strict=True)
         )
 
+    @unweighted
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
         """Return pointwise intervals for the population proportions, shape `(*shape, 2)`; see Estimate.conf_int.
 
@@ -398,7 +401,8 @@ class Table(Result):
             self, domain=kept, blocks=tuple(block.reordered(names) for block in self.blocks), figures=figures
         )
 
-    def marginal(self, attributes: str | Iterable[str]) -> Table:
+    @unweighted
+    def marginal(self, attributes: str | Iterable[str], *more: str) -> Table:
         """Add the table up to some of its attributes.
 
         Where the noise of the added-up counts is known (randomized response, supports), the marginal keeps its reports
@@ -409,6 +413,8 @@ class Table(Result):
         ----------
         attributes : str or sequence of str
             Those that are kept, in the order that is wanted.
+        *more : str
+            Further ones.
 
         Examples
         --------
@@ -418,11 +424,11 @@ class Table(Result):
 
         >>> table.marginal("car").estimate.round(2)
         array([0.51, 0.49])
-        >>> table.marginal(["car", "sex"]).estimate.round(2)
+        >>> table.marginal("car", "sex").estimate.round(2)
         array([[0.32, 0.2 ],
                [0.2 , 0.29]])
         """
-        kept = self.domain.project(attributes)
+        kept = self.domain.project(attributes, *more)
         if set(kept.names) == set(self.attributes):
             return self.reordered(kept.names)
         return self._onto(kept, self.domain.onto(kept.names))

@@ -112,7 +112,12 @@ class TableSet(Result):
         table = self._tables.get(frozenset(self.domain.project(names).names))
         if table is None:
             wider = next((one.attributes for one in self if set(names) < set(one.attributes)), None)
-            advice = f"tables[{wider!r}].marginal({list(names)!r}) adds a wider table up." if wider else ""
+            wanted = repr(names[0]) if len(names) == 1 else repr(list(names))
+            advice = (
+                f"tables.pooled({wanted}) adds all wider tables up, tables[{wider!r}].marginal({wanted}) one of them."
+                if wider
+                else f"ldpstats.reconstruct(tables, {wanted}) says what follows from other tables, and what it assumes."
+            )
             raise LdpstatsError(f"no table of {names!r}", one_line([one.attributes for one in self]), advice)
         return table.reordered(names)
 
@@ -151,7 +156,7 @@ class TableSet(Result):
         known = {"domain": self.domain, "tables": self, "privacy": self.privacy}
         return TableSet(**{**known, "checks": self.checks, "origins": self.origins, **changes})
 
-    def pooled(self, attributes: str | Sequence[str]) -> Table:
+    def pooled(self, attributes: str | Sequence[str], *more: str) -> Table:
         """Return a table of all that the reports tell about some attributes, each report counted once.
 
         A table of a set rests on the reports that were asked exactly that; here those about other attributes join
@@ -164,6 +169,8 @@ class TableSet(Result):
         ----------
         attributes : str or sequence of str
             What the table shall be about.
+        *more : str
+            Further ones.
 
         Examples
         --------
@@ -175,7 +182,7 @@ class TableSet(Result):
         >>> (one.n, one.std_err.round(4)), (all_of_them.n, all_of_them.std_err.round(4))
         ((2666, array([0.0322, 0.0322])), (5333, array([0.0228, 0.0228])))
         """
-        return pooled_table(list(self), self.domain.project(attributes), self.privacy)
+        return pooled_table(list(self), self.domain.project(attributes, *more), self.privacy)
 
     def collapse(self, classes: Classes) -> TableSet:
         """Put categories together in all tables that have them; see `Table.collapse`.

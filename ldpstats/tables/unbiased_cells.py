@@ -16,6 +16,8 @@ from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
 from ldpstats.tables.provenance import assuming_briefly
 from ldpstats.tables.table import Table
 
+_ROUNDING = 1e-9
+
 
 def unbiased_cells(table: Table) -> Estimate | str:
     """Return the table's linear, unbiased estimate, or why there is none.
@@ -51,6 +53,13 @@ def provenance_in_words(table: Table) -> list[str]:
     """Say where a table comes from, and what it assumes, if it was not simply collected."""
     words, assumption = table.provenance.words, table.assumption
     return [*([words] if words else []), *([f"Assumes: {assumption}."] if assumption else [])]
+
+
+def improper_in_words(proportions: FloatArray) -> list[str]:
+    """Say how many proportions, which nobody has cut, are below 0 or above 1, if any are."""
+    beyond = int(((proportions < -_ROUNDING) | (proportions > 1 + _ROUNDING)).sum())
+    words = "1 proportion is" if beyond == 1 else f"{beyond:,} proportions are"
+    return [f"{words} estimated below 0 or above 1, as the noise exceeds them"] if beyond else []
 
 
 def is_sparse(table: Table) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from typing import Any, TypeAlias
 
@@ -16,6 +17,12 @@ Notebook: TypeAlias = Any
 PARAMETERS, GIVEN = "parameters", "injected-parameters"
 """Tags of cells, as papermill has them."""
 _QUICK = re.compile(r"^(\w+ = ).*  # quick: (.+)$", flags=re.MULTILINE)
+_LINES = {
+    "file": 'data = categorical_answers(given["file"], given["columns"], given["cuts"], given["missing"])',
+    "columns": 'columns = given["columns"]',
+    "epsilon": 'epsilon = given["epsilon"]',
+}
+"""All the code that there is about data of one's own, by the fields that call for it."""
 _IMAGE = re.compile(r"^!\[[^\n]*\]\((?!https?:)[^)]*\)$", flags=re.MULTILINE)
 
 
@@ -45,22 +52,11 @@ class OwnData:
     notes: Sequence[str] = ()
 
     def code(self) -> str:
-        """Return the lines that stand in the place of the vignette's own parameters."""
-        lines = []
-        if self.file:
-            options = {"columns": list(self.columns), "cuts": dict(self.cuts), "missing": list(self.missing)}
-            given = "".join(f", {name}={value!r}" for name, value in options.items() if value)
-            reads = "from ldpstats.answers import categorical_answers"
-            lines += [
-                f"{reads}\n",
-                f"data = categorical_answers({self.file!r}{given})",
-                *(f"# {note}" for note in self.notes),
-            ]
-        if self.columns:
-            lines.append(f"columns = {list(self.columns)!r}")
-        if self.epsilon is not None:
-            lines.append(f"epsilon = {self.epsilon!r}")
-        return "\n".join(lines)
+        """Return what stands in the place of the vignette's own parameters: the same lines always, and JSON."""
+        given = {name: value for name, value in asdict(self).items() if value or (self.file and value is not None)}
+        lines = [line for name, line in _LINES.items() if given.get(name)]
+        imports = "import json\n\n" + "from ldpstats.answers import categorical_answers\n\n" * bool(self.file)
+        return "\n".join([f'{imports}given = json.loads(r"""{_literal(given)}""")', *lines]) if lines else ""
 
 
 def notebook_of(vignette: Vignette, own: OwnData | None = None, *, quick: bool = False) -> Notebook:
@@ -108,6 +104,20 @@ def quickened(code: str) -> str:
     'epsilon = 1.0\ntrials = 20'
     """
     return _QUICK.sub(r"\1\2", code)
+
+
+def _literal(plain: Mapping[str, Any]) -> str:
+    """Return plain values as JSON in which everything is seen.
+
+    It cannot end a literal: within JSON's texts every quotation mark stands behind a backslash, and nowhere are three.
+    """
+    text = json.dumps(plain, ensure_ascii=False, indent=1)
+    return "".join(one if one == "\n" or one.isprintable() else _escaped(one) for one in text)
+
+
+def _escaped(one: str) -> str:
+    digits = one.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(rf"\u{digits[place : place + 4]}" for place in range(0, len(digits), 4))
 
 
 def _without(package: str) -> LdpstatsError:

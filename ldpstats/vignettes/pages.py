@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.vignettes.notebooks import Notebook
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_OUTPUT = re.compile(r'<div class="output_area[^"]*"')
 _LINK = re.compile(r"(?<!!)\[([^\]\n]*)\]\((?!https?:|#)[^)\s]*\)")
 
 
@@ -42,6 +44,9 @@ def as_html(notebook: Notebook, title: str) -> str:
             cell.source = _LINK.sub(r"\1", cell.source)
     exporter = HTMLExporter(template_name="basic", anchor_link_text="")
     body, _ = exporter.from_notebook_node(shown)
+    numbers = count(1)
+    # what may be wider than the page is moved with keys, too
+    body = _OUTPUT.sub(lambda found: f'{found[0]} role="region" tabindex="0" aria-label="Output {next(numbers)}"', body)
     made = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined)
     colours = HtmlFormatter(style="default").get_style_defs(".highlight")
     # the body is what nbconvert makes of our own text and of results that escape what they show

@@ -132,3 +132,23 @@ def test_answers_that_look_alike_are_pointed_out(other: str) -> None:
     assert found.categories["it"] == sorted(["café", other, "tea"])
     assert any("look alike" in note and ascii(other) in note for note in found.notes)
     assert not any("look alike" in note for note in made(["café", "cafe", "tea"]).notes)
+
+
+def test_codes_for_missing_answers_are_said_with_the_options_that_make_them_none() -> None:
+    answers = ["1", "2", "2", "9", "9", "3", "4", "NA", "?"]
+    [note] = [note for note in made(answers).notes if "code" in note]
+    assert note.startswith("column 'it' has '?' in 1 rows, '9' in 2 rows, which looks like a code")
+    assert "--missing '?' --missing 9 --missing NA makes it none" in note
+    rows = "\n".join(f"{one};{place % 2}" for place, one in enumerate(answers))
+    again = prepared(read_answers(f"it;sex\n{rows}\n".encode(), "a file", ["?", "9", "NA"]), missing_as="(missing)")
+    assert again.categories["it"] == [1, 2, 3, 4, "(missing)"]
+    assert again.notes == ["column 'it' has 4 missing answers, which are the category '(missing)'"]
+    assert not any("code" in note for note in made(range(1, 10)).notes)
+
+
+def test_codes_in_classes_of_numbers_are_said() -> None:
+    ages = [n % 80 for n in range(400)]
+    found = made([*ages, -9, -9], classes=4)
+    assert found.categories["it"][0].startswith("under")
+    assert any("has '-9' in 2 rows" in note for note in found.notes)
+    assert not any("code" in note for note in made(ages, classes=4).notes)

@@ -153,8 +153,8 @@ def test_a_page_on_standard_output_is_nothing_but_the_page(folder: Path) -> None
         (("analyse", "people.csv", "--epsilon", "2", "--k", "9"), 2, "--k"),
         (("analyse", "people.csv", "--epsilon", "2", "--columns", "sex"), 3, "1 question in people.csv: sex"),
         (("privatize", "-", "--protocol", "-", "-o", "-"), 2, "one file only"),
-        (("privatize", "people.csv", "--protocol", "people.csv", "-o", "-"), 3, "no saved object"),
-        (("tables", "people.csv", "--protocol", "people.csv", "-o", "-"), 3, "no saved object"),
+        (("privatize", "people.csv", "--protocol", "people.csv", "-o", "-"), 3, "holds what looks like raw answers"),
+        (("tables", "people.csv", "--protocol", "people.csv", "-o", "-"), 3, "holds what looks like raw answers"),
     ],
 )
 def test_what_cannot_be_used_is_refused(folder: Path, arguments: tuple[str, ...], code: int, message: str) -> None:
@@ -185,6 +185,22 @@ def test_missing_answers_are_refused_unless_somebody_said_what_they_mean(folder:
     done("protocol", "n.json", "--epsilon", "2", "-o", "pn.json")
     assert run("privatize", "gaps.csv", "--protocol", "pn.json", "-o", "r.csv").exit_code == 3
     done("privatize", "gaps.csv", "--protocol", "pn.json", "--missing-as", "none", "-o", "-")
+
+
+def test_codes_for_missing_answers_are_said_in_every_step(folder: Path) -> None:
+    (folder / "codes.csv").write_text("sex,car\n" + "F,yes\nM,no\nM,?\nF,NA\n" * 50)
+    said = "column 'car' has '?' in 50 rows, which looks like a code for a missing answer: it is kept as an answer"
+    assert said in done("domain", "codes.csv", "--missing-as", "(missing)", "-o", "d.json").stderr
+    done("protocol", "d.json", "--epsilon", "2", "-o", "p.json")
+    assert said in done("privatize", "codes.csv", "--protocol", "p.json", "-o", "-").stderr
+    assert any(
+        said in note for note in json.loads(done("analyse", "codes.csv", "--epsilon", "2", "--json").stdout)["notes"]
+    )
+    named = ("--missing", "?", "--missing", "NA")
+    assert "code" not in done("domain", "codes.csv", *named, "--missing-as", "(missing)", "-o", "other.json").stderr
+    assert ldp.load("other.json").categories["car"] == ("no", "yes", "(missing)")
+    done("protocol", "other.json", "--epsilon", "2", "-o", "q.json")
+    assert done("privatize", "codes.csv", "--protocol", "q.json", *named, "-o", "-").stderr.startswith("Reports of 200")
 
 
 def test_a_frequency_table_is_refused_until_its_counts_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def test_options_of_protocols_are_those_of_their_classes() -> None:
         (("d.json", "--epsilon", "1", "--kind", "central laplace"), 2, "is not one of"),
         (("nothere.json", "--epsilon", "1"), 3, "does not exist"),
         (("-", "--epsilon", "1"), 3, "standard input"),
-        (("p.json", "--epsilon", "1"), 3, "holds a SampledGroups. Allowed: a domain"),
+        (("p.json", "--epsilon", "1"), 3, "holds a protocol. Allowed: a domain. `ldpstats domain DATA"),
         (("d.json", "--epsilon", "1", "-o", "nowhere/p.json"), 3, "could not be written"),
         (("d.json", "--epsilon", "1", "-o", "d.json"), 3, "holds something else"),
     ],

@@ -303,7 +303,7 @@ def test_a_report_is_written_from_saved_tables_and_answers(tmp_path: Path) -> No
     ("tables", "output", "message"),
     [
         ("tables.json", "tables.json", "holds something else"),
-        ("domain.json", "report.html", "a Domain. Allowed: a TableSet"),
+        ("domain.json", "report.html", "holds a domain. Allowed: tables. `ldpstats tables REPORTS"),
         ("rows.csv", "report.html", "rows.csv"),
         ("missing.json", "report.html", "does not exist"),
         ("tables.json", "nowhere/report.html", "could not be written"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -96,6 +97,16 @@ def test_help_has_examples_and_loads_no_library(name: str) -> None:
 @pytest.mark.parametrize("name", list(main.commands))
 def test_every_command_can_print_json(name: str) -> None:
     assert "--json" in {option for one in main.commands[name].params for option in one.opts}
+
+
+def test_names_do_not_steer_a_terminal(tmp_path: Path) -> None:
+    """In errors, notes, results, and where a page was written: to a terminal click lets everything through."""
+    file, page = (str(tmp_path / f"g\x1b[2J\nx.{ending}") for ending in ("csv", "html"))
+    Path(file).write_text("a\x1b[2J;b\n" + "1;2\n2;1\n" * 20, "utf-8")
+    for arguments in (["analyse", file, "--epsilon", "2", "-o", page], ["domain", page, "-o", "-"]):
+        done = CliRunner().invoke(main, arguments, color=True)
+        assert not re.search(r"[^\n -~×éχ]", done.output), done.output
+    assert Path(page).exists()
 
 
 def test_what_nobody_reads_to_its_end_ends_quietly() -> None:

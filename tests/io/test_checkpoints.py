@@ -13,10 +13,12 @@ from typing import Any
 
 import fuzzed_report_files
 import pytest
+from fuzzed_report_files import HalfCounted
 from support import killed_count
 from support.report_files import PROTOCOLS, messages, people, with_digest, write_lines
 
 import ldpstats as ldp
+from ldpstats.codec import encoded
 from ldpstats.envelope import sealed
 from ldpstats.io import checkpoints, csv_files, parquet_files
 
@@ -152,23 +154,28 @@ def test_what_is_no_checkpoint_is_refused_and_stays(tmp_path: Path) -> None:
 
 
 @pytest.fixture(name="half")
-def half_counted(tmp_path: Path) -> tuple[Path, dict[str, Path], ldp.TableSet]:
-    return fuzzed_report_files._half_counted(tmp_path / "half")
+def half_counted(tmp_path: Path) -> HalfCounted:
+    half = HalfCounted(tmp_path / "half")
+    half.stopped_after(3)
+    return half
 
 
-def test_a_count_goes_on_where_it_was(
-    half: tuple[Path, dict[str, Path], ldp.TableSet], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, files, wanted = half
-    monkeypatch.setattr(csv_files, "_PIECE", fuzzed_report_files.PIECE)
-    assert ldp.tables_of(path, fuzzed_report_files.PROTOCOL, **files).to_json() == wanted.to_json()
+@pytest.mark.parametrize("kind", fuzzed_report_files.COUNTED)
+def test_a_count_goes_on_where_it_was(tmp_path: Path, kind: str) -> None:
+    half = HalfCounted(tmp_path / "half", fuzzed_report_files.COUNTED[kind])
+    wanted = half.count("other.csv", None)
+    assert wanted.privacy.set_aside == 4
+    for writes in (1, 2, 4):
+        half.stopped_after(writes)
+        assert half.count().to_json() == wanted.to_json()
+        assert (half.folder / "bad.csv").read_bytes() == (half.folder / "other.csv").read_bytes()
 
 
-def test_a_checkpoint_of_other_pieces_is_refused(half: tuple[Path, dict[str, Path], ldp.TableSet]) -> None:
+def test_a_checkpoint_of_other_pieces_is_refused(half: HalfCounted, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before, rows of the piece in which the earlier one ended were counted twice."""
-    path, files, _ = half
-    with pytest.raises(ldp.LdpstatsError, match=r"goes on at row 1 after 7\d\d rows.*Remove the checkpoint"):
-        ldp.tables_of(path, fuzzed_report_files.PROTOCOL, **files)
+    monkeypatch.setattr(fuzzed_report_files, "PIECE", 10_000)
+    with pytest.raises(ldp.LdpstatsError, match=r"goes on at row 1 after \d+ rows.*Remove the checkpoint"):
+        half.count()
 
 
 @pytest.mark.parametrize(
@@ -179,6 +186,7 @@ def test_a_checkpoint_of_other_pieces_is_refused(half: tuple[Path, dict[str, Pat
         (("done", "rows"), 1),
         (("done", "bad"), -1),
         (("done", "source"), 2),
+        (("done", "source"), 1),
         (("counted",), []),
         (("counted",), [{}]),
         (("counted", 0, "counts"), 3),
@@ -188,23 +196,57 @@ def test_a_checkpoint_of_other_pieces_is_refused(half: tuple[Path, dict[str, Pat
         (("quarantine",), "x"),
     ],
 )
-def test_numbers_that_no_count_writes_are_refused(
-    half: tuple[Path, dict[str, Path], ldp.TableSet],
-    place: tuple[Any, ...],
-    value: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_numbers_that_no_count_writes_are_refused(half: HalfCounted, place: tuple[Any, ...], value: Any) -> None:
     """Also where the digest is that of the forged body."""
-    monkeypatch.setattr(csv_files, "_PIECE", fuzzed_report_files.PIECE)
-    path, files, _ = half
-    plain = json.loads(files["resume"].read_text("utf-8"))
+    plain = json.loads((half.folder / "count.json").read_text("utf-8"))
     holder = plain["body"]["state"]
     for name in place[:-1]:
         holder = holder[name]
     holder[place[-1]] = value
-    files["resume"].write_text(sealed("unfinished count", plain["version"], plain["body"]), "utf-8")
+    (half.folder / "count.json").write_text(sealed("unfinished count", plain["version"], plain["body"]), "utf-8")
     with pytest.raises(ldp.LdpstatsError, match=r"the checkpoint|goes on at row"):
-        ldp.tables_of(path, fuzzed_report_files.PROTOCOL, **files)
+        half.count()
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "value"),
+    [
+        ("blocks", ("counts", 0, 0), [0.5, 1]),
+        ("blocks", ("counts", 0, 0), [-1, 1]),
+        ("blocks", ("counts", 0, 0), [0, True]),
+        ("blocks", ("counts", 0, 0), [1 << 62, 1]),
+        ("blocks", ("counts", 0, 1), [0, 1]),
+        ("blocks", ("counts",), {"0": []}),
+        ("blocks", ("simulated", 0, 0), ["0", 1]),
+        ("blocks", ("simulated", 0, 0), [0, 1000]),
+        ("blocks", ("simulated", 0, 0), [1 << 31, 1]),
+        ("numbers", ("counts",), [3, 4, 5]),
+        ("numbers", ("counts", 1), [1, 2, 3]),
+        ("numbers", ("counts", 2), {"list": []}),
+        ("numbers", ("counts", 2, 0), encoded(ldp.GRR(4, epsilon=1.0).simulate([1, 0, 0, 0], rng=1))),
+        ("bytes", ("counts", 2, 0), encoded(ldp.GRR(6, epsilon=1.0).simulate([1, 0, 0, 0, 0, 0], rng=1))),
+        ("crossed answers", ("counts", 2, 0), encoded(ldp.GRR(4, epsilon=1.0).simulate([1, 0, 0, 0], rng=1))),
+        ("numbers", ("respondents", "counted"), [["0" * 32, [[0, 1]]]]),
+        ("numbers", ("respondents", "counted"), {"zz": [[0, 1]]}),
+        ("numbers", ("respondents", "counted"), {"0" * 32: [[7, 1]]}),
+        ("numbers", ("respondents", "counted"), {"0" * 32: [[0, 1.5]]}),
+        ("numbers", ("respondents", "numbered", 0), [["0" * 32, 5, 0, 3]]),
+    ],
+)
+def test_counts_that_no_count_writes_are_refused_where_they_are_read(
+    tmp_path: Path, kind: str, place: tuple[Any, ...], value: Any
+) -> None:
+    """They raised errors of Python's own, later, or changed the tables without a word."""
+    half = HalfCounted(tmp_path / "half", fuzzed_report_files.COUNTED[kind])
+    plain = json.loads(half.stopped_after(3))
+    holder = plain["body"]["state"]["counted"][0]
+    for name in place[:-1]:
+        holder = holder[name]
+    assert place[-1] in holder if isinstance(holder, dict) else place[-1] < len(holder)
+    holder[place[-1]] = value
+    (half.folder / "count.json").write_text(sealed("unfinished count", plain["version"], plain["body"]), "utf-8")
+    with pytest.raises(ldp.LdpstatsError, match="with other numbers than a count writes"):
+        half.count()
 
 
 @pytest.mark.parametrize("chunks", range(1, 9, 2))

@@ -234,3 +234,48 @@ def test_nobody_sent_anything(tmp_path: Path) -> None:
     assert [table.n for table in ldp.tables_of(pd.DataFrame(NUMBERS.reports(people(0), rng=1)), NUMBERS)] == [0, 0, 0]
     with pytest.raises(ldp.LdpstatsError, match="no reports at all"):
         ldp.tables_of([], NUMBERS)
+
+
+def test_among_messages_that_are_read_together_the_first_line_counts(tmp_path: Path) -> None:
+    """It was the one about the lower row."""
+    whole = [one | {"token": f"t{place % 20}"} for place, one in enumerate(messages(NUMBERS, 60))]
+    for found in (whole, whole[::-1]):
+        tables = ldp.tables_of(write_lines(tmp_path / "m.jsonl", found), NUMBERS, tokens="once")
+        first = {one["token"]: one for one in reversed(found)}
+        assert [table.n for table in tables] == [
+            sum(one["unit"] == unit for one in first.values()) for unit in range(len(tables))
+        ]
+
+
+def test_messages_without_a_token_are_said_wherever_tables_are_printed(tmp_path: Path) -> None:
+    """The same messages under two names counted twice without a word, where some line differs."""
+    found = messages(NUMBERS, 60)
+    paths = [write_lines(tmp_path / f"{name}.jsonl", found[start:]) for start, name in enumerate("ab")]
+    said = "nothing tells whether the same one came twice"
+    for path, n in ((paths[0], 60), (paths, 119)):
+        tables = ldp.tables_of(path, NUMBERS)
+        assert tables.n == n
+        for text in (str(tables), ldp.TableSet.from_json(tables.to_json()).summary().as_html()):
+            assert f"{n} messages of clients came without a token: {said}" in text
+    named = write_lines(tmp_path / "n.jsonl", [one | {"token": f"t{place}"} for place, one in enumerate(found[:9])])
+    assert ldp.tables_of(named, NUMBERS).checks == ()
+    bad = write_lines(tmp_path / "c.jsonl", [*found[:5], {**found[5], "reports": [7000]}])
+    with_bad = ldp.tables_of([named, bad], NUMBERS, quarantine=tmp_path / "aside.csv")
+    assert with_bad.checks[0].to_dict()["unnamed"] == 5
+    assert with_bad.privacy.set_aside == 1
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_no_token_is_calculated_and_each_is_known_again(tmp_path: Path, suffix: str) -> None:
+    texts = ["=1+1", "+1", "-1", "@a", "'=1", "''x", "x", "＝1", "'", "-"]
+    frame = people(len(texts)).assign(token=texts)
+    path = tmp_path / f"r.{suffix}"
+    ldp.write_reports(path, NUMBERS, frame, rng=1, tokens="token")
+    if suffix == "csv":
+        cells = [line.rpartition(",")[2] for line in lines_of(path)[2:]]
+        assert not any(cell.startswith(tuple("=+-@＝")) for cell in cells)
+        assert sorted(cell.removeprefix("'") for cell in cells) == sorted(texts)
+    sent = [one | {"token": token} for one, token in zip(messages(NUMBERS, len(texts)), texts, strict=True)]
+    again = write_lines(tmp_path / "m.jsonl", sent)
+    tables = ldp.tables_of([path, again], NUMBERS, tokens="once")
+    assert (tables.n, tables.checks[0].to_dict()["left_out"]) == (len(texts), len(texts))

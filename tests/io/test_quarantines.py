@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import errno
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.io.quarantines import Quarantine, refuse_mostly_bad
+from ldpstats.io.quarantines import HEADER, Quarantine, refuse_mostly_bad
 
 
 def rows_of(path: Path) -> list[list[str]]:
@@ -82,3 +83,34 @@ def test_a_file_is_refused_when_most_rows_are_bad_and_enough_were_seen() -> None
     for bad, rows, over in [(6, 10, True), (5001, 10_000, False)]:
         with pytest.raises(LdpstatsError, match="cannot be counted"):
             refuse_mostly_bad("r.csv", bad, rows, over=over)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of another kind")
+@pytest.mark.parametrize("mode", [None, 0o644])
+def test_only_its_owner_reads_it(tmp_path: Path, mode: int | None) -> None:
+    """It was open to all beside sources that were not."""
+    path = tmp_path / "aside.csv"
+    if mode:
+        path.write_bytes(HEADER)
+        path.chmod(mode)
+    with Quarantine(path) as quarantine:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        quarantine.add("a", "1", "b", "c")
+    other = tmp_path / "other"
+    other.write_bytes(b"of somebody else")
+    other.chmod(0o644)
+    with pytest.raises(LdpstatsError, match="something else"):
+        Quarantine(other)
+    assert stat.S_IMODE(other.stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@a", "\t=1", "\r=1", "\n=1", "'=1", "''", "0,=1", "x", "", "＝1"]
+)
+def test_no_cell_is_calculated_and_none_is_lost(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "aside.csv"
+    with Quarantine(path) as quarantine:
+        quarantine.add(text, "line 1", text, text)
+    (cells,) = rows_of(path)[1:]
+    assert not any(cell.startswith(tuple("=+-@\t\r\n＝")) for cell in cells)
+    assert [cell.removeprefix("'") for cell in cells] == [text, "line 1", text, text]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from fractions import Fraction
 from functools import partial
+from itertools import permutations, product
+from math import inf, prod
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,12 +22,17 @@ from typing import Any
 import numpy as np
 import pytest
 from support.chromium import CHROMIUM, chromium
-from support.client_vectors import VECTORS, Recorded, answered
+from support.client_vectors import VECTORS, Recorded, answered, query_of
 from support.collector import collector
+from support.protocol_files import body_of, sealed_again
 
 import ldpstats as ldp
 from ldpstats import client
 from ldpstats.domain import Domain
+from ldpstats.envelope import sealed
+from ldpstats.grid import GRID
+from ldpstats.mechanisms import FakeResponse, joint_ratio
+from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols import (
     RRBA,
     AssignedQuestions,
@@ -161,14 +171,14 @@ PLANTED = {
     ),
     "an altered file": ("!= sealed[1]", "== 7", "!== sealed[1]", "=== 7"),
     "a channel that tells more than promised": (
-        "level is None or level > Decimal(promised)",
-        "level is None",
-        "|| logarithm(...ratio) + MARGIN > fixedPoint(promised)",
+        '_PRECISE.add(level, Decimal("1e-90")) > Decimal(promised)',
+        "level == inf",
+        "|| (level > 0n && level + MARGIN > fixedPoint(promised))",
         "",
     ),
     "names that nobody knows": (
-        "if name not in known and name not in optional",
-        "if False",
+        "set(self.plain) - known - set(optional)",
+        "set()",
         "filter((one) => !known.includes(one) && !optional.includes(one))",
         "filter(() => false)",
     ),
@@ -184,25 +194,54 @@ PLANTED = {
         ">> BigInt(8 * report.length - group.mechanism.k)",
         "",
     ),
-    "fakes below the floor": (
-        "min(told.fake) < int(floor * GRID / told.k)",
-        "False",
-        "told.fake.some((one) => one < least >> DIGITS)",
-        "least === 7",
+    "fakes below the floor": ("if rarest < least:", "if False:", "if (told.rarest < least) {", "if (false) {"),
+    "a floor for all fakes together": (
+        "asked.floor // told.k",
+        "asked.floor // 2**64",
+        "asked.floor / BigInt(told.k)",
+        "asked.floor / GRID",
     ),
-    "more truth than p": (
-        "told.truth > int(",
-        "told.truth < 0 * int(",
-        'told.truth > (share(rules, "p")',
-        'told.truth < (0n * share(rules, "p")',
+    "more truth than p": ("told.truth > asked.truth:", "False:", "if (told.truth > asked.truth) {", "if (false) {"),
+    "the truth as rarely as p, not more": (
+        "told.truth > asked.truth:",
+        "told.truth >= asked.truth:",
+        "if (told.truth > asked.truth) {",
+        "if (told.truth >= asked.truth) {",
+    ),
+    "a p of one": (
+        'privacy["truth"], "truth", 1, GRID - 1)',
+        'privacy["truth"], "truth", 1, GRID)',
+        'privacy.get("truth"), "truth", 1n, GRID - 1n)',
+        'privacy.get("truth"), "truth", 1n, GRID)',
+    ),
+    "fakes that never come where none is named": (
+        "rarest == 0 and asked.epsilon < inf",
+        "False",
+        "told.rarest === 0n && asked.epsilon < Infinity",
+        "false",
+    ),
+    "no level, without a word": ("said != [_CERTAIN] * infinite", "False", "if (infinite ? said[0]", "if (0 ? said[0]"),
+    "two answers about one attribute": (
+        "_refuse_asked_twice(units)\n        most",
+        "most",
+        "    refuseAskedTwice(units);\n",
+        "",
     ),
     "another query answered anew": (
         "elif self._asked != query:",
         "elif False:",
-        "else if (this.#asked !== query) {",
+        "else if (own.#asked !== query) {",
         "else if (false) {",
     ),
-    "names that stand twice": ("len(dict(pairs)) < len(pairs)", "False", "if (namesIn(plain) !== ", "if (0 === "),
+    "files nested as deep as they like": (") > _DEEPEST:", ") > 10**9:", "(deepest > DEEPEST)", "(deepest > 1e9)"),
+    "numbers without end": ("{101}", "{999}", "{101}", "{999}"),
+    "mechanisms that take hours": (
+        '"values of the mechanisms of a unit": _MOST_CELLS',
+        '"values of the mechanisms of a unit": 1 << 60',
+        '"values of the mechanisms of a unit": MOST_CELLS',
+        '"values of the mechanisms of a unit": 2 ** 52',
+    ),
+    "names that stand twice": ("pairs[len(plain) :]", "[]", "namesIn(plain) === ", "0 !== "),
 }
 
 
@@ -283,6 +322,84 @@ def test_planted_mistakes_in_python_are_found(title: str) -> None:
     assert next(unmet(python_module(text)), None)
 
 
+Told = tuple[int, tuple[int, ...]]
+"""The chance of the truth, and those of the fakes, in GRID-ths."""
+PROMISED = {(3,): Domain({"a": ["x", "y", "z"]}), (2, 2): Domain({"a": [False, True], "b": [1, 2]})}
+
+
+def fakes(k: int, least: int) -> tuple[int, ...]:
+    """Return fakes of which the last but one is the rarest."""
+    others = (GRID - least) // (k - 1)
+    return (*(others,) * (k - 2), least, GRID - least - others * (k - 2))
+
+
+def asked_within(truth: int, floor: int, k: int) -> list[Told]:
+    """Return chances on both sides of what a promise allows."""
+    least = floor // k
+    rarest = [one for one in sorted({0, 1, least - 1, least, least + 1, GRID // k}) if 0 <= one <= GRID // k]
+    return [(told, fakes(k, one)) for told in sorted({1, truth // 2 + 1, truth, truth + 1, GRID}) for one in rarest]
+
+
+def keeps(told: Sequence[Told], truth: int, floor: int, level: float) -> bool:
+    """Say whether the exact channel keeps a promise, for every pair of values and every answer; the oracle."""
+    channels = []
+    for chance, drawn in told:
+        rows = [[Fraction((GRID - chance) * fake, GRID**2) for fake in drawn] for _ in drawn]
+        for value, row in enumerate(rows):
+            row[value] += Fraction(chance, GRID)
+        least = Fraction(floor // len(drawn), GRID)
+        for one, other in permutations(rows, 2):
+            gaps = [here - there for here, there in zip(one, other, strict=True)]
+            # who has another value gives this answer as a fake alone
+            faked = other[gaps.index(max(gaps))]
+            if max(gaps) > Fraction(truth, GRID) or faked < (1 - max(gaps)) * least:
+                return False
+        channels.append([dict(enumerate(row)) for row in rows])
+    joint = [
+        {cells: prod(row[cell] for row, cell in zip(rows, cells, strict=True)) for cells in product(*rows)}
+        for rows in product(*channels)
+    ]
+    return strict_epsilon(worst_ratio(joint)) <= level
+
+
+def promised_cases() -> Iterator[tuple[dict[str, Any], bool]]:
+    """Yield files and queries, and whether a query keeps the promise of its file."""
+    for (sizes, domain), truth, share in product(PROMISED.items(), (1, GRID // 3, GRID - 1), (0, 7, GRID // 2, GRID)):
+        protocol = RRBA(domain, k=1, p=0.5, answer="view", block_size=9)
+        body, record = body_of(protocol), {name: values[0] for name, values in domain.categories.items()}
+        tight = strict_epsilon(joint_ratio([FakeResponse(truth, fakes(k, share // k)) for k in sizes]))
+        for level in {inf, 1.0, 1e6, min(tight, 1e6), min(math.nextafter(tight, 0), 1e6)}:
+            promise = {**body["privacy"], "truth": str(truth), "floor": str(share)}
+            if level < inf:
+                del promise["certain"]
+                promise["epsilon"] = level
+            text = sealed_again({**body, "privacy": promise})
+            asked = [asked_within(truth, share, k) for k in sizes]
+            for place in range(len(asked[0])):
+                told = [own[(place * (1 + 4 * number)) % len(own)] for number, own in enumerate(asked)]
+                case = {"title": f"{told} of {truth}, {share}, {level}", "protocol": text, "record": record}
+                yield case | {"query": query_of(protocol, *told)}, keeps(told, truth, share, level)
+
+
+@with_node
+def test_a_query_is_answered_if_and_only_if_its_exact_channel_keeps_the_promise(tmp_path: Path) -> None:
+    """In both languages, which say the same; and nothing is drawn for what is refused."""
+    found: dict[str, list[dict[str, Any]]] = {"reports": [], "messages": PUBLISHED["messages"][:1], "refusals": []}
+    for case, kept in promised_cases():
+        source = Recorded(case["title"])
+        try:
+            message = answered(client, case, source)
+            found["messages"].append({**case, "words": source.texts, "message": message})
+        except client.ClientError as error:
+            found["refusals"].append({**case, "names": str(error)})
+            assert not source.given
+        assert kept == bool(source.given), case["title"]
+    assert min(len(found["messages"]), len(found["refusals"])) > 300
+    (tmp_path / "vectors.json").write_text(json.dumps(found), encoding="utf-8")
+    done = node(JAVASCRIPT, tmp_path / "vectors.json")
+    assert done.returncode == 0, done.stderr
+
+
 PROTOCOLS = {
     **{name: partial(SampledGroups, mechanism=name) for name in ("auto", "grr", "sue", "oue", "ss", "olh", "hr")},
     **{f"crossed {name}": partial(PerAttribute, k=2, mechanism=name) for name in ("grr", "oue", "hr")},
@@ -322,12 +439,28 @@ def test_the_longest_tokens_of_clients_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"epsilon": 1.0}, {"p": 0.9, "block_size": 5}, {"epsilon": 2.0, "k": 1, "answer": "view"}]
+    "options",
+    [
+        {"epsilon": 1.0},
+        {"epsilon": 2.0, "k": 1, "answer": "view", "block_size": 3},
+        {"epsilon": 1e-3, "update": "client"},
+        {"epsilon": 40.0, "floor": 0.01, "block_size": 2},
+        {"p": 0.9, "block_size": 5},
+        {"p": 1 - 2**-53, "k": 1, "answer": "view", "block_size": 2},
+        {"p": 2**-60, "update": "client"},
+        {"p": 0.3, "floor": 1e-30, "update": "client"},
+        {"p": 0.3, "floor": 1.0, "update": "client"},
+        {"p": 0.7, "floor": 1e-10, "block_size": 2},
+    ],
+    ids=str,
 )
 def test_answers_to_queries_are_taken(options: dict[str, Any]) -> None:
-    domain = Domain({"sex": ["F", "M"], "größe": ["klein", "groß"]})
+    """No aggregator makes a query that clients of its protocol's file refuse."""
+    domain = Domain({"sex": ["F", "M"], "größe": ["klein", "mittel", "groß"]})
     protocol = RRBA(domain, **options)
     aggregator, text = protocol.aggregator(), protocol.to_json()
+    one, same = client.Respondent(text), protocol.client({"sex": "M", "größe": "klein"}, inf)
+    assert (one.epsilon, one.p, one.certain) == (same.epsilon, same.p, same.certain)
     for _ in range(12):
         respondent, query = client.Respondent(text), aggregator.query().to_json()
         message = respondent.answer_query(query, {"sex": "M", "größe": "klein"})
@@ -383,26 +516,141 @@ def test_a_page_in_a_browser_answers(tmp_path: Path) -> None:
     assert answers[1] == case["message"]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
-def test_the_page_of_the_readme_sends_an_answer(tmp_path: Path) -> None:
-    """It is opened twice, and sends the same message both times."""
+def hostile_bodies() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what is changed in the body of a protocol file so that it takes long, with what is said of it."""
+    body = json.loads(SampledGroups(Domain({"a": [0, 1], "b": [0, 1]}), epsilon=1.0, mechanism="grr").to_json())["body"]
+    (row,), (mechanism,) = body["units"][0], body["mechanisms"]
+    bits = {"name": "oue", "k": 4, "epsilon": 1.0, "probabilities": {"keep": str(2**64 - 1), "flip": "1"}}
+    binary = [{"name": f"a{number}", "categories": [0, 1]} for number in range(4096)]
+    crossing = {"attributes": [one["name"] for one in binary[:22]], "mechanism": 0}
+    for rows in (20_000, 27_000):  # 27,000 ratios of bits are beyond the largest exponent of a Decimal
+        yield f"{rows} rows in a unit", {"units": [[row] * rows], "mechanisms": [bits]}
+    yield "65537 units", {"units": [[row]] * 65_537}
+    yield "4097 mechanisms", {"mechanisms": [mechanism] * 4097}
+    yield "4097 attributes", {"domain": [*binary, {"name": "one more", "categories": [0, 1]}]}
+    yield (
+        "4200 crossed answers",
+        {"units": [[{"group": "a", "crossed": [{"attributes": ["a"], "mechanism": 0}] * 4200, "bytes": 1}]]},
+    )
+    yield "8388608000 values", {"units": [[row] * 2000], "mechanisms": [{**bits, "k": 1 << 22}] * 2}
+    yield "promised", {"units": [[row] * 4096], "mechanisms": [bits]}  # the most rows that are read
+    yield "4096 in all", {"domain": binary, "units": [[{**row, "attributes": [one["name"] for one in binary]}]]}
+    yield (
+        "no numbers of 8 bytes",
+        {
+            "domain": binary,
+            "mechanisms": [{**bits, "k": 1 << 22}],
+            "units": [[{"group": "a", "crossed": [crossing], "bytes": 8}]],
+        },
+    )
+    yield "100 letters", {"parameters": {"epsilon": 10**100}}
+    yield "-1e-05", {"privacy": {"unit": -1e-5}}
+
+
+def hostile_texts() -> Iterator[tuple[str, str]]:
+    """Yield texts that are hard to parse, with what is said of them."""
+    for kind in ("1,", '"\\', "é"):
+        yield "8388608 bytes", (kind * 10_000_000)[:10_000_000]
+    yield "1048576 commas and brackets", "[" + "," * 8_000_000 + "]"
+    yield "32 deep", "[" * 100_000 + "]" * 100_000
+    yield "32 deep", '{"a":' * 100_000 + "1" + "}" * 100_000
+    yield "no JSON", '"' * 1_000_001
+    yield "100 letters", "[1, " + "9" * 1_000_000 + "]"
+    yield "half a letter", json.dumps({"format": 1})[:-1] + ', "a": "\ud800"}'
+
+
+@with_node
+def test_what_is_made_to_take_long_is_refused_at_once_and_in_the_same_words(tmp_path: Path) -> None:
+    body = json.loads(SampledGroups(Domain({"a": [0, 1], "b": [0, 1]}), epsilon=1.0, mechanism="grr").to_json())["body"]
+    texts = [(named, sealed("protocol", 2, {**body, **change})) for named, change in hostile_bodies()]
+    refusals, start = [], time.process_time()
+    for named, text in (*texts, *hostile_texts()):
+        with pytest.raises(client.ClientError) as refused:
+            client.Respondent(text)
+        assert named in str(refused.value)
+        assert len(str(refused.value)) < 1000
+        refusals.append({"title": named, "protocol": text, "record": {}, "names": str(refused.value)})
+    assert time.process_time() - start < 10  # some 2 s; a single one of the first two took longer
+    (tmp_path / "vectors.json").write_text(
+        json.dumps({"reports": [], "messages": PUBLISHED["messages"][:1], "refusals": refusals}), encoding="utf-8"
+    )
+    done = node(JAVASCRIPT, tmp_path / "vectors.json")
+    assert done.returncode == 0, done.stderr[:2000]
+
+
+@pytest.fixture
+def page_of_readme(tmp_path: Path) -> Path:
+    """The page that the JavaScript README shows, in a folder with the module and a protocol."""
     page = re.search(r"```html\n(.*?)```", (CLIENTS / "js" / "README.md").read_text("utf-8"), flags=re.DOTALL)
     assert page is not None
     (tmp_path / "index.html").write_text(page[1], encoding="utf-8")
     shutil.copy(JAVASCRIPT, tmp_path)
-    domain = Domain({"sex": ["F", "M"], "smokes": ["yes", "no"]})
-    protocol = SampledGroups(domain, k=1, epsilon=1.0, mechanism="oue")
-    (tmp_path / "protocol.json").write_text(protocol.to_json(), encoding="utf-8")
-    with collector(tmp_path) as (address, posted), chromium() as browser:
+    protocol = SampledGroups(Domain({"sex": ["F", "M"], "smokes": ["yes", "no"]}), k=1, epsilon=1.0, mechanism="oue")
+    protocol.save(tmp_path / "protocol.json")
+    return tmp_path
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+@pytest.mark.parametrize("token", ["person-17", ""])
+def test_the_page_of_the_readme_sends_an_answer(page_of_readme: Path, token: str) -> None:
+    """It is opened twice, the second time for another respondent, and sends the same message both times."""
+    with collector(page_of_readme) as (address, posted), chromium() as browser:
         messages = []
-        for _ in range(2):
-            browser.visit(f"{address}/index.html")
-            assert browser.awaited("document.querySelector('output').textContent") == "epsilon = 1 of your whole record"
+        for own in (token, "another"):
+            browser.visit("about:blank")
+            browser.visit(f"{address}/index.html#{own}")
+            browser.awaited("!document.querySelector('button').disabled")
+            assert browser.value("document.querySelector('output').textContent") == "epsilon = 1 of your whole record"
             browser.value("document.querySelector('button').click()")
             messages.append(posted.get(timeout=60))
-        assert not browser.said()
+            browser.awaited("document.querySelector('output').textContent.endsWith('was sent.')")
+            assert not browser.said()
+            assert {one.removeprefix(address) for one in browser.asked_for()} <= {
+                f"/index.html#{own}", "/index.html", "/ldpstats.mjs", "/protocol.json", "/answers", "/favicon.ico"
+            }  # fmt: skip
     assert messages[0] == messages[1]
-    (tmp_path / "answers.jsonl").write_text(f"{messages[0]}\n", encoding="utf-8")
-    tables = ldp.tables_of(tmp_path / "answers.jsonl", protocol)
+    sent = json.loads(messages[0])["token"]
+    assert sent == token if token else re.fullmatch("[0-9a-f-]{36}", sent)
+    (page_of_readme / "answers.jsonl").write_text("\n".join(messages) + "\n", encoding="utf-8")
+    protocol = ldp.load(page_of_readme / "protocol.json")
+    tables = ldp.tables_of(page_of_readme / "answers.jsonl", protocol, tokens="once")
     assert sorted(table.n for table in tables) == [0, 1]
     assert not tables.simulated
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+@pytest.mark.parametrize("missing", ["ldpstats.mjs", "protocol.json", None])
+def test_the_page_of_the_readme_sends_no_raw_answer(page_of_readme: Path, missing: str | None) -> None:
+    """Whatever submits the form, with the module or without: no request carries what was chosen."""
+    if missing is not None:
+        (page_of_readme / missing).unlink()
+    submitted = (
+        "document.querySelector('button').click()",
+        "document.querySelector('form').requestSubmit()",
+        "document.querySelector('form').submit()",
+        "Object.assign(document.querySelector('button'), { type: 'submit', disabled: false }).click()",
+    )
+    with collector(page_of_readme) as (address, posted), chromium() as browser:
+        for script in submitted[1:] if missing is None else submitted:
+            browser.visit("about:blank")
+            browser.visit(f"{address}/index.html")
+            shown = "epsilon" if missing is None else "not complete" if missing.endswith("mjs") else "Nothing was sent"
+            browser.awaited(f"document.querySelector('output').textContent.includes('{shown}')")
+            browser.value("document.querySelector('select').value = 'M'")
+            browser.value(script)
+            browser.value("new Promise((done) => setTimeout(done, 200))")
+            asked = browser.asked_for()
+            assert browser.value("location.href") == f"{address}/index.html"
+            assert f"{address}/index.html" in asked
+            assert not [one for one in asked if "?" in one or "sex" in one]
+        assert posted.empty() or missing is None
+        while not posted.empty():  # of the button that the last script clicked, with the module
+            assert set(json.loads(posted.get())) == {
+                "format",
+                "version",
+                "protocol",
+                "unit",
+                "reports",
+                "simulated",
+                "token",
+            }

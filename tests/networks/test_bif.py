@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings, strategies as st
 from support.comparisons import assert_tells
 from support.random_networks import random_network
 
 from ldpstats import BayesianNetwork, Domain, LdpstatsError
 from ldpstats.datasets import NETWORKS, network
 from ldpstats.networks import bayesian_network
-from ldpstats.networks.bif import LARGEST_BIF, read_bif, written_bif
+from ldpstats.networks.bif import LARGEST_BIF, MARK, read_bif, written_bif
 
 FOREIGN = """
 // written by hand /* not closed
@@ -96,8 +99,7 @@ def test_written_networks_are_read_as_they_were(name: str, tmp_path: Path) -> No
 
 
 PLAIN = Domain({"a": ["x", "y"], "b_1": ["p.1", "q-2", "r"], "C": ["TRUE", "FALSE"]})
-SPACED = Domain({"1st": ["0", "-1", "1e3"], "chest pain": ["not at all", "a bit", "much"], "µ-Wert": ["über", "<5%"]})
-"""Its attribute without parents has a name of one word: pgmpy takes any other apart, also in files of its own."""
+SPACED = Domain({"1st": ["0", "-1", "1e3"], "chest-pain": ["not at all", "a bit", "much"], "µ-Wert": ["über", "<5%"]})
 ODD = [
     ", ",
     ";",
@@ -148,6 +150,64 @@ def test_pgmpy_reads_what_is_written(domain: Domain, tmp_path: Path) -> None:
         np.testing.assert_allclose(back.tables[name], table, rtol=0, atol=1e-12)
 
 
+WORDS = [*ODD, ",", "=", "_", "2", "a", "A", "İ", "%20", ":", "table1", "default", "variable", "(25, 35]"]
+HOSTILE = st.lists(st.sampled_from(WORDS) | st.text(max_size=3), max_size=4).map("".join)
+DOMAINS = st.dictionaries(
+    HOSTILE.filter(bool), st.lists(HOSTILE, min_size=2, max_size=3, unique=True), min_size=1, max_size=3
+)
+
+
+@cache
+def pgmpy_grammars() -> dict[str, Any]:
+    """Return what every reader of pgmpy makes anew, which takes most of its time."""
+    from pgmpy.readwrite import BIFReader
+
+    of_variables, of_probabilities = BIFReader.get_variable_grammar(None), BIFReader.get_probability_grammar(None)
+    return {"get_variable_grammar": lambda _: of_variables, "get_probability_grammar": lambda _: of_probabilities}
+
+
+@given(DOMAINS)
+@settings(max_examples=100, deadline=None)
+@example(
+    {
+        "age (years)": ["[0, 25)", "(0, 25]", "0_25"],
+        "Age": ["a b", "a_b"],
+        "age": ["x", "X"],
+        "table1": ["y", "property"],
+    }
+)
+def test_hostile_names_reach_pgmpy_as_different_ones_and_come_back(categories: dict[str, list[str]]) -> None:
+    from pgmpy.readwrite import BIFReader, BIFWriter
+
+    made = network_over(Domain(categories))
+    text = made.as_bif()
+    read = read_bif(text)
+    assert (read.categories, read.parents) == (categories, dict(made.parents))
+    assert all(np.array_equal(read.tables[name], table) for name, table in made.tables.items())
+    with patch.multiple(BIFReader, **pgmpy_grammars()):
+        reader = BIFReader(string=text, include_properties=True)
+    model = reader.get_model()
+    assert model.check_model()
+    safe = dict(zip(reader.variable_names, categories, strict=True))
+    assert all(len({*states}) == len(categories[safe[one]]) for one, states in reader.variable_states.items())
+    for cpd in model.get_cpds():
+        assert [safe[one] for one in cpd.variables[1:]] == [*made.parents[safe[cpd.variable]]]
+        np.testing.assert_allclose(cpd.values, made.tables[safe[cpd.variable]], rtol=0, atol=1e-12)
+    # properties go through other programs, and with them the names
+    back = read_bif(str(BIFWriter(model)))
+    assert (back.categories, back.parents) == (categories, dict(made.parents))
+
+
+def test_names_that_programs_agree_upon_stay() -> None:
+    said = network_over(SPACED).as_bif()
+    assert "ldpstats_" not in said
+    assert '{ "not at all", "a bit", much }' in said
+    said = network_over(Domain({"age (years)": ["(25, 35]", "(35, 45]", "45+"]})).as_bif()
+    assert 'type discrete [ 3 ] { "25_35", "35_45", "45+" };' in said
+    assert "property ldpstats_name = age%20%28years%29;" in said
+    assert "property ldpstats_categories = 25_35:%2825%2C%2035%5D,35_45:%2835%2C%2045%5D;" in said
+
+
 def test_other_categories_than_texts_become_texts(tmp_path: Path) -> None:
     domain = Domain({"a": [True, False], "b": [0, 1, -2], "c": [0.5, 1e300]})
     made = network_over(domain)
@@ -172,7 +232,13 @@ def test_what_is_in_a_file_is_not_overwritten(tmp_path: Path) -> None:
         network("asia").to_bif(path)
     assert path.read_text() == "mine"
     network("asia").to_bif(tmp_path / "other.bif")
-    network("asia").to_bif(tmp_path / "other.bif")
+    network("survey").to_bif(tmp_path / "other.bif")
+    assert BayesianNetwork.from_bif(tmp_path / "other.bif") == network("survey")
+    foreign = (tmp_path / "other.bif").read_text().replace(MARK, "// of another program")
+    path.write_text(foreign)
+    with pytest.raises(LdpstatsError, match="holds something else"):
+        network("asia").to_bif(path)
+    assert path.read_text() == foreign
     assert {one.name for one in tmp_path.iterdir()} == {"network.bif", "other.bif"}
 
 
@@ -238,6 +304,9 @@ probability ( b | a ) {
         ("table 0.5, 0.5;", "table 0.5, half;", ["line 10", "'half'"]),
         ("table 0.5, 0.5;", "table 0.5,\n 0,5;", ["line 10", "3 probabilities"]),
         ("table 0.5, 0.5;", "table 1.5,\n -0.5;", ["line 11", "'-0.5'"]),
+        ("{ x, y };", "{ x, y }; property ldpstats_categories = x:y;", ["line 3", "'y' and again 'y'"]),
+        ("{ x, y };", "{ x, y }; property ldpstats_name = ;", ["line 3", "named ''"]),
+        ("{ x, y };", "{ x, y }; property ldpstats_name = b;", ["second variable 'b'"]),
         ("table 0.5, 0.5;", "table nan, 0.5;", ["line 10", "'nan'"]),
         ("table 0.5, 0.5;", "table 1e999, 0.5;", ["line 10", "'1e999'"]),
         ("table 0.5, 0.5;", f"table {'9' * 9999}, 0.5;", ["line 10", "letters"]),
@@ -316,11 +385,10 @@ def test_files_that_are_no_text_or_empty_are_refused(tmp_path: Path) -> None:
             BayesianNetwork.from_bif(path)
 
 
-def test_the_first_line_has_the_name() -> None:
+def test_the_first_lines_say_whose_it_is_and_its_name() -> None:
     made = network_over(PLAIN)
-    assert written_bif(PLAIN.categories, made.parents, made.tables, "my network").startswith(
-        'network "my network" {\n}\n'
-    )
+    text = written_bif(PLAIN.categories, made.parents, made.tables, "my network")
+    assert text.startswith('// ldpstats Bayesian network\nnetwork "my network" {\n}\n')
 
 
 @pytest.mark.parametrize("text", ["", " \n", "network n { }", "// nothing"])

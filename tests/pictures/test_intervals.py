@@ -92,3 +92,14 @@ def test_letters_that_no_font_has_are_written_without_a_warning_where_they_stay_
     picture = Intervals("中文", ("$",), ("中", "文\n"), (1.0, 2.0), (0.5, 1.0), (1.5, 3.0), "value")
     assert picture.draw().get_title(loc="left") == "中文\n\\$"
     assert "中文" in picture.svg("p1")
+
+
+def test_grey_is_explained_where_there_is_some() -> None:
+    for lower, said in ((-0.1, ["grey: the interval holds 0"]), (0.1, [])):
+        picture = Intervals("t", (), ("a", "b"), (0.2, 0.3), (lower, 0.1), (0.4, 0.5), "difference", reference=0.0)
+        legend = picture.draw().get_legend()
+        assert (
+            [one.get_text().lstrip("\N{ZERO WIDTH SPACE}") for one in legend.get_texts() if legend] == said
+            if legend
+            else not said
+        )

@@ -98,6 +98,55 @@ def test_any_number_of_categories_is_drawn_with_labels_apart(sides: tuple[int, i
     assert len(made.described()) < 800
 
 
+@pytest.mark.parametrize(
+    ("down", "columns", "keys"),
+    [
+        (("p", "q", "r", "s"), 6, ["p", "q", "r", "s"]),
+        (("(25, 35]", "(35, 45]", "(45, 55]"), 5, ["(25, 35]", "(35, 45]", "(45, 55]"]),
+        (("strongly agree", "agree", "strongly disagree"), 6, ["1", "2", "3"]),
+        (("a long name of the first", "a long name of another", "b"), 5, ["a lo…irst", "a lo…ther", "b"]),
+        (("1", "2", "3"), 3, ["1", "2", "3"]),
+        (("more often than I would like", "now and then"), 3, ["more often than I woul…", "now and then"]),
+    ],
+)
+def test_every_tile_has_its_own_category_beside_it(down: tuple[str, ...], columns: int, keys: list[str]) -> None:
+    rng = np.random.default_rng(1)
+    shares = rng.dirichlet(np.full(len(down), 0.2), columns) * (rng.random((columns, len(down))) > 0.2)
+    shares[0, 0] = 0
+    across = tuple(f"x{place}" for place in range(columns))
+    square = tuple((0.0,) * len(down) for _ in across)
+    none = tuple((False,) * len(down) for _ in across)
+    made = Mosaic("t", (), ("a", "b"), across, down, (1 / columns,) * columns, tuple(map(tuple, shares)), square, none)
+    axes = made.draw()
+    axes.figure.canvas.draw()
+    boxes, said, lines = tiles(axes), [one for one in axes.texts if one.get_ha() == "right"], axes.lines
+    beside = [one for one in boxes if one.get_x() > 0]
+    named = [keys[row] for column in shares[1:] for row in np.flatnonzero(column > 0)]
+    assert [one.get_text() for one in said] == named
+    for box, text in zip(beside, said, strict=True):
+        led = (box.get_x(), box.get_y() + box.get_height() / 2)
+        line = next(one for one in lines if np.allclose(one.get_xydata()[1], led))
+        assert line.get_xydata()[0] == pytest.approx(text.get_position())
+        # and does not cover the column before
+        assert text.get_window_extent().x0 > max(
+            one.get_window_extent().x1 for one in boxes if one.get_x() < box.get_x()
+        )
+    first = [one.get_text() for one in axes.get_yticklabels()]
+    assert [one.endswith(" (0%)") for one in first] == (shares[0] == 0).tolist()
+    assert all(name in one or "…" in one for name, one in zip(down, first, strict=True))
+    assert ["1: " in first[0], "2: " in first[1]] == [keys[0] == "1" != down[0]] * 2
+
+
+def test_many_columns_have_numbers_in_their_tiles() -> None:
+    shares, plain = ((0.6, 0.4),) * 20, ((0.0, 0.0),) * 20
+    names = tuple(f"x{place}" for place in range(20))
+    axes = Mosaic(
+        "t", (), ("a", "b"), names, ("yes", "no"), (0.62, *(0.02,) * 19), shares, plain, ((False,) * 2,) * 20
+    ).draw()
+    assert [one.get_text() for one in axes.get_yticklabels()] == ["1: yes", "2: no"]
+    assert [one.get_text() for one in axes.texts] == ["1: 60%", "2: 40%", *["1", "2"] * 19]
+
+
 def test_labels_stay_where_they_can_and_keep_apart() -> None:
     rng = np.random.default_rng(1)
     for size in (1, 2, 5, 40):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import time
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ from jsonschema import Draft202012Validator
 from support.protocol_files import KINDS, SMALL, body_of, schema, sealed_again
 
 import ldpstats as ldp
-from ldpstats import GRR, HR, OUE, Domain, LdpstatsError, PerAttribute, ProductDomain, SampledGroups, WholeView
+from ldpstats import GRR, HR, OUE, RRBA, Domain, LdpstatsError, PerAttribute, ProductDomain, SampledGroups, WholeView
+from ldpstats.client import Respondent
 from ldpstats.mechanisms import FakeResponse, Mechanism, local_hashing, mechanism, registry, unary
 from ldpstats.protocols import PROTOCOLS, Asked, AssignedQuestions, Protocol, assigned, register_protocol
 from ldpstats.questions import Question
@@ -364,3 +366,32 @@ def test_numbers_of_numpy_are_written_as_plain_ones(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Loud, "__post_init__", lambda _: None)
     used = [Loud(k, np.float64(1.0), (np.uint8(3),)) for k in (6, 4, 6)]
     SCHEMA.validate(json.loads(SampledGroups(SMALL, epsilon=1.0, mechanism=used).to_json()))
+
+
+def test_no_file_is_written_that_no_client_reads() -> None:
+    """An aggregator, which would have to be saved with its protocol, is not even begun."""
+    many = PerAttribute(Domain({f"a{number}": [0, 1] for number in range(4097)}), epsilon=1.0, k=1, mechanism="grr")
+    long = RRBA(Domain({"a": [f"{number:040}" for number in range(200_000)]}), epsilon=1.0, k=1)
+    for write, named in ((many.to_json, "4097 attributes"), (long.to_json, "bytes"), (long.aggregator, "bytes")):
+        with pytest.raises(LdpstatsError, match=named) as refused:
+            write()
+        assert "fewer attributes" in refused.value.advice
+
+
+def test_the_largest_files_that_are_written_are_read() -> None:
+    """4,096 attributes, each a row of the one unit: the clients answer them, and the package reads them again."""
+    protocol = PerAttribute(Domain({f"a{n}": [0, 1] for n in range(4096)}), epsilon=1.0, k=1, mechanism="grr")
+    text = protocol.to_json()
+    assert Respondent(text).epsilon == protocol.privacy().epsilon
+    assert PerAttribute.from_json(text).fingerprint() == protocol.fingerprint()
+
+
+@pytest.mark.parametrize("named", ["32 deep", "bytes", "20000 rows in a unit"])
+def test_what_no_client_reads_is_not_read_here(named: str) -> None:
+    body = body_of(KINDS["sampled groups"])
+    body["units"][0] *= 20_000
+    texts = {"32 deep": "[" * 100_000, "bytes": "9" * 10_000_000, "20000 rows in a unit": sealed_again(body)}
+    start = time.process_time()
+    with pytest.raises(LdpstatsError, match=f"not a saved protocol .*{named}"):
+        Protocol.from_json(texts[named])
+    assert time.process_time() - start < 1

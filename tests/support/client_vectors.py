@@ -25,6 +25,8 @@ LARGEST = GRID - 1
 HALF_AND_QUARTERS = FakeResponse(GRID // 3, (GRID // 2, GRID // 4, GRID // 4))
 SURELY_TRUE = FakeResponse(GRID, (0, 1, GRID - 1, 0))
 DOMAIN = Domain({"sex": ["F", "M"], "größe": ["klein", "mittel", "groß"], "1": [2, 2.5, True, "2"]})
+FREE = RRBA(DOMAIN, p=0.3, block_size=50)
+FLOORED = RRBA(DOMAIN, p=0.5, floor=0.5, views=[[["sex"], ["größe"]]], answer="view", block_size=50)
 
 
 Change = Callable[[dict[str, Any]], Any]
@@ -190,6 +192,13 @@ def _message_cases() -> Iterator[tuple[Any, ...]]:
     for category in huge.categories["id"]:
         whole = isinstance(category, int) and abs(category) >= 1 << 53
         yield "numbers that languages round", numbered, {"id": {"int": str(category)} if whole else category}
+    odd = Domain({'"𐀀" : ': ["𐐀\\", '\\"', " , "]})
+    for own in odd.categories['"𐀀" : ']:
+        yield (
+            "letters of two halves, and what quotes them",
+            SampledGroups(odd, k=1, epsilon=2.0).to_json(),
+            {'"𐀀" : ': own},
+        )
     parities = HadamardCoefficients(DOMAIN, epsilon=1.0).to_json()
     for unit in range(16):
         yield "parities", parities, record, [unit]
@@ -212,6 +221,21 @@ def _queries() -> Iterator[tuple[str, str]]:
             asked = zip(series.questions, series.blocks[0].randomizers, strict=True)
             groups = tuple(GroupQuery.about(DOMAIN.project(one.attributes), used) for one, used in asked)
             yield protocol.to_json(), Query(protocol.fingerprint(), unit, 0, f"{unit:032x}", groups).to_json()
+    zeros, least = (0,) * 5, GRID // 4
+    yield FREE.to_json(), query_of(FREE, (int(FREE.largest_p * GRID), (GRID, *zeros)))
+    yield FREE.to_json(), query_of(FREE, (1, (*zeros, GRID)))
+    told = (GRID // 2, (least, GRID - least)), (1, (GRID // 6 + 1, GRID // 6, GRID - 2 * (GRID // 6) - 1))
+    yield FLOORED.to_json(), query_of(FLOORED, *told)
+
+
+def query_of(protocol: RRBA, *told: tuple[int, Sequence[int]]) -> str:
+    """Return a query about the groups of the first unit, with these chances of the truth and of fakes."""
+    asked = zip(protocol.series()[0].questions, told, strict=True)
+    groups = tuple(
+        GroupQuery.about(protocol.domain.project(one.attributes), FakeResponse(truth, tuple(fake)))
+        for one, (truth, fake) in asked
+    )
+    return Query(protocol.fingerprint(), 0, 0, "0" * 32, groups).to_json()
 
 
 def _answers_to_queries() -> Iterator[dict[str, Any]]:
@@ -271,14 +295,48 @@ def _other_refusals(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
         change(changed)
         asked = json.dumps(changed, ensure_ascii=False)
         yield {"title": title, "protocol": text, "query": asked, "record": record, "names": named}
-    text, query = next((own, query) for own, query in _queries() if '"p": 0.5' in own)
-    asked = query.replace(f'"truth": "{GRID // 2}"', f'"truth": "{GRID // 2 + 1}"')
-    for name, share in (("floor", 2), ("floor", None), ("p", -0.5), ("p", "0.5")):
-        body = json.loads(text)["body"]
-        body["parameters"][name] = share
-        unclear = sealed_again(body)
-        yield {"title": "rules that are none", "protocol": unclear, "query": query, "record": record, "names": name}
-    yield {"title": "more truth than p", "protocol": text, "query": asked, "record": record, "names": "more truth"}
+    for title, text, asked, named in _broken_promises():
+        yield {"title": title, "protocol": text, "query": asked, "record": record, "names": named}
+
+
+def _broken_promises() -> Iterator[tuple[str, str, str, str]]:
+    """Yield files whose promises are none, and queries that tell more than a file promises."""
+    infinite, bounded = body_of(FREE), body_of(FLOORED)
+    assert (infinite["privacy"]["epsilon"], infinite["privacy"]["floor"]) == ("infinite", "0")
+    most, even, zeros = int(infinite["privacy"]["truth"]), (GRID // 2, GRID // 2), (0,) * 5
+    query = query_of(FREE, (most, (GRID, *zeros)))
+    for name, wrong in (("truth", str(GRID)), ("truth", "0"), ("truth", 0.3), ("floor", str(GRID + 1)), ("floor", "")):
+        body = json.loads(json.dumps(infinite))
+        body["privacy"][name] = wrong
+        yield "a promise that is none", sealed_again(body), query, f"{name} = "
+    for name in ("truth", "floor"):
+        body = json.loads(json.dumps(infinite))
+        del body["privacy"][name]
+        yield "a promise that is missing", sealed_again(body), query, f"privacy without {name}"
+    for level, certain in (("infinite", None), ("infinite", "no"), ("infinite", True), (1.5, infinite), (1.5, None)):
+        body = json.loads(json.dumps(infinite))
+        words = infinite["privacy"]["certain"] if certain is infinite else certain
+        body["privacy"] |= {"epsilon": level, "certain": words}
+        yield "certain answers that are not named", sealed_again(body), query, "with certain = "
+    del (body := json.loads(json.dumps(infinite)))["privacy"]["certain"]
+    yield "certain answers that are not named", sealed_again(body), query, 'the level "infinite" with certain = nothing'
+    body = json.loads(json.dumps(infinite))
+    body["units"][0] *= 2
+    yield "twice about an attribute", sealed_again(body), query, "a unit that asks twice about an attribute"
+    for truth in (most + 1, GRID - 1, GRID):
+        query = query_of(FREE, (truth, (GRID, *zeros)))
+        named = f"the truth with probability {truth} / 2^64. Allowed: at most the promised {most} / 2^64"
+        yield "more truth than promised", sealed_again(infinite), query, named
+    for truth in (GRID // 2 + 1, GRID):
+        query = query_of(FLOORED, (1, even), (truth, (GRID // 3 + 1, GRID // 3, GRID // 3)))
+        yield "more truth than promised", sealed_again(bounded), query, f"the truth with probability {truth} / 2^64"
+    query = query_of(FLOORED, (1, even), (1, (GRID // 6 - 1, GRID // 3, GRID - GRID // 6 - GRID // 3 + 1)))
+    yield "a fake below the floor", sealed_again(bounded), query, f"at least {GRID // 6} / 2^64, by the promised floor"
+    for floor in ("0", "2", bounded["privacy"]["floor"]):
+        body = json.loads(json.dumps(bounded))
+        body["privacy"]["floor"] = floor
+        query = query_of(FLOORED, (1, (GRID, 0)), (1, (GRID // 3 + 1, GRID // 3, GRID // 3)))
+        yield "a fake that never comes", sealed_again(body), query, "an answer that would be the truth for certain"
 
 
 def _altered_crossings() -> Iterator[tuple[str, Change, str]]:
@@ -296,17 +354,25 @@ def _altered_queries() -> Iterator[tuple[str, Change, str]]:
     yield "an older query", lambda query: query.pop("format"), "format"
     yield "a newer query", _setting("version", 3), "version 3"
     yield "more truth than the level allows", _setting(*group, "truth", str(GRID // 2)), "promised"
-    yield "the truth for sure", _setting(*group, "truth", str(GRID)), "infinity"
+    yield "the truth for sure", _setting(*group, "truth", str(GRID)), f"probability {GRID} / 2^64"
     rare = [str(GRID // 12 - 1), *[str(GRID // 12)] * (4)]
     rare.append(str(GRID - sum(map(int, rare))))
     yield "a fake below the floor", _setting(*group, "fake", rare), "floor"
+    rare[0], rare[-1] = str(GRID // 12), str(GRID - 5 * (GRID // 12))
+    yield "fakes too rare for so much truth", _setting(*group, "fake", rare), "Allowed: at most the promised 1."
     yield "fakes that do not add up", _setting(*group, "fake", [str(GRID // 6)] * 6), "add up"
     yield "too few fakes", _setting(*group, "fake", [str(GRID // 2)] * 2), "cells"
     yield "probabilities as numbers", _setting(*group, "truth", 1), "truth"
     yield "another attribute", _setting(*group, "domain", 0, "name", "age"), "age"
     yield "other categories", _setting(*group, "domain", 0, "categories", ["M", "F"]), "own attributes"
+    yield (
+        "a truth value as a number",
+        _setting(*group, "domain", [{"name": "1", "categories": [2, 2.5, 1, "2"]}]),
+        "own",
+    )
     yield "a group twice", lambda query: query["groups"].append(query["groups"][0]), "groups"
     yield "no groups", _setting("groups", []), "groups"
+    yield "more groups than a unit may have", _setting("groups", [0] * 4097), "4097 groups"
     yield "a number that languages round", _setting("number", 2**53), "number"
     yield "a token that is none", _setting("token", "ä"), "token"
     yield "an unknown name", _setting("hurry", 1), "hurry"
@@ -324,6 +390,11 @@ def _altered_texts(body: dict[str, Any], text: str) -> Iterator[tuple[str, str, 
     yield "an older version", sealed("protocol", 1, body), "version 1"
     yield "a newer version", sealed("protocol", 3, body), "version 3"
     yield "something behind the body", text[:-1] + ', "more": 1}', "more"
+    for wrong in ("[" * 33, '{"a":' * 33 + "1" + "}" * 33):
+        yield "nested too deep", wrong, "32 deep"
+    deepest = json.dumps(json.loads("[" * 28 + "]" * 28))  # the body's parameters stand two levels deep
+    yield "a level too many", text.replace('"parameters": {', f'"parameters": {{"more": [[{deepest}]], '), "32 deep"
+    yield "a number without end", text.replace('"epsilon": 1.0', f'"epsilon": 1.{"0" * 99}'), "100 letters"
     yield "no number", text.replace('"epsilon": 1.0', '"epsilon": NaN'), "a protocol file"
 
 
@@ -348,6 +419,29 @@ def _setting(*path: Any) -> Change:
         body[last] = value
 
     return change
+
+
+def _twice_the_largest(mechanism: dict[str, Any]) -> Change:
+    """Return what asks two questions of the largest mechanism, whose values come to twice what a unit may have."""
+
+    def change(body: Any) -> None:
+        body["mechanisms"][0] = mechanism
+        body["units"][0] *= 2
+
+    return change
+
+
+def _altered_levels() -> Iterator[tuple[str, Change, str]]:
+    yield "a level that is none", _setting("privacy", "epsilon", -1), "-1"
+    for level in (10**99, 1e7, 1_000_000.5):
+        yield "a level that is none in any language", _setting("privacy", "epsilon", level), "the level"
+    yield "a level that is left open", _setting("privacy", "epsilon", "infinite"), "infinite"
+    yield "a level as text", _setting("privacy", "epsilon", "1"), "level"
+    yield "a level of something else", _setting("privacy", "unit", "a report"), "a report"
+    surely = plain_mechanism(FakeResponse(GRID, (GRID // 6 + 4, *(GRID // 6,) * 5))) | {"epsilon": 1.0}
+    yield "a mechanism that tells the truth for sure", _setting("mechanisms", 0, surely), "the level infinity"
+    certain = body_of(FREE)["privacy"]
+    yield "certain answers of mechanisms", _setting("privacy", certain), 'the level "infinite" with certain'
 
 
 def _altered_bodies() -> Iterator[tuple[str, Change, str]]:
@@ -376,12 +470,7 @@ def _altered_bodies() -> Iterator[tuple[str, Change, str]]:
     yield "a level of zero", _setting("privacy", "epsilon", 0), "promised"
     for wrong in (str(GRID), "0", "-1", "1e3", "12.0", " 7", "07", "７", 7, None, ""):
         yield "a probability that is none", _setting(*truth, "truth", wrong), "truth"
-    yield "a level that is none", _setting("privacy", "epsilon", -1), "-1"
-    for level in (10**400, 1e7, 1_000_000.5):
-        yield "a level that is none in any language", _setting("privacy", "epsilon", level), "the level"
-    yield "a level that is left open", _setting("privacy", "epsilon", "infinite"), "infinite"
-    yield "a level as text", _setting("privacy", "epsilon", "1"), "level"
-    yield "a level of something else", _setting("privacy", "unit", "a report"), "a report"
+    yield from _altered_levels()
     yield "a fingerprint that is none", _setting("fingerprint", "0123456789ab"), "0123456789ab"
     yield "an unknown policy", _setting("outside", "ignore"), "ignore"
     yield "an unknown name", _setting("later", 1), "later"
@@ -405,5 +494,7 @@ def _altered_bodies() -> Iterator[tuple[str, Change, str]]:
     yield "no categories", _setting("domain", 0, "categories", []), "categories"
     yield "attributes that are alike", _setting("domain", 0, "name", "größe"), "attributes"
     yield "a domain that keeps no order", _setting("domain", {"sex": ["F", "M"]}), "domain"
+    largest = {**plain_mechanism(GRR(6, 1.0)), "k": 2**22}
+    yield "mechanisms that take too long together", _twice_the_largest(largest), "8388608 values"
     yield "values that are too many", _setting(*first, "k", 2**22 + 1), "4194305"
     yield "one value", _setting(*first, "k", 1), "k = 1"

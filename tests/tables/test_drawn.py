@@ -10,6 +10,7 @@ import pytest
 import ldpstats as ldp
 from ldpstats import LdpstatsError
 from ldpstats.blocks import Block
+from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.noise import Tally
 from ldpstats.pictures.association_plot import AssociationPlot
 from ldpstats.pictures.intervals import Intervals
@@ -149,11 +150,26 @@ def test_what_is_assumed_refused_or_implausible_is_said() -> None:
     assert broken.picture("intervals").to_frame()["lower"].isna().all()
 
 
-def test_cells_below_zero_are_counted_in_a_note() -> None:
+def test_a_mosaic_of_cells_below_zero_is_that_of_the_nearest_possible_table() -> None:
     table = ldp.SampledGroups(DOMAIN, k=3, epsilon=0.3, mechanism="grr").simulate(PEOPLE // 20, rng=1)[DOMAIN.names]
-    below = int((table.estimate <= 0).sum())
+    below, nearest = int((table.estimate < 0).sum()), nearest_proper(table.estimate.ravel())
     assert below > 1
-    assert f"{below} cells are estimated at or below zero, and not drawn" in table.picture("mosaic").notes
+    picture = table.picture("mosaic")
+    none = f"drawn is the nearest possible table, in which {(nearest == 0).sum()} cells are zero"
+    assert f"{below} cells are estimated below zero: {none}" in picture.notes
+    frame = picture.to_frame()
+    np.testing.assert_allclose(np.nan_to_num(frame["width"] * frame["share"]), nearest, atol=1e-12)
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue"])
+def test_no_tile_is_more_than_all(mechanism: str) -> None:
+    for seed in range(20):
+        found = ldp.SampledGroups(DOMAIN, epsilon=0.7, mechanism=mechanism).simulate(PEOPLE // 40, rng=seed)
+        for normalize in ("rows", "columns"):
+            frame = found["sex", "size"].crosstab(normalize=normalize).picture().to_frame()
+            shares = frame.pivot_table(index="across", columns="down", values="share", observed=True)
+            assert (frame["share"].dropna() >= 0).all()
+            np.testing.assert_allclose(shares.sum(axis=1), 1)
 
 
 @pytest.mark.parametrize("mechanism", ["grr", "oue", "hr"])

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import json
+import re
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 
+from ldpstats.answers import categorical_answers
 from ldpstats.errors import LdpstatsError
 from ldpstats.vignettes import OwnData, Vignette, as_html, as_text, executed, notebook_of
 from ldpstats.vignettes.execution import CellError
@@ -75,7 +81,58 @@ def test_own_data_take_the_place_of_its_own(tmp_path: Path) -> None:
     code = "print(data.shape, columns, epsilon, trials, list(data['age'].cat.categories))"
     notebook = executed(notebook_of(vignette(code), own), tmp_path, "one")
     assert outputs(notebook)[-1] == ["(60, 2) ['x', 'age'] 0.5 100 ['under 40', '40 or more']\n"]
-    assert "# column 'age' was cut" in notebook.cells[2].source
+    assert "column 'age' was cut" in notebook.cells[2].source
+
+
+HOSTILE = (
+    *(
+        "a\nopen('ran', 'w')",
+        "a\r\nopen('ran', 'w')",
+        '""")\nopen("ran", "w")\n#',
+        "'''",
+        '\\"""',
+        "\\",
+        '\\\\"',
+        "\\u0022",
+    ),
+    *(
+        "!touch ran",
+        "%%bash\ntouch ran",
+        "$(touch ran)",
+        "-rf",
+        "x?",
+        ">>> x",
+        "{0}",
+        "</script><img src=x onerror=open>",
+    ),
+    *("\x7f\x1b[2J", "\u202e", "\u2028open('ran', 'w')", "\udcff", "\0", "ö漢\U000e0001"),
+)
+
+
+def test_no_value_is_ever_code() -> None:
+    """As a name of a file, column or category, or in a note: the lines are always the same, the values as they were."""
+    whole = "\n".join(HOSTILE)
+    hostile = OwnData(whole, HOSTILE, 0.5, {}, HOSTILE, HOSTILE).code()
+    tree, plain = (ast.parse(code) for code in (hostile, OwnData("a", ("a",), 0.5).code()))
+    literals: list[Any] = [one.body[2].value.args for one in (tree, plain)]  # type: ignore[attr-defined]
+    read = json.loads(ast.literal_eval(literals[0][0]))
+    assert (read["file"], read["columns"], read["missing"], read["notes"]) == (whole, *[[*HOSTILE]] * 3)
+    literals[0][:] = literals[1]
+    assert ast.dump(tree) == ast.dump(plain)
+    assert TransformerManager().transform_cell(hostile) == f"{hostile}\n"
+    assert all(map(str.isprintable, hostile.split("\n")))
+
+
+@pytest.mark.parametrize("name", ["a;'b'\nopen('ran', 'w')\n#.csv", '"""', "<img src=x onerror=alert(1)>", "!ls"])
+def test_hostile_names_of_files_are_read_and_shown_as_they_are(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("x;y\n" + "1;<i>\n2;b\n" * 30, "utf-8")
+    note = categorical_answers(tmp_path / name).attrs["notes"][0]
+    own = OwnData(name, ("x", "y"), notes=(note, "# heading <b>", "$$x$$"))
+    notebook = executed(notebook_of(vignette("print(*data.attrs['notes'])"), own), tmp_path, "one")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    page = as_html(notebook, "title")
+    assert not re.search(r"<img|<script|<b>", page.partition("<main>")[2].partition("<b>not this</b>")[2])
+    assert "semicolons" in notebook.cells[-1].outputs[0]["text"]
 
 
 def test_a_cell_that_fails_says_what_the_package_said(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.arrays import BoolArray, FloatArray, unweighted
 from ldpstats.confidence.confidence_sets import IntervalHull, NoncentralSquare, PossibleRange
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import Estimate
@@ -181,6 +181,7 @@ class AssociationMeasures:
         return "the estimated table is too far from any possible one" if self.beyond else ""
 
 
+@unweighted
 def association(table: Table, alpha: float = 0.05) -> Association:
     """Return the bias-corrected Cramér's V of a two-way table.
 
@@ -236,6 +237,7 @@ def association(table: Table, alpha: float = 0.05) -> Association:
     return Association.of(table, name, estimate, inversion, pair.why_not, alpha, **more)
 
 
+@unweighted
 def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
     """Return the mutual information of two attributes in nats, without the bias that noise adds to first order.
 
@@ -276,6 +278,40 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
     return Effect.of(table, name, estimate, inversion, pair.why_not, alpha, **more)
 
 
+def measured_categories(table: Table) -> tuple[BoolArray, BoolArray]:
+    """Return which rows, and which columns, V is that of; none where no table is estimated.
+
+    Parameters
+    ----------
+    table : Table
+        A two-way table.
+    """
+    there = _measured_pair(table).there
+    rows, columns = (np.zeros(size, dtype=bool) for size in two_way_shape(table))
+    return (rows, columns) if there is None else there.kept
+
+
+def expected_association(
+    cells: FloatArray, seen: FloatArray, moved: FloatArray
+) -> tuple[AssociationMeasures, AssociationMeasures] | None:
+    """Measure an expected table as `association` would, among the categories that it would keep.
+
+    Parameters
+    ----------
+    cells : array, shape (rows, columns)
+    seen, moved : array, shape (cells, cells)
+        The covariance that is estimated, and the one that estimates have. There is a measure with each; none where
+        V is not estimable.
+    """
+    for errors in (0.0, _CLEARLY):
+        there = _KeptCategories.of(cells, seen, errors)
+        if min(there.shape) >= 2 and (not errors or cells[np.outer(*there.kept)].sum() >= 1 - _HARDLY):
+            found = there.association(cells, seen)
+            if not found.why_not:
+                return found, there.association(cells, moved)
+    return None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _MeasuredPair:
     """The association between the categories of a table that are there.
@@ -290,12 +326,15 @@ class _MeasuredPair:
         Why it is not estimable, if it is not.
     missing : str
         The categories that were left out, in words.
+    there : _KeptCategories, optional
+        The others.
     """
 
     why_not: str
     found: AssociationMeasures | None = None
     sets: tuple[AssociationMeasures, ...] = ()
     missing: str = ""
+    there: _KeptCategories | None = None
 
     @property
     def without(self) -> str:
@@ -374,16 +413,16 @@ def _measured(table: Table, cells: Estimate, errors: float) -> _MeasuredPair:
     if min(there.shape) < 2:
         few = table.attributes[int(np.argmin(there.shape))]
         why = f"fewer than two categories of {few} have an estimated share above zero"
-        return _MeasuredPair(why, missing=missing)
+        return _MeasuredPair(why, missing=missing, there=there)
     found = there.association(cells.estimate.reshape(shape), covariance)
     if found.why_not:
-        return _MeasuredPair(found.why_not, found, (), missing)
+        return _MeasuredPair(found.why_not, found, (), missing, there)
     sets: tuple[AssociationMeasures, ...] = (found,)
     if is_sparse(table):
         moved = steadied(table, cells)
         both = (cells.estimate, moved.estimate)
         sets = tuple(there.association(one.reshape(shape), moved.covariance) for one in both)
-    return _MeasuredPair("", found, sets, missing)
+    return _MeasuredPair("", found, sets, missing, there)
 
 
 def _standard_errors(chosen: BoolArray, covariance: FloatArray, axis: int) -> FloatArray:

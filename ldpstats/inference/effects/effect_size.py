@@ -121,7 +121,9 @@ class Effect(Result):
         """Return the confidence set: all values that the reports do not contradict, as intervals in ascending order.
 
         Mostly it is one. A quotient whose denominator is not clearly different from zero may have two, or one
-        without an end (infinite). None at all means that the estimated table is too far from any possible one.
+        without an end (infinite). None at all means that the estimated table is too far from any possible one. An
+        estimate that is not among them, as a difference above 1, or one by another measure than the test's, is what the
+        nearest of them reaches to.
 
         Parameters
         ----------
@@ -129,7 +131,8 @@ class Effect(Result):
             One minus the level; by default that of the effect.
         """
         pieces = self.inversion.limits(significance(self.alpha if alpha is None else alpha))
-        return tuple((float(low), float(high)) for low, high in pieces if not math.isnan(low))
+        found = [(float(low), float(high)) for low, high in pieces if not math.isnan(low)]
+        return tuple(found) if math.isnan(self.estimate) else reaching(found, self.estimate)
 
     def conf_int(self, alpha: float | None = None) -> Interval:
         """Return the shortest interval that holds the whole `conf_set`; (nan, nan) if that is empty.
@@ -253,6 +256,22 @@ class Effect(Result):
     def _interval_in_words(self, alpha: float) -> str:
         pieces = [_in_words(low, high) for low, high in self.conf_set(alpha)]
         return ", or ".join(pieces) or "holds no possible value: the estimated table is too far from any possible one"
+
+
+def reaching(pieces: Sequence[Interval], value: float) -> tuple[Interval, ...]:
+    """Let the piece that is nearest to a value reach as far; pieces that hold it stay as they are.
+
+    Examples
+    --------
+    >>> reaching([(0.0, 0.2), (0.5, 1.0)], 1.25)
+    ((0.0, 0.2), (0.5, 1.25))
+    """
+    gaps = [max(low - value, value - high, 0.0) for low, high in pieces]
+    nearest = gaps.index(min(gaps)) if gaps else -1
+    return tuple(
+        (min(low, value), max(high, value)) if place == nearest else (low, high)
+        for place, (low, high) in enumerate(pieces)
+    )
 
 
 def forest_picture(effects: Sequence[Effect]) -> Intervals:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.arrays import FloatArray, IntArray, unweighted
 from ldpstats.confidence.comparisons import Comparison
 from ldpstats.confidence.confidence_sets import FiellerQuotient, Inversion, PossibleRange
 from ldpstats.confidence.inversion import PooledReports, ScoreInversion, counted_by_part
@@ -32,6 +32,7 @@ Positions = tuple[int, int]
 Part = tuple[int, int | None]
 
 
+@unweighted
 def odds_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, columns: Pair = None) -> Effect:
     """Return the odds ratio π11 π22 / (π12 π21) of two rows and two columns.
 
@@ -77,6 +78,7 @@ def odds_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, columns: Pa
     return _quotient(table, name, comparison, odds_forms(shape, groups, cases), needed, alpha)
 
 
+@unweighted
 def risk_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any = None) -> Effect:
     """Return how many times as large a column's share is in one row as in another: (π1c / π1.) / (π2c / π2.).
 
@@ -120,6 +122,7 @@ def risk_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any
     return _quotient(table, f"risk ratio of {words}", comparison, forms, needed, alpha)
 
 
+@unweighted
 def risk_difference(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any = None) -> Effect:
     """Return how much larger a column's share is in one row than in another: π1c / π1. - π2c / π2.
 
@@ -157,6 +160,7 @@ def risk_difference(table: Table, alpha: float = 0.05, rows: Pair = None, column
     return _quotient(table, f"risk difference of {words}", comparison, forms, needed, alpha)
 
 
+@unweighted
 def proportion_difference(table: Table, first: Any, second: Any, alpha: float = 0.05) -> Effect:
     """Return the difference of two cells' proportions, with the covariance that one table gives them.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ class BlockEvidence:
     """
 
     blocks: tuple[Block, ...]
-    counts: tuple[NDArray[np.int64], ...]
+    counts: tuple[NDArray[Any], ...]
     possible: NDArray[np.intp] | None = None
 
     @classmethod
@@ -75,6 +76,12 @@ class BlockEvidence:
         """Draw `size` tables of as many respondents whose cells have these frequencies."""
         whole = self.whole(frequencies)
         return replace(self, counts=tuple(block.draw(whole, size, rng) for block in self.blocks))
+
+    def expected(self, frequencies: FloatArray) -> BlockEvidence:
+        """Return the one table without chance, of as many respondents whose cells have these frequencies."""
+        whole = self.whole(frequencies)
+        means = (block.n * block.noise.mean(block.question.answer_frequencies(whole)) for block in self.blocks)
+        return replace(self, counts=tuple(mean[None, :] for mean in means))
 
     def subset(self, tables: NDArray[np.intp]) -> BlockEvidence:
         """Return some of the tables."""

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.confidence.confidence_sets import NoncentralSquare
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.hints import Count
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear
-from ldpstats.inference.engine.null_model import NullModel, irregular, on_simplex
-from ldpstats.noise import Information, NoiseModel
+from ldpstats.inference.engine.null_model import SMALLEST, NullModel, irregular, on_simplex
+from ldpstats.noise import Information, NoiseModel, shortest
 
 _DIRECTIONS = 256
 _MOST_RESPONDENTS = 10**15
 _EVEN = 1e-12
+# the shares of directions that are seen less than the worst, and than the best, that are spoken of
+_SEEN = (0.05, 0.95)
 
 TestedAxes: TypeAlias = tuple[int, int] | None
 """The two axes of a table that are tested for independence given all others; None, if all are tested mutually."""
@@ -49,7 +53,7 @@ class Detectability:
 
         They are taken in the principal axes of the information, so that the order of categories does not matter.
         """
-        return cls.of_principal(_principal(information), df)
+        return cls.of_principal(principal_information(information), df)
 
     @classmethod
     def of_principal(cls, principal: FloatArray, df: int) -> Detectability:
@@ -71,7 +75,7 @@ class Detectability:
     @classmethod
     def least(cls, information: FloatArray, df: int) -> Detectability:
         """Take the direction that is seen least."""
-        return cls(df, _principal(information)[:1])
+        return cls(df, principal_information(information)[:1])
 
     def power(self, n: IntArray | int, size: FloatArray | float, alpha: float) -> FloatArray:
         """Return the power at level `alpha` for so many reports and departures of this size; both broadcast."""
@@ -112,21 +116,26 @@ class Sensitivity:
         The categories on the smaller side where sizes are Cramér's V, which is w / √(side - 1); else 2.
     proportional : bool
         Whether more reports like these tell more in proportion. A curator's noise comes once, however many answered.
+    extremes : tuple of array
+        The same as `principal` where rare categories are as rare, and as frequent, as they may be; or nothing.
     """
 
     df: Count
     principal: FloatArray
     side: Count
     proportional: bool = True
+    extremes: tuple[FloatArray, ...] = ()
 
     def __post_init__(self) -> None:
+        if len(self.extremes) not in (0, 2) or any(one.shape != self.principal.shape for one in self.extremes):
+            raise LdpstatsError(f"{len(self.extremes)} extremes", "two of them, or none")
         if self.principal.ndim != 1 or not np.all(np.isfinite(self.principal) & (self.principal >= 0)):
             raise LdpstatsError(f"noncentralities {shortened(self.principal)}", "a row of numbers from 0 on")
 
     @classmethod
     def of(cls, information: FloatArray, df: int, side: int, *, proportional: bool = True) -> Sensitivity:
         """Keep what matters of an information about deviations, that of all reports together."""
-        return cls(df, _principal(information), side, proportional)
+        return cls(df, principal_information(information), side, proportional)
 
     def power(self, size: float, alpha: float) -> float:
         """Return the approximate power against deviations of a size, averaged over their directions.
@@ -135,23 +144,110 @@ class Sensitivity:
         """
         return float(self._each(1).power(1, self._cohens_w(size), alpha))
 
-    def respondents(self, n: int, size: float, power: float, alpha: float) -> int | None:
+    def respondents(self, n: int, size: float, power: float, alpha: float) -> RespondentsNeeded:
         """Return how many respondents find a size with this power, if n tell this.
 
-        None if no number is enough, or where what is told is not proportional to their number.
+        Least and most are those of directions that are seen well and badly, with margins at their own extremes. All are
+        missing where no number is enough, or where what is told is not proportional to their number.
         """
-        if not self.proportional:
-            return None
-        try:
-            return self._each(n).respondents(power, self._cohens_w(size), alpha)
-        except LdpstatsError:
-            return None
+        if not (self.proportional and size > 0):
+            return NOT_KNOWN
+        each, w = self._each(n), self._cohens_w(size)
+        ends = [
+            np.quantile(Detectability.of_principal(np.sort(principal), self.df).seen, share)
+            for principal, share in zip(self.extremes or (self.principal, self.principal), _SEEN, strict=True)
+        ]
+        most, least = (respondents_with(float(one) * w**2, self.df, n, power, alpha) for one in ends)
+        number = None
+        with suppress(LdpstatsError):  # no number is enough
+            number = each.respondents(power, w, alpha)
+        return RespondentsNeeded(least, number, most)
 
     def _each(self, n: int) -> Detectability:
         return Detectability.of_principal(np.sort(self.principal / n), self.df)
 
     def _cohens_w(self, size: float) -> float:
         return size * math.sqrt(self.side - 1)
+
+
+class RespondentsNeeded(NamedTuple):
+    """How many respondents find a deviation with the power asked for: at least, most likely, at most; None: no number.
+
+    Examples
+    --------
+    >>> RespondentsNeeded.shown_by(statistic=12.0, df=1, n=1000, power=0.8, alpha=0.05)
+    RespondentsNeeded(least=267, needed=655, most=3470)
+    >>> str(RespondentsNeeded.shown_by(statistic=2.0, df=1, n=1000, power=0.8, alpha=0.05))
+    'at least 660'
+    """
+
+    least: int | None
+    needed: int | None
+    most: int | None
+
+    @classmethod
+    def shown_by(
+        cls, statistic: float, df: int, n: int, power: float, alpha: float, level: float = 0.95
+    ) -> RespondentsNeeded:
+        """Read them off what n respondents showed: as many as multiply its noncentrality to the one that is needed.
+
+        Margins, size and direction of the deviation are all in the statistic, which is noncentral χ². The number is
+        that of the noncentrality under which half of all statistics are larger; the others are those of its confidence
+        limits (Venables 1975).
+        """
+        seen = NoncentralSquare(np.array(statistic), np.array(float(df)), np.ones(()), 1.0, 1.0, math.inf)
+        (low, high), (middle, _) = (*seen.limits(1 - level), *seen.limits(1.0))
+        return cls(*(respondents_with(float(one), df, n, power, alpha) for one in (high, middle, low)))
+
+    def __str__(self) -> str:
+        """Say the limits, and what is likely where there are both; two digits of each are more than is known."""
+        least, needed, most = (None if one is None else f"{float(f'{one:.2g}'):,.0f}" for one in self)
+        if least is None:
+            return "—"
+        return f"at least {least}" if needed is None or most is None else f"{needed} ({least} to {most})"
+
+
+NOT_KNOWN = RespondentsNeeded(None, None, None)
+
+
+def respondents_with(noncentrality: float, df: int, n: int, power: float, alpha: float) -> int | None:
+    """Return how many respondents a test needs for a power, if this is its noncentrality with n; None: no number."""
+    from scipy.special import chdtri, chndtrinc
+
+    needed = float(chndtrinc(chdtri(df, alpha), df, 1 - power))
+    enough = noncentrality > 0 and n * needed < _MOST_RESPONDENTS * noncentrality
+    return max(math.ceil(n * needed / noncentrality), 1) if enough else None
+
+
+def possible_shares(estimate: FloatArray, errors: FloatArray, level: float = 0.5) -> FloatArray:
+    """Return estimated shares as proper ones: a quantile of what each may be, being no less than zero.
+
+    That is x - s Φ⁻¹((1 - level) Φ(x / s)) for an estimate x with the standard error s: a normal posterior under a flat
+    prior, the most frequent category being held at its median. All are then made to sum to one. At level ½ a share of
+    some errors stays what it is, and one of zero becomes .67 errors. At low levels rare categories are rarer.
+    """
+    from scipy.special import log_ndtr, ndtri_exp
+
+    known = np.maximum(errors, SMALLEST)
+    levels = np.where(np.arange(estimate.size) == estimate.argmax(), 0.5, level)
+    return on_simplex(estimate - known * ndtri_exp(np.log1p(-levels) + log_ndtr(estimate / known)))
+
+
+def dependence_information(margins: Sequence[FloatArray], evidence: Evidence) -> FloatArray:
+    """Return what all reports tell about dependences between attributes with these margins."""
+    _, information = evidence.score(product_of(margins)[None, :])
+    return _efficient(information, *departures(margins))
+
+
+def steadied(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
+    """Return fitted frequencies of a null model where none is as rare as noise alone would make it."""
+    parameters = model.nearest(null)
+    if not parameters.size:
+        return null
+    tangents = model.jacobian(parameters)
+    _, information = evidence.score(on_simplex(model.frequencies(parameters))[None, :])
+    spread = tangents @ shortest(information.between(tangents), np.eye(parameters.size))[0]
+    return possible_shares(null, np.sqrt(np.maximum((spread * tangents).sum(axis=1), 0)))
 
 
 def information_beyond(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
@@ -278,7 +374,7 @@ def _efficient(information: Information, directions: FloatArray, tangents: Float
     return remaining
 
 
-def _principal(information: FloatArray) -> FloatArray:
+def principal_information(information: FloatArray) -> FloatArray:
     """Return the eigenvalues of an information, in rising order; rounding may make small ones negative."""
     values: FloatArray = np.maximum(np.linalg.eigvalsh(information), 0)
     return values

@@ -103,6 +103,10 @@ class EstimateEvidence:
         expected = self.design @ self.whole(frequencies)
         return replace(self, seen=expected + rng.standard_normal((size, expected.size)))
 
+    def expected(self, frequencies: FloatArray) -> EstimateEvidence:
+        """Return the one table without chance, if the cells have these frequencies."""
+        return replace(self, seen=(self.design @ self.whole(frequencies))[None, :])
+
     def subset(self, tables: NDArray[np.intp]) -> EstimateEvidence:
         """Return some of the tables."""
         return replace(self, seen=self.seen[tables])

@@ -47,6 +47,9 @@ class Evidence(Protocol):
     def replicates(self, frequencies: FloatArray, size: int, rng: np.random.Generator) -> Self:
         """Draw `size` tables of as many respondents whose cells have these frequencies."""
 
+    def expected(self, frequencies: FloatArray) -> Self:
+        """Return the one table without chance, of as many respondents whose cells have these frequencies."""
+
     def subset(self, tables: NDArray[np.intp]) -> Self:
         """Return some of the tables."""
 

@@ -69,6 +69,10 @@ class GroupedEvidence:
         """Draw `size` times all groups, if all have these frequencies."""
         return replace(self, groups=tuple(group.replicates(frequencies, size, rng) for group in self.groups))
 
+    def expected(self, frequencies: FloatArray) -> GroupedEvidence:
+        """Return groups without chance, of as many respondents, all with these frequencies."""
+        return replace(self, groups=tuple(group.expected(frequencies) for group in self.groups))
+
     def subset(self, tables: NDArray[np.intp]) -> GroupedEvidence:
         """Return some of the tables of every group."""
         return replace(self, groups=tuple(group.subset(tables) for group in self.groups))

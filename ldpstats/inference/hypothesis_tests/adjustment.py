@@ -56,6 +56,8 @@ def first_step(tests: int, alpha: float, adjust: str) -> float:
     """
     from scipy.optimize import brentq
 
+    if adjust in ("holm", "bonferroni"):
+        return alpha / max(tests, 1)
     others = np.ones(max(tests, 1) - 1)
 
     def beyond(pvalue: float) -> float:

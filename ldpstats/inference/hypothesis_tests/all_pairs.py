@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from ldpstats.arrays import significance
+from ldpstats.arrays import FloatArray, significance, unweighted
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import LEVEL
+from ldpstats.inference.engine.detectability import dependence_information, possible_shares, principal_information
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
-from ldpstats.inference.engine.procedure import Method, PValue
+from ldpstats.inference.engine.procedure import Method, PValue, evidence_of
 from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues, first_step
 from ldpstats.inference.hypothesis_tests.independence import independence_test
 from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES
@@ -29,7 +32,11 @@ from ldpstats.tables import Table, TableSet, checked_table_set
 from ldpstats.tables.unbiased_cells import assuming
 from ldpstats.workers import each
 
+# quantiles of what shares may be
+_LIKELY_AND_EXTREME = (0.5, 0.025, 0.975)
 
+
+@unweighted
 def independence_tests(
     tables: TableSet, method: Method = "auto", pvalue: PValue = "auto", adjust: str = "holm", alpha: float = 0.05
 ) -> IndependenceTests:
@@ -81,7 +88,7 @@ def independence_tests(
     resolved = AmongMany(len(pairs), alpha) if pvalue == "auto" else pvalue
     # where all tests draw from one generator, each begins where the one before it ended
     shared = isinstance(resolved, MonteCarlo) and isinstance(resolved.rng, np.random.Generator)
-    work = partial(_tested, method=method, pvalue=resolved)
+    work = partial(_tested, method=method, pvalue=resolved, margins=_pooled_margins(tables))
     tested = list(map(work, pairs)) if shared else each(work, pairs, "independence tests", "pair")
     decided = _decided(tested, [_is_implausible(table, len(pairs)) for table in pairs], alpha, adjust)
     return IndependenceTests(
@@ -114,15 +121,33 @@ def _is_implausible(table: Table, tests: int) -> bool:
     return min(1.0, tests * table.channel_fit().pvalue) < LEVEL
 
 
-def _tested(table: Table, method: Method, pvalue: PValue) -> PairTest:
+def _pooled_margins(tables: TableSet) -> dict[str, list[FloatArray]]:
+    """Return the shares of attributes' categories by all tables that tell them, likely and extreme ones."""
+    found = {}
+    for name in tables.domain.names:
+        with suppress(LdpstatsError):  # nobody was asked, or not so that it could be added up
+            pooled = tables.pooled(name).unbiased
+            errors = np.maximum(np.sqrt(np.maximum(np.diagonal(pooled.covariance), 0)), 1 / pooled.n)
+            if np.isfinite(errors).all():  # of a single report they are not
+                found[name] = [possible_shares(pooled.estimate, errors, level) for level in _LIKELY_AND_EXTREME]
+    return found
+
+
+def _tested(table: Table, method: Method, pvalue: PValue, margins: Mapping[str, Sequence[FloatArray]]) -> PairTest:
     """Test one table; what cannot be tested says why."""
     first, second = table.attributes
     try:
         result = independence_test(table, method, pvalue)
     except NotIdentifiedError as error:
         return PairTest(first, second, UNTESTABLE, table.n, reason=error.came)
-    effect = result.effect
+    effect, told = result.effect, result.sensitivity
     assert effect is not None  # of two attributes there always is one
+    assert told is not None  # only files of old have none
+    if {first, second} <= margins.keys():
+        # a margin of one small table may be anything
+        evidence, both = evidence_of(table), zip(margins[first], margins[second], strict=True)
+        likely, *extremes = (principal_information(dependence_information(pair, evidence)) for pair in both)
+        told = replace(told, principal=likely, extremes=tuple(extremes))
     return PairTest(
         first,
         second,
@@ -138,7 +163,7 @@ def _tested(table: Table, method: Method, pvalue: PValue) -> PairTest:
         method=result.method,
         pvalue_source=result.pvalue_source,
         seed=result.seed,
-        sensitivity=result.sensitivity,
+        sensitivity=told,
     )
 
 

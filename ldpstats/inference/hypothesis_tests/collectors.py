@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpstats.arrays import unweighted
 from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, shortened
 from ldpstats.estimation import LEVEL
@@ -97,6 +98,7 @@ def _adjusted(compared: Sequence[_ComparedTable]) -> list[CollectorTest]:
     return [replace(test, adjusted=one) for test, one in zip(tests, adjusted, strict=True)]
 
 
+@unweighted
 def merge(sets: Sequence[TableSet], names: Sequence[str] | None = None) -> TableSet:
     """Return the tables of all collectors' reports together, which say so where one collector's counts differ.
 

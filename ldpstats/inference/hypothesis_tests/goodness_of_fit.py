@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpstats.arrays import as_array
+from ldpstats.arrays import as_array, unweighted
 from ldpstats.inference.engine.families import LinearSubspace
 from ldpstats.inference.engine.null_model import proper_frequencies
 from ldpstats.inference.engine.procedure import Method, PValue
@@ -15,6 +15,7 @@ from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisRes
 from ldpstats.tables import Table, checked_table
 
 
+@unweighted
 def goodness_of_fit_test(
     table: Table, frequencies: ArrayLike | None = None, method: Method = "auto", pvalue: PValue = "auto"
 ) -> HypothesisResult:

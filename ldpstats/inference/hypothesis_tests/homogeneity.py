@@ -8,7 +8,7 @@ from functools import reduce
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, unweighted
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.engine.block_evidence import PooledEstimate
 from ldpstats.inference.engine.detectability import orthogonal_to
@@ -26,6 +26,7 @@ from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
 
 
+@unweighted
 def homogeneity_test(
     tables: Sequence[Table] | Mapping[str, Table], method: Method = "auto", pvalue: PValue = "auto"
 ) -> HypothesisResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ldpstats.arrays import unweighted
 from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.inference.engine.families import ProductOfConditionals
@@ -14,6 +15,7 @@ from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisRes
 from ldpstats.tables import Table, checked_table
 
 
+@unweighted
 def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
     """Test whether the attributes of a table are independent in the population: of more than two, mutually.
 
@@ -63,6 +65,7 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
     return null_model_test(table, model, mutual_independence(table.attributes), method, pvalue)
 
 
+@unweighted
 def joint_independence_test(
     table: Table, x: str | Sequence[str], y: str | Sequence[str], method: Method = "auto", pvalue: PValue = "auto"
 ) -> HypothesisResult:
@@ -102,6 +105,7 @@ def joint_independence_test(
     return null_model_test(table, model, about, method, pvalue)
 
 
+@unweighted
 def conditional_independence_test(
     table: Table,
     x: str | Sequence[str],

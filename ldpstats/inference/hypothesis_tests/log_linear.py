@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, unweighted
 from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED
-from ldpstats.inference.engine.detectability import information_added
+from ldpstats.inference.engine.detectability import information_added, steadied
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear
 from ldpstats.inference.engine.null_model import NullFit
@@ -31,6 +31,7 @@ from ldpstats.tables import Table, checked_table
 from ldpstats.tables.unbiased_cells import provenance_in_words
 
 
+@unweighted
 def log_linear_model(
     table: Table,
     formula: str | Sequence[Sequence[str]],
@@ -74,6 +75,7 @@ def log_linear_model(
     return LogLinearFit(table, generators, LogLinear(table.shape, axes, _possible(table, structural_zeros)))
 
 
+@unweighted
 def no_three_way_interaction_test(table: Table, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
     """Test whether each two of three attributes are associated in the same way, whatever the third is.
 
@@ -304,7 +306,9 @@ class LogLinearFit(Result):
             f"{self.formula} holds, if {larger.formula} does",
             f"{larger.formula} explains what {self.formula} does not",
         )
-        information = information_added(self.model, larger.model, evidence, outcome.null)
+        information = information_added(
+            self.model, larger.model, evidence, steadied(self.model, evidence, outcome.null)
+        )
         return result_of(self.table, about, outcome, information)
 
     def _within(self, larger: LogLinearFit) -> bool:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
 from ldpstats.inference.effects.cramers_v import Association, association
-from ldpstats.inference.engine.detectability import Sensitivity, information_beyond
+from ldpstats.inference.engine.detectability import Sensitivity, information_beyond, steadied
 from ldpstats.inference.engine.null_model import NullModel
 from ldpstats.inference.engine.procedure import Method, Outcome, PValue, null_model_outcome
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
@@ -62,7 +62,7 @@ def null_model_test(
     (1, 'rejected')
     """
     outcome = null_model_outcome(checked_table(table), model, method, pvalue, possible)
-    information = information_beyond(model, outcome.evidence, outcome.null)
+    information = information_beyond(model, outcome.evidence, steadied(model, outcome.evidence, outcome.null))
     effect = association(table) if hypothesis.scale == "V" else None
     return result_of(table, hypothesis, outcome, information, effect)
 

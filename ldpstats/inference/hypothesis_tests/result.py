@@ -14,7 +14,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words
 from ldpstats.hints import Count, Share
 from ldpstats.inference.effects.cramers_v import Association
-from ldpstats.inference.engine.detectability import Sensitivity
+from ldpstats.inference.engine.detectability import RespondentsNeeded, Sensitivity
 from ldpstats.inference.engine.scope import scope_in_words
 from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.inference.planning.design import target_power
@@ -220,7 +220,8 @@ class HypothesisResult(Result):
         Parameters
         ----------
         size : float, optional
-            On the hypothesis' own scale; by default the estimated V, of two attributes.
+            On the hypothesis' own scale. By default it is the deviation that these reports show, as far as their
+            statistic tells it (`IndependenceTests.respondents_needed` says how far that is).
         power : float
             How often it shall be found.
         alpha : float
@@ -233,15 +234,9 @@ class HypothesisResult(Result):
                 "a number for reports whose noise grows with them",
                 "Simulate the protocol with more respondents, and see `power_against` of its tests.",
             )
-        wanted = self._estimated_size if size is None else float(DepartureSize.single(size, None).value)
-        return self._told.respondents(self.n, wanted, target, alpha)
-
-    @property
-    def _estimated_size(self) -> float:
-        if self.effect is None or self.effect.why_not:
-            why = "there is none of this test" if self.effect is None else self.effect.why_not
-            raise LdpstatsError(f"no estimated V ({why})", f"size = a number on the scale {self.about.scale}")
-        return self.effect.cramers_v
+        if size is None:
+            return RespondentsNeeded.shown_by(self.statistic, self.df, self.n, target, alpha).needed
+        return self._told.respondents(self.n, float(DepartureSize.single(size, None).value), target, alpha).needed
 
     @property
     def _told(self) -> Sensitivity:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, unweighted
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.engine.families import LinearSubspace
 from ldpstats.inference.engine.procedure import Method, PValue
@@ -13,6 +13,7 @@ from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisRes
 from ldpstats.tables import Table, checked_table
 
 
+@unweighted
 def symmetry_test(table: Table, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
     """Test whether a square table is symmetric: each cell as frequent as the one across the diagonal (Bowker).
 
@@ -49,6 +50,7 @@ def symmetry_test(table: Table, method: Method = "auto", pvalue: PValue = "auto"
     return null_model_test(table, _uniform_under(constraints), about, method, pvalue)
 
 
+@unweighted
 def marginal_homogeneity_test(table: Table, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
     """Test whether the two attributes of a square table have the same frequencies.
 

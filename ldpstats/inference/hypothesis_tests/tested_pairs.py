@@ -17,7 +17,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.estimation import ASSUMED, pvalue_in_words
 from ldpstats.hints import Count, Share
-from ldpstats.inference.engine.detectability import Sensitivity
+from ldpstats.inference.engine.detectability import NOT_KNOWN, RespondentsNeeded, Sensitivity
 from ldpstats.inference.hypothesis_tests.adjustment import (
     adjusted_pvalues,
     adjustment_in_words,
@@ -217,37 +217,52 @@ class IndependenceTests(Result):
         frame.loc[tested, "adjusted"] = adjusted_pvalues(frame.loc[tested, "pvalue"].to_numpy(), level, self.adjust)
         return frame[(frame["adjusted"] <= level) & (frame["verdict"] != IMPLAUSIBLE)].reset_index(drop=True)
 
-    def respondents_needed(self, power: float = USUAL_POWER, effects: Sequence[float] | None = None) -> pd.Series[Any]:
+    def respondents_needed(self, power: float = USUAL_POWER, effects: Sequence[float] | None = None) -> pd.DataFrame:
         """Return how many respondents in all would find each pair's dependence, if they were asked in the same way.
 
         The pairs share the respondents as they do here, and a test has the level that its adjustment leaves it in the
-        first step. Its power is averaged over the directions of dependence, as by `power`: where categories are many
-        and margins uneven, those of frequent categories take fewer respondents, and others more.
+        first step.
 
         Parameters
         ----------
         power : float
             How often it shall be found.
         effects : sequence of float, optional
-            Cramér's V of each pair, in the order of `to_frame`; by default those that are estimated. It is missing
-            where V is zero or not estimable, where no number is enough, and where a curator's noise comes once, however
-            many answer.
+            Cramér's V of each pair, in the order of `to_frame`. By default it is the dependence that the reports show,
+            as far as their statistic tells it.
+
+        Returns
+        -------
+        DataFrame
+            A row per pair, in the order of `to_frame`: the number that is `needed`, and between which limits it is.
+            Of what reports show, `least` and `most` are the limits of an interval of level 1 - `alpha`, from the
+            noncentral χ² law of the statistic; `most` is missing where the reports could have come from independent
+            answers, and `needed` where these would bring a larger statistic more often than not. Of given effects,
+            `needed` gives the power on average over the directions of a dependence, and `least` and `most` give it
+            for those that are seen best and worst, by the margins that all tables together show. Where categories are
+            many and margins uneven, dependences between frequent categories take fewer respondents, and others more.
+            All are missing where V is zero, where there is no test, where reports that should show it do not fit their
+            channel, and where a curator's noise comes once, however many answer.
         """
         level = self.level
         target = target_power(power, level)
-        sizes = np.array([pair.cramers_v for pair in self.pairs]) if effects is None else as_array(effects, "effects")
+        sizes = np.full(len(self), np.nan) if effects is None else as_array(effects, "effects")
         if sizes.shape != (len(self),) or sizes.dtype.kind not in "iuf" or np.any((sizes < 0) | (sizes > 1)):
             raise LdpstatsError(
                 f"effects = {shortened(effects)} for {len(self)} pairs",
                 "a number from 0 to 1 for each, in the order of to_frame(); nan where there is none",
             )
-        needed = [
-            pair.sensitivity.respondents(self.respondents, float(size), target, level)
-            if pair.sensitivity is not None and size > 0
-            else None
-            for pair, size in zip(self.pairs, sizes.tolist(), strict=True)
-        ]
-        return pd.Series(needed, name="respondents needed", dtype="Int64")
+        found = []
+        for pair, size in zip(self.pairs, sizes.tolist(), strict=True):
+            told, needed = pair.sensitivity, NOT_KNOWN
+            if told is not None and effects is not None:
+                needed = told.respondents(self.respondents, size, target, level)
+            elif told is not None and told.proportional and pair.verdict != IMPLAUSIBLE:
+                assert pair.df is not None  # with what it tells
+                shown = pair.statistic, pair.df, self.respondents
+                needed = RespondentsNeeded.shown_by(*shown, target, level, 1 - self.alpha)
+            found.append(needed)
+        return pd.DataFrame(found, columns=RespondentsNeeded._fields, dtype="Int64")
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per pair, those with the smallest p-values first.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpstats.arrays import FloatArray, as_array
+from ldpstats.arrays import FloatArray, as_array, unweighted
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.inference.effects.cramers_v import association, two_way_shape
-from ldpstats.inference.engine.detectability import information_added
+from ldpstats.inference.engine.detectability import information_added, steadied
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear, ProductOfConditionals
 from ldpstats.inference.engine.null_model import null_score
@@ -21,6 +21,7 @@ from ldpstats.tables import Table
 _NO_SPREAD = 1e-9
 
 
+@unweighted
 def trend_test(
     table: Table,
     row_scores: ArrayLike | None = None,
@@ -73,7 +74,8 @@ def trend_test(
         f"{second} {rises} with {first}",
         ("trend", "no trend shown"),
     )
-    information = information_added(LogLinear(shape, ((0,), (1,))), trend.model, evidence, outcome.null)
+    smaller = LogLinear(shape, ((0,), (1,)))
+    information = information_added(smaller, trend.model, evidence, steadied(smaller, evidence, outcome.null))
     return result_of(table, about, outcome, information, association(table))
 
 

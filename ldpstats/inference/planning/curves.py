@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ldpstats.arrays import significance
+from ldpstats.arrays import significance, unweighted
 from ldpstats.columns import refuse_other_columns
 from ldpstats.hints import Share
 from ldpstats.inference.planning.departure_sizes import DepartureSize
@@ -209,6 +209,7 @@ def _lines(
     return tuple(map(float, x)), lines
 
 
+@unweighted
 def power_curve(
     mechanism: Randomizer | Sequence[str],
     shape: int | Sequence[int] | None = None,
@@ -276,6 +277,7 @@ def power_curve(
     return PowerCurve(table, title, alpha, power_in_words(margins is None, direction, conditional))
 
 
+@unweighted
 def sample_size_curve(
     mechanism: str | Sequence[str],
     shape: int | Sequence[int],

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpstats.arrays import FloatArray, IntArray, as_array, at_least, positive_epsilon, significance
+from ldpstats.blocks import Block
 from ldpstats.columns import listed
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, shortened
+from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import (
     Detectability,
     TestedAxes,
@@ -25,10 +27,12 @@ from ldpstats.inference.engine.detectability import (
     report_information,
 )
 from ldpstats.inference.engine.families import ProductOfConditionals
-from ldpstats.inference.engine.null_model import on_simplex, proper_frequencies
+from ldpstats.inference.engine.null_model import proper_frequencies
+from ldpstats.inference.engine.procedure import noncentrality_of
 from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.mechanisms import Mechanism, best_name, mechanism as named_mechanism
-from ldpstats.noise import NoiseModel
+from ldpstats.noise import NoiseModel, Tally
+from ldpstats.questions import Question
 
 USUAL_POWER = 0.8
 
@@ -37,6 +41,7 @@ Randomizer: TypeAlias = Mechanism | NoiseModel | str
 Margins: TypeAlias = tuple[FloatArray, ...]
 Shape: TypeAlias = tuple[int, ...]
 
+_REPORTS = 1000
 # the information between all cells is a dense matrix
 _MOST_CELLS = 4096
 
@@ -111,9 +116,11 @@ class PlannedTest:
             first, second = self.tested
             others = tuple(axis for axis in range(len(self.shape)) if axis not in self.tested)
             model = ProductOfConditionals.independent_given(self.shape, (first,), (second,), others)
-        parameters = model.nearest(expected)
-        null = on_simplex(model.frequencies(parameters))
-        return information_along(noise, null, expected - null, model.jacobian(parameters))
+        # the frequencies of the reports are all that matters: how many there are, and what they say, does not
+        counts = noise.draw(expected, _REPORTS, 1, np.random.default_rng(0))[0]
+        names = tuple(f"attribute {axis}" for axis in range(len(self.shape)))
+        block = Block(Question(names, self.shape, tuple(range(expected.size))), Tally(noise, counts, _REPORTS))
+        return np.array([noncentrality_of(expected, model, BlockEvidence.observed([block]))[0] / _REPORTS])
 
 
 def noise_of(mechanism: Randomizer, cells: int, epsilon: float) -> NoiseModel:

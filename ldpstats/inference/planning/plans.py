@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ldpstats.arrays import at_least, positive_epsilon, significance
+from ldpstats.arrays import at_least, positive_epsilon, significance, unweighted
 from ldpstats.columns import refuse_other_columns
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
@@ -253,6 +253,7 @@ class Plan(Result):
         return f"; {', '.join(needs)}" if needs else ""
 
 
+@unweighted
 def plan(
     mechanism: Names | Tables | None = None,
     shape: Tables | None = None,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpstats.arrays import FloatArray, IntArray, significance
+from ldpstats.arrays import FloatArray, IntArray, significance, unweighted
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.inference.planning.design import (
@@ -26,6 +26,7 @@ from ldpstats.inference.planning.design import (
 )
 
 
+@unweighted
 def power(
     mechanism: Randomizer,
     shape: int | Sequence[int] | None = None,
@@ -103,6 +104,7 @@ def power(
     return found if found.ndim else float(found)
 
 
+@unweighted
 def sample_size(
     mechanism: Randomizer,
     shape: int | Sequence[int] | None = None,

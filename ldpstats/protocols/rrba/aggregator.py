@@ -91,6 +91,7 @@ class Aggregator(Owned, Saveable):
 
     def __init__(self, protocol: RRBA, first: int = 0, journal: str | Path | None = None) -> None:
         super().__init__()
+        plain = json.loads(protocol.to_json())  # what could not be saved later is refused before anybody answers
         self.protocol = protocol
         self._fingerprint = protocol.fingerprint()
         self._series = protocol.series()
@@ -100,7 +101,7 @@ class Aggregator(Owned, Saveable):
         self._begin(first, secrets.token_hex(_SECRET_BYTES), secrets.token_bytes(_SECRET_BYTES))
         self._journal: Journal | None = None
         if journal is not None:
-            self._go_on_from(Journal(journal, json.loads(protocol.to_json()), json.loads(protocol.first_json())))
+            self._go_on_from(Journal(journal, plain, json.loads(protocol.first_json())))
 
     @property
     @in_turn

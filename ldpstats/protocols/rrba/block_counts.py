@@ -20,6 +20,8 @@ from ldpstats.protocols.counting import (
     SentRows,
     by_row,
     decoded_reports,
+    read_times,
+    refuse_bad_rows,
     unknown_rows,
     without_rows,
 )
@@ -115,10 +117,7 @@ class BlockCounts:
         ----------
         rows : SentRows
         """
-        bad = self.bad_rows(rows)
-        if bad:
-            place, reason = next(iter(bad.items()))
-            raise reason.error(f"row {place}")
+        refuse_bad_rows(self.bad_rows, rows)
         blocks = _blocks_of(rows)
         simulated = np.broadcast_to(np.asarray(rows.simulated), len(rows))
         for row, places in by_row(rows.rows):
@@ -181,12 +180,17 @@ class BlockCounts:
         """
         if len(plain["counts"]) != len(self._rows) or len(plain["simulated"]) != len(self._rows):
             raise LdpstatsError(f"counts of {len(plain['counts'])} rows", f"of the {len(self._rows)} of this protocol")
-        self._counts = [Counter(dict(own)) for own in plain["counts"]]
-        self._simulated = [Counter(dict(own)) for own in plain["simulated"]]
+        blocks = _LARGEST_BLOCK + 1
+        self._counts = [read_times(own, blocks * n) for own, n in zip(plain["counts"], self._cells, strict=True)]
+        self._simulated = [read_times(own, blocks) for own in plain["simulated"]]
         self._respondents.restore(plain["respondents"])
-        if any(times < 0 for own in (*self._counts, *self._simulated) for times in own.values()):
-            raise LdpstatsError("counts below zero", "numbers of rows")
         self._respondents.refuse_other_numbers([own.total() for own in self._counts])
+        for own, cells, simulated in zip(self._counts, self._cells, self._simulated, strict=True):
+            of_blocks = Counter[int]()
+            for cell, times in own.items():
+                of_blocks[cell // cells] += times
+            if simulated - of_blocks:
+                raise LdpstatsError("more simulated rows of a block than it has", "some of them, or all")
 
 
 def _blocks_of(rows: SentRows) -> NDArray[np.int64]:

@@ -100,6 +100,21 @@ class Client(Owned, Saveable):
         """The strict ε of her whole record that all her answers together cost."""
         return next(reversed(self._answers.values()))[2] if self._answers else 0.0
 
+    @property
+    def epsilon(self) -> float:
+        """The largest strict ε of her whole record that one answer may cost."""
+        return self.limit if self._protocol is None else min(self.limit, self._protocol.privacy().epsilon)
+
+    @property
+    def p(self) -> float | None:
+        """The largest probability of the truth about a group; None without a protocol, which would promise one."""
+        return None if self._protocol is None else float(self._protocol.largest_p)
+
+    @property
+    def certain(self) -> bool:
+        """Whether an answer may be one that nobody else can give: the truth for certain, as often as `p` says."""
+        return self._protocol is not None and self.epsilon == math.inf
+
     @in_turn
     def answer(self, query: Query, rng: Rng = None) -> Answer:
         """Return the randomized answer to a query, drawn with the system's secure randomness unless `rng` is given.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from ldpstats.client import ClientError, refuse_oversized
 from ldpstats.columns import Category
 from ldpstats.domain import Domain
 from ldpstats.envelope import UNREADABLE, differences, read_json, shortened_reason
@@ -110,7 +111,12 @@ class Query:
             for asked in self.groups
         ]
         plain = {"protocol": self.protocol, "number": self.number, "block": self.block, "token": self.token}
-        return json.dumps({**_QUERY_HEAD, **plain, "groups": groups}, ensure_ascii=False)
+        text = json.dumps({**_QUERY_HEAD, **plain, "groups": groups}, ensure_ascii=False)
+        try:
+            refuse_oversized(text, "a query")
+        except ClientError as error:
+            raise ReportError(error.came, error.allowed, "Ask for groups of fewer cells.") from error
+        return text
 
     @classmethod
     def from_json(cls, text: str) -> Query:
@@ -122,6 +128,7 @@ class Query:
             What the file holds.
         """
         try:
+            refuse_oversized(text, "a query")
             known, versioned = _without_head(read_json(text), _QUERY_HEAD)
             plain, read_group = _named(known, _QUERY), _read_group if versioned else _read_first_group
             groups = tuple(read_group(_named(one, _GROUP)) for one in plain["groups"])

@@ -52,6 +52,11 @@ class Rules:
         least = least_fake(cells, self.floor)
         return self._randomizer((least,) * (cells - 1) + (GRID - (cells - 1) * least,))
 
+    def largest_truth(self, cells: int) -> int:
+        """Return how often the truth is told at most, in GRID-ths: where no fake is rarer than another."""
+        least = GRID // cells
+        return self._randomizer((least,) * (cells - 1) + (GRID - (cells - 1) * least,)).truth
+
     def allow(self, randomizer: FakeResponse) -> bool:
         """Say whether a randomizer is one of those that these rules make: the floor kept, and no other truth told."""
         floor_kept = min(randomizer.fake) >= least_fake(randomizer.k, self.floor)

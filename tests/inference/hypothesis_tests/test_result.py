@@ -11,6 +11,7 @@ from matplotlib import pyplot as plt
 
 import ldpstats as ldp
 from ldpstats.envelope import sealed
+from ldpstats.inference.engine.detectability import RespondentsNeeded
 from ldpstats.inference.planning.sizing import sample_size
 from ldpstats.pictures.association_plot import AssociationPlot
 from ldpstats.pictures.lines import Lines
@@ -52,10 +53,12 @@ def test_power_and_what_is_needed_are_those_of_a_plan(table: ldp.Table) -> None:
     pair = ldp.independence_test(table.marginal(["b", "c"]))
     assert pair.effect is not None
     assert pair.respondents_needed(0.04) < (pair.respondents_needed(0.02) or 0)
-    for arguments in ({"size": -1}, {"size": 2}, {"size": 0.1, "power": 0.01}, {"size": 0.1, "alpha": 0}, {}):
+    for arguments in ({"size": -1}, {"size": 2}, {"size": 0.1, "power": 0.01}, {"size": 0.1, "alpha": 0}):
         with pytest.raises(ldp.LdpstatsError):
             result.respondents_needed(**arguments)
     assert pair.respondents_needed(0.0) is None, "nothing is found by no number"
+    shown = RespondentsNeeded.shown_by(result.statistic, result.df, result.n, 0.8, 0.05).needed
+    assert result.respondents_needed() == shown
 
 
 def test_results_that_were_saved_before_are_read(table: ldp.Table) -> None:

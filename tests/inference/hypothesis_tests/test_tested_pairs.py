@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
+from scipy.optimize import brentq
+from scipy.stats import chi2, ncx2
 
 import ldpstats as ldp
 from ldpstats.estimation import pvalue_in_words
@@ -70,15 +72,13 @@ def test_what_is_significant_depends_on_the_level(tests: ldp.IndependenceTests) 
 def test_respondents_needed_give_the_power_asked_for(tables: ldp.TableSet) -> None:
     """As many reports as are needed, instead of those that there are, have that power at the adjusted level."""
     tests = ldp.independence_tests(tables)
-    needed = tests.respondents_needed(0.8, [0.1, 0.2, 0.0])
+    needed = tests.respondents_needed(0.8, [0.1, 0.2, 0.0])["needed"]
     assert needed.isna().tolist() == [False, False, True]
     for pair, number, size in zip(tests, needed[:2].tolist(), (0.1, 0.2), strict=False):
         told = pair.sensitivity
         assert told is not None
         # noncentrality is proportional to the reports
         assert told.power(size * np.sqrt(number / tests.n), tests.level) == pytest.approx(0.8, abs=1e-3)
-    estimated = tests["car", "sex"].cramers_v
-    assert tests.respondents_needed().iloc[0] == tests.respondents_needed(0.8, [estimated] * 3).iloc[0]
     for wrong in ([0.1], [0.1] * 4, "abc", [None] * 3, [2, 0.1, 0.1], [-0.1] * 3, 5):
         with pytest.raises(ldp.LdpstatsError, match="to_frame"):
             tests.respondents_needed(0.8, wrong)  # type: ignore[arg-type]  # this is what is refused
@@ -86,12 +86,44 @@ def test_respondents_needed_give_the_power_asked_for(tables: ldp.TableSet) -> No
         tests.respondents_needed(0.01)
 
 
+def test_what_reports_show_asks_for_as_many_as_multiply_its_noncentrality(tests: ldp.IndependenceTests) -> None:
+    """Limits are those noncentralities under which such a statistic is at a tail; without one, no number is enough."""
+    needed, (first, *_) = tests.respondents_needed(0.8), tests.pairs
+    critical = chi2.isf(tests.level, first.df)
+    required = brentq(lambda one: ncx2.sf(critical, first.df, one) - 0.8, 1e-3, 100)
+    for column, tail in (("least", 0.025), ("needed", 0.5), ("most", 0.975)):
+        found = brentq(lambda one, tail=tail: ncx2.cdf(first.statistic, first.df, one) - tail, 1, 1000)
+        assert needed[column][0] == np.ceil(tests.n * required / found)
+    assert needed[[pair.verdict == "dependent" for pair in tests]].notna().all(axis=None)
+    assert needed["most"][1:].isna().all()
+    assert needed["least"].notna().all()
+
+
+def test_margins_of_small_tables_are_pooled_and_rare_categories_steadied() -> None:
+    """Of its own seven reports a table's margins may be anything: 10^14 respondents were asked for."""
+    domain = ldp.Domain({f"a{place}": ["no", "yes"] for place in range(10)})
+    shares = np.linspace(0.05, 0.5, 10)
+    people = domain.decode((np.random.default_rng(1).random((315, 10)) < shares).astype(int))
+    tables = ldp.SampledGroups(domain, epsilon=2.0, mechanism="grr").collect(people, rng=1)
+    tests = ldp.independence_tests(tables, pvalue="asymptotic")
+    needed = tests.respondents_needed(0.8, [0.1] * len(tests))
+    places = [[domain.names.index(name) for name in pair.attributes] for pair in tests]
+    true = [
+        45 * ldp.sample_size("grr", (2, 2), epsilon=2.0, alpha=tests.level, margins=[[1 - a, a], [1 - b, b]])
+        for a, b in shares[places]
+    ]
+    ratios = needed["needed"].astype(float) / true
+    assert 0.5 < ratios.median() < 2
+    assert 0.05 < ratios.min() < ratios.max() < 20
+    assert ((needed["least"] <= true) & (true <= needed["most"])).mean() > 0.8
+
+
 def test_needed_respondents_are_those_of_a_plan() -> None:
     """Where margins are even, a plan for all pairs asks for as many, up to the estimated margins."""
     domain = ldp.Domain({name: [0, 1] for name in "abc"})
     even = ldp.SampledGroups(domain, epsilon=2.0, mechanism="grr").simulate(np.full((2, 2, 2), 40_000), rng=1)
     planned = ldp.plan("grr", domain, epsilon=2.0, effect=0.1).best["n"]
-    needed = ldp.independence_tests(even).respondents_needed(0.8, [0.1] * 3)
+    needed = ldp.independence_tests(even).respondents_needed(0.8, [0.1] * 3)["needed"]
     assert np.allclose(needed.astype(float), planned, rtol=0.02)
 
 
@@ -102,7 +134,7 @@ def test_whoever_sends_several_reports_is_one_respondent() -> None:
     tests = ldp.independence_tests(ldp.WholeView(domain, k=2, epsilon=4.0, mechanism="grr").simulate(people, rng=1))
     assert tests.respondents == people.sum() == tests.n / 2
     planned = 3 * ldp.sample_size("grr", (2, 2), epsilon=2.0, effect=0.1, alpha=tests.level)
-    assert np.allclose(tests.respondents_needed(0.8, [0.1] * 6).astype(float), planned, rtol=0.02)
+    assert np.allclose(tests.respondents_needed(0.8, [0.1] * 6)["needed"].astype(float), planned, rtol=0.02)
 
 
 def test_noise_that_comes_once_says_nothing_about_other_numbers_of_respondents() -> None:
@@ -116,7 +148,8 @@ def test_noise_that_comes_once_says_nothing_about_other_numbers_of_respondents()
     ):
         tests = ldp.independence_tests(tables)
         assert tests.respondents == 200_000
-        assert tests.respondents_needed(0.8, [0.1] * len(tests)).isna().all()
+        assert tests.respondents_needed(0.8, [0.1] * len(tests)).isna().all(axis=None)
+        assert tests.respondents_needed().isna().all(axis=None)
         with pytest.raises(ldp.LdpstatsError, match="curator"):
             ldp.independence_test(tables["a", "b"]).respondents_needed(0.1)
 

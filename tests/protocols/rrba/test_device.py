@@ -128,12 +128,27 @@ def test_who_knows_the_protocol_answers_nothing_but_its_own_queries() -> None:
         assert one.answer(papers_query(truth, *even)).block == 0
     floored = RRBA(PAIR, epsilon=1.0, floor=0.5, block_size=3)
     rarer = FakeResponse.at_level(1.0, fake_numerators(np.array([0.7, 0.1, 0.1, 0.1])))
-    asked = Query(floored.fingerprint(), 0, 0, "t", (GroupQuery.about(PAIR, rarer),))
-    assert asked.strict_epsilon() <= 1.0
-    with pytest.raises(LdpstatsError, match="her protocol does not make"):
-        floored.client(RECORDS[0], 1.0).answer(asked)
+    assert rarer.strict_epsilon() <= 1.0
+    for used in (rarer, FakeResponse(rarer.truth, (GRID, 0, 0, 0)), FakeResponse(GRID, rarer.fake)):
+        asked = Query(floored.fingerprint(), 0, 0, "t", (GroupQuery.about(PAIR, used),))
+        with pytest.raises(LdpstatsError, match="her protocol does not make"):
+            floored.client(RECORDS[0], inf).answer(asked)
     with pytest.raises(LdpstatsError, match="a protocol over"):
         Client(PAIR.project(["car"]), {"car": "no"}, 1.0, protocol=PAPERS)
+
+
+def test_what_a_client_was_promised_can_be_read() -> None:
+    """An infinite level with p = .6 is told from the truth whenever it is asked for."""
+    bounded = PROTOCOLS["epsilon"]
+    asked = bounded.aggregator().query().groups[0].randomizer  # even fakes leave room for the most truth
+    promised = {
+        (inf, 0.6, True): PAPERS.client(RECORDS[0], inf),
+        (2.0, 0.6, False): PAPERS.client(RECORDS[0], 2.0),
+        (1.0, float(asked.p), False): bounded.client(RECORDS[0], inf),
+        (inf, None, False): Client(PAIR, RECORDS[0], inf),
+    }
+    for found, client in promised.items():
+        assert (client.epsilon, client.p, client.certain) == found
 
 
 def test_records_outside_the_questionnaire_answer_for_a_category_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,113 @@
+"""Parquet columns: answers as texts, a column and a batch of rows at a time, whose sizes are known before."""
+
+from __future__ import annotations
+
+import csv
+import io
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpstats.answers.text_column import TextColumn, Texts, refuse_too_many
+from ldpstats.errors import LdpstatsError
+from ldpstats.limits import LARGEST_ANSWERS, LARGEST_PAGE, MOST_ANSWER_PAGES
+from ldpstats.parquet_sizes import Pages, check_footer, pages_of
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+
+_ROWS = 1 << 20
+"""The most rows of a batch."""
+_SMALLER = "Write it in smaller row groups, by pandas' to_parquet or as CSV."
+
+
+def opened_parquet(data: bytes) -> ParquetFile:
+    """Return what reads a file of plain columns.
+
+    Parameters
+    ----------
+    data : bytes
+    """
+    from pyarrow.parquet import ParquetFile
+
+    check_footer(io.BytesIO(data))
+    found = ParquetFile(io.BytesIO(data)).metadata
+    texts = [kind.name for kind in found.schema if kind.physical_type == "BYTE_ARRAY"]
+    # else a text stands in memory as often as it occurs
+    return ParquetFile(io.BytesIO(data), metadata=found, read_dictionary=texts)
+
+
+def parquet_columns(file: ParquetFile, data: bytes, name: str) -> list[TextColumn]:
+    """Return all columns; what is missing there is an empty cell.
+
+    Parameters
+    ----------
+    file : ParquetFile
+        As `opened_parquet` returns it, with columns of different names.
+    data : bytes
+        All of it.
+    name : str
+        Of the file, for errors.
+    """
+    found, kinds = file.metadata, list(file.schema)
+    refuse_too_many(found.num_rows, len(kinds), name)
+    pages: list[list[Pages]] = [[] for _ in kinds]
+    left = MOST_ANSWER_PAGES
+    for place, group in product(range(len(kinds)), range(found.num_row_groups)):
+        pages[place].append(pages_of(io.BytesIO(data), found.row_group(group).column(place), left))
+        left -= pages[place][-1].number
+    size = sum(one.size for column in pages for one in column)
+    if size > LARGEST_ANSWERS:
+        raise LdpstatsError(f"{name} of {size:,} bytes when unpacked", f"up to {LARGEST_ANSWERS:,} bytes")
+    largest = max((one.largest for column in pages for one in column), default=0)
+    if largest > LARGEST_PAGE:
+        raise LdpstatsError(f"{name} with a page of {largest:,} bytes", f"pages of up to {LARGEST_PAGE:,}", _SMALLER)
+    return [_column(file, kind.name, _rows(kind, own), name) for kind, own in zip(kinds, pages, strict=True)]
+
+
+def _rows(kind: Any, pages: list[Pages]) -> int:
+    """Return how many rows of a column are unpacked at once."""
+    each = max(kind.length, *(one.densest for one in pages), 8.0)
+    return int(max(1, min(_ROWS, LARGEST_PAGE // each)))
+
+
+def _column(file: ParquetFile, own: str, rows: int, name: str) -> TextColumn:
+    texts = Texts()
+    for batch in file.iter_batches(rows, columns=[own], use_threads=False):
+        texts.add_coded(*_coded(batch.column(own), own, name))
+    return texts.column(own)
+
+
+def _coded(values: Any, own: str, name: str) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the different texts of a batch, and which of them stands in which row."""
+    import pyarrow as pa
+
+    coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    known = len(coded.dictionary)
+    codes = np.asarray(coded.indices.fill_null(known), dtype=np.int64)
+    # a dictionary may hold what stands in no row
+    used = np.flatnonzero(np.bincount(codes, minlength=known + 1))
+    different = coded.dictionary.take(pa.array(used[used < known]))
+    _refuse_long(different, own, name)
+    texts = ["" if one is None or one != one else str(one) for one in different.to_pylist()]  # noqa: PLR0124
+    places = np.empty(known + 1, dtype=np.int64)
+    places[used] = np.arange(len(used))
+    return [*texts, *[""] * (len(used) > len(texts))], places[codes]
+
+
+def _refuse_long(different: Any, own: str, name: str) -> None:
+    """Refuse a text that is longer than any in CSV."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    kinds = pa.types
+    if any(
+        one(different.type) for one in (kinds.is_string, kinds.is_binary, kinds.is_large_string, kinds.is_large_binary)
+    ):
+        longest = compute.max(compute.binary_length(different)).as_py() or 0
+        if longest > csv.field_size_limit():
+            raise LdpstatsError(
+                f"a cell of {longest:,} bytes in the column {own!r} of {name}", f"up to {csv.field_size_limit():,}"
+            )
