@@ -198,6 +198,16 @@ class _Factor:
         return (*self.parents, *self.children)
 
     @cached_property
+    def _order(self) -> list[int]:
+        """The places of its axes in the order of the table's."""
+        return sorted(range(len(self.axes)), key=self.axes.__getitem__)
+
+    @cached_property
+    def _lengths(self) -> list[int]:
+        """The lengths of all axes, one along those that it does not have."""
+        return [size if axis in self.axes else 1 for axis, size in enumerate(self.shape)]
+
+    @cached_property
     def rows(self) -> int:
         """The number of values of the parents."""
         return prod(self.shape[axis] for axis in self.parents)
@@ -217,12 +227,11 @@ class _Factor:
 
     def over_all(self, values: FloatArray) -> FloatArray:
         """Return the distribution as a table over all axes, of length one along those that it does not have."""
-        leading = values.ndim - 2
-        table = values.reshape(*values.shape[:-2], *(self.shape[axis] for axis in self.axes))
-        ordered = table.transpose(*range(leading), *(leading + np.argsort(self.axes)))
-        return ordered.reshape(
-            *values.shape[:-2], *(size if axis in self.axes else 1 for axis, size in enumerate(self.shape))
-        )
+        leading = values.shape[:-2]
+        if self._order != sorted(self._order):
+            table = values.reshape(*leading, *(self.shape[axis] for axis in self.axes))
+            values = table.transpose(*range(len(leading)), *(len(leading) + place for place in self._order))
+        return values.reshape(*leading, *self._lengths)
 
     def sums(self, table: FloatArray) -> FloatArray:
         """Return rows of entries, each the sum of its cells."""
