@@ -161,7 +161,7 @@ class SavedProtocol(Shown, Saveable, ABC):
 
     def fingerprint(self) -> str:
         """Return a short digest of everything that client and server must agree on."""
-        agreed = f"{self.kind} {self.domain.to_json()} {self._agreed()}"
+        agreed = f"{self.kind} {json.dumps(self.domain.to_dict(), ensure_ascii=False)} {self._agreed()}"
         if self._policy:
             agreed = f"{agreed} {self._policy}"
         # the letter keeps a file reader from taking digits for a number
