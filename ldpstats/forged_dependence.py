@@ -27,7 +27,8 @@ _MOST_CELLS = 225
 _UNKNOWN = "no V of the table is estimable"
 ASSUMED = (
     "It takes for granted honest respondents who have the margins that were estimated and no dependence, and forgers "
-    "who act together, know these margins, and may send any reports that exist, in the mixture that needs the fewest. "
+    "who act together, know these margins, and may send any reports that exist, in the mixture that needs the fewest, "
+    "as far as a search from many starts finds it. "
     "Some mixtures are found out by how reports fit their channel; those that cannot be found need as many or more."
 )
 
@@ -74,7 +75,7 @@ def attack_on(table: Table) -> Attack | str:
     """Return what forgers can do to a table, or why it is not known, in words."""
     block = one_tally(table)
     if block is None or len(table.shape) != 2:
-        return "that is known for tables of two attributes with one tally of reports about their cells"
+        return "that is known only for tables of two attributes with one tally of reports about their cells"
     try:
         attack = Attack(block.by_value, table.shape, measured_categories(table), table.unbiased.estimate)
     except NotIdentifiedError:
