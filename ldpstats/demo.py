@@ -350,7 +350,7 @@ def _compared(
         counts = np.bincount(domain.cells(codes, (first, second)), minlength=domain.size((first, second)))
         raw_v, raw_pvalue = classical_association(counts.reshape(domain.project((first, second)).shape))
         joint = population.pair(first, second)
-        least, needed = _needed(joint, tables[first, second], len(protocol.groups))
+        least, needed = _needed(joint, protocol, (first, second))
         truth = {"true_v": true_cramers_v(joint), "needed": needed, "needed_at_least": least}
         raw = {"raw_v": raw_v, "raw_pvalue": raw_pvalue}
         known.append({**raw, **naive_association(tables[first, second]), **truth})
@@ -402,10 +402,13 @@ def naive_association(table: Table) -> dict[str, Any]:
     return {"naive_v": v, "naive_pvalue": naive.pvalue, "naive_on": counts}
 
 
-def _needed(joint: FloatArray, table: Table, tests: int) -> tuple[float, float]:
+def _needed(joint: FloatArray, protocol: SampledGroups, pair: tuple[str, str]) -> tuple[float, float]:
     """Return how many respondents of the whole protocol it takes at least, and likely, to find this very dependence."""
     if true_cramers_v(joint) < _ROUNDING:
         return math.inf, math.inf
+    # the pair may not have been asked for
+    alone = SampledGroups(protocol.domain.project(pair), epsilon=protocol.epsilon, mechanism=protocol.mechanism)
+    table, tests = alone.simulate(np.ones(joint.shape, dtype=np.int64), rng=0)[pair], len(protocol.groups)
     reports = reports_needed(table, joint, _ALPHA / tests)
     least, needed = (math.nan if one is None else float(one * tests) for one in reports[:2])
     return least, needed
