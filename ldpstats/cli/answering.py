@@ -179,6 +179,7 @@ def analyse(
     from ldpstats.analysis import analyse as analysed
 
     options.check_level(asked["epsilon"])
+    pipes.refuse_unwritable(output, "report")
     cuts, file = _cuts(cut), read(data, missing)
     page = output or _usual_page(data)
     tell = partial(_tell_notes, output=page, as_json=as_json)

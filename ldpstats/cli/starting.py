@@ -57,6 +57,7 @@ def demo(report: str | None, no_report: bool, as_json: bool, **asked: Any) -> No
 
     if report and no_report:
         raise click.UsageError("--report and --no-report: give one of the two.")
+    pipes.refuse_unwritable(report, "report")
     with wrong_usage():
         shown = demonstrate(**asked)
     pipes.tell(shown, shown.to_dict() if as_json else None, as_json=as_json, output=report or "")
