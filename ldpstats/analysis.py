@@ -125,7 +125,7 @@ class Analysis:
     def _sentences(self) -> list[str]:
         found, raw = (self.pairs[name] == DEPENDENT for name in ("verdict", "raw_verdict"))
         both, others = int((found & raw).sum()), int((found & ~raw).sum())
-        balance = f"Of {raw.sum()} dependences that the raw answers show, the reports show {both}"
+        balance = f"Of {counted(int(raw.sum()), 'dependence')} that the raw answers show, the reports show {both}"
         stars = f"p adjusted for {len(self.pairs)} tests by Holm's method, up to .05 (*), .01 (**), .001 (***)"
         groups = len(self.tables)
         each = self.tables.n / groups

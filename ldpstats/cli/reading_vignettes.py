@@ -41,7 +41,10 @@ def _complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[Co
 @options.questions
 @options.missing
 @click.option(
-    "--epsilon", default=None, type=float, help="Strict privacy level of every respondent.  [default: its own]"
+    "--epsilon",
+    default=None,
+    type=options.Level(),
+    help="Strict privacy level of every respondent.  [default: its own]",
 )
 @click.option("--quick", is_flag=True, help="Simulate less: enough to see what it shows, not for its figures.")
 @click.option(

@@ -140,7 +140,7 @@ def test_a_page_on_standard_output_is_nothing_but_the_page(folder: Path) -> None
     ("arguments", "code", "message"),
     [
         (("domain", "missing.csv", "-o", "-"), 3, "missing.csv"),
-        (("domain", ".", "-o", "-"), 3, "Is a directory"),
+        (("domain", ".", "-o", "-"), 3, "Is a directory. Allowed: a file"),
         (("domain", "people.csv", "--columns", "sex,shoe", "-o", "-"), 3, "no column 'shoe'"),
         (("domain", "people.csv", "--cut", "age", "-o", "-"), 2, "COLUMN=CLASSES"),
         (("domain", "people.csv", "--cut", "age=5,3", "-o", "-"), 2, "ascending order"),
