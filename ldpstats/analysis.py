@@ -194,7 +194,8 @@ def analyse(
         raise LdpstatsError(
             f"{counted(len(domain), 'question')} in {file.name}: {', '.join(domain.names)}",
             f"at least {max(k, 2)}",
-            " ".join(f"Column {name!r}: {why}." for name, why in list(made.left_out.items())[:4]),
+            " ".join(f"Column {name!r}: {why}." for name, why in list(made.left_out.items())[:4])
+            or "`ldpstats protocol DOMAIN --epsilon E --k 1` asks single questions.",
         )
     people = coded_answers(file, domain, missing_as=missing_as, counts=counts)
     made.notes.extend(_few(len(people) if counts is None else int(people[counts].sum()), len(domain), k))

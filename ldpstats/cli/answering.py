@@ -56,7 +56,8 @@ def domain(
     DATA is CSV (with commas, semicolons, tabs or bars; in UTF-8, UTF-16 or Windows-1252; also packed by gzip) or
     Parquet, with a row per respondent. Identifiers, free texts, columns with one answer alone and columns with more
     than 30 different numbers are left out, and named. Check the categories: they should be those of the
-    questionnaire, not those that happened to be answered.
+    questionnaire, not those that happened to be answered. Others are stated by a file of your own: {"sex": ["F",
+    "M"], ...} with all attributes is a domain, too.
     """
     from ldpstats.answers import prepared
 
