@@ -112,13 +112,13 @@ class Domain(Shown, Saveable):
         repeated = [name for name in names if names.count(name) > 1]
         if repeated or not names:
             raise DomainError(f"the columns {one_line(repeated or names)}", "at least one column, each of them once")
-        observed = {}
+        observed, told = {}, []
         for name in names:
             column = frame_column(frame, name)
             observed[name] = observed_categories(name, column)
-            for told in (too_many_numbers, codes_to_tell):
-                if advice := told(name, column, observed[name]):
-                    warnings.warn(advice, stacklevel=2)
+            told += [say(name, column, observed[name]) for say in (too_many_numbers, codes_to_tell)]
+        if any(told):
+            warnings.warn("\n".join(filter(None, told)), stacklevel=2)
         return cls(observed)
 
     @property
