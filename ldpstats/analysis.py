@@ -127,7 +127,7 @@ class Analysis:
     def _sentences(self) -> list[str]:
         found, raw = (self.pairs[name] == DEPENDENT for name in ("verdict", "raw_verdict"))
         both, others = int((found & raw).sum()), int((found & ~raw).sum())
-        balance = f"Of {raw.sum()} dependences that the raw answers show, the reports show {both}"
+        balance = f"Of {counted(int(raw.sum()), 'dependence')} that the raw answers show, the reports show {both}"
         stars = f"p adjusted for {len(self.pairs)} tests by Holm's method, up to .05 (*), .01 (**), .001 (***)"
         groups = len(self.tables)
         each = self.tables.n / groups
@@ -197,7 +197,8 @@ def analyse(
         raise LdpstatsError(
             f"{counted(len(domain), 'question')} in {file.name}: {', '.join(domain.names)}",
             f"at least {max(k, 2)}",
-            " ".join(f"Column {name!r}: {why}." for name, why in list(made.left_out.items())[:4]),
+            " ".join(f"Column {name!r}: {why}." for name, why in list(made.left_out.items())[:4])
+            or "`ldpstats protocol DOMAIN --epsilon E --k 1` asks single questions.",
         )
     people = coded_answers(file, domain, missing_as=missing_as, counts=counts)
     made.notes.extend(_few(len(people) if counts is None else int(people[counts].sum()), len(domain), k))
