@@ -60,7 +60,6 @@ studies: .venv/.tested  ## figures that this project states of itself, measured 
 	$(BIN)/python benchmarks/table_agreement.py
 	$(BIN)/python benchmarks/reconstruction_coverage.py
 	$(BIN)/python benchmarks/trust.py
-	$(BIN)/python benchmarks/forged_reports_figures.py
 	$(BIN)/python benchmarks/edges.py
 	$(BIN)/python benchmarks/networks.py
 	$(BIN)/python benchmarks/network_search.py

@@ -3,7 +3,7 @@
 In random settings a survey of all pairs of attributes is simulated (a pilot), of which the first pair depends on each
 other. What is said of that pair is compared with the power of its test in simulated tables of many sizes, at the level
 that Holm's method leaves it in its first step. Direction, margins (rare categories among them) and strength of the
-dependence are random. The tests of these tables are asymptotic.
+dependence are random. The tests of these tables are asymptotic. Figures about forged reports follow.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from multiprocessing import Pool
 
+import forged_reports_figures
 import numpy as np
 import pandas as pd
 from scipy.special import chdtri
 
 import ldpstats as ldp
-from ldpstats.analysis import reports_needed
 from ldpstats.arrays import FloatArray
 from ldpstats.datasets import true_cramers_v
+from ldpstats.demo import reports_needed
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import STATISTICS, chosen_method, evidence_of
 from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES
@@ -186,7 +187,7 @@ class PowerCurve:
     @classmethod
     def simulated(cls, setting: Setting) -> PowerCurve:
         """Simulate it around the number that `analyse` says of the true table."""
-        anchor = reports_needed(setting.pair(1000, setting.joint, 0), setting.joint, setting.level)
+        anchor = reports_needed(setting.pair(1000, setting.joint, 0), setting.joint, setting.level).least
         assert anchor is not None
         sizes = np.maximum(np.round(anchor * np.array(SIZES)), 2).astype(int)
         drawn = (setting.statistics(setting.joint, size, TABLES, 2 + size) for size in sizes.tolist())
@@ -295,6 +296,8 @@ def main() -> None:
         for name, measured, said in PARTS:
             rows = pd.DataFrame(pool.map(measured, range(SETTINGS), chunksize=1))
             print(f"{name}\n{said(rows)}\n", flush=True)
+    print("Forged reports")
+    forged_reports_figures.main()
 
 
 if __name__ == "__main__":

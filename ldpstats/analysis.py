@@ -14,19 +14,21 @@ import pandas as pd
 from ldpstats.answers.answer_file import AnswerFile
 from ldpstats.answers.coding import coded_answers
 from ldpstats.answers.preparation import MISSING_CATEGORY, USUAL_CLASSES, Cut, Preparation, prepared
-from ldpstats.arrays import FloatArray
-from ldpstats.demo import association_in_words, classical_association, respondents_in_words
+from ldpstats.demo import (
+    association_in_words,
+    at_least_in_words,
+    classical_association,
+    reports_needed,
+    respondents_in_words,
+)
 from ldpstats.errors import LdpstatsError
-from ldpstats.inference.engine.detectability import respondents_with
-from ldpstats.inference.engine.families import ProductOfConditionals
-from ldpstats.inference.engine.procedure import evidence_of, noncentrality_of
 from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
 from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT, NOT_SHOWN
 from ldpstats.presentation import Summary, plain_rows, progress, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.summary import counted
 from ldpstats.report.studied_tables import StudiedTables
-from ldpstats.tables import Table, TableSet
+from ldpstats.tables import TableSet
 
 _ALPHA, _POWER, _HOLM, _MOST_ROWS = 0.05, 0.8, "holm", 40
 _LEAST, _FEW, _ENOUGH = 2, 10, 100
@@ -74,7 +76,7 @@ class Analysis:
                 f"{row['first']} × {row['second']}",
                 association_in_words(row["raw_v"], row["raw_adjusted"], row["raw_verdict"]),
                 association_in_words(row["cramers_v"], row["adjusted"], row["verdict"]),
-                respondents_in_words(row["needed"] if row["raw_verdict"] == DEPENDENT else math.nan),
+                respondents_in_words(row["needed"], row["needed_at_least"]) if row["raw_verdict"] == DEPENDENT else "-",
             )
             for row in self.pairs.head(_MOST_ROWS).to_dict(orient="records")
         ]
@@ -125,7 +127,7 @@ class Analysis:
     def _sentences(self) -> list[str]:
         found, raw = (self.pairs[name] == DEPENDENT for name in ("verdict", "raw_verdict"))
         both, others = int((found & raw).sum()), int((found & ~raw).sum())
-        balance = f"Of {raw.sum()} dependences that the raw answers show, the reports show {both}"
+        balance = f"Of {counted(int(raw.sum()), 'dependence')} that the raw answers show, the reports show {both}"
         stars = f"p adjusted for {len(self.pairs)} tests by Holm's method, up to .05 (*), .01 (**), .001 (***)"
         groups = len(self.tables)
         each = self.tables.n / groups
@@ -139,6 +141,7 @@ class Analysis:
                 f"respondents needed: of the whole survey, to find what raw answers show with {_POWER:.0%} power, if "
                 'they are the true table; "-" where they show nothing, or nobody was asked.'
             ),
+            *at_least_in_words(self.pairs[self.pairs["raw_verdict"] == DEPENDENT]),
             f"V: Cramér's V, from 0 (independent) to 1, of reports corrected for the noise. Asterisks: {stars}.",
             f"{done}: of each row one group of questions was randomized, and the tests saw the reports alone.",
             f"It protects nobody whose answers are in the file. Of answers collected so each respondent had {level}.",
@@ -194,7 +197,8 @@ def analyse(
         raise LdpstatsError(
             f"{counted(len(domain), 'question')} in {file.name}: {', '.join(domain.names)}",
             f"at least {max(k, 2)}",
-            " ".join(f"Column {name!r}: {why}." for name, why in list(made.left_out.items())[:4]),
+            " ".join(f"Column {name!r}: {why}." for name, why in list(made.left_out.items())[:4])
+            or "`ldpstats protocol DOMAIN --epsilon E --k 1` asks single questions.",
         )
     people = coded_answers(file, domain, missing_as=missing_as, counts=counts)
     made.notes.extend(_few(len(people) if counts is None else int(people[counts].sum()), len(domain), k))
@@ -244,31 +248,18 @@ def _beside_raw(
         sizes = (people[first].cat.categories.size, people[second].cat.categories.size)
         cells = people[first].cat.codes.to_numpy(np.int64) * sizes[1] + people[second].cat.codes.to_numpy(np.int64)
         table = np.bincount(cells, weights, minlength=sizes[0] * sizes[1]).astype(np.int64).reshape(sizes)
-        reports = reports_needed(tables[first, second], table / table.sum(), tests.level)
-        found.append((*classical_association(table), math.nan if reports is None else reports * respondents_each))
-    shown["raw_v"], shown["raw_pvalue"], shown["needed"] = zip(*found, strict=True)
+        least, needed, _ = reports_needed(tables[first, second], table / table.sum(), tests.level)
+        reports = (math.nan if one is None else one * respondents_each for one in (needed, least))
+        found.append((*classical_association(table), *reports))
+    for column, values in zip(
+        ("raw_v", "raw_pvalue", "needed", "needed_at_least"), zip(*found, strict=True), strict=True
+    ):
+        shown[column] = values
     known = shown["raw_pvalue"].notna()
     shown["raw_adjusted"] = math.nan
     shown.loc[known, "raw_adjusted"] = adjusted_pvalues(shown.loc[known, "raw_pvalue"].to_numpy(), _ALPHA, _HOLM)
     shown["raw_verdict"] = np.where(shown["raw_adjusted"] <= _ALPHA, DEPENDENT, NOT_SHOWN)
     return shown
-
-
-def reports_needed(table: Table, joint: FloatArray, level: float) -> int | None:
-    """Return how many reports like those of a table find the dependence of a joint distribution; None if no number.
-
-    Parameters
-    ----------
-    table : Table
-    joint : array
-        Of the table's shape.
-    level : float
-        Of the test.
-    """
-    if not table.n:
-        return None
-    told = noncentrality_of(joint.ravel(), ProductOfConditionals.independent(joint.shape), evidence_of(table))
-    return respondents_with(*told, table.n, _POWER, level)
 
 
 def _repeated(people: pd.DataFrame, counts: str) -> pd.DataFrame:

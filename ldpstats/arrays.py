@@ -30,6 +30,7 @@ _WEIGHTS = frozenset(["w", "wt", "wts", "fpc", "strata", "stratum", "design", "s
     *("weight", "weights", "sample_weight", "sample_weights", "survey_weights", "pweights", "aweights", "fweights"),
     *("probability_weights", "sampling_weights", "var_weights", "freq_weights", "frequency_weights"),
 }
+_DESIGNS = _WEIGHTS | _CLUSTERS
 """What other packages call the weights, strata and clusters of a survey."""
 NO_WEIGHTS = (
     "Survey weights cannot be taken: a randomized answer counts for one respondent. Collect without them, and weigh "
@@ -51,7 +52,7 @@ def unweighted(function: Callable[Arguments, Returned]) -> Callable[Arguments, R
     @wraps(function)
     def called(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
         for name in kwargs:
-            if name.lower() in _WEIGHTS | _CLUSTERS:
+            if name.lower() in _DESIGNS:
                 of_clusters = name.lower() in _CLUSTERS
                 counted = _COUNTED if "counts" in signature(function).parameters else ""
                 raise LdpstatsError(

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from ldpstats.arrays import FloatArray
 from ldpstats.datasets import affairs, network, true_cramers_v
 from ldpstats.domain import Domain
-from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import pvalue_in_words
 from ldpstats.grid import GRID
-from ldpstats.inference import independence_tests, naive_test, sample_size
-from ldpstats.inference.engine.procedure import chi_square_pvalue
+from ldpstats.inference import independence_tests, naive_test
+from ldpstats.inference.engine.detectability import NOT_KNOWN, RespondentsNeeded, respondents_with
+from ldpstats.inference.engine.families import ProductOfConditionals
+from ldpstats.inference.engine.procedure import chi_square_pvalue, evidence_of, noncentrality_of
 from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
 from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT, NOT_SHOWN
 from ldpstats.mechanisms import GRR
@@ -34,6 +36,8 @@ _POWER = 0.8
 _ALPHA = 0.05
 _ROUNDING = 1e-9
 _NEGLIGIBLE = 0.02
+# Where the rarest report is expected less often, tests at the number of the χ² law have any power from 0 to .8.
+_RAREST = 1.0
 _HOLM = "holm"
 _STARS = {0.001: "***", 0.01: "**", 0.05: "*"}
 _MOST_ROWS = 15
@@ -208,7 +212,7 @@ class Demonstration:
                 _named(row),
                 association_in_words(row["raw_v"], row["raw_adjusted"], row["raw_verdict"]),
                 association_in_words(row["cramers_v"], row["adjusted"], row["verdict"]),
-                respondents_in_words(row["needed"]),
+                respondents_in_words(row["needed"], row["needed_at_least"]),
             )
             for _, row in shown.iterrows()
         ]
@@ -299,7 +303,8 @@ class Demonstration:
             f"V: Cramér's V, from 0 (independent) to 1, of reports corrected for the noise. Asterisks: p {adjusted}.",
             "raw data would show: the classical χ² test of the true answers of all these respondents.",
             "private shows: ldpstats on the randomized reports, which are all that it sees.",
-            f'respondents needed: for {_POWER:.0%} power, at the adjusted level, by the true shares; "-": over 10^15.',
+            f'respondents needed: for {_POWER:.0%} power, at the adjusted level, by the true shares; "-": over 10^12.',
+            *at_least_in_words(self.pairs),
         ]
 
     def _balance(self) -> str:
@@ -345,7 +350,8 @@ def _compared(
         counts = np.bincount(domain.cells(codes, (first, second)), minlength=domain.size((first, second)))
         raw_v, raw_pvalue = classical_association(counts.reshape(domain.project((first, second)).shape))
         joint = population.pair(first, second)
-        truth = {"true_v": true_cramers_v(joint), "needed": _needed(joint, protocol, (first, second))}
+        least, needed = _needed(joint, protocol, (first, second))
+        truth = {"true_v": true_cramers_v(joint), "needed": needed, "needed_at_least": least}
         raw = {"raw_v": raw_v, "raw_pvalue": raw_pvalue}
         known.append({**raw, **naive_association(tables[first, second]), **truth})
     compared = pd.concat([tests, pd.DataFrame(known)], axis=1)
@@ -396,18 +402,39 @@ def naive_association(table: Table) -> dict[str, Any]:
     return {"naive_v": v, "naive_pvalue": naive.pvalue, "naive_on": counts}
 
 
-def _needed(joint: FloatArray, protocol: SampledGroups, pair: tuple[str, str]) -> float:
-    """Return how many respondents of the whole protocol it takes to find this very dependence."""
-    tests = len(protocol.groups)
+def _needed(joint: FloatArray, protocol: SampledGroups, pair: tuple[str, str]) -> tuple[float, float]:
+    """Return how many respondents of the whole protocol it takes at least, and likely, to find this very dependence."""
     if true_cramers_v(joint) < _ROUNDING:
-        return math.inf
-    try:
-        reports = sample_size(
-            protocol.mechanism_for(pair), joint.shape, effect=joint, power=_POWER, alpha=_ALPHA / tests
-        )
-    except LdpstatsError:  # such as a category that nobody has
-        return math.nan
-    return float(reports * tests)
+        return math.inf, math.inf
+    # the pair may not have been asked for
+    alone = SampledGroups(protocol.domain.project(pair), epsilon=protocol.epsilon, mechanism=protocol.mechanism)
+    table, tests = alone.simulate(np.ones(joint.shape, dtype=np.int64), rng=0)[pair], len(protocol.groups)
+    reports = reports_needed(table, joint, _ALPHA / tests)
+    least, needed = (math.nan if one is None else float(one * tests) for one in reports[:2])
+    return least, needed
+
+
+def reports_needed(table: Table, joint: FloatArray, level: float) -> RespondentsNeeded:
+    """Return how many reports like those of a table find the dependence of a joint distribution with power .8.
+
+    Only the least number is known where rare answers would be too rare among so many for the law of the statistic.
+
+    Parameters
+    ----------
+    table : Table
+    joint : array
+        Of the table's shape.
+    level : float
+        Of the test.
+    """
+    if not table.n:
+        return NOT_KNOWN
+    evidence, model = evidence_of(table), ProductOfConditionals.independent(joint.shape)
+    number = respondents_with(*noncentrality_of(joint.ravel(), model, evidence), table.n, _POWER, level)
+    if number is None:
+        return NOT_KNOWN
+    rarest = evidence.rarest_expected_report(model.frequencies(model.nearest(joint.ravel()))) / table.n
+    return RespondentsNeeded(number, number if number * rarest >= _RAREST else None, None)
 
 
 def _texts(row: pd.Series[Any]) -> dict[str, str]:
@@ -445,11 +472,27 @@ def association_in_words(v: float, adjusted: float, verdict: str) -> str:
     return f"{_v(v)} {stars}"
 
 
-def respondents_in_words(needed: float) -> str:
+def respondents_in_words(needed: float, at_least: float) -> str:
     """Say how many respondents it takes, if any number is enough.
 
     Parameters
     ----------
-    needed : float
+    needed, at_least : float
+        Nan where it is not known.
     """
-    return "-" if math.isnan(needed) else "independent" if math.isinf(needed) else f"{needed:,.0f}"
+    if math.isinf(at_least):
+        return "independent"
+    if math.isnan(at_least):
+        return "-"
+    return f"at least {at_least:,.0f}" if math.isnan(needed) else f"{needed:,.0f}"
+
+
+def at_least_in_words(pairs: pd.DataFrame) -> list[str]:
+    """Say why of some pairs only the least number is known, if it is so.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+    """
+    some = (pairs["needed"].isna() & pairs["needed_at_least"].notna()).any()
+    return ['"at least": rare answers would come so seldom that the law of the test is not known.'] if some else []

@@ -30,7 +30,7 @@ from ldpstats.columns import (
     too_many_numbers,
 )
 from ldpstats.envelope import kind_of, opened, read_json, sealed
-from ldpstats.errors import DomainError, one_line, shortened
+from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
 from ldpstats.frames import Frame, checked_frame
 from ldpstats.limits import refuse_too_many_cells
 from ldpstats.presentation import Shown, Summary, summary_of_figures
@@ -38,6 +38,7 @@ from ldpstats.saving import Saveable
 
 _MOST_SHOWN = 12
 _KIND, _VERSION = "domain", 1
+_BY_HAND = 'To state other categories write a file without a digest: {"sex": ["F", "M"], ...}, with all attributes.'
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -111,13 +112,13 @@ class Domain(Shown, Saveable):
         repeated = [name for name in names if names.count(name) > 1]
         if repeated or not names:
             raise DomainError(f"the columns {one_line(repeated or names)}", "at least one column, each of them once")
-        observed = {}
+        observed, told = {}, []
         for name in names:
             column = frame_column(frame, name)
             observed[name] = observed_categories(name, column)
-            for told in (too_many_numbers, codes_to_tell):
-                if advice := told(name, column, observed[name]):
-                    warnings.warn(advice, stacklevel=2)
+            told += [say(name, column, observed[name]) for say in (too_many_numbers, codes_to_tell)]
+        if any(told):
+            warnings.warn("\n".join(filter(None, told)), stacklevel=2)
         return cls(observed)
 
     @property
@@ -389,7 +390,10 @@ class Domain(Shown, Saveable):
             What `to_json` returned, or an object of lists, such as {"sex": ["F", "M"]}.
         """
         if kind_of(text) is not None:
-            return opened(text, _KIND, _VERSION, cls)
+            try:
+                return opened(text, _KIND, _VERSION, cls)
+            except LdpstatsError as error:
+                raise type(error)(error.came, error.allowed, error.advice or _BY_HAND) from error
         try:
             parsed = read_json(text)
         except DomainError:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
@@ -22,12 +22,13 @@ _TRIED, _HALVINGS = 120, 14
 _STARTS, _KEPT, _STEPS = 24, 12, 30
 _STRIDES = (1.0, 0.5, 0.25, 0.1, 0.03)
 _GAIN = 1e-4
-_CLEARLY = 2.0
+_ERRORS = 1.0
 _MOST_CELLS = 225
 _UNKNOWN = "no V of the table is estimable"
 ASSUMED = (
     "It takes for granted honest respondents who have the margins that were estimated and no dependence, and forgers "
-    "who act together, know these margins, and may send any reports that exist, in the mixture that needs the fewest. "
+    "who act together, know these margins, and may send any reports that exist, in the mixture that needs the fewest, "
+    "as far as a search from many starts finds it. "
     "Some mixtures are found out by how reports fit their channel; those that cannot be found need as many or more."
 )
 
@@ -74,7 +75,7 @@ def attack_on(table: Table) -> Attack | str:
     """Return what forgers can do to a table, or why it is not known, in words."""
     block = one_tally(table)
     if block is None or len(table.shape) != 2:
-        return "that is known for tables of two attributes with one tally of reports about their cells"
+        return "that is known only for tables of two attributes with one tally of reports about their cells"
     try:
         attack = Attack(block.by_value, table.shape, measured_categories(table), table.unbiased.estimate)
     except NotIdentifiedError:
@@ -133,7 +134,8 @@ class Attack:
         The expected table serves to find mixtures that need few reports, the law of V to say how many they need.
         """
         goal = cramers_v**2 * (min(map(np.count_nonzero, self.kept)) - 1)
-        starts = [self._mixture(worth, goal) for worth in map(self._loudest, self._directions())]
+        worths = [*map(self._loudest, self._directions()), *self._of_pairings()]
+        starts = [self._mixture(worth, goal) for worth in worths]
         starts.sort(key=lambda one: one[:2])
         best = [self._descended(one, goal) for one in starts[:_KEPT]]
         least, found = math.inf, self.honest
@@ -223,23 +225,38 @@ class Attack:
         return self.block.noise.loudest(answers)[self.block.classes]
 
     def _directions(self) -> list[FloatArray]:
-        """Return single cells, up and down, those of the rarest categories first, and some directions at random."""
+        """Return single cells, up and down, the rarest categories first, pairings, and some at random."""
         rows, columns = self.margins
         weights = np.where(self._chosen, np.outer(1 / rows - 1, 1 / columns - 1), 0).ravel()
         cells = np.argsort(-weights, kind="stable")[:_STARTS]
         alone = [np.outer(_alone(rows, cell // columns.size), _alone(columns, cell % columns.size)) for cell in cells]
-        random = np.random.default_rng(0).standard_normal((_STARTS, weights.size)) / np.sqrt(self.honest)
+        rng = np.random.default_rng(0)
+        random = rng.standard_normal((_STARTS, weights.size)) / np.sqrt(self.honest)
         both = [sign * one.ravel() for one in alone for sign in (1, -1)]
-        return [*both, *random, *(random / np.sqrt(self.honest))]
+        pairings = [np.eye(weights.size)[self._pairing(rng)].sum(axis=0) for _ in range(_STARTS)]
+        return [*both, *pairings, *random, *(random / np.sqrt(self.honest))]
+
+    def _of_pairings(self) -> list[FloatArray]:
+        """Return the worth of mixtures of what is worth the most to a single cell each, of a part of a pairing."""
+        rng, alone = np.random.default_rng(1), np.eye(self.honest.size)
+        parts = [self._pairing(rng)[: int(rng.integers(2, min(self.shape) + 1))] for _ in range(_STARTS)]
+        return [np.mean([self._loudest(alone[cell]) for cell in part], axis=0) for part in parts]
+
+    def _pairing(self, rng: np.random.Generator) -> IntArray:
+        """Return cells at random, one in each category of the longer side, as evenly as can be along the shorter."""
+        places = rng.permutation(max(self.shape))
+        both = [rng.permutation(side)[places % side] for side in self.shape]
+        cells: IntArray = np.ravel_multi_index(both, self.shape)
+        return cells
 
     @cached_property
     def _least_margins(self) -> FloatArray:
-        """What is clearly above zero, or half of what there is: of less, noise hides the dependence."""
+        """What is above zero by an error, or half of what there is: of less, noise hides the dependence."""
         places = np.indices(self.shape).reshape(2, -1, 1)
         lines = [place == np.flatnonzero(kept) for place, kept in zip(places, self.kept, strict=True)]
         both = np.hstack(lines).astype(float)
         errors = np.sqrt(np.einsum("ia,ij,ja->a", both, self._pooling.covariance(self.honest), both))
-        found: FloatArray = np.minimum(_CLEARLY * errors, self.honest @ both / 2)
+        found: FloatArray = np.minimum(_ERRORS * errors, self.honest @ both / 2)
         return found
 
     def _lengths(self, tables: FloatArray) -> FloatArray:

@@ -155,25 +155,25 @@ def write(path: str | Path, text: str) -> None:
     """
 
     def permissions(target: Path) -> int | None:
-        found = _refuse_others(target, text)
+        found = _refuse_others(target, _written_kind(text), text)
         return 0o600 if kind_of(text) in SECRET else found
 
     with replacing(path, permissions) as file:
         file.write(text.encode())
 
 
-def refuse_unwritable(path: str | Path, beginning: str) -> None:
-    """Refuse a name under which a text could not be written, before the work of making it is done.
+def refuse_unwritable(path: str | Path, kind: str | None) -> None:
+    """Refuse a name under which nothing of a kind could be written, before the work of making it is done.
 
     Parameters
     ----------
     path : str or Path
-    beginning : str
-        How the text will begin, so that files of its kind may be replaced; "" where none may.
+    kind : str, optional
+        What it says that it is, so that files of its kind may be replaced; None where none may.
     """
     try:
         target = _target(path)
-        _refuse_others(target, beginning)
+        _refuse_others(target, kind, "")
         if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
             raise PermissionError(f"nothing can be written to {str(target.parent)!r}")
     except OSError as error:
@@ -290,7 +290,7 @@ def _target(path: Any) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _refuse_others(target: Path, text: str) -> int | None:
+def _refuse_others(target: Path, known: str | None, text: str) -> int | None:
     """Refuse to replace anything but a file of the same kind; return the permissions of the one that is replaced."""
     try:
         found = target.stat()
@@ -300,14 +300,13 @@ def _refuse_others(target: Path, text: str) -> int | None:
     if stat.S_ISREG(found.st_mode):
         with target.open(encoding="utf-8", errors="replace") as file:
             head = file.read(_HEAD)
-            known = _written_kind(text)
             ours = _written_kind(head) == known if known else head + file.read(len(text) + 1) == text
         if ours or not found.st_size:
             return stat.S_IMODE(found.st_mode)
         came = f"the file {str(target)!r}, which holds something else"
     raise LdpstatsError(
         came,
-        f"a new name, or a file that holds {f'a saved {known}' if (known := _written_kind(text)) else 'the same'}",
+        f"a new name, or a file that holds {f'a saved {known}' if known else 'the same'}",
         "Nothing in it was changed. Choose another name, or remove it first.",
     )
 

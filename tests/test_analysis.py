@@ -147,6 +147,18 @@ def test_respondents_needed_are_those_of_the_raw_answers_however_noisy_the_margi
     assert f"{pair['needed']:,.0f}" in said
 
 
+def test_where_rare_answers_would_hardly_come_only_the_least_number_is_said() -> None:
+    """Of three reports, for which the law of the statistic asks, nine in ten times none holds a rare answer."""
+    content = "a,b\n" + "x,1\n" * 970 + "y,2\n" * 30
+    found = analyse(read_answers(content.encode(), "it"), epsilon=8.0)
+    pair = found.pairs.iloc[0]
+    assert np.isnan(pair["needed"])
+    assert 0.97 ** pair["needed_at_least"] > 0.5, "no number for a power of .8"
+    said = spoken(str(found.findings()))
+    assert f"at least {pair['needed_at_least']:.0f}" in said
+    assert '"at least": rare answers would come so seldom' in said
+
+
 @pytest.mark.parametrize(("questions", "k", "most"), [(300, 2, 45), (100, 2, 45), (300, 3, 77)])
 def test_more_pairs_than_respondents_could_tell_about_are_refused_at_once(questions: int, k: int, most: int) -> None:
     row = ",".join("1" * questions)

@@ -236,6 +236,9 @@ def test_many_numbers_are_warned_of_with_classes_to_take() -> None:
     with pytest.warns(UserWarning, match=r"'age' has 74 different numbers.*pandas\.cut") as warned:
         Domain.from_frame(ages)
     assert warned[0].filename == __file__
+    with pytest.warns(UserWarning, match=r"Column 'age'.*\nColumn 'x' has the category 99 in 1 rows") as warned:
+        Domain.from_frame(ages.assign(x=[99, 1, 2, 3, *[1] * (len(ages) - 4)]))
+    assert len(warned) == 1, "a call warns once, with a line for every column"
     for quiet in (ages.head(30), ages.astype(str), ages.astype("category"), ages.apply(pd.cut, bins=5)):
         assert len(Domain.from_frame(quiet)) == 1
 

@@ -72,6 +72,12 @@ def test_the_respondents_needed_find_that_very_dependence_at_the_adjusted_level(
     assert row(shown, "affair", "children")["needed"] == 10 * reports
 
 
+def test_how_many_are_needed_does_not_depend_on_how_many_were_asked(shown: Demonstration) -> None:
+    """Of three respondents seven pairs are asked by nobody."""
+    few, more = (one.pairs.set_index(["first", "second"]) for one in (demonstrate(n=3), shown))
+    pd.testing.assert_series_equal(few["needed_at_least"].sort_index(), more["needed_at_least"].sort_index())
+
+
 def test_the_last_line_counts_what_reports_show_of_what_raw_data_do(shown: Demonstration) -> None:
     found, raw = (set(shown.pairs.index[shown.pairs[name] == "dependent"]) for name in ("verdict", "raw_verdict"))
     assert len(raw) > len(found & raw)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 
 import numpy as np
@@ -55,6 +55,10 @@ class AnswerFile:
     commas: bool
     missing: tuple[str, ...]
     notes: tuple[str, ...]
+    _places: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_places", {column.name: place for place, column in enumerate(self.columns)})
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -66,9 +70,8 @@ class AnswerFile:
 
     def __getitem__(self, name: str) -> TextColumn:
         """Return the column of a name."""
-        for column in self.columns:
-            if column.name == name:
-                return column
+        if name in self._places:
+            return self.columns[self._places[name]]
         raise DomainError(
             f"no column {name!r} in {self.name}", f"one of {one_line(self.names)}", "Names must match letter by letter."
         )
@@ -253,6 +256,8 @@ def _of_parquet(data: bytes, name: str, missing: tuple[str, ...]) -> AnswerFile:
         raise
     except (pa.ArrowException, OSError, *UNREADABLE) as error:
         raise LdpstatsError(
-            f"{name}, Parquet that cannot be read ({shortened(str(error), 200)})", "a file of plain columns"
+            f"{name}, Parquet that cannot be read ({shortened(str(error), 200)})",
+            "a file of plain columns",
+            "Write it again by pandas' to_parquet, or as CSV.",
         ) from error
     return AnswerFile(name, tuple(columns), np.arange(1, rows + 1), "row", commas=False, missing=missing, notes=())

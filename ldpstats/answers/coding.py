@@ -110,7 +110,8 @@ def _refuse_others(
             f"column {column.name!r} of {file.name} has the unknown category {shortened(text)} in {where} "
             f"({rows:,} such rows)",
             one_line(categories),
-            "Correct the answer, or add it to the domain.",
+            "Correct the answer, name it by --missing if it is none, or ask by a domain that has it: a file such as "
+            '{"sex": ["F", "M"], ...} with all attributes is one, from which a protocol is made.',
         )
     raise DomainError(
         f"column {column.name!r} of {file.name} has no answer in {where} ({rows:,} such rows, {text!r} there)",

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.limits import MOST_EMPTY_LINES
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -64,6 +65,9 @@ class CsvRows:
                 raise self._unreadable(error) from error
             kept = [one for one in read if one[0]]
             self.blank_lines += len(read) - len(kept)
+            if self.blank_lines > MOST_EMPTY_LINES:
+                came = f"{self._name} with more than {MOST_EMPTY_LINES:,} empty lines"
+                raise LdpstatsError(came, "up to as many", "Take them out of the file.")
             if kept or not read:
                 return [row for row, _ in kept], [line for _, line in kept]
 

@@ -55,8 +55,16 @@ def parquet_columns(file: ParquetFile, data: bytes, name: str) -> list[TextColum
     refuse_too_many(found.num_rows, len(kinds), name)
     pages: list[list[Pages]] = [[] for _ in kinds]
     left = MOST_ANSWER_PAGES
-    for place, group in product(range(len(kinds)), range(found.num_row_groups)):
-        pages[place].append(pages_of(io.BytesIO(data), found.row_group(group).column(place), left))
+    rows = [found.row_group(group).num_rows for group in range(found.num_row_groups)]
+    # of a row group without rows nothing is read: what stands there may be anything
+    groups = [group for group, n in enumerate(rows) if n]
+    if min(rows, default=0) < 0 or sum(rows) != found.num_rows:
+        raise ValueError(f"{found.num_rows:,} rows, and {sum(rows):,} in its row groups")
+    for place, group in product(range(len(kinds)), groups):
+        chunk = found.row_group(group).column(place)
+        if chunk.num_values != rows[group]:
+            raise ValueError(f"{chunk.num_values:,} values in {rows[group]:,} rows")
+        pages[place].append(pages_of(io.BytesIO(data), chunk, left))
         left -= pages[place][-1].number
     size = sum(one.size for column in pages for one in column)
     if size > LARGEST_ANSWERS:
@@ -64,7 +72,10 @@ def parquet_columns(file: ParquetFile, data: bytes, name: str) -> list[TextColum
     largest = max((one.largest for column in pages for one in column), default=0)
     if largest > LARGEST_PAGE:
         raise LdpstatsError(f"{name} with a page of {largest:,} bytes", f"pages of up to {LARGEST_PAGE:,}", _SMALLER)
-    return [_column(file, kind.name, _rows(kind, own), name) for kind, own in zip(kinds, pages, strict=True)]
+    columns = [_column(file, groups, kind.name, _rows(kind, own), name) for kind, own in zip(kinds, pages, strict=True)]
+    if any(len(one.codes) != found.num_rows for one in columns):
+        raise ValueError(f"columns of {[len(one.codes) for one in columns][:8]} values in {found.num_rows:,} rows")
+    return columns
 
 
 def _rows(kind: Any, pages: list[Pages]) -> int:
@@ -73,9 +84,9 @@ def _rows(kind: Any, pages: list[Pages]) -> int:
     return int(max(1, min(_ROWS, LARGEST_PAGE // each)))
 
 
-def _column(file: ParquetFile, own: str, rows: int, name: str) -> TextColumn:
+def _column(file: ParquetFile, groups: list[int], own: str, rows: int, name: str) -> TextColumn:
     texts = Texts()
-    for batch in file.iter_batches(rows, columns=[own], use_threads=False):
+    for batch in file.iter_batches(rows, row_groups=groups, columns=[own], use_threads=False):
         texts.add_coded(*_coded(batch.column(own), own, name))
     return texts.column(own)
 
@@ -91,10 +102,17 @@ def _coded(values: Any, own: str, name: str) -> tuple[list[str], NDArray[np.int6
     used = np.flatnonzero(np.bincount(codes, minlength=known + 1))
     different = coded.dictionary.take(pa.array(used[used < known]))
     _refuse_long(different, own, name)
-    texts = ["" if one is None or one != one else str(one) for one in different.to_pylist()]  # noqa: PLR0124
+    texts = [_text(one) for one in different.to_pylist()]
     places = np.empty(known + 1, dtype=np.int64)
     places[used] = np.arange(len(used))
     return [*texts, *[""] * (len(used) > len(texts))], places[codes]
+
+
+def _text(cell: Any) -> str:
+    """Return a cell as CSV would have it; older programs write texts without saying that they are more than bytes."""
+    if cell is None or cell != cell:  # noqa: PLR0124
+        return ""
+    return cell.decode(errors="backslashreplace") if isinstance(cell, bytes) else str(cell)
 
 
 def _refuse_long(different: Any, own: str, name: str) -> None:

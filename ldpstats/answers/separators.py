@@ -6,6 +6,8 @@ import csv
 import io
 from itertools import islice
 
+from ldpstats.errors import LdpstatsError
+
 SEPARATORS = ",;\t|"
 _SAMPLE, _ROWS = 1 << 16, 500
 _STATED = "sep="
@@ -39,7 +41,10 @@ def stated_separator(text: str) -> str | None:
     text : str
     """
     first = text[: len(_STATED) + 3].splitlines()[:1]
-    return first[0][-1] if first and len(first[0]) == len(_STATED) + 1 and first[0].startswith(_STATED) else None
+    stated = first[0][-1] if first and len(first[0]) == len(_STATED) + 1 and first[0].startswith(_STATED) else None
+    if stated == '"':
+        raise LdpstatsError("a first line that says that quotation marks separate cells", "a mark of its own")
+    return stated
 
 
 def _fit(text: str, separator: str) -> tuple[float, int]:

@@ -56,7 +56,8 @@ def domain(
     DATA is CSV (with commas, semicolons, tabs or bars; in UTF-8, UTF-16 or Windows-1252; also packed by gzip) or
     Parquet, with a row per respondent. Identifiers, free texts, columns with one answer alone and columns with more
     than 30 different numbers are left out, and named. Check the categories: they should be those of the
-    questionnaire, not those that happened to be answered.
+    questionnaire, not those that happened to be answered. Others are stated by a file of your own: {"sex": ["F",
+    "M"], ...} with all attributes is a domain, too.
     """
     from ldpstats.answers import prepared
 
@@ -179,6 +180,7 @@ def analyse(
     from ldpstats.analysis import analyse as analysed
 
     options.check_level(asked["epsilon"])
+    pipes.refuse_unwritable(output, "report")
     cuts, file = _cuts(cut), read(data, missing)
     page = output or _usual_page(data)
     tell = partial(_tell_notes, output=page, as_json=as_json)

@@ -124,17 +124,14 @@ def tables(reports: tuple[str, ...], protocol: str, output: str, as_json: bool, 
     They may be larger than memory. Ends with 0 also where reports do not fit their channel: the tables say so, and
     `ldpstats show` ends with 1.
     """
-    from ldpstats.envelope import sealed
     from ldpstats.io import tables_of
-    from ldpstats.saving import refuse_unwritable
 
     pipes.refuse_two_inputs(protocol, *reports)
     if pipes.STANDARD in (asked["quarantine"], asked["resume"]):
         raise click.UsageError("--quarantine and --resume name files: - is none.")
-    if output != pipes.STANDARD:
-        if output in (asked["quarantine"], asked["resume"]):
-            raise click.UsageError("--output, --quarantine and --resume name different files.")
-        refuse_unwritable(output, sealed("table set", 1, None))
+    if output in (asked["quarantine"], asked["resume"]):
+        raise click.UsageError("--output, --quarantine and --resume name different files.")
+    pipes.refuse_unwritable(output, "table set")
     known = saved_protocol(protocol)
     with expected(REPORTS, *reports):
         counted = tables_of(list(reports), known, **asked)

@@ -74,7 +74,7 @@ TABLES = FileKind(
 _SHOWN = "`ldpstats show` says what it holds."
 _PAGE = FileKind("a page for a browser", "")
 _BEGINNINGS = {
-    r"\s*(// ldpstats Bayesian )?network\s": FileKind("a network in the format BIF", _SHOWN),
+    r"\s*(//[^\n]*\n\s*)*network\s": FileKind("a network in the format BIF", _SHOWN),
     r'\s*\{\s*"[^"]*"\s*:\s*\[': DOMAIN,
 }
 _SAVED = {"domain": DOMAIN, "Domain": DOMAIN, "protocol": PROTOCOL, "table set": TABLES, "answer": REPORTS}

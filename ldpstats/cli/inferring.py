@@ -204,6 +204,7 @@ def network(tables: str, method: str, output: str, as_json: bool) -> None:
     """Learn a Bayesian network."""
     from ldpstats.networks import learn_network
 
+    pipes.refuse_unwritable(output, "LearnedNetwork" if output.endswith(".json") else "Bayesian network")
     learned = learn_network(saved_tables(tables), method)
     if output.endswith(".json"):
         pipes.write_to(output, learned.to_json())
@@ -232,6 +233,7 @@ def report(tables: str, output: str, title: str | None, network: bool, truth: st
     from ldpstats.report import report_page
 
     pipes.refuse_two_inputs(tables, truth or "")
+    pipes.refuse_unwritable(output, "report")
     found = saved_tables(tables)
     people = None if truth is None else _true_answers(truth, found)
     pipes.write_to(output, report_page(found, title, people, network=network))

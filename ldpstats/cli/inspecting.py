@@ -27,7 +27,7 @@ _FIGURES = ("epsilon", "bits", "n x variance")
     epilog=examples("ldpstats mechanisms --k 4 --epsilon 2", "ldpstats mechanisms --json"),
 )
 @click.option("--k", default=16, show_default=True, type=click.IntRange(min=2), help="How many values.")
-@click.option("--epsilon", default=1.0, show_default=True, help="The privacy level asked for.")
+@click.option("--epsilon", default=1.0, show_default=True, type=options.Level(), help="The privacy level asked for.")
 @options.as_json
 def mechanisms(k: int, epsilon: float, as_json: bool) -> None:
     """List the mechanisms with their exact privacy, cost and variance."""
@@ -75,7 +75,13 @@ def _columns(frame: pd.DataFrame) -> str:
 @click.argument("name", required=False, type=MechanismName(files=True))
 @click.option("--all", "every", is_flag=True, help="All mechanisms, instead of one by name.")
 @click.option("--k", default=16, show_default=True, help="How many values; of a walk, the most.")
-@click.option("--epsilon", default=1.0, show_default=True, help="The privacy level asked for; of a walk, the highest.")
+@click.option(
+    "--epsilon",
+    default=1.0,
+    show_default=True,
+    type=options.Level(),
+    help="The privacy level asked for; of a walk, the highest.",
+)
 @click.option(
     "--settings",
     default=None,

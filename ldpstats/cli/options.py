@@ -40,6 +40,17 @@ class MechanismName(click.types.StringParamType):
         return [*found, CompletionItem(incomplete, type="file")] if self._files else found
 
 
+class Level(click.types.FloatParamType):
+    """A privacy level; whether it can be one says who uses it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number that a text is."""
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r}. Allowed: a number above 0, such as 2.", param, ctx)
+
+
 def as_json(command: Command) -> Command:
     """Let a command print JSON.
 
@@ -68,7 +79,7 @@ def epsilon(command: Command) -> Command:
     ----------
     command : callable
     """
-    return click.option("--epsilon", required=True, type=float, help="Strict privacy level of every respondent.")(
+    return click.option("--epsilon", required=True, type=Level(), help="Strict privacy level of every respondent.")(
         command
     )
 

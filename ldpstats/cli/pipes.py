@@ -123,6 +123,21 @@ def write_to(name: str, text: str) -> None:
     stream.flush()
 
 
+def refuse_unwritable(name: str | None, kind: str | None) -> None:
+    """Refuse the name of a file that could not be written, before the work.
+
+    Parameters
+    ----------
+    name : str, optional
+    kind : str, optional
+        What the file will say that it is; None of one that takes the place of no other.
+    """
+    if name not in (None, STANDARD):
+        from ldpstats.saving import refuse_unwritable as refuse
+
+        refuse(name, kind)
+
+
 def tell(words: object, plain: Any, *, as_json: bool, output: str = "") -> None:
     """Print what a command has to say: on standard output, or beside it where that carries a file.
 

@@ -117,7 +117,9 @@ def _told(error: Exception) -> tuple[str, int]:
         return str(error), BAD_DATA
     if isinstance(error, OSError):
         where = "" if error.filename is None else f"the file {str(error.filename)!r}: "
-        return f"{where}{error.strerror or error}", BAD_DATA
+        missed = isinstance(error, (FileNotFoundError, IsADirectoryError, PermissionError))
+        allowed = ". Allowed: a file that is there and may be read." if where and missed else ""
+        return f"{where}{error.strerror or error}{allowed}", BAD_DATA
     if isinstance(error, MemoryError):
         return "there is not enough memory for this", BAD_DATA
     said = f"something nobody foresaw ({type(error).__name__}: {error})"

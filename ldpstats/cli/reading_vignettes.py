@@ -41,7 +41,10 @@ def _complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[Co
 @options.questions
 @options.missing
 @click.option(
-    "--epsilon", default=None, type=float, help="Strict privacy level of every respondent.  [default: its own]"
+    "--epsilon",
+    default=None,
+    type=options.Level(),
+    help="Strict privacy level of every respondent.  [default: its own]",
 )
 @click.option("--quick", is_flag=True, help="Simulate less: enough to see what it shows, not for its figures.")
 @click.option(
@@ -83,14 +86,9 @@ def _vignettes() -> Mapping[str, Vignette]:
 
 def _refuse_output(output: str | None) -> None:
     """Refuse a name that could not be written to, before the work; notebooks are edited, hence never replaced."""
-    from ldpstats.saving import refuse_unwritable
-    from ldpstats.vignettes import beginning_of_page
-
-    if output is None or output == pipes.STANDARD:
-        return
-    if Path(output).suffix not in {".html", ".ipynb"}:
+    if output not in (None, pipes.STANDARD) and Path(output).suffix not in {".html", ".ipynb"}:
         raise click.UsageError(f"--output {output!r}. Allowed: a name that ends with .html or .ipynb, or -.")
-    refuse_unwritable(output, beginning_of_page() if output.endswith(".html") else "")
+    pipes.refuse_unwritable(output, None if output is not None and output.endswith(".ipynb") else "vignettes")
 
 
 def _run(vignette: Vignette, own: OwnData, folder: Path, output: str | None, *, quick: bool, as_json: bool) -> None:

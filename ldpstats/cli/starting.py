@@ -27,7 +27,9 @@ _NETWORKS = "survey, asia, sachs, child or alarm"
 )
 @click.option("--network", "name", default=None, help=f"Ask respondents of a network instead: {_NETWORKS}.")
 @click.option("--n", default=100_000, show_default=True, type=click.IntRange(min=1), help="How many respondents.")
-@click.option("--epsilon", default=2.0, show_default=True, help="Strict privacy level of every respondent.")
+@click.option(
+    "--epsilon", default=2.0, show_default=True, type=options.Level(), help="Strict privacy level of every respondent."
+)
 @click.option(
     "--mechanism",
     default="auto",
@@ -57,6 +59,7 @@ def demo(report: str | None, no_report: bool, as_json: bool, **asked: Any) -> No
 
     if report and no_report:
         raise click.UsageError("--report and --no-report: give one of the two.")
+    pipes.refuse_unwritable(report, "report")
     with wrong_usage():
         shown = demonstrate(**asked)
     pipes.tell(shown, shown.to_dict() if as_json else None, as_json=as_json, output=report or "")
@@ -110,7 +113,7 @@ def _usual_page(shown: Demonstration) -> str:
     "--power", default=None, type=float, help="The power wanted.  [default: 0.8 unless n and epsilon are given]"
 )
 @click.option("--alpha", default=0.05, show_default=True, help="The level; for pairs, of all together (Holm).")
-@click.option("--epsilon", default=None, type=float, help="Strict privacy level of every respondent.")
+@click.option("--epsilon", default=None, type=options.Level(), help="Strict privacy level of every respondent.")
 @click.option("--n", default=None, type=click.IntRange(min=1), help="How many respondents.")
 @click.option(
     "--mechanism",

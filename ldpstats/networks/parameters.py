@@ -271,9 +271,12 @@ class FittedParameters(Result):
         else:
             table = self.reports.pooled(family.domain.names)
         if not family.parents:
-            return np.clip(table.conf_int(alpha), 0, 1)
-        found = table.conditional(family.attribute, given=list(family.parents)).conf_int(alpha)
-        return np.clip(np.moveaxis(found, -2, 0).reshape(-1, 2), 0, 1)
+            found: FloatArray = table.conf_int(alpha)
+        else:
+            limits = table.conditional(family.attribute, given=list(family.parents)).conf_int(alpha)
+            found = np.moveaxis(limits, -2, 0).reshape(-1, 2)
+        clipped: FloatArray = np.clip(found, 0, 1)
+        return clipped
 
     def summary(self) -> Summary:
         """Return how the network was fitted, and what its parameters rest on."""

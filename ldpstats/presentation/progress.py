@@ -28,4 +28,5 @@ def progress(items: Iterable[Any] | None, what: str, total: int | None = None, u
     # the plain one: in a notebook tqdm.auto makes widgets, also for work that is done at once
     from tqdm import tqdm
 
-    return tqdm(items, desc=what, total=total, unit=unit, leave=False, disable=None, delay=_DELAY)
+    # miniters: left to itself tqdm waits for as many as went by in a moment before, however long each now takes
+    return tqdm(items, desc=what, total=total, unit=unit, leave=False, disable=None, delay=_DELAY, miniters=1)

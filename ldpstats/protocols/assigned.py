@@ -510,7 +510,7 @@ class AssignedQuestions(SavedProtocol):
         """
         numbers = generator(rng)
         people = people_of(self.domain, population, numbers, counts, substitutes=self._substitutes)
-        warn_of_few(people.n, len(self._units), stacklevel=4)
+        warn_of_few(people.n, len(self._units), stacklevel=3)
         places = scheduled(people.n, len(self._units), int(numbers.integers(len(self._units))))
         units = progress(self._units, "simulating", unit="group")
         reported = [
@@ -554,7 +554,7 @@ class AssignedQuestions(SavedProtocol):
         draws = client_draws(source)
         codes = respondents(self.domain, frame, counts, draws if self._substitutes else None)
         if alone:
-            warn_of_few(len(codes), len(self._units), stacklevel=5)
+            warn_of_few(len(codes), len(self._units), stacklevel=4)
         order = permutation(draws, len(codes))
         places = scheduled(len(codes), len(self._units), int(draws.uniform(len(self._units), 1)[0]))
         units = progress(self._units, "asking", unit="group")

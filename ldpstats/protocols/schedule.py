@@ -18,7 +18,7 @@ RECORD = "a respondent's whole record"
 
 
 def warn_of_few(n: int, units: int, stacklevel: int) -> None:
-    """Warn before long work after which most units have no respondent, and none has two.
+    """Warn before long work after which some units have no respondent, and none has two.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ def warn_of_few(n: int, units: int, stacklevel: int) -> None:
     """
     if n < units and units >= _MANY:
         warnings.warn(
-            f"{n:,} respondents for {units:,} groups of questions: none is asked of two respondents, most are asked of "
-            "nobody, and so no group's table can show a dependence. Ask about fewer attributes, name groups=[...], "
-            "or ask for single attributes: k=1.",
+            f"{n:,} respondents for {units:,} groups of questions: {units - n:,} are asked of nobody and the others of "
+            "one respondent each, and so no group's table can show a dependence. Ask about fewer attributes, name "
+            "groups=[...], or ask for single attributes: k=1.",
             stacklevel=stacklevel + 1,
         )
 

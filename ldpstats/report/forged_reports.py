@@ -49,6 +49,8 @@ def forged(studied: StudiedTables) -> list[Part]:
 def _explained(studied: StudiedTables) -> list[Part]:
     """Say what share of forged reports would make independent attributes look as dependent as the strongest pair."""
     for pair in studied.dependent[:1]:
+        if pair.effect.why_not:
+            return [f"Of {pair.title} a dependence is shown, but no V that a share of forged reports could explain."]
         found = f"The strongest dependence that is shown is that of {pair.title}, V = {pair.effect.cramers_v:.2f}."
         share = explaining_share(pair.table, pair.effect.cramers_v)
         if isinstance(share, str):

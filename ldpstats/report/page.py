@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpstats.presentation import progress
 from ldpstats.presentation.text import visible
-from ldpstats.report.content import Drawn, Section
+from ldpstats.report.content import Drawn, Entry, Folded, Part, Section
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -33,19 +33,28 @@ def set_page(title: str, lines: Sequence[str], sections: Sequence[Section]) -> s
         What stands below it.
     sections : sequence of Section
     """
-    parts = _environment().get_template("page.html").generate(title=title, lines=lines, sections=sections)
-    return "".join(progress(parts, "setting the page", unit="part"))
+    from markupsafe import Markup
+
+    drawn = [one for section in sections for one in _drawn(section.parts)] if can_draw() else []
+    shown = progress(drawn, "drawing", unit="picture")
+    svgs = {one.name: Markup(one.picture.svg(one.name)) for one in shown}  # noqa: S704  # its texts are escaped
+    return _environment().get_template("page.html").render(title=title, lines=lines, sections=sections, svgs=svgs)
+
+
+def _drawn(parts: Iterable[Part]) -> Iterator[Drawn]:
+    """Yield the pictures among parts, and among what stands below them."""
+    for part in parts:
+        if isinstance(part, Drawn):
+            yield part
+        if isinstance(part, (Drawn, Folded, Entry)):
+            yield from _drawn(part.parts)
 
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
 
-    def svg(part: Drawn) -> str:
-        return Markup(part.picture.svg(part.name)) if can_draw() else ""  # noqa: S704  # its texts are escaped
-
-    made = Environment(
+    return Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -53,8 +62,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["svg"] = svg
-    return made
 
 
 def _spelt(value: Any) -> Any:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.presentation import progress
 from ldpstats.protocols.population import Population
 from ldpstats.report.colophon import colophon
+from ldpstats.report.content import Section
 from ldpstats.report.dependences import not_found, pairs
 from ldpstats.report.estimates import attributes, tables as all_tables
 from ldpstats.report.learned import network as learned
@@ -61,21 +65,13 @@ def studied_page(
     """
     if title is not None and not (isinstance(title, str) and _can_be_written(title)):
         raise LdpstatsError(f"title = {shortened(title)}", "a text of whole letters")
-    sections = [
-        findings(studied),
-        asked(studied),
-        privacy(studied),
-        attributes(studied),
-        pairs(studied),
-        all_tables(studied),
-        not_found(studied),
-        trust(studied),
-        *([learned(studied)] if network else []),
-        *([raw_and_private(studied, truth)] if truth is not None else []),
-        methods(studied, network=network),
-        assumptions(studied),
-        colophon(studied),
+    written: list[Callable[[StudiedTables], Section]] = [
+        *(findings, asked, privacy, attributes, pairs, all_tables, not_found, trust),
+        *([learned] if network else []),
+        *([partial(raw_and_private, truth=truth)] if truth is not None else []),
+        *(partial(methods, network=network), assumptions, colophon),
     ]
+    sections = [section(studied) for section in progress(written, "writing sections", unit="section")]
     lines = [
         studied.tables.headline,
         *([] if can_draw() else ["This page is without pictures, as matplotlib is not installed."]),

@@ -3,6 +3,6 @@
 from ldpstats.vignettes.execution import executed
 from ldpstats.vignettes.notebooks import OwnData, notebook_of
 from ldpstats.vignettes.packaged import Vignette, vignettes
-from ldpstats.vignettes.pages import as_html, as_text, beginning_of_page
+from ldpstats.vignettes.pages import as_html, as_text
 
-__all__ = ["OwnData", "Vignette", "as_html", "as_text", "beginning_of_page", "executed", "notebook_of", "vignettes"]
+__all__ = ["OwnData", "Vignette", "as_html", "as_text", "executed", "notebook_of", "vignettes"]

@@ -55,11 +55,9 @@ def executed(notebook: Notebook, folder: Path, name: str) -> Notebook:
         client.on_cell_complete = lambda **_: bar.update()
         try:
             client.execute(cleanup_kc=True, env=_environment(Path(own)))
-        except CellExecutionError as error:
-            raise _of_cell(error, name) from error
-        except (DeadKernelError, RuntimeError) as error:
-            if not arrived:
-                raise _of_kernel(error, name) from error
+        except (CellExecutionError, DeadKernelError, RuntimeError, asyncio.InvalidStateError) as error:
+            if not arrived:  # else it is of being ended, by nbclient at the same time
+                raise (_of_cell if isinstance(error, CellExecutionError) else _of_kernel)(error, name) from error
         finally:
             client.forget_kernel()
     if arrived:

@@ -53,11 +53,6 @@ def as_html(notebook: Notebook, title: str) -> str:
     return made.get_template("vignette.html").render(title=title, body=Markup(body), colours=Markup(colours))  # noqa: S704
 
 
-def beginning_of_page() -> str:
-    """Return how every page begins."""
-    return (_TEMPLATES / "vignette.html").read_text("utf-8")
-
-
 def as_text(notebook: Notebook) -> str:
     """Return the code of an executed notebook with what it prints; pictures are named.
 

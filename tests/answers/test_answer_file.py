@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import time
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from ldpstats import Domain, LdpstatsError, SampledGroups, write_reports
 from ldpstats.answers.answer_file import AnswerFile, read_answers
@@ -60,6 +63,48 @@ def test_texts_that_stand_in_no_row_of_a_parquet_file_are_none() -> None:
     packed = io.BytesIO()
     pd.DataFrame({"a": pd.Categorical(["u", "v"], categories=["NA", "u", "v"])}).to_parquet(packed)
     assert read(packed.getvalue())["a"].texts == ("u", "v")
+
+
+def test_parquet_in_its_stranger_forms_is_read() -> None:
+    """Row groups without rows, as streams leave them behind, and texts that are stored as bytes."""
+    table = pa.table({"a": ["u", "v"], "b": [b"p", "q\u00e4".encode()]})
+    packed = io.BytesIO()
+    with parquet.ParquetWriter(packed, table.schema) as writer:
+        for part in (table.slice(0, 0), table):
+            writer.write_table(part)
+    file = read(packed.getvalue())
+    assert [one.texts for one in file.columns] == [("u", "v"), ("p", "q\u00e4")]
+
+
+@pytest.mark.parametrize("place", range(6))
+@pytest.mark.parametrize("rows", [100, 999, 1001, 8000])
+def test_parquet_that_tells_of_other_rows_than_it_holds_is_refused_or_read_in_full(place: int, rows: int) -> None:
+    """Of a thousand rows nothing is lost, and none is made up, whichever of the six numbers in its footer lies."""
+    packed = io.BytesIO()
+    parquet.write_table(pa.table({"a": ["u", "v"] * 500, "b": ["p", "q"] * 500}), packed)
+    raw, (true, lie) = packed.getvalue(), (bytes([0x16, 2 * n & 127 | 128, n >> 6]) for n in (1000, rows))
+    assert raw.count(true) == 6
+    before = true.join(raw.split(true)[: place + 1])
+    try:
+        file = read(before + lie + raw[len(before) + 3 :])
+    except LdpstatsError:
+        return
+    assert [len(file), *(one.counts.tolist() for one in file.columns)] == [1000, [500, 500], [500, 500]]
+
+
+def test_wide_files_are_read_in_time_that_grows_with_their_columns() -> None:
+    file = read(b",".join(b"q%d" % n for n in range(20_000)) + b"\n" + b"1" + b",1" * 19_999 + b"\n")
+    began = time.process_time()
+    assert all(file[name].name == name for name in file.names)
+    assert time.process_time() - began < 1
+
+
+def test_files_of_nothing_and_of_quotes_alone_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldpstats.answers.csv_rows.MOST_EMPTY_LINES", 1 << 13)
+    assert len(read("a,b\n1,2\n" + "\n" * 8000 + "2,1\n")) == 2
+    for text, said in (("a,b\n1,2\n" + "\n" * 9000, "8,192 empty lines"), ('sep="\na"b\n1"2\n', "quotation marks")):
+        with pytest.raises(LdpstatsError, match=said):
+            read(text)
 
 
 def test_reports_in_parquet_are_no_answers(tmp_path: Path) -> None:

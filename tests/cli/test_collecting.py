@@ -67,7 +67,7 @@ def test_options_of_protocols_are_those_of_their_classes() -> None:
     [
         (("d.json", "--epsilon", "0"), 2, "epsilon = 0"),
         (("d.json", "--epsilon", "inf"), 2, "epsilon = inf"),
-        (("d.json", "--epsilon", "two"), 2, "'two' is not a valid float"),
+        (("d.json", "--epsilon", "two"), 2, "'two'. Allowed: a number above 0"),
         (("d.json", "--epsilon", "1", "--groups", "sex,shoe"), 2, "shoe"),
         (("d.json", "--epsilon", "1", "--mechanism", "laplace"), 2, "the mechanism 'laplace'"),
         (("d.json", "--epsilon", "1", "--k", "4"), 2, "k"),

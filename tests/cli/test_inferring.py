@@ -86,6 +86,28 @@ def test_a_report_goes_to_standard_output_too() -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "work"),
+    [
+        ("network t.json -o", "networks.learn_network"),
+        ("report t.json -o", "report.report_page"),
+        ("analyse people.csv --epsilon 2 -o", "analysis.analyse"),
+        ("demo --report", "demo.demonstrate"),
+    ],
+)
+def test_a_name_that_cannot_be_written_to_is_refused_before_the_work(
+    command: str, work: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"ldpstats.{work}", lambda *_, **__: pytest.fail("worked"))
+    Path("people.csv").write_text("sex,car\nF,yes\nM,no\n")
+    for output in ("t.json", "t1.json/x.json"):
+        refused = run(*command.split(), output)
+        assert refused.exit_code == 3, refused.output
+        assert "Allowed: a new name" in refused.stderr or "could not be written" in refused.stderr
+    with pytest.raises(pytest.fail.Exception):
+        run(*command.split(), "new.json")
+
+
+@pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
         (("test", "t.json", "sex"), 2, "Name two attributes"),

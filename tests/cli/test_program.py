@@ -46,7 +46,11 @@ def raising(error: BaseException) -> Callable[[], object]:
     ("error", "code", "message"),
     [
         (LdpstatsError("a stone", "bread"), 3, "Error: a stone. Allowed: bread.\n"),
-        (FileNotFoundError(2, "No such file or directory", "x.csv"), 3, "Error: the file 'x.csv': No such file or dir"),
+        (
+            FileNotFoundError(2, "No such file or directory", "x.csv"),
+            3,
+            "No such file or directory. Allowed: a file that is there",
+        ),
         (OSError(28, "No space left on device"), 3, "Error: No space left on device\n"),
         (MemoryError(), 3, "not enough memory"),
         (click.UsageError("not so"), 2, "not so"),

@@ -25,8 +25,7 @@ import ldpstats as ldp
 from ldpstats.auditing import audits
 from ldpstats.conformance import certify
 from ldpstats.mechanisms import GRR
-from ldpstats.report.content import Section
-from ldpstats.report.page import set_page
+from ldpstats.report import report_page
 sys.modules["ldpstats.presentation.progress"]._DELAY = 0.0
 domain = ldp.Domain({"a": [0, 1], "b": [0, 1], "c": [0, 1]})
 people = domain.decode(np.random.default_rng(1).integers(2, size=(600, 3)))
@@ -42,7 +41,7 @@ ldp.reconstruct(tables, ["a", "b", "c"]), ldp.reconstruct(tables, ["a", "b", "c"
 tables["a", "b"].bounds()
 ldp.fit_parameters(tables, ldp.learn_network(tables).network.parents)
 ldp.plots.raw_against_private(tables, people), ldp.mechanisms(k=4)
-set_page("", [], [Section("a", "A", ())])
+report_page(tables)
 ldp.poisoning_table(k=4), ldp.plan("grr", (2, 2), epsilon=1.0)
 ldp.power_curve("grr", (2, 2), epsilon=1.0, n=100), ldp.sample_size_curve("grr", (2, 2), epsilon=1.0)
 list(audits(GRR, settings=2, k=4, n=1000, rng=1))
@@ -63,6 +62,8 @@ SHOWN = (
         "fitting",
         "smoothing",
         "comparing",
+        "writing sections",
+        "drawing",
     ),
 )
 
@@ -107,6 +108,18 @@ def test_long_work_shows_itself_on_a_terminal_and_nowhere_else() -> None:
     assert not re.sub(r"[^\r\n]*\r", "", seen).strip(), "something was left on the terminal"
     done = subprocess.run([sys.executable, "-c", SOME_OF_IT], cwd=ROOT, capture_output=True, check=True)
     assert done.stderr == b""
+
+
+def test_a_bar_goes_on_where_quick_parts_are_followed_by_slow_ones() -> None:
+    """As pages do, whose pictures take long behind paragraphs that take no time."""
+    seen = on_a_terminal("""
+import sys, time
+from ldpstats.presentation import progress
+sys.modules["ldpstats.presentation.progress"]._DELAY = 0.0
+for place in progress(range(43), "drawing"):
+    time.sleep(0.01 if place < 40 else 0.2)
+""")
+    assert [f" {done}/43" in seen for done in (41, 42)] == [True, True]
 
 
 def test_what_is_done_at_once_shows_nothing_on_a_terminal() -> None:

@@ -127,3 +127,17 @@ def test_a_protocol_file_that_names_an_attribute_twice_is_refused(domain: Domain
     body = json.loads(protocol.to_json())["body"]
     with pytest.raises(LdpstatsError, match=r"the attributes 'age', .*, 'age'. Allowed: each of them once"):
         SampledGroups.from_json(sealed("protocol", 2, {**body, "domain": [*body["domain"], body["domain"][0]]}))
+
+
+@pytest.mark.parametrize("asked", ["collect", "simulate", "reports"])
+def test_fewer_respondents_than_a_thousand_groups_are_warned_of(asked: str) -> None:
+    domain = Domain({f"q{place}": [0, 1] for place in range(46)})
+    protocol = SampledGroups(domain, epsilon=2.0, mechanism="grr")
+    people = domain.decode(np.zeros((1034, 46), dtype=int))
+    words = "1,034 respondents for 1,035 groups of questions: 1 are asked of nobody.*single attributes: k=1"
+    with pytest.warns(UserWarning, match=words) as said:
+        getattr(protocol, asked)(people, rng=1)
+    assert [one.filename for one in said] == [__file__]
+    with pytest.raises(UserWarning, match=words):  # before the work; as the suite takes warnings for errors
+        getattr(protocol, asked)(people, rng=1)
+    getattr(protocol, asked)(pd.concat([people, people.head(1)]), rng=1)

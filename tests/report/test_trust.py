@@ -76,3 +76,11 @@ def test_the_share_that_would_explain_the_strongest_finding_is_named() -> None:
 def test_where_none_is_dependent_nothing_is_explained() -> None:
     tables = ldp.SampledGroups(DOMAIN, epsilon=1.0, mechanism="grr").simulate(np.full((2, 2, 3), 20), rng=1)
     assert "would have to be forged" not in said(tables)
+
+
+def test_of_a_dependence_without_a_v_no_share_is_named() -> None:
+    """Two of twenty differ from all others in both: that is no chance, and V is drowned. "V = nan" was said."""
+    domain = ldp.Domain({"a": ["x", "y"], "b": ["x", "y"]})
+    shown = said(ldp.SampledGroups(domain, epsilon=8.0).simulate(np.array([[18, 0], [0, 2]]), rng=1))
+    assert "a dependence is shown, but no V that a share of forged reports could explain" in shown
+    assert "V = nan" not in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import re
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
+from jupyter_client.manager import AsyncKernelManager
 
 from ldpstats.answers import categorical_answers
 from ldpstats.errors import LdpstatsError
@@ -210,6 +212,21 @@ def test_signals_end_the_kernel_and_leave_nothing(tmp_path: Path, monkeypatch: p
     with pytest.raises(KeyboardInterrupt):
         executed(notebook_of(vignette(code)), tmp_path, "one")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals that another process sends")
+def test_a_kernel_that_two_end_at_once_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signal's handler and nbclient both do; within ten milliseconds of each other the second one fails."""
+    ended = AsyncKernelManager.shutdown_kernel
+
+    async def of_two(manager: AsyncKernelManager, *, now: bool) -> None:
+        if not now:  # nbclient, while the handler is under way
+            await ended(manager, now=True)
+            raise asyncio.InvalidStateError
+
+    monkeypatch.setattr(AsyncKernelManager, "shutdown_kernel", of_two)
+    with pytest.raises(KeyboardInterrupt):
+        executed(notebook_of(vignette("import os, signal\nos.kill(os.getppid(), signal.SIGINT)")), tmp_path, "one")
 
 
 def test_a_page_needs_nothing_else(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from ldpstats.inference.engine.null_model import SMALLEST, NullModel, irregular,
 from ldpstats.noise import Information, NoiseModel, shortest
 
 _DIRECTIONS = 256
-_MOST_RESPONDENTS = 10**15
+_MOST_RESPONDENTS = 10**12
 _EVEN = 1e-12
 # the shares of directions that are seen less than the worst, and than the best, that are spoken of
 _SEEN = (0.05, 0.95)
@@ -90,7 +90,7 @@ class Detectability:
         if self.power(_MOST_RESPONDENTS, size, alpha) < power:
             raise LdpstatsError(
                 f"a power of {power:g} against departures that the reports show too little of, or nothing",
-                "departures that fewer than 10^15 reports can show",
+                "departures that fewer than 10^12 reports can show",
                 "Plan for a larger effect, or for another mechanism.",
             )
         below, enough = 0, 1
@@ -147,8 +147,9 @@ class Sensitivity:
     def respondents(self, n: int, size: float, power: float, alpha: float) -> RespondentsNeeded:
         """Return how many respondents find a size with this power, if n tell this.
 
-        Least and most are those of directions that are seen well and badly, with margins at their own extremes. All are
-        missing where no number is enough, or where what is told is not proportional to their number.
+        Least and most are those of directions that are seen better, and worse, than 95 % are, with margins at their own
+        extremes: no confidence limits. All are missing where no number is enough, or where what is told is not
+        proportional to their number.
         """
         if not (self.proportional and size > 0):
             return NOT_KNOWN
@@ -161,6 +162,8 @@ class Sensitivity:
         number = None
         with suppress(LdpstatsError):  # no number is enough
             number = each.respondents(power, w, alpha)
+        if number is not None:  # an average over directions may lie beyond either of them
+            least, most = min(number, least or number), None if most is None else max(number, most)
         return RespondentsNeeded(least, number, most)
 
     def _each(self, n: int) -> Detectability:

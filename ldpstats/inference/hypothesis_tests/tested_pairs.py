@@ -239,7 +239,9 @@ class IndependenceTests(Result):
             noncentral χ² law of the statistic; `most` is missing where the reports could have come from independent
             answers, and `needed` where these would bring a larger statistic more often than not. Of given effects,
             `needed` gives the power on average over the directions of a dependence, and `least` and `most` give it
-            for those that are seen best and worst, by the margins that all tables together show. Where categories are
+            for those that are seen better, and worse, than 95 % are, by the margins that all tables together show, with
+            rare categories as frequent, and as rare, as they may be. These are no confidence limits: in 200 random
+            settings they held the number that simulation finds for the true direction in 83 %. Where categories are
             many and margins uneven, dependences between frequent categories take fewer respondents, and others more.
             All are missing where V is zero, where there is no test, where reports that should show it do not fit their
             channel, and where a curator's noise comes once, however many answer.

@@ -118,6 +118,16 @@ def test_margins_of_small_tables_are_pooled_and_rare_categories_steadied() -> No
     assert ((needed["least"] <= true) & (true <= needed["most"])).mean() > 0.8
 
 
+@pytest.mark.parametrize("seed", [0, 4, 8])
+def test_limits_stand_in_their_order_where_margins_may_be_anything(seed: int) -> None:
+    """Of twenty reports the rarer category may be the more frequent one: the least was larger than the number."""
+    rng, domain = np.random.default_rng(seed), ldp.Domain({"a": [0, 1], "b": [0, 1]})
+    people = rng.multinomial(20, [0.4, 0.3, 0.2, 0.1])
+    tests = ldp.independence_tests(ldp.SampledGroups(domain, epsilon=0.3, mechanism="grr").simulate(people, rng=rng))
+    least, needed, most = tests.respondents_needed(0.8, [0.1]).iloc[0]
+    assert least <= needed <= most
+
+
 def test_needed_respondents_are_those_of_a_plan() -> None:
     """Where margins are even, a plan for all pairs asks for as many, up to the estimated margins."""
     domain = ldp.Domain({name: [0, 1] for name in "abc"})
