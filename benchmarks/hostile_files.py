@@ -264,6 +264,7 @@ def sections() -> Iterator[tuple[Reader, Reader, str, list[tuple[str, Reader]]]]
         ("gzip of 5 * 10^8 lines", lambda path: packed(path, b"a\n" * 500_000, 1000)),
         ("gzip of a line of 1 GB", lambda path: packed(path, b"a" * 1_000_000, 1000)),
         ("gzip of 6 * 10^7 empty lines", lambda path: packed(path, b"\n" * 1_000_000, 60)),
+        ("gzip of 3 * 10^7 answers", lambda path: packed(path, b"a\n" + b"F\nM\n" * 500_000, 32)),
         ("gzip of 2 GB", lambda path: packed(path, (b"a" * 999 + b"\n") * 1000, 2000)),
         ("gzip of 200,000 empty parts", lambda path: path.write_bytes(gzip.compress(b"") * 200_000)),
         ("CSV of 10^6 columns", lambda path: path.write_bytes((b"a" + b",a" * 1_000_000 + b"\n") * 2)),
