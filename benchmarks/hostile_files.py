@@ -105,6 +105,19 @@ def constant(rows: int, text: str = "x") -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int8)), pa.array([text]))
 
 
+def wide_answers(path: Path) -> None:
+    """Write a million answers of 50 MB; statistics of them would take a quarter of a minute."""
+    column(path, constant(1_000_000, "x" * 50_000_000), write_statistics=False)
+
+
+def more_rows(path: Path) -> None:
+    """Write a hundred answers, and a footer that tells of a thousand."""
+    column(path, ["x", "y"] * 50)
+    raw = path.read_bytes()
+    size = int.from_bytes(raw[-8:-4], "little")
+    path.write_bytes(raw[: -8 - size] + raw[-8 - size :].replace(b"\x16" + whole(100), b"\x16" + whole(1000), 1))
+
+
 def shared_prefixes(path: Path) -> None:
     """Write texts of which each begins as the one before: a few bytes stand for any length."""
     column(path, ["x" * 20_000] * 2000, use_dictionary=False, column_encoding={"a": "DELTA_BYTE_ARRAY"})
@@ -239,7 +252,8 @@ def sections() -> Iterator[tuple[Reader, Reader, str, list[tuple[str, Reader]]]]
     asked: list[tuple[str, Reader]] = [
         ("2 * 10^8 answers", lambda path: column(path, constant(200_000_000))),
         ("answers in a page of 200 MB", lambda path: column(path, ["x" * 200_000_000])),
-        ("10^6 answers of 50 MB", lambda path: column(path, constant(1_000_000, "x" * 50_000_000))),
+        ("10^6 answers of 50 MB", wide_answers),
+        ("100 answers, told as 1,000", more_rows),
         ("answers that share beginnings", shared_prefixes),
         ("an answer that lists 10^7 numbers", lists),
         ("answers, a footer of 10^6 columns", columns_of_nothing),
@@ -249,6 +263,8 @@ def sections() -> Iterator[tuple[Reader, Reader, str, list[tuple[str, Reader]]]]
         ("gzip of 5 * 10^8 cells", lambda path: packed(path, b"a,b\n" * 250_000, 1000)),
         ("gzip of 5 * 10^8 lines", lambda path: packed(path, b"a\n" * 500_000, 1000)),
         ("gzip of a line of 1 GB", lambda path: packed(path, b"a" * 1_000_000, 1000)),
+        ("gzip of 6 * 10^7 empty lines", lambda path: packed(path, b"\n" * 1_000_000, 60)),
+        ("gzip of 3 * 10^7 answers", lambda path: packed(path, b"a\n" + b"F\nM\n" * 500_000, 32)),
         ("gzip of 2 GB", lambda path: packed(path, (b"a" * 999 + b"\n") * 1000, 2000)),
         ("gzip of 200,000 empty parts", lambda path: path.write_bytes(gzip.compress(b"") * 200_000)),
         ("CSV of 10^6 columns", lambda path: path.write_bytes((b"a" + b",a" * 1_000_000 + b"\n") * 2)),

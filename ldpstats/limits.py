@@ -24,8 +24,8 @@ MOST_ANSWERS = 1 << 27
 """The most cells of a file of answers: ten questions to 13 million respondents, whose codes take a gigabyte."""
 MOST_COLUMNS = 1 << 16
 """The most columns of a file of answers, each of which takes a kilobyte however few its rows."""
-MOST_EMPTY_LINES = 1 << 20
-"""The most empty lines of a file of answers, as many as a sheet has rows."""
+ROWS_OF_A_SHEET = 1 << 20
+"""The most empty lines of a file of answers, and the most lines of one that gzip packs beyond MOST_PACKED."""
 LARGEST_ANSWERS = 1 << 30
 """The most bytes of a file of answers, also unpacked."""
 MOST_PACKED = 200

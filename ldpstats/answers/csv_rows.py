@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.limits import MOST_EMPTY_LINES
+from ldpstats.limits import ROWS_OF_A_SHEET
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -65,8 +65,8 @@ class CsvRows:
                 raise self._unreadable(error) from error
             kept = [one for one in read if one[0]]
             self.blank_lines += len(read) - len(kept)
-            if self.blank_lines > MOST_EMPTY_LINES:
-                came = f"{self._name} with more than {MOST_EMPTY_LINES:,} empty lines"
+            if self.blank_lines > ROWS_OF_A_SHEET:
+                came = f"{self._name} with more than {ROWS_OF_A_SHEET:,} empty lines"
                 raise LdpstatsError(came, "up to as many", "Take them out of the file.")
             if kept or not read:
                 return [row for row, _ in kept], [line for _, line in kept]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.limits import LARGEST_ANSWERS, LARGEST_PAGE, LONGEST_LINE, MOST_ANSWERS, MOST_PACKED
+from ldpstats.limits import LARGEST_ANSWERS, LARGEST_PAGE, LONGEST_LINE, MOST_ANSWERS, MOST_PACKED, ROWS_OF_A_SHEET
 
 _CSV = "text as CSV in UTF-8, also packed by gzip, or Parquet"
 _SAVE_AS = "Save the sheet as CSV (UTF-8), one row per respondent, and take that file."
@@ -95,7 +95,7 @@ def refuse_too_large_text(pieces: Iterable[bytes], name: str, most: int = LARGES
             raise LdpstatsError(
                 f"{name} with more than {LARGEST_ANSWERS:,} bytes when unpacked", f"up to {LARGEST_ANSWERS:,} bytes"
             )
-        if size > max(most, LARGEST_PAGE):
+        if size > most and (size > LARGEST_PAGE or text.lines > ROWS_OF_A_SHEET):
             raise LdpstatsError(
                 f"{name}, of which every byte stands for more than {MOST_PACKED}",
                 "answers of respondents who differ",
@@ -111,6 +111,11 @@ class _Lengths:
     def __init__(self, name: str) -> None:
         self._name, self._unended, self._found = name, 0, np.zeros(len(_SEPARATING), dtype=np.int64)
 
+    @property
+    def lines(self) -> int:
+        """How many lines there are so far."""
+        return int(self._found[:2].max())
+
     def add(self, raw: NDArray[np.uint8]) -> None:
         """Take further bytes; refuse a line that is too long, and too many cells."""
         self._found += [np.count_nonzero(raw == one) for one in _SEPARATING]
@@ -121,7 +126,7 @@ class _Lengths:
         self._unended = last if last < len(raw) else longest
         if longest > LONGEST_LINE:
             raise LdpstatsError(f"{self._name} with a line of more than {LONGEST_LINE:,} bytes", "shorter lines")
-        if self._found[:2].max() + self._found[2:].max() > MOST_ANSWERS:
+        if self.lines + self._found[2:].max() > MOST_ANSWERS:
             raise LdpstatsError(
                 f"{self._name} of more than {MOST_ANSWERS:,} cells",
                 f"up to {MOST_ANSWERS:,} cells",

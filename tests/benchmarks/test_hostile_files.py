@@ -21,6 +21,7 @@ QUICK = {
     "messages of 10^6 brackets": "letters",
     "answers that share beginnings": "beginnings and ends",
     "10^6 answers of 50 MB": "a cell of 50,000,000 bytes",
+    "100 answers, told as 1,000": "1,000 rows, and 100 in its row groups",
     "answers, a footer of 10^6 columns": "describes more than 131,072 parts",
     "CSV of 10^6 columns": "1,000,001 columns",
     "gzip of 200,000 empty parts": "more than 16,384 of them",
