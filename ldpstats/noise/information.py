@@ -78,7 +78,7 @@ class Information:
             return False
         changed = np.linalg.eigvals(self._solved(np.ones((*self.diagonal.shape, 1)))[1]).real
         low, high = min(1.0, float(changed.min())), max(1.0, float(changed.max()))
-        return least * low > most * high * self.diagonal.shape[-1] * _ROUNDING
+        return bool(least * low > most * high * self.diagonal.shape[-1] * _ROUNDING)
 
     def _solved(self, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return M⁻ columns, and the small matrix with the determinant of M over that of its diagonal."""

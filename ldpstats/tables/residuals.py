@@ -123,7 +123,7 @@ def interactions(columns: FloatArray, row: FloatArray, column: FloatArray) -> Fl
     column : array, shape (..., 1, columns)
         The margin c, which sums to one.
     """
-    cells = columns.reshape(*columns.shape[:-2], row.shape[-2], column.shape[-1], -1)
+    cells: FloatArray = columns.reshape(*columns.shape[:-2], row.shape[-2], column.shape[-1], -1)
     cells = cells - row[..., None] * cells.sum(axis=-3, keepdims=True)
     cells -= column[..., None] * cells.sum(axis=-2, keepdims=True)
     return cells.reshape(columns.shape)

@@ -259,7 +259,7 @@ class _Factor:
 def _margin(table: FloatArray, axes: Axes, dimensions: int) -> FloatArray:
     """Add up the cells of tables, which may have leading axes, over all other axes; return these in their order."""
     leading = table.ndim - dimensions
-    summed = table.sum(axis=tuple(leading + axis for axis in range(dimensions) if axis not in axes))
+    summed: FloatArray = table.sum(axis=tuple(leading + axis for axis in range(dimensions) if axis not in axes))
     return summed.transpose(*range(leading), *(leading + np.argsort(np.argsort(axes))))
 
 
