@@ -95,7 +95,7 @@ class Sized:
 
     def __init__(self, block: Any, n: float) -> None:
         self.n, self.design, self.report_covariance = n, block.design, block.report_covariance
-        self.summed = self, None
+        self.question, self.noise, self.summed = block.question, block.noise, (self, None)
 
 
 @pytest.mark.parametrize("mix", [(2, 2), (3, 2), (5, 3), (2, 3, 4)], ids=str)

@@ -96,6 +96,13 @@ class ProductOfConditionals:
 
         A tangent moves a value of one factor at the cost of its last, by what the other factors are there. So the
         diagonal part of the information takes a sum over the cells for every pair of factors.
+
+        Parameters
+        ----------
+        parameters : array, shape (..., parameters)
+        score : array, shape (..., cells)
+        information : Information
+            About the cells.
         """
         others = self._others(parameters)
         pairs = list(zip(others, self._tables, strict=True))
