@@ -110,7 +110,7 @@ def _coded(values: Any, own: str, name: str) -> tuple[list[str], NDArray[np.int6
 
 def _text(cell: Any) -> str:
     """Return a cell as CSV would have it; older programs write texts without saying that they are more than bytes."""
-    if cell is None or cell != cell:  # noqa: PLR0124
+    if cell is None or cell != cell:  # noqa: PLR0124  # NaN
         return ""
     return cell.decode(errors="backslashreplace") if isinstance(cell, bytes) else str(cell)
 
