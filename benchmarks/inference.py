@@ -34,7 +34,7 @@ from ldpstats.blocks import Block
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import deviations
 from ldpstats.inference.engine.families import ProductOfConditionals
-from ldpstats.inference.engine.procedure import approximation_checked
+from ldpstats.inference.engine.procedure import approximations_checked
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, WaldStatistic
 from ldpstats.noise import Tally
 from ldpstats.protocols.rrba import RRBA
@@ -141,9 +141,8 @@ def _decisions(setting: Setting, counts: np.ndarray, noise: ldp.noise.NoiseModel
     if setting.method != "auto":
         return decisions
     cut = setting.model.frequencies(setting.model.nearest(fit.frequencies))
-    for place, null in enumerate(cut):
-        rarest, own = evidence.rarest_expected_report(null), fit.of(place)
-        found = approximation_checked(setting.model, evidence.subset(np.array([place])), own, rarest, statistic)
+    rarest = evidence.rarest_expected_report(cut)
+    for place, found in enumerate(approximations_checked(setting.model, evidence, fit, rarest, statistic)):
         if found.average is not None:
             decisions[place] = chdtrc(statistic.df, found.average) <= LEVEL
         elif found.draw:

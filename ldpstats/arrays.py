@@ -243,3 +243,16 @@ def places_onto(shape: Sequence[int], axes: Sequence[int]) -> IntArray:
     for axis in axes:
         place = place * shape[axis] + positions[axis]
     return place
+
+
+def kronecker(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the Kronecker product of two matrices, or of many.
+
+    Parameters
+    ----------
+    first, second : array, shape (..., rows, columns)
+    """
+    found = np.einsum("...ij,...kl->...ikjl", first, second)
+    rows, columns = first.shape[-2] * second.shape[-2], first.shape[-1] * second.shape[-1]
+    product: FloatArray = found.reshape(*found.shape[:-4], rows, columns)
+    return product

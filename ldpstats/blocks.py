@@ -253,10 +253,12 @@ def _united(classes: IntArray, of_cell: IntArray, size: int) -> tuple[int, NDArr
 
     Answers that cells of the same sum give cannot be told apart: they, and all that depends on them become one.
     """
+    old = int(classes.max()) + 1
+    if old == classes.size:  # an answer for every cell: its sum
+        return size, of_cell[np.argsort(classes)].astype(np.int64), np.arange(size)
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    old = int(classes.max()) + 1
     together = coo_array((np.ones(classes.size), (classes, old + of_cell)), shape=(old + size,) * 2)
     answers, labels = connected_components(together, directed=False)
     of_sums = labels[old:].astype(np.int64)

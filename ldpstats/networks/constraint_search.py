@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpstats.errors import NotIdentifiedError, one_line
-from ldpstats.inference.engine.detectability import Sensitivity, information_beyond, steadied
+from ldpstats.inference.engine.detectability import Sensitivity, deviations_seen
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import Method, evidence_of, null_model_outcome
 from ldpstats.networks.asked_together import AskedTogether
@@ -254,8 +254,8 @@ def pvalue_and_power(table: Table, alpha: float) -> tuple[float, float]:
     model = ProductOfConditionals(table.shape, (*([(given, ())] if given else []), ((0,), given), ((1,), given)))
     method: Method = "wald" if evidence_of(table).has_null_covariance else "gls"
     outcome = null_model_outcome(table, model, method, "asymptotic", None)
-    information = information_beyond(model, outcome.evidence, steadied(model, outcome.evidence, outcome.null))
-    power = Sensitivity.of(information, outcome.df, min(table.shape[:2])).power(WORTH_AN_EDGE, alpha)
+    seen = deviations_seen(model, outcome.evidence, outcome.null)
+    power = Sensitivity(outcome.df, seen, min(table.shape[:2])).power(WORTH_AN_EDGE, alpha)
     return outcome.pvalue, power
 
 

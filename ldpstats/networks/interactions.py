@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, kronecker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,16 +81,3 @@ def orthonormal_functions(shares: FloatArray) -> FloatArray:
     reflected = np.eye(shares.shape[-1]) - normal[..., :, None] * normal[..., None, :] / normal[..., -1, None, None]
     functions: FloatArray = reflected[..., :-1] / roots[..., None]
     return functions
-
-
-def kronecker(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the Kronecker product of two matrices, or of many.
-
-    Parameters
-    ----------
-    first, second : array, shape (..., rows, columns)
-    """
-    found = np.einsum("...ij,...kl->...ikjl", first, second)
-    rows, columns = first.shape[-2] * second.shape[-2], first.shape[-1] * second.shape[-1]
-    product: FloatArray = found.reshape(*found.shape[:-4], rows, columns)
-    return product

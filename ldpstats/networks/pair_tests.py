@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.arrays import FloatArray, IntArray, kronecker
 from ldpstats.blocks import Block
 from ldpstats.domain import Domain
 from ldpstats.estimation import LinearPooling
@@ -16,7 +16,7 @@ from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.engine.null_model import NullFit
-from ldpstats.networks.interactions import kronecker, orthonormal_functions
+from ldpstats.networks.interactions import orthonormal_functions
 from ldpstats.networks.pair_estimates import Pool
 from ldpstats.questions import Question
 

@@ -36,6 +36,11 @@ class Information:
         """Return the whole matrix."""
         return self.times(np.eye(self.diagonal.shape[-1]))
 
+    def scaled(self, numbers: FloatArray) -> Information:
+        """Return the matrices times a number each."""
+        core = None if self.core is None else numbers[:, None, None] * self.core
+        return Information(numbers[:, None] * self.diagonal, self.left, core)
+
     def times(self, columns: FloatArray) -> FloatArray:
         """Multiply the matrix with a matrix of columns."""
         product = self.diagonal[..., None] * columns
@@ -127,7 +132,11 @@ def solve_or_shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
     try:
         return np.linalg.solve(matrix, columns)
     except np.linalg.LinAlgError:
-        return np.linalg.pinv(matrix, rcond=1e-10) @ columns
+        if matrix.ndim == 2:
+            return np.linalg.pinv(matrix, rcond=1e-10) @ columns
+        both = np.broadcast_shapes(matrix.shape[:-2], columns.shape[:-2])
+        every = zip(*(np.broadcast_to(one, (*both, *one.shape[-2:])) for one in (matrix, columns)), strict=True)
+        return np.stack([solve_or_shortest(*each) for each in every])
 
 
 def shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:

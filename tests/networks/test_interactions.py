@@ -7,7 +7,8 @@ import pytest
 from numpy.linalg import svd
 
 from ldpstats.arrays import FloatArray
-from ldpstats.networks.interactions import Interactions, interactions_of, kronecker, orthonormal_functions
+from ldpstats.arrays import kronecker
+from ldpstats.networks.interactions import Interactions, interactions_of, orthonormal_functions
 
 
 def law(seed: int, rows: int, columns: int) -> FloatArray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -138,6 +139,12 @@ class AssociationMeasures:
             min(table.shape[-2:]),
         )
 
+    def each(self) -> Iterator[AssociationMeasures]:
+        """Yield those of one table after the other."""
+        tables, side = fields(self)[:-1], self.side
+        for one in zip(*(getattr(self, column.name) for column in tables), strict=True):
+            yield AssociationMeasures(*one, side)
+
     @property
     def cramers_v(self) -> NoncentralSquare:
         """The confidence sets of V."""
@@ -229,8 +236,8 @@ def association(table: Table, alpha: float = 0.05) -> Association:
     pair = _measured_pair(table)
     squares = (math.nan, math.nan) if pair.found is None else (pair.found.uncorrected, pair.found.noise)
     plug_in, noise = (math.sqrt(float(square)) for square in squares)
-    estimate = math.nan if pair.why_not else math.sqrt(min(max(plug_in**2 - noise**2, 0.0), 1.0))
-    sets = tuple(one.cramers_v for one in pair.sets)
+    estimate = pair.cramers_v
+    sets = tuple(one.cramers_v for one in pair.sets(table))
     name = f"Cramér's V of {' and '.join(table.attributes)}{pair.without}"
     more = {"plug_in": plug_in, "noise": noise, "without": pair.without, "quantity": "Cramér's V"}
     inversion = IntervalHull(sets) if sets else PossibleRange(0.0, 1.0)
@@ -268,10 +275,11 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
     'mutual information of sex and car in nats = 0.1936; 95 % interval from 0.1898 to 0.1975 (simulated)'
     """
     pair, estimate = _measured_pair(table), math.nan
-    highest = math.log(pair.sets[0].side if pair.sets else min(table.shape))
+    measures = pair.sets(table)
+    highest = math.log(measures[0].side if measures else min(table.shape))
     if pair.found is not None and not pair.why_not:
         estimate = min(max(float(pair.found.likelihood - pair.found.added) / 2, 0.0), highest)
-    sets = tuple(one.mutual_information for one in pair.sets)
+    sets = tuple(one.mutual_information for one in measures)
     name = f"mutual information of {' and '.join(table.attributes)}{pair.without} in nats"
     inversion = IntervalHull(sets) if sets else PossibleRange(0.0, highest)
     more = {"without": pair.without, "quantity": "mutual information in nats"}
@@ -312,34 +320,66 @@ def expected_association(
     return None
 
 
+def measured_pairs(tables: Sequence[Table]) -> list[MeasuredPair]:
+    """Measure the association in tables of one shape as `association` does, those of full size at once."""
+    every = [unbiased_cells(table) for table in tables]
+    known = {place: cells for place, cells in enumerate(every) if not isinstance(cells, str)}
+    if not known:
+        return [_measured_pair(table) for table in tables]
+    estimates = np.stack([cells.estimate for cells in known.values()])
+    spread = np.stack([never_certain(tables[place], cells) for place, cells in known.items()])
+    found = AssociationMeasures.of(estimates.reshape(-1, *tables[0].shape), spread)
+    whole = {place: one for place, one in zip(known, found.each(), strict=True) if one.estimable}
+    return [
+        MeasuredPair("", whole[place]) if place in whole else _measured_pair(table)
+        for place, table in enumerate(tables)
+    ]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class _MeasuredPair:
+class MeasuredPair:
     """The association between the categories of a table that are there.
 
     Parameters
     ----------
     found : AssociationMeasures, optional
         Of the unbiased estimate.
-    sets : tuple of AssociationMeasures
-        What intervals hold the sets of; none where nothing is known.
     why_not : str
         Why it is not estimable, if it is not.
     missing : str
         The categories that were left out, in words.
     there : _KeptCategories, optional
-        The others.
+        The others; None where all are kept, or nothing is known.
     """
 
     why_not: str
     found: AssociationMeasures | None = None
-    sets: tuple[AssociationMeasures, ...] = ()
     missing: str = ""
     there: _KeptCategories | None = None
+
+    @property
+    def cramers_v(self) -> float:
+        """V, corrected for what noise adds to it; nan where it is not estimable."""
+        if self.why_not or self.found is None:
+            return math.nan
+        plug_in, noise = (math.sqrt(float(square)) for square in (self.found.uncorrected, self.found.noise))
+        return math.sqrt(min(max(plug_in**2 - noise**2, 0.0), 1.0))
 
     @property
     def without(self) -> str:
         """What is left out, to be said after the name."""
         return f" (without {self.missing}, hardly or not at all seen)" if self.missing else ""
+
+    def sets(self, table: Table) -> tuple[AssociationMeasures, ...]:
+        """Return what intervals hold the sets of; none where nothing is known."""
+        if self.why_not or self.found is None or self.there is None:
+            return ()
+        cells = unbiased_cells(table)
+        if isinstance(cells, str) or not is_sparse(table):
+            return (self.found,)
+        moved = steadied(table, cells)
+        both = (one.reshape(table.shape) for one in (cells.estimate, moved.estimate))
+        return tuple(self.there.association(one, moved.covariance) for one in both)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -388,12 +428,12 @@ class _KeptCategories:
         return " and ".join(missing)
 
 
-def _measured_pair(table: Table) -> _MeasuredPair:
+def _measured_pair(table: Table) -> MeasuredPair:
     """Measure the association between the categories that are there, and say why it is not estimable if it is not."""
     two_way_shape(table)
     cells = unbiased_cells(table)
     if isinstance(cells, str):
-        return _MeasuredPair(cells)
+        return MeasuredPair(cells)
     first = _measured(table, cells, 0.0)
     if not first.why_not:
         return first
@@ -405,7 +445,7 @@ def _measured_pair(table: Table) -> _MeasuredPair:
     return replace(first, why_not=f"{first.why_not}{advice}")
 
 
-def _measured(table: Table, cells: Estimate, errors: float) -> _MeasuredPair:
+def _measured(table: Table, cells: Estimate, errors: float) -> MeasuredPair:
     """Measure it among the categories that are so many standard errors above zero."""
     shape, covariance = table.shape, never_certain(table, cells)
     there = _KeptCategories.of(cells.estimate.reshape(shape), covariance, errors)
@@ -413,16 +453,9 @@ def _measured(table: Table, cells: Estimate, errors: float) -> _MeasuredPair:
     if min(there.shape) < 2:
         few = table.attributes[int(np.argmin(there.shape))]
         why = f"fewer than two categories of {few} have an estimated share above zero"
-        return _MeasuredPair(why, missing=missing, there=there)
+        return MeasuredPair(why, missing=missing, there=there)
     found = there.association(cells.estimate.reshape(shape), covariance)
-    if found.why_not:
-        return _MeasuredPair(found.why_not, found, (), missing, there)
-    sets: tuple[AssociationMeasures, ...] = (found,)
-    if is_sparse(table):
-        moved = steadied(table, cells)
-        both = (cells.estimate, moved.estimate)
-        sets = tuple(there.association(one.reshape(shape), moved.covariance) for one in both)
-    return _MeasuredPair("", found, sets, missing, there)
+    return MeasuredPair(found.why_not, found, missing, there)
 
 
 def _standard_errors(chosen: BoolArray, covariance: FloatArray, axis: int) -> FloatArray:

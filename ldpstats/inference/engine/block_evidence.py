@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,16 +30,40 @@ class BlockEvidence:
         A stack of tallies for every block.
     possible : array of int, optional
         The cells that can have respondents; all frequencies, scores and draws are then of these alone.
+    sizes : array, shape (tables,), optional
+        Respondents of each table for every one of the blocks' own, where they differ; its counts are then as if it had
+        as many as these.
     """
 
     blocks: tuple[Block, ...]
     counts: tuple[NDArray[Any], ...]
     possible: NDArray[np.intp] | None = None
+    sizes: FloatArray | None = None
 
     @classmethod
     def observed(cls, blocks: Sequence[Block]) -> BlockEvidence:
         """Return the one table that was collected."""
         return cls(tuple(blocks), tuple(block.tally.counts[None, :] for block in blocks))
+
+    @classmethod
+    def side_by_side(cls, tables: Iterable[Evidence]) -> BlockEvidence:
+        """Return tables that were asked `alike`, of a single block each, as one stack."""
+        parts = [table for table in tables if isinstance(table, BlockEvidence)]
+        sizes = np.array([table.blocks[0].n for table in parts]) / parts[0].blocks[0].n
+        counts = np.concatenate([table.counts[0] for table in parts])
+        return replace(parts[0], counts=(counts / sizes[:, None],), sizes=sizes)
+
+    @property
+    def alike(self) -> Hashable:
+        """What tables have in common that may be put side by side; None where they have several blocks.
+
+        Nor where what counts in a single test, how far they are from normal, does not grow with their number.
+        """
+        (first, *more), possible = self.blocks, self.possible
+        if more or not np.isfinite(first.noise.largest):
+            return None
+        same = None if possible is None else possible.tobytes()
+        return first.question.shape, first.question.classes, first.noise, same
 
     @property
     def has_likelihood(self) -> bool:
@@ -85,7 +109,8 @@ class BlockEvidence:
 
     def subset(self, tables: NDArray[np.intp]) -> BlockEvidence:
         """Return some of the tables."""
-        return replace(self, counts=tuple(counts[tables] for counts in self.counts))
+        sizes = None if self.sizes is None else self.sizes[tables]
+        return replace(self, counts=tuple(counts[tables] for counts in self.counts), sizes=sizes)
 
     def whole(self, frequencies: FloatArray) -> FloatArray:
         """Return the frequencies of all cells of the table."""
@@ -101,6 +126,8 @@ class BlockEvidence:
         score, information = parts[0]
         for more, added in parts[1:]:
             score, information = score + more, information + added
+        if self.sizes is not None:
+            score, information = self.sizes[:, None] * score, information.scaled(self.sizes)
         if self.possible is None:
             return score, information
         left = None if information.left is None else information.left[..., self.possible, :]
@@ -118,15 +145,15 @@ class BlockEvidence:
                     "Leave out the zeros of combinations that were reported.",
                 )
             total = total + (counts * np.log(np.where(counts > 0, mean, 1))).sum(axis=-1)
-        return total
+        return total if self.sizes is None else self.sizes * total
 
     def supports(self, frequencies: FloatArray) -> BoolArray:
         """Say for which tables these frequencies give every block a proper law."""
         proper: BoolArray = np.logical_and.reduce([block.supports(self.whole(frequencies)) for block in self.blocks])
         return proper
 
-    def rarest_expected_report(self, frequencies: FloatArray) -> float:
-        """Return the smallest expected count of a report, or of its absence, if the cells have these frequencies.
+    def rarest_expected_report(self, frequencies: FloatArray) -> FloatArray:
+        """Return every table's smallest expected count of a report, or of its absence, at its cells' frequencies.
 
         Blocks that ask the same in the same alphabet count together. What they say of a cell is a sum of counts with
         weights 1/μ, μ being how often the report occurs in each: as skewed as a Poisson count of (Σ n/μ)³ / (Σ n/μ²)²,
@@ -139,7 +166,8 @@ class BlockEvidence:
                 added = np.stack([block.n / share, block.n / share**2])
             alike = (block.question, share.size)
             sums[alike] = sums[alike] + added if alike in sums else added
-        return min(float(_poisson(*added).min()) for added in sums.values())
+        rarest = np.min([_poisson(*added).min(axis=-1) for added in sums.values()], axis=0)
+        return rarest if self.sizes is None else self.sizes * rarest
 
 
 class PooledEstimate:
@@ -158,10 +186,13 @@ class PooledEstimate:
         self, evidence: Evidence, frequencies: FloatArray, directions: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return the estimates in some directions, and their covariance at these frequencies."""
+        assert isinstance(evidence, BlockEvidence)  # of the same blocks
         spread = self._pooling.covariance(evidence.whole(frequencies))
         if self._possible is not None:
             spread = spread[..., self._possible[:, None], self._possible]
         across = np.swapaxes(directions, -1, -2)
+        if evidence.sizes is not None:
+            spread = spread / evidence.sizes[:, None, None]
         return (across @ self(evidence)[..., None])[..., 0], across @ spread @ directions
 
 
@@ -189,7 +220,8 @@ def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArr
         mean = np.where(noise.channel.idle, 0.5, mean)  # what tells nothing may be as rare as it likes
     if np.isfinite(noise.largest):
         return _nearer_end(mean, noise.largest)
-    spread = n * (np.diagonal(noise.report_covariance(frequencies)) - mean * (1 - mean))
+    diagonal = np.diagonal(noise.report_covariance(frequencies), axis1=-2, axis2=-1)
+    spread = n * (diagonal - mean * (1 - mean))
     return (n * mean + spread) ** 2 / (n * mean + 3 * spread**2) / n
 
 

@@ -10,18 +10,20 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.arrays import FloatArray, IntArray, kronecker
 from ldpstats.confidence.confidence_sets import NoncentralSquare
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.hints import Count
 from ldpstats.inference.engine.evidence import Evidence
-from ldpstats.inference.engine.families import LogLinear
+from ldpstats.inference.engine.families import LogLinear, ProductOfConditionals
 from ldpstats.inference.engine.null_model import SMALLEST, NullModel, irregular, on_simplex
 from ldpstats.noise import Information, NoiseModel, shortest
 
 _DIRECTIONS = 256
 _MOST_RESPONDENTS = 10**12
 _EVEN = 1e-12
+# columns beside the diagonal of an information that has structure; cells up to which all eigenvalues are found
+_FEW_COLUMNS, _MOST_EIGENVALUES = 4, 1 << 10
 # the shares of directions that are seen less than the worst, and than the best, that are spoken of
 _SEEN = (0.05, 0.95)
 
@@ -132,11 +134,6 @@ class Sensitivity:
         if self.principal.ndim != 1 or not np.all(np.isfinite(self.principal) & (self.principal >= 0)):
             raise LdpstatsError(f"noncentralities {shortened(self.principal)}", "a row of numbers from 0 on")
 
-    @classmethod
-    def of(cls, information: FloatArray, df: int, side: int, *, proportional: bool = True) -> Sensitivity:
-        """Keep what matters of an information about deviations, that of all reports together."""
-        return cls(df, principal_information(information), side, proportional)
-
     def power(self, size: float, alpha: float) -> float:
         """Return the approximate power against deviations of a size, averaged over their directions.
 
@@ -236,10 +233,59 @@ def possible_shares(estimate: FloatArray, errors: FloatArray, level: float = 0.5
     return on_simplex(estimate - known * ndtri_exp(np.log1p(-levels) + log_ndtr(estimate / known)))
 
 
-def dependence_information(margins: Sequence[FloatArray], evidence: Evidence) -> FloatArray:
-    """Return what all reports tell about dependences between attributes with these margins."""
-    _, information = evidence.score(product_of(margins)[None, :])
-    return _efficient(information, *departures(margins))
+def dependences_seen(margins: Sequence[FloatArray], evidence: Evidence) -> FloatArray:
+    """Return what each table's reports tell about dependences of attributes with its margins, shape (tables, any).
+
+    That is the noncentrality of a dependence of unit size in each principal direction.
+    """
+    null = product_of(margins)
+    _, information = evidence.score(null)
+    if _is_wide(information):
+        tangents = ProductOfConditionals.independent(tuple(margin.shape[-1] for margin in margins)).jacobian
+        free = np.concatenate([margin[..., :-1] for margin in margins], axis=-1)
+        return _principal_of_wide(information, null[0], tangents(free[0]))[None, :]
+    return principal_information(_efficient(information, *departures(margins)))
+
+
+def deviations_seen(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
+    """Return the same of one table and deviations from any null model, at the fitted frequencies, made steadier."""
+    null = steadied(model, evidence, null)
+    parameters = model.nearest(null)
+    frequencies = on_simplex(model.frequencies(parameters))
+    _, information = evidence.score(frequencies[None, :])
+    if _is_wide(information):
+        return _principal_of_wide(information, frequencies, model.jacobian(parameters))
+    return principal_information(information_beyond(model, evidence, null))
+
+
+def _is_wide(information: Information) -> bool:
+    """Say whether one table's information has so many cells, and such structure, that its diagonal tells enough."""
+    few = information.left is None or information.left.shape[-1] <= _FEW_COLUMNS
+    return few and information.diagonal.shape[-1] > _MOST_EIGENVALUES
+
+
+def _principal_of_wide(information: Information, frequencies: FloatArray, tangents: FloatArray) -> FloatArray:
+    """Return about what is seen in the principal directions beside the tangents, without a matrix between all cells.
+
+    In units in which deviations have Cohen's w, the information is diag(w) plus a few columns, less what the tangents
+    take. So its eigenvalues interlace with the sorted w, as many places off as there are tangents (Cauchy), and the
+    average of so many directions knows little but their sum, which is exact. Dense matrices are left to tables of
+    up to 1,024 cells, and to channels whose information has no such structure.
+    """
+    root = np.sqrt(frequencies)[:, None]
+    known = np.linalg.qr(np.hstack([root, tangents / root])).Q
+    diagonal, weighted = information.diagonal[0] * frequencies, root * information.times(tangents)[0]
+    total = float(diagonal.sum())
+    if information.left is not None and information.core is not None:
+        left = root * information.left[0]
+        total += float(((left @ information.core[0]) * left).sum())
+    taken = np.trace(information.between(root * known)[0])
+    beside = weighted - known @ (known.T @ weighted)
+    taken += (beside * (beside @ np.linalg.pinv(information.between(tangents)[0], hermitian=True))).sum()
+    spare = known.shape[1]
+    likely = np.sort(np.maximum(diagonal, 0))[spare // 2 : diagonal.size - spare + spare // 2]
+    found: FloatArray = likely * max(total - float(taken), 0.0) / likely.sum()
+    return found
 
 
 def steadied(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
@@ -258,7 +304,7 @@ def information_beyond(model: NullModel, evidence: Evidence, null: FloatArray) -
     parameters = model.nearest(null)
     # at the very frequencies that scale the deviations: reports cannot tell more than the cells themselves then
     _, information = evidence.score(on_simplex(model.frequencies(parameters))[None, :])
-    return _efficient(information, deviations(model, parameters), model.jacobian(parameters))
+    return _efficient(information, deviations(model, parameters), model.jacobian(parameters))[0]
 
 
 def information_added(smaller: LogLinear, larger: LogLinear, evidence: Evidence, null: FloatArray) -> FloatArray:
@@ -275,7 +321,7 @@ def information_added(smaller: LogLinear, larger: LogLinear, evidence: Evidence,
     rank = int(np.count_nonzero(sizes > sizes.max() * root.size * np.finfo(float).eps))
     count = min(rank, larger.design.shape[1] - smaller.design.shape[1])
     _, information = evidence.score(frequencies[None, :])
-    return _efficient(information, root * left[:, :count], smaller.tangents(frequencies))
+    return _efficient(information, root * left[:, :count], smaller.tangents(frequencies))[0]
 
 
 def deviations(model: NullModel, parameters: FloatArray) -> FloatArray:
@@ -294,13 +340,12 @@ def deviations(model: NullModel, parameters: FloatArray) -> FloatArray:
 
 def report_information(noise: NoiseModel, margins: Sequence[FloatArray], tested: TestedAxes = None) -> FloatArray:
     """Return what one report tells about departures from the product of the margins, the margins being unknown."""
-    return _efficient(_of_a_report(noise, product_of(margins)), *departures(margins, tested))
+    return _efficient(_of_a_report(noise, product_of(margins)), *departures(margins, tested))[0]
 
 
 def information_along(noise: NoiseModel, null: FloatArray, departure: FloatArray, tangents: FloatArray) -> FloatArray:
     """Return what one report tells about one departure from null frequencies, which may move along their tangents."""
-    found: FloatArray = _efficient(_of_a_report(noise, null), departure[:, None], tangents)[0]
-    return found
+    return _efficient(_of_a_report(noise, null), departure[:, None], tangents)[0, 0]
 
 
 def even_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> float | None:
@@ -333,7 +378,7 @@ def product_of(margins: Sequence[FloatArray]) -> FloatArray:
     """Return the frequencies of all cells if the attributes are independent, the last one varying fastest."""
     product: FloatArray = np.ones(1)
     for margin in margins:
-        product = np.kron(product, margin)
+        product = (product[..., :, None] * margin[..., None, :]).reshape(*margin.shape[:-1], -1)
     return product
 
 
@@ -348,15 +393,15 @@ def departures(margins: Sequence[FloatArray], tested: TestedAxes = None) -> tupl
     """
     basis, moved = np.ones((1, 1)), np.zeros((1, 0), dtype=bool)
     for margin in margins:
-        root = np.sqrt(margin)
-        basis = np.kron(basis, root[:, None] * np.column_stack([root, orthogonal_to(root)]))
-        own = np.tile(np.arange(root.size) > 0, len(moved))
-        moved = np.column_stack([np.repeat(moved, root.size, axis=0), own])
+        root = np.sqrt(margin)[..., None]
+        basis = kronecker(basis, root * np.concatenate([root, orthogonal_to(root[..., 0])], axis=-1))
+        own = np.tile(np.arange(margin.shape[-1]) > 0, len(moved))
+        moved = np.column_stack([np.repeat(moved, margin.shape[-1], axis=0), own])
     if tested is not None:
         excluded = moved[:, list(tested)].all(axis=1)
     else:
         excluded = moved.sum(axis=1) > (1 if len(margins) > 1 else 0)
-    return basis[:, excluded], basis[:, ~excluded & moved.any(axis=1)]
+    return basis[..., excluded], basis[..., ~excluded & moved.any(axis=1)]
 
 
 def _of_a_report(noise: NoiseModel, frequencies: FloatArray) -> Information:
@@ -365,15 +410,13 @@ def _of_a_report(noise: NoiseModel, frequencies: FloatArray) -> Information:
 
 
 def _efficient(information: Information, directions: FloatArray, tangents: FloatArray) -> FloatArray:
-    if not tangents.shape[1]:
-        known: FloatArray = directions.T @ information.times(directions)[0]
+    """Return what is told about directions while the tangents are unknown, shape (tables, directions, directions)."""
+    known = information.between(directions)
+    if not tangents.shape[-1]:
         return known
-    weighted = information.times(tangents)[0]
-    cross = directions.T @ weighted
-    remaining: FloatArray = (
-        directions.T @ information.times(directions)[0]
-        - cross @ np.linalg.pinv(tangents.T @ weighted, hermitian=True) @ cross.T
-    )
+    cross = np.swapaxes(directions, -1, -2) @ information.times(tangents)
+    free = np.linalg.pinv(information.between(tangents), hermitian=True)
+    remaining: FloatArray = known - cross @ free @ np.swapaxes(cross, -1, -2)
     return remaining
 
 
@@ -389,5 +432,5 @@ def _rank(information: FloatArray) -> int:
 
 def orthogonal_to(unit: FloatArray) -> FloatArray:
     """Return orthonormal columns that are orthogonal to a unit vector with positive entries."""
-    basis = np.linalg.qr(np.column_stack([unit, np.eye(unit.size)[:, 1:]])).Q
-    return basis[:, 1:]
+    rest = np.broadcast_to(np.eye(unit.shape[-1])[:, 1:], (*unit.shape, unit.shape[-1] - 1))
+    return np.linalg.qr(np.concatenate([unit[..., None], rest], axis=-1)).Q[..., 1:]

@@ -137,16 +137,17 @@ class EstimateEvidence:
         within: BoolArray = np.all((frequencies > _LEAST_CELL) & (frequencies < _LARGEST_CELL), axis=-1)
         return within
 
-    def rarest_expected_report(self, frequencies: FloatArray) -> float:
+    def rarest_expected_report(self, frequencies: FloatArray) -> FloatArray:
         """Return the least variance of a sum, in reports: at least that of as many respondents in it.
 
         Without noise a sum of frequency f has the variance nf(1 − f), which is its count where it is rare.
         """
         n, sums = self.measured.n, self.measured.sums
-        shares = sums @ self.whole(frequencies)
+        shares = self.whole(frequencies) @ sums.T
         sampled = n * shares * (sums.sum(axis=1) - shares) if self.measured.is_of_cells else np.zeros(len(sums))
         spread = np.maximum(n**2 * np.diagonal(self.measured.covariance), sampled)
-        return float(spread.min(initial=np.inf))
+        least: FloatArray = spread.min(axis=-1, initial=np.inf)
+        return least
 
     def _errors(self, frequencies: FloatArray) -> FloatArray:
         """Return how far the whitened sums are from those of these frequencies."""

@@ -67,8 +67,8 @@ class Evidence(Protocol):
     def supports(self, frequencies: FloatArray) -> BoolArray:
         """Say for which tables these frequencies give a proper law of the reports."""
 
-    def rarest_expected_report(self, frequencies: FloatArray) -> float:
-        """Return how many reports the rarest of them is worth if the cells have these frequencies."""
+    def rarest_expected_report(self, frequencies: FloatArray) -> FloatArray:
+        """Return how many reports the rarest of them is worth if the cells have these frequencies, for every table."""
 
 
 def identified_contrasts(evidence: Evidence, frequencies: FloatArray) -> FloatArray:

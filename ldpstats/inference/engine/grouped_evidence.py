@@ -102,6 +102,6 @@ class GroupedEvidence:
         proper: BoolArray = np.logical_and.reduce([group.supports(frequencies) for group in self.groups])
         return proper
 
-    def rarest_expected_report(self, frequencies: FloatArray) -> float:
+    def rarest_expected_report(self, frequencies: FloatArray) -> FloatArray:
         """Return that of the group in which it is rarest."""
-        return min(group.rarest_expected_report(frequencies) for group in self.groups)
+        return np.minimum.reduce([group.rarest_expected_report(frequencies) for group in self.groups])

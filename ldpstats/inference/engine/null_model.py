@@ -211,27 +211,27 @@ def fit_null(
     return NullFit(parameters, model.frequencies(parameters), statistic, converged)
 
 
-def curvature_loss(model: NullModel, evidence: Evidence, null: FloatArray) -> float:
-    """Return how many degrees of freedom of noise a curved hypothesis absorbs, beyond those of its parameters.
+def curvature_loss(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
+    """Return how many degrees of freedom of noise a curved hypothesis absorbs in each table, beyond its parameters'.
 
     Its frequencies at parameters off by the noise differ from its tangents there; this is the expected squared length
     of the difference, in the metric of the information and beside the tangents. χ² needs it to be small (Bates and
     Watts 1980 call its root the intrinsic curvature).
     """
     parameters = model.nearest(null)
-    at = null_score(model, evidence.subset(np.zeros(1, dtype=np.intp)), parameters[None, :])
-    tangents = model.jacobian(parameters)
-    information = at.information.between(tangents)[0]
-    spread, axes = np.linalg.eigh(shortest(information, np.eye(parameters.size)))
-    numbers = np.random.default_rng(0).standard_normal((_DRAWS, parameters.size))
-    off = (numbers * np.sqrt(np.maximum(spread, 0))) @ axes.T
-    curved = (model.frequencies(parameters + off) + model.frequencies(parameters - off)) / 2 - model.frequencies(
-        parameters
-    )
-    weighted = at.information.times(curved.T)[0]
-    along = tangents.T @ weighted
-    beside = (curved.T * weighted).sum(axis=0) - (along * shortest(information, along)).sum(axis=0)
-    return float(beside.mean())
+    _, seen = evidence.score(model.frequencies(parameters))
+    tangents, each = model.jacobian(parameters), parameters[:, None, :]
+    information = seen.between(tangents)
+    spread, axes = np.linalg.eigh(shortest(information, np.eye(parameters.shape[-1])))
+    numbers = np.random.default_rng(0).standard_normal((_DRAWS, parameters.shape[-1]))
+    off = (numbers * np.sqrt(np.maximum(spread, 0))[:, None, :]) @ np.swapaxes(axes, -1, -2)
+    curved = (model.frequencies(each + off) + model.frequencies(each - off)) / 2 - model.frequencies(each)
+    columns = np.swapaxes(curved, -1, -2)
+    weighted = seen.times(columns)
+    along = np.swapaxes(tangents, -1, -2) @ weighted
+    beside = (columns * weighted).sum(axis=-2) - (along * shortest(information, along)).sum(axis=-2)
+    loss: FloatArray = beside.mean(axis=-1)
+    return loss
 
 
 def _safe(model: NullModel, evidence: Evidence, parameters: FloatArray, step: FloatArray) -> FloatArray:

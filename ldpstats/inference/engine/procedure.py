@@ -37,6 +37,10 @@ _SMALL_COUNT_IN_NOISE = 1
 _ENOUGH = 100
 _NEVER = 1e-3
 _NO_SHARE = 1e-9
+_AVERAGED = ", because the noise is so wide that a single fit would absorb much of it"
+_BOUNDARY = ", because the fit did not converge: noise drives it to a boundary"
+_CONSERVATIVE = ", which is conservative here: the noise is so wide that the hypothesis absorbs much of it"
+_SOMEWHAT = ", because the noise is wide enough for the hypothesis to absorb some of it"
 _NO_LIKELIHOOD = "counts whose likelihood is not available"
 _NO_COVARIANCE = "sums of cells whose covariance under the hypothesis is not known"
 STATISTICS: Mapping[str, Callable[[NullModel, Evidence, int], Statistic]] = {
@@ -106,31 +110,50 @@ def outcome_of(
     table: Table, statistic: Statistic, model: NullModel, evidence: Evidence, words: str, pvalue: PValue
 ) -> Outcome:
     """Measure the evidence by a statistic, and compare it with what the hypothesis would bring."""
-    refuse_untold(table, statistic.df)
+    return outcomes_of([table], statistic, model, [evidence], words, pvalue)[0]
+
+
+def outcomes_of(
+    tables: Sequence[Table],
+    statistic: Statistic,
+    model: NullModel,
+    parts: Sequence[Evidence],
+    words: str,
+    pvalue: PValue,
+) -> list[Outcome]:
+    """Measure what is known of each of several tables, all of them `alike`, and compare it as `outcome_of` does."""
+    refuse_untold(tables[0], statistic.df)
+    evidence = parts[0] if len(parts) == 1 else BlockEvidence.side_by_side(parts)
     fit = statistic(evidence)
-    null = fit.frequencies[0]
-    rarest = evidence.rarest_expected_report(model.frequencies(model.nearest(null)))
-    if rarest < _NEVER and model.nearest(null).size:
-        _refuse_unseen_categories(table, evidence.whole(null))
-    observed = float(fit.statistic[0])
-    drawn, why = _asked_monte_carlo(pvalue), ""
+    members = model.nearest(fit.frequencies)
+    rarest = evidence.rarest_expected_report(model.frequencies(members))
+    for place in np.flatnonzero(rarest < _NEVER) if members.shape[-1] else ():
+        _refuse_unseen_categories(tables[place], evidence.whole(fit.frequencies[place]))
+    checks = [ApproximationCheck()] * len(parts)
     if pvalue == "auto" or isinstance(pvalue, AmongMany):
-        found = approximation_checked(model, evidence, fit, rarest, statistic)
-        why, drawn = found.why, _own_monte_carlo(evidence, pvalue) if found.draw else None
-        if found.average is not None:
-            observed, words = found.average, f"{words}, averaged over the margins that the reports leave possible"
-    p = drawn.pvalue(statistic, evidence, null) if drawn else chi_square_pvalue(statistic.df, observed)
-    return Outcome(
-        statistic=observed,
-        pvalue=p,
-        pvalue_source=f"{drawn or ASYMPTOTIC}{why}",
-        df=statistic.df,
-        method=words,
-        null=null,
-        evidence=evidence,
-        converged=bool(fit.converged[0]),
-        seed=drawn.seed if drawn else None,
-    )
+        checks = approximations_checked(model, evidence, fit, rarest, statistic)
+    outcomes = []
+    for place, (part, check) in enumerate(zip(parts, checks, strict=True)):
+        drawn = _own_monte_carlo(part, pvalue) if check.draw else _asked_monte_carlo(pvalue)
+        observed, null = float(fit.statistic[place]), fit.frequencies[place]
+        said = words
+        if check.average is not None:
+            observed, said = check.average, f"{words}, averaged over the margins that the reports leave possible"
+        p = drawn.pvalue(statistic, part, null) if drawn else chi_square_pvalue(statistic.df, observed)
+        outcomes.append(
+            Outcome(
+                statistic=observed,
+                pvalue=p,
+                pvalue_source=f"{drawn or ASYMPTOTIC}{check.why}",
+                df=statistic.df,
+                method=said,
+                null=null,
+                evidence=part,
+                converged=bool(fit.converged[place]),
+                seed=drawn.seed if drawn else None,
+            )
+        )
+    return outcomes
 
 
 def noncentrality_of(frequencies: FloatArray, model: NullModel, evidence: Evidence) -> tuple[float, int]:
@@ -221,36 +244,29 @@ class ApproximationCheck:
     average: float | None = None
 
 
-def approximation_checked(
-    model: NullModel, evidence: Evidence, fit: NullFit, rarest: float, statistic: Statistic
-) -> ApproximationCheck:
-    """Say why the χ² of a table's fit is in doubt, if it is, and what to do where something is better."""
-    lost = ApproximationCheck(", because the fit did not converge: noise drives it to a boundary", draw=True)
-    if model.bounded and not fit.converged[0]:
-        return lost
-    few = ApproximationCheck(f", because the least count is worth only {rarest:.1f} expected reports", draw=True)
+def approximations_checked(
+    model: NullModel, evidence: Evidence, fit: NullFit, rarest: FloatArray, statistic: Statistic
+) -> list[ApproximationCheck]:
+    """Say of every table why the χ² of its fit is in doubt, if it is, and what to do where something is better."""
     form = averaged(statistic, model)
-    if rarest < (_SMALL_COUNT if form is None else _SMALL_COUNT_IN_NOISE):
-        return few
-    share = curvature_loss(model, evidence, fit.frequencies[0]) / statistic.df
-    average = form(evidence, fit.frequencies[0]) if form is not None and share > _TOO_CURVED else None
-    if average is not None:
-        return ApproximationCheck(
-            ", because the noise is so wide that a single fit would absorb much of it", average=average
-        )
-    if not fit.converged[0]:
-        return lost
-    return few if rarest < _SMALL_COUNT else _for_curvature(share)
-
-
-def _for_curvature(share: float) -> ApproximationCheck:
-    """Say what to do where a single fit absorbs this share of the degrees of freedom."""
-    if share > _TOO_CURVED:
-        return ApproximationCheck(
-            ", which is conservative here: the noise is so wide that the hypothesis absorbs much of it"
-        )
-    if share > _CURVED:
-        return ApproximationCheck(
-            ", because the noise is wide enough for the hypothesis to absorb some of it", draw=True
-        )
-    return ApproximationCheck()
+    bent = rarest >= (_SMALL_COUNT if form is None else _SMALL_COUNT_IN_NOISE)
+    bent &= fit.converged | (not model.bounded)
+    among, share = np.flatnonzero(bent), np.zeros(rarest.size)
+    if among.size:
+        share[among] = curvature_loss(model, evidence.subset(among), fit.frequencies[among]) / statistic.df
+    found = []
+    for place, null in enumerate(fit.frequencies):
+        part = evidence.subset(np.array([place]))
+        average = form(part, null) if form is not None and share[place] > _TOO_CURVED else None
+        if average is not None:
+            found.append(ApproximationCheck(_AVERAGED, average=average))
+        elif not fit.converged[place] and (bent[place] or model.bounded):
+            found.append(ApproximationCheck(_BOUNDARY, draw=True))
+        elif rarest[place] < _SMALL_COUNT:
+            few = f", because the least count is worth only {rarest[place]:.1f} expected reports"
+            found.append(ApproximationCheck(few, draw=True))
+        elif share[place] > _TOO_CURVED:
+            found.append(ApproximationCheck(_CONSERVATIVE))
+        else:
+            found.append(ApproximationCheck(_SOMEWHAT, draw=True) if share[place] > _CURVED else ApproximationCheck())
+    return found

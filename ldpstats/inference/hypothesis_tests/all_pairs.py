@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -13,12 +13,22 @@ import numpy as np
 from ldpstats.arrays import FloatArray, significance, unweighted
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import LEVEL
-from ldpstats.inference.engine.detectability import dependence_information, possible_shares, principal_information
+from ldpstats.inference.effects.cramers_v import measured_pairs
+from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.detectability import Sensitivity, dependences_seen, deviations_seen, possible_shares
+from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
-from ldpstats.inference.engine.procedure import Method, PValue, evidence_of
+from ldpstats.inference.engine.procedure import (
+    STATISTICS,
+    Method,
+    Outcome,
+    PValue,
+    chosen_method,
+    evidence_of,
+    outcomes_of,
+)
 from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues, first_step
-from ldpstats.inference.hypothesis_tests.independence import independence_test
-from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES
+from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES, has_noise_once
 from ldpstats.inference.hypothesis_tests.tested_pairs import (
     DEPENDENT,
     IMPLAUSIBLE,
@@ -32,6 +42,8 @@ from ldpstats.tables import Table, TableSet, checked_table_set
 from ldpstats.tables.unbiased_cells import assuming
 from ldpstats.workers import each
 
+# entries of the covariances of tables that are tested at once
+_ENTRIES_AT_ONCE = 1 << 18
 # quantiles of what shares may be
 _LIKELY_AND_EXTREME = (0.5, 0.025, 0.975)
 
@@ -89,8 +101,11 @@ def independence_tests(
     # where all tests draw from one generator, each begins where the one before it ended
     shared = isinstance(resolved, MonteCarlo) and isinstance(resolved.rng, np.random.Generator)
     work = partial(_tested, method=method, pvalue=resolved, margins=_pooled_margins(tables))
-    tested = list(map(work, pairs)) if shared else each(work, pairs, "independence tests", "pair")
-    decided = _decided(tested, [_is_implausible(table, len(pairs)) for table in pairs], alpha, adjust)
+    stacks = [[table] for table in pairs] if shared else _stacks(pairs)
+    done = list(map(work, stacks)) if shared else each(work, stacks, "independence tests", "stack")
+    tested = [pair for stack in done for pair in stack]
+    doubtful = [_is_implausible(table, len(pairs)) for stack in stacks for table in stack]
+    decided = _decided(tested, doubtful, alpha, adjust)
     return IndependenceTests(
         pairs=tuple(sorted(decided, key=lambda pair: (math.isnan(pair.pvalue), pair.pvalue, -pair.statistic))),
         domain=tables.domain,
@@ -133,38 +148,84 @@ def _pooled_margins(tables: TableSet) -> dict[str, list[FloatArray]]:
     return found
 
 
-def _tested(table: Table, method: Method, pvalue: PValue, margins: Mapping[str, Sequence[FloatArray]]) -> PairTest:
-    """Test one table; what cannot be tested says why."""
-    first, second = table.attributes
+def _stacks(pairs: Sequence[Table]) -> list[list[Table]]:
+    """Put tables together that were asked alike, few enough that what is computed of them stays in the cache."""
+    stacks: dict[Hashable, list[list[Table]]] = {}
+    for table in pairs:
+        evidence = evidence_of(table) if table.n else None
+        alike = evidence.alike if isinstance(evidence, BlockEvidence) else None
+        found = stacks.setdefault(id(table) if alike is None else alike, [[]])
+        if len(found[-1]) * table.domain.size() ** 2 >= _ENTRIES_AT_ONCE:
+            found.append([])
+        found[-1].append(table)
+    return [stack for found in stacks.values() for stack in found]
+
+
+def _tested(
+    tables: Sequence[Table], method: Method, pvalue: PValue, margins: Mapping[str, Sequence[FloatArray]]
+) -> list[PairTest]:
+    """Test tables that were asked alike; what cannot be tested says why."""
     try:
-        result = independence_test(table, method, pvalue)
+        parts, model = [evidence_of(table) for table in tables], ProductOfConditionals.independent(tables[0].shape)
+        chosen, words = chosen_method(method, parts[0])
+        statistic = STATISTICS[chosen](model, parts[0], tables[0].domain.size())
+        outcomes = outcomes_of(tables, statistic, model, parts, words, pvalue)
     except NotIdentifiedError as error:
-        return PairTest(first, second, UNTESTABLE, table.n, reason=error.came)
-    effect, told = result.effect, result.sensitivity
-    assert effect is not None  # of two attributes there always is one
-    assert told is not None  # only files of old have none
-    if {first, second} <= margins.keys():
-        # a margin of one small table may be anything
-        evidence, both = evidence_of(table), zip(margins[first], margins[second], strict=True)
-        likely, *extremes = (principal_information(dependence_information(pair, evidence)) for pair in both)
-        told = replace(told, principal=likely, extremes=tuple(extremes))
-    return PairTest(
-        first,
-        second,
-        NOT_SHOWN,
-        table.n,
-        result.statistic,
-        result.df,
-        result.pvalue,
-        cramers_v=effect.cramers_v,
-        assumption=assuming(table).removeprefix(", "),
-        without=effect.without.strip(" ()"),
-        why_not=effect.why_not,
-        method=result.method,
-        pvalue_source=result.pvalue_source,
-        seed=result.seed,
-        sensitivity=told,
-    )
+        if len(tables) > 1:
+            halves = tables[: len(tables) // 2], tables[len(tables) // 2 :]
+            return [pair for half in halves for pair in _tested(half, method, pvalue, margins)]
+        return [PairTest(*tables[0].attributes, UNTESTABLE, tables[0].n, reason=error.came)]
+    seen = _dependences_seen(tables, model, outcomes, margins)
+    return [
+        PairTest(
+            *table.attributes,
+            NOT_SHOWN,
+            table.n,
+            outcome.statistic,
+            outcome.df,
+            outcome.pvalue,
+            cramers_v=effect.cramers_v,
+            assumption=assuming(table).removeprefix(", "),
+            without=effect.without.strip(" ()"),
+            why_not=effect.why_not,
+            method=outcome.method,
+            pvalue_source=outcome.pvalue_source,
+            seed=outcome.seed,
+            sensitivity=Sensitivity(
+                outcome.df, likely, min(table.shape), proportional=not has_noise_once(table), extremes=tuple(extremes)
+            ),
+        )
+        for table, outcome, (likely, *extremes), effect in zip(
+            tables, outcomes, seen, measured_pairs(tables), strict=True
+        )
+    ]
+
+
+def _dependences_seen(
+    tables: Sequence[Table],
+    model: ProductOfConditionals,
+    outcomes: Sequence[Outcome],
+    margins: Mapping[str, Sequence[FloatArray]],
+) -> list[Sequence[FloatArray]]:
+    """Return what is seen of dependences at likely and extreme margins; without these, at the fit of a table alone.
+
+    A margin of one small table may be anything.
+    """
+    found: list[Sequence[FloatArray]] = [()] * len(tables)
+    known = [place for place, table in enumerate(tables) if set(table.attributes) <= margins.keys()]
+    if known:
+        parts = [outcomes[place].evidence for place in known]
+        evidence = parts[0] if len(parts) == 1 else BlockEvidence.side_by_side(parts)
+        names = list(zip(*(tables[place].attributes for place in known), strict=True))
+        levels = [
+            [np.stack([margins[name][level] for name in side]) for side in names]
+            for level in range(len(_LIKELY_AND_EXTREME))
+        ]
+        for place, *seen in zip(known, *(dependences_seen(pair, evidence) for pair in levels), strict=True):
+            found[place] = seen
+    for place, outcome in enumerate(outcomes):
+        found[place] = found[place] or (deviations_seen(model, outcome.evidence, outcome.null),)
+    return found
 
 
 def _decided(pairs: list[PairTest], implausible: list[bool], alpha: float, adjust: str) -> list[PairTest]:

@@ -11,7 +11,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, unweighted
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.engine.block_evidence import PooledEstimate
-from ldpstats.inference.engine.detectability import orthogonal_to
+from ldpstats.inference.engine.detectability import orthogonal_to, principal_information
 from ldpstats.inference.engine.evidence import Evidence, identified_contrasts
 from ldpstats.inference.engine.families import LinearSubspace
 from ldpstats.inference.engine.grouped_evidence import GroupedEvidence
@@ -76,7 +76,7 @@ def homogeneity_test(
     )
     common = any_frequencies(together, cells)
     outcome = outcome_of(groups[0], statistic, common, together, words, pvalue)
-    information = information_between(together, outcome.null, common.basis)
+    seen = principal_information(information_between(together, outcome.null, common.basis))
     about = Hypothesis(
         "homogeneity of groups",
         f"{', '.join(named)} have the same frequencies of {' and '.join(groups[0].attributes)}",
@@ -86,7 +86,7 @@ def homogeneity_test(
     return replace(
         # named is the group that rests on an assumption, if one does, else one that is derived
         result_of(
-            max(groups, key=lambda one: (bool(one.assumption), bool(one.provenance.words))), about, outcome, information
+            max(groups, key=lambda one: (bool(one.assumption), bool(one.provenance.words))), about, outcome, seen
         ),
         n=sum(table.n for table in groups),
         privacy=reduce(PrivacyStatement.joined, (table.privacy for table in groups)),

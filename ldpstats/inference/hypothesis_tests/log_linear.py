@@ -16,7 +16,7 @@ from ldpstats.arrays import FloatArray, unweighted
 from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED
-from ldpstats.inference.engine.detectability import information_added, steadied
+from ldpstats.inference.engine.detectability import information_added, principal_information, steadied
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear
 from ldpstats.inference.engine.null_model import NullFit
@@ -309,7 +309,7 @@ class LogLinearFit(Result):
         information = information_added(
             self.model, larger.model, evidence, steadied(self.model, evidence, outcome.null)
         )
-        return result_of(self.table, about, outcome, information)
+        return result_of(self.table, about, outcome, principal_information(information))
 
     def _within(self, larger: LogLinearFit) -> bool:
         held = all(any(set(own) <= set(other) for other in larger.generators) for own in self.generators)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ldpstats.arrays import FloatArray
 from ldpstats.inference.effects.cramers_v import Association, association
-from ldpstats.inference.engine.detectability import Sensitivity, information_beyond, steadied
+from ldpstats.inference.engine.detectability import Sensitivity, deviations_seen
 from ldpstats.inference.engine.null_model import NullModel
 from ldpstats.inference.engine.procedure import Method, Outcome, PValue, null_model_outcome
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
@@ -62,17 +62,17 @@ def null_model_test(
     (1, 'rejected')
     """
     outcome = null_model_outcome(checked_table(table), model, method, pvalue, possible)
-    information = information_beyond(model, outcome.evidence, steadied(model, outcome.evidence, outcome.null))
+    seen = deviations_seen(model, outcome.evidence, outcome.null)
     effect = association(table) if hypothesis.scale == "V" else None
-    return result_of(table, hypothesis, outcome, information, effect)
+    return result_of(table, hypothesis, outcome, seen, effect)
 
 
 def result_of(
-    table: Table, about: Hypothesis, outcome: Outcome, information: FloatArray, effect: Association | None = None
+    table: Table, about: Hypothesis, outcome: Outcome, seen: FloatArray, effect: Association | None = None
 ) -> HypothesisResult:
-    """Put an outcome into words, with the power that follows from what the reports tell about deviations."""
+    """Put an outcome into words, with the power by what is seen of deviations in their principal directions."""
     side = min(table.shape) if about.scale == "V" else 2
-    sensitivity = Sensitivity.of(information, outcome.df, side, proportional=not _has_noise_once(table))
+    sensitivity = Sensitivity(outcome.df, seen, side, proportional=not has_noise_once(table))
     return HypothesisResult(
         about=about,
         attributes=table.attributes,
@@ -94,6 +94,6 @@ def result_of(
     )
 
 
-def _has_noise_once(table: Table) -> bool:
+def has_noise_once(table: Table) -> bool:
     """Say whether a curator counted, whose noise does not grow with the respondents."""
     return any(isinstance(block.noise, NoisyCounts) for source in table.made_of for block in source.blocks)

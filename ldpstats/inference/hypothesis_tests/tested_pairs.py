@@ -166,7 +166,7 @@ class IndependenceTests(Result):
     warning: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        adjusted_pvalues(np.ones(2), significance(self.alpha), self.adjust)
+        first_step(2, significance(self.alpha), self.adjust)
         at_least(self.simulated, 0, "simulated", most=self.n)
         names = [frozenset(pair.attributes) for pair in self.pairs]
         if len({*names}) < len(names) or not all(len(one) == 2 and one <= {*self.domain.names} for one in names):

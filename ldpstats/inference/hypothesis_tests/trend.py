@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ldpstats.arrays import FloatArray, as_array, unweighted
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.inference.effects.cramers_v import association, two_way_shape
-from ldpstats.inference.engine.detectability import information_added, steadied
+from ldpstats.inference.engine.detectability import information_added, principal_information, steadied
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear, ProductOfConditionals
 from ldpstats.inference.engine.null_model import null_score
@@ -76,7 +76,7 @@ def trend_test(
     )
     smaller = LogLinear(shape, ((0,), (1,)))
     information = information_added(smaller, trend.model, evidence, steadied(smaller, evidence, outcome.null))
-    return result_of(table, about, outcome, information, association(table))
+    return result_of(table, about, outcome, principal_information(information), association(table))
 
 
 class LinearByLinear:
