@@ -143,8 +143,8 @@ def _decisions(setting: Setting, counts: np.ndarray, noise: ldp.noise.NoiseModel
     cut = setting.model.frequencies(setting.model.nearest(fit.frequencies))
     rarest = evidence.rarest_expected_report(cut)
     for place, found in enumerate(approximations_checked(setting.model, evidence, fit, rarest, statistic)):
-        if found.average is not None:
-            decisions[place] = chdtrc(statistic.df, found.average) <= LEVEL
+        if found.score is not None:
+            decisions[place] = chdtrc(statistic.df, found.score) <= LEVEL
         elif found.draw:
             decisions[place] = _rejects(tables[place])
     return decisions

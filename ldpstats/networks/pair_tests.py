@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -14,7 +13,7 @@ from ldpstats.domain import Domain
 from ldpstats.estimation import LinearPooling
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.evidence import Evidence
-from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
+from ldpstats.inference.engine.monte_carlo import AmongMany, automatic
 from ldpstats.inference.engine.null_model import NullFit
 from ldpstats.networks.interactions import orthonormal_functions
 from ldpstats.networks.pair_estimates import Pool
@@ -23,7 +22,6 @@ from ldpstats.questions import Question
 # χ² of counts that are expected to be smaller is checked by Monte Carlo, where the p-value might matter
 _FEW_REPORTS = 5
 _MATTERS = 0.05
-_ENOUGH = 100
 _EVEN = 1e-12
 
 Margins: TypeAlias = tuple[FloatArray, FloatArray]
@@ -145,7 +143,7 @@ def checked_pvalue(pool: Pool, margins: Margins, pvalue: float, tests: int, *, o
         return pvalue
     cells, pooling = null.reshape(domain.shape), LinearPooling(blocks)
     wald = IndependenceAt.of((cells.sum(axis=1), cells.sum(axis=0)), pooling.covariance(null), own=own)
-    drawn = MonteCarlo(rng=zlib.crc32(evidence.fingerprint), enough=_ENOUGH, at_most=AmongMany(tests).draws)
+    drawn = automatic(evidence, null.size, AmongMany(tests))
     return drawn.pvalue(IndependenceRanking(wald, pooling), evidence, null)
 
 

@@ -169,40 +169,43 @@ def in_place_of(owner: Any, name: str, changed: Callable[[Any], Any]) -> Callabl
     return lambda: patch.object(owner, name, changed(getattr(owner, name)))
 
 
-def shorter_by_one(pvalue: Any) -> Any:
-    return lambda self, *rest: (pvalue(self, *rest) * (1 + self.most) - 1) / self.most
+def shorter_by_one(decided: Any) -> Any:
+    return lambda self, reached: (decided(self, reached) * (1 + self.most) - 1) / self.most
 
 
-def at_uniform_cells(pvalue: Any) -> Any:
-    return lambda self, statistic, evidence, null: pvalue(self, statistic, evidence, np.full_like(null, 1 / null.size))
+def at_uniform_cells(drawn: Any) -> Any:
+    return lambda *rest: drawn(*rest[:-1], np.full_like(rest[-1], 1 / rest[-1].shape[-1]))
 
 
-def at_estimated_margins(pvalue: Any) -> Any:
-    def changed(self: MonteCarlo, statistic: Any, evidence: Any, _: np.ndarray) -> float:
-        cells = evidence.estimator()(evidence)[0].reshape(2, -1)
-        return float(pvalue(self, statistic, evidence, np.outer(cells.sum(1), cells.sum(0)).ravel()))
+def at_estimated_margins(drawn: Any) -> Any:
+    def changed(requests: Any, statistic: Any, parts: Any, _: np.ndarray) -> Any:
+        cells = parts[0].estimator()(parts[0])[0].reshape(2, -1)
+        return drawn(requests, statistic, parts, np.outer(cells.sum(1), cells.sum(0)).reshape(1, -1))
 
     return changed
 
 
-def by_likelihood(_: Any) -> Any:
-    return lambda statistic, null, drawn: (
-        LikelihoodRatio(statistic._model, drawn, null.size)(drawn, near=null).statistic
+def by_likelihood(ranked: Any) -> Any:
+    """Rank drawn tables, of which there are several, otherwise than the observed one."""
+    return lambda statistic, stack: (
+        LikelihoodRatio(statistic._model, stack[0], stack[1].size)(stack[0], near=stack[1]).statistic
+        if len(stack[0]) > 1
+        else ranked(statistic, stack)
     )
 
 
 def at_the_end_of_the_batch(decided: Any) -> Any:
-    def changed(self: MonteCarlo, reached: np.ndarray) -> float | None:
-        found = decided(self, reached)
-        return self.enough / reached.size if found is not None and self.enough else found
+    def changed(self: MonteCarlo, reached: np.ndarray) -> float:
+        found = float(decided(self, reached))
+        return found if np.isnan(found) or not self.enough else self.enough / reached.size
 
     return changed
 
 
 def one_place_later(decided: Any) -> Any:
-    def changed(self: MonteCarlo, reached: np.ndarray) -> float | None:
-        found = decided(self, reached)
-        return found and self.enough and self.enough / (self.enough / found + 1)
+    def changed(self: MonteCarlo, reached: np.ndarray) -> float:
+        found = float(decided(self, reached))
+        return self.enough / (self.enough / found + 1) if self.enough else found
 
     return changed
 
@@ -269,31 +272,31 @@ BUGS: dict[str, tuple[Planted, Check]] = {
         in_place_of(monte_carlo, "reaches", lambda _: lambda drawn, observed: drawn > observed * (1 + 1e-12) + 1e-8),
         level_is_kept_by_those_that_stop_early,
     ),
-    "the observed table is not one of them": (in_place_of(MonteCarlo, "pvalue", shorter_by_one), level_is_kept),
+    "the observed table is not one of them": (in_place_of(MonteCarlo, "decided", shorter_by_one), level_is_kept),
     "drawn tables are ranked by another statistic": (
         in_place_of(monte_carlo, "_ranked", by_likelihood),
         pvalue_is_the_textbooks,
     ),
     "a batch is counted twice": (
         in_place_of(
-            monte_carlo, "each", lambda each: lambda task, of: (one for found in each(task, of) for one in (found,) * 2)
+            monte_carlo, "each", lambda each: lambda task, of: [one for found in each(task, of) for one in (found,) * 2]
         ),
         pvalue_is_the_textbooks,
     ),
     "tables are drawn from uniform cells": (
-        in_place_of(MonteCarlo, "pvalue", at_uniform_cells),
+        in_place_of(procedure, "drawn_pvalues", at_uniform_cells),
         tables_are_drawn_at_the_fit,
     ),
     "tables are drawn from the estimated margins": (
-        in_place_of(MonteCarlo, "pvalue", at_estimated_margins),
+        in_place_of(procedure, "drawn_pvalues", at_estimated_margins),
         tables_are_drawn_at_the_fit,
     ),
     "the share is that of the whole batch": (
-        in_place_of(MonteCarlo, "_decided", at_the_end_of_the_batch),
+        in_place_of(MonteCarlo, "decided", at_the_end_of_the_batch),
         level_is_kept_by_those_that_stop_early,
     ),
     "the share is that one place later": (
-        in_place_of(MonteCarlo, "_decided", one_place_later),
+        in_place_of(MonteCarlo, "decided", one_place_later),
         level_is_kept_by_those_that_stop_early,
     ),
     "a degree of freedom too many": (

@@ -49,7 +49,8 @@ class BlockEvidence:
     def side_by_side(cls, tables: Iterable[Evidence]) -> BlockEvidence:
         """Return tables that were asked `alike`, of a single block each, as one stack."""
         parts = [table for table in tables if isinstance(table, BlockEvidence)]
-        sizes = np.array([table.blocks[0].n for table in parts]) / parts[0].blocks[0].n
+        respondents = np.repeat([table.blocks[0].n for table in parts], [len(table) for table in parts])
+        sizes = respondents / parts[0].blocks[0].n
         counts = np.concatenate([table.counts[0] for table in parts])
         return replace(parts[0], counts=(counts / sizes[:, None],), sizes=sizes)
 

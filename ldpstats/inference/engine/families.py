@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from itertools import chain, combinations, combinations_with_replacement
 from math import prod
 from typing import ClassVar, TypeAlias
@@ -21,6 +21,8 @@ Axes: TypeAlias = tuple[int, ...]
 _ROUNDS = 50
 # singular values below this share of the largest are rounding
 _SAME = 1e-9
+# multiplications, by a matrix, that take as long as finding the margins that take its place
+_FEW_PRODUCTS = 5000
 # the exponent of Jeffreys' prior for the frequencies of categories
 _JEFFREYS = 0.5
 
@@ -109,7 +111,7 @@ class ProductOfConditionals:
 
         def along(cells: FloatArray) -> FloatArray:
             whole = cells.reshape(*cells.shape[:-1], *self.shape)
-            return np.concatenate([factor.contrasts(factor.sums(whole * beside)) for beside, factor in pairs], axis=-1)
+            return np.concatenate([factor.along(whole * beside) for beside, factor in pairs], axis=-1)
 
         diagonal = information.diagonal.reshape(*information.diagonal.shape[:-1], *self.shape)
         weighted = [diagonal * beside for beside in others]
@@ -245,6 +247,17 @@ class _Factor:
         summed = _margin(table, self.axes, len(self.shape))
         return summed.reshape(*table.shape[: -len(self.shape)], self.rows, self.entries)
 
+    def along(self, table: FloatArray) -> FloatArray:
+        """Return movesᵀ table."""
+        if self._is_small(1):
+            found: FloatArray = table.reshape(*table.shape[: -len(self.shape)], -1) @ self.moves
+            return found
+        return self.contrasts(self.sums(table))
+
+    def _is_small(self, columns: int) -> bool:
+        """Say whether a product with so many columns of moves is cheaper than its sums over margins."""
+        return prod(self.shape) * self.rows * (self.entries - 1) * columns <= _FEW_PRODUCTS
+
     def contrasts(self, values: FloatArray) -> FloatArray:
         """Return what the free entries of rows have beyond the last."""
         free: FloatArray = (values[..., :-1] - values[..., -1:]).reshape(*values.shape[:-2], -1)
@@ -252,6 +265,11 @@ class _Factor:
 
     def between(self, other: _Factor, table: FloatArray) -> FloatArray:
         """Return movesᵀ diag(table) moves between the free entries of two factors."""
+        columns = other.rows * (other.entries - 1)
+        if self._is_small(columns):
+            cells = table.reshape(*table.shape[: -len(self.shape)], -1)
+            product: FloatArray = (cells @ _products(self, other)).reshape(*cells.shape[:-1], -1, columns)
+            return product
         union = (*self.axes, *(axis for axis in other.axes if axis not in self.axes))
         leading, sizes = table.shape[: -len(self.shape)], tuple(self.shape[axis] for axis in union)
         sums = _margin(table, union, len(self.shape)).reshape(*leading, -1)
@@ -261,6 +279,13 @@ class _Factor:
         right = other.contrasts(matrix.reshape(*matrix.shape[:-1], other.rows, other.entries))
         turned = np.swapaxes(right, -1, -2)
         return np.swapaxes(self.contrasts(turned.reshape(*turned.shape[:-1], self.rows, self.entries)), -1, -2)
+
+
+@lru_cache(maxsize=256)
+def _products(one: _Factor, other: _Factor) -> FloatArray:
+    """Return the products of every move of one factor with every move of another, shape (cells, pairs)."""
+    product: FloatArray = (one.moves[:, :, None] * other.moves[:, None, :]).reshape(len(one.moves), -1)
+    return product
 
 
 def _margin(table: FloatArray, axes: Axes, dimensions: int) -> FloatArray:

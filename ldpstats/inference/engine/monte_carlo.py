@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from itertools import islice
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ldpstats.arrays import BoolArray, FloatArray, at_least, significance
+from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.statistics import Statistic
 from ldpstats.presentation import progress
@@ -20,6 +23,8 @@ from ldpstats.saving import Saveable
 from ldpstats.workers import each, is_spread
 
 _USUAL = 9999
+# exceedances that settle a large p-value; tables that settle one of .05; the fewest, and cells of all together
+_ENOUGH, _SETTLED, _FEWEST, _CELLS_IN_ALL = 100, 1999, 999, 1 << 19
 # a clear case of nothing is decided by the first batch
 _FIRST_BATCH, _TABLES_AT_ONCE = 250, 1000
 # of all tables drawn at once: what is computed of each then stays in the cache
@@ -34,8 +39,11 @@ _DRAWS_PER_LEVEL = 4
 _NOTHING = 1e-8
 
 
-def _ranked(statistic: Statistic, possible: FloatArray, drawn: Evidence) -> FloatArray:
-    return statistic(drawn, near=possible).statistic
+_Stack: TypeAlias = tuple[Evidence, FloatArray]
+
+
+def _ranked(statistic: Statistic, stack: _Stack) -> FloatArray:
+    return statistic(stack[0], near=stack[1]).statistic
 
 
 def reaches(drawn: Any, observed: float) -> Any:
@@ -59,11 +67,13 @@ class MonteCarlo(Saveable):
     at_most : int, optional
         Where fewer than ten of the `n_resamples` tables have reached it, draw on until ten have, or to so many tables
         in all: for p-values below 1 / n_resamples, as among many tests.
+    none_of : int, optional
+        Stop where none of so many tables has reached it: nothing more is asked than p <= 1 / (1 + none_of).
 
     Notes
     -----
-    Whatever the rule, the p-value is at most a only if fewer than l a of the first l tables have reached the observed
-    statistic, for an l that a alone determines: so its level is that of drawing a fixed number.
+    Whatever the rule, the p-value is at most a no more often than in a of all cases: it is the probability of as few
+    exceedances in as many draws, or of what ended the draws before as an even clearer case.
 
     Tables are drawn at the fitted hypothesis, so the level holds up to the error of that fit: .063 at a nominal
     .05 was the most seen, for 2-by-2 tables of 30 reports (GRR, ε = 4); but where noise drowns the margins, as in
@@ -90,6 +100,7 @@ class MonteCarlo(Saveable):
     rng: Rng = None
     enough: int | None = None
     at_most: int | None = None
+    none_of: int | None = None
 
     def __post_init__(self) -> None:
         at_least(self.n_resamples, 1, "n_resamples")
@@ -97,6 +108,8 @@ class MonteCarlo(Saveable):
             at_least(self.enough, 1, "enough")
         if self.at_most is not None:
             at_least(self.at_most, self.n_resamples, "at_most")
+        if self.none_of is not None:
+            at_least(self.none_of, self.n_resamples, "none_of")
         generator(self.rng)
 
     def seeded(self) -> MonteCarlo:
@@ -132,52 +145,91 @@ class MonteCarlo(Saveable):
         null : array, shape (cells,)
             The fitted frequencies.
         """
-        numbers = generator(self.rng)
-        possible = np.maximum(null, 0) / np.maximum(null, 0).sum()
-        observed = float(statistic(evidence, near=possible).statistic[0])
-        reached = np.zeros(0, dtype=np.bool_)
-        ranked = partial(_ranked, statistic, possible)
-        for sizes in self._rounds(min(_TABLES_AT_ONCE, max(_CELLS_AT_ONCE // null.size, 1))):
-            # drawn here one after the other, wherever they are fitted
-            drawn = (evidence.replicates(possible, size, numbers) for size in sizes)
-            for found in each(ranked, drawn):
-                reached = np.append(reached, reaches(found, observed))
-            pvalue = self._decided(reached)
-            if pvalue is not None:
-                return pvalue
-        return float(1 + np.count_nonzero(reached)) / (1 + self.most)
+        return drawn_pvalues([self], statistic, [evidence], null[None, :])[0]
 
-    def _rounds(self, tables: int) -> Iterator[list[int]]:
-        """Yield the sizes of the batches to draw before the next decision, with a bar; one batch ends the first part.
+    def sizes(self, tables: int) -> Iterator[int]:
+        """Yield the sizes of the batches to draw, up to `tables` each: one ends the first part of the draws.
 
-        On a cluster those of a round are fitted at the same time. What is decided is the same; but as more may have
-        been drawn than were needed, not where a generator goes on from.
+        A clear case of nothing is decided by the first one; where draws may end early, as many follow as were drawn.
         """
-        at_once = _BATCHES_AT_ONCE if is_spread() and self.enough is None and self.seed is not None else 1
-        with progress(None, "Monte Carlo", self.most, "table") as bar:
-            for part in (self._sizes(0, self.n_resamples, tables), self._sizes(self.n_resamples, self.most, tables)):
-                for start in range(0, len(part), at_once):
-                    sizes = part[start : start + at_once]
-                    yield sizes
-                    bar.update(sum(sizes))
+        drawn, first = 0, _FIRST_BATCH if self.enough is None else min(_FIRST_BATCH, 5 * self.enough // 2)
+        while drawn < self.most:
+            end = self.n_resamples if drawn < self.n_resamples else self.most
+            following = first if not drawn else tables if self.enough is None else drawn
+            yield min(max(following, 1), tables, end - drawn)
+            drawn += min(max(following, 1), tables, end - drawn)
 
-    def _sizes(self, start: int, end: int, tables: int) -> list[int]:
-        """Return the sizes of the batches between so many tables and so many, up to `tables` each."""
-        first = [] if start else [min(_FIRST_BATCH, tables, end)]
-        left = end - start - sum(first)
-        whole, rest = divmod(left, tables)
-        return [*first, *[tables] * whole, *[rest] * (rest > 0)]
-
-    def _decided(self, reached: BoolArray) -> float | None:
-        """Return the p-value if so many tables are enough."""
+    def decided(self, reached: BoolArray) -> float:
+        """Return the p-value if so many tables are enough; else nan."""
         first, places = self.n_resamples, np.flatnonzero(reached)
         if self.enough is not None and self.enough <= np.count_nonzero(places < first):
             return self.enough / float(places[self.enough - 1] + 1)
-        if reached.size == first and places.size >= _FEW:
-            return (1 + places.size) / (1 + first)
+        if self.none_of is not None and reached.size >= self.none_of and not reached[: self.none_of].any():
+            return 1 / (1 + self.none_of)
+        if (reached.size == first and places.size >= _FEW) or (reached.size >= self.most and places.size < _FEW):
+            return self._as_few(places.size, reached.size)
         if reached.size > first and places.size >= _FEW:
-            return _FEW / float(places[_FEW - 1] + 1)
-        return None
+            return self._as_few(_FEW - 1, int(places[_FEW - 1]))
+        return math.nan
+
+    def _as_few(self, count: int, tables: int) -> float:
+        """Return how often chance alone lets so few of the tables reach the observed one, or none of the first."""
+        pvalue = (1 + count) / (1 + tables)
+        if self.none_of is None or tables <= self.none_of:
+            return pvalue
+        # how often so many exceedances are none of the first ones: that is counted twice
+        none = np.cumprod([1.0, *(1 - self.none_of / (tables - np.arange(count)))])
+        return pvalue + 1 / (1 + self.none_of) - float(none.sum()) / (1 + tables)
+
+
+def drawn_pvalues(
+    requests: Sequence[MonteCarlo], statistic: Statistic, parts: Sequence[Evidence], nulls: FloatArray
+) -> list[float]:
+    """Return the p-values of tables that were asked `alike`, each by a request of its own; draws are fitted together.
+
+    On a cluster many batches of a single table are fitted at the same time. What is decided is the same; but as more
+    may have been drawn than were needed, not where a generator goes on from.
+    """
+    possible = np.maximum(nulls, 0) / np.maximum(nulls, 0).sum(axis=-1, keepdims=True)
+    most, alone = min(_TABLES_AT_ONCE, max(_CELLS_AT_ONCE // possible.shape[-1], 1)), len(requests) == 1
+    at_once = _BATCHES_AT_ONCE if is_spread() and requests[0].enough is None and requests[0].seed is not None else 1
+    numbers, sizes = [generator(one.rng) for one in requests], [one.sizes(most) for one in requests]
+    observed = _ranked(statistic, _stacked(list(zip(range(len(parts)), parts, strict=True)), possible))
+    reached = [np.zeros(0, dtype=np.bool_) for _ in requests]
+    found, left = dict[int, float](), list(range(len(requests)))
+    with progress(None, "Monte Carlo", requests[0].most if alone else None, "table") as bar:
+        while left:
+            drawn = [(place, size) for place in left for size in islice(sizes[place], at_once)]
+            # drawn here one after the other, wherever they are fitted
+            batches = ((place, parts[place].replicates(possible[place], size, numbers[place])) for place, size in drawn)
+            stacks = _stacks(batches, possible, 0 if alone else most)
+            statistics = np.concatenate(each(partial(_ranked, statistic), stacks))
+            ends = np.cumsum([size for _, size in drawn])[:-1]
+            for (place, size), of_tables in zip(drawn, np.split(statistics, ends), strict=True):
+                reached[place] = np.append(reached[place], reaches(of_tables, observed[place]))
+                bar.update(size)
+            found |= {place: requests[place].decided(reached[place]) for place in left}
+            left = [place for place in left if math.isnan(found[place])]
+    return [found[place] for place in range(len(requests))]
+
+
+def _stacks(batches: Iterable[tuple[int, Evidence]], possible: FloatArray, most: int) -> Iterator[_Stack]:
+    """Yield batches of tables, put together as long as they are not more than so many."""
+    waiting: list[tuple[int, Evidence]] = []
+    for batch in batches:
+        if waiting and sum(len(one) for _, one in (*waiting, batch)) > most:
+            yield _stacked(waiting, possible)
+            waiting = []
+        waiting.append(batch)
+    yield _stacked(waiting, possible)
+
+
+def _stacked(tables: Sequence[tuple[int, Evidence]], possible: FloatArray) -> _Stack:
+    """Return tables as one stack, with the frequencies that each was drawn at."""
+    if len(tables) == 1:
+        return tables[0][1], possible[tables[0][0]]
+    places = np.repeat([place for place, _ in tables], [len(one) for _, one in tables])
+    return BlockEvidence.side_by_side([one for _, one in tables]), possible[places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,5 +256,23 @@ class AmongMany(Saveable):
 
     @property
     def draws(self) -> int:
-        """The tables to draw at most."""
-        return max(_USUAL, math.ceil(_DRAWS_PER_LEVEL * self.tests / self.alpha))
+        """The tables to draw at most, where a p-value needs so many."""
+        return math.ceil(_DRAWS_PER_LEVEL * self.tests / self.alpha)
+
+
+ALONE = AmongMany(1)
+
+
+def automatic(evidence: Evidence, cells: int, family: AmongMany = ALONE) -> MonteCarlo:
+    """Return a Monte Carlo nobody asked for; its seed is taken from what was seen, so that a table has one p-value.
+
+    It ends where the verdict is settled: when 100 tables have reached the observed one (50 in a family), or after 1,999
+    if ten have, else when ten have. So a p-value of .05 is known to a tenth. Where tables are so wide that each takes
+    long, 999 are the most that a single test draws. Among many tests it is enough that none of tests / level tables,
+    9,999 or more, reaches the observed one.
+    """
+    most, seed = min(max(_CELLS_IN_ALL // cells, _FEWEST), _USUAL), zlib.crc32(evidence.fingerprint)
+    if family.tests == 1:
+        return MonteCarlo(min(_SETTLED, most), seed, enough=_ENOUGH, at_most=most)
+    none = max(most, math.ceil(family.tests / family.alpha))
+    return MonteCarlo(min(_SETTLED, most), seed, _ENOUGH // 2, at_most=max(most, family.draws), none_of=none)

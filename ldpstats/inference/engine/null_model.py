@@ -21,7 +21,6 @@ _MAX_HALVINGS = 30
 _DRAWS = 128
 _ROUNDING = 1e-9
 SMALLEST = 1e-12
-_FITS_THE_CACHE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +159,9 @@ def null_score(
 def along_tangents(
     model: NullModel, parameters: FloatArray, score: FloatArray, information: Information
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the score and the information along the tangents: by structure, or densely where tables are small.
-
-    A matrix of tangents that fits the cache costs less than finding the margins that take its place.
-    """
-    if score.size * parameters.shape[-1] > _FITS_THE_CACHE and isinstance(model, StructuredTangents):
+    """Return the score and the information along the tangents: by structure, or densely where either has none."""
+    columns = 0 if information.left is None else information.left.shape[-1]
+    if 2 * columns <= score.shape[-1] and isinstance(model, StructuredTangents):
         return model.along_tangents(parameters, score, information)
     jacobian = model.jacobian(parameters)
     return (score[..., None, :] @ jacobian)[..., 0, :], information.between(jacobian)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -17,7 +16,7 @@ from ldpstats.inference.engine.averaged import averaged
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.estimate_evidence import EstimateEvidence
 from ldpstats.inference.engine.evidence import Evidence
-from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
+from ldpstats.inference.engine.monte_carlo import ALONE, AmongMany, MonteCarlo, automatic, drawn_pvalues
 from ldpstats.inference.engine.null_model import NullFit, NullModel, curvature_loss
 from ldpstats.inference.engine.scope import refuse_untold
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, Statistic, WaldStatistic
@@ -34,9 +33,10 @@ _SMALL_COUNT = 5
 _CURVED, _TOO_CURVED = 0.03, 0.1
 # There noise so wide drowns the skewness of rare reports, down to so few.
 _SMALL_COUNT_IN_NOISE = 1
-_ENOUGH = 100
 _NEVER = 1e-3
 _NO_SHARE = 1e-9
+_POSSIBLE = ", averaged over the margins that the reports leave possible"
+_NEAREST = ", at the proper margins nearest to the estimate"
 _AVERAGED = ", because the noise is so wide that a single fit would absorb much of it"
 _BOUNDARY = ", because the fit did not converge: noise drives it to a boundary"
 _CONSERVATIVE = ", which is conservative here: the noise is so wide that the hypothesis absorbs much of it"
@@ -132,25 +132,32 @@ def outcomes_of(
     checks = [ApproximationCheck()] * len(parts)
     if pvalue == "auto" or isinstance(pvalue, AmongMany):
         checks = approximations_checked(model, evidence, fit, rarest, statistic)
+    family, cells = pvalue if isinstance(pvalue, AmongMany) else ALONE, fit.frequencies.shape[-1]
+    requests = [
+        automatic(part, cells, family) if check.draw else _asked_monte_carlo(pvalue)
+        for part, check in zip(parts, checks, strict=True)
+    ]
+    asked = {place: request for place, request in enumerate(requests) if request}
+    pvalues: dict[int, float] = {}
+    if asked:
+        drawn = drawn_pvalues(
+            [*asked.values()], statistic, [parts[place] for place in asked], fit.frequencies[[*asked]]
+        )
+        pvalues = dict(zip(asked, drawn, strict=True))
     outcomes = []
-    for place, (part, check) in enumerate(zip(parts, checks, strict=True)):
-        drawn = _own_monte_carlo(part, pvalue) if check.draw else _asked_monte_carlo(pvalue)
-        observed, null = float(fit.statistic[place]), fit.frequencies[place]
-        said = words
-        if check.average is not None:
-            observed, said = check.average, f"{words}, averaged over the margins that the reports leave possible"
-        p = drawn.pvalue(statistic, part, null) if drawn else chi_square_pvalue(statistic.df, observed)
+    for place, (part, check, request) in enumerate(zip(parts, checks, requests, strict=True)):
+        observed = float(fit.statistic[place]) if check.score is None else check.score
         outcomes.append(
             Outcome(
                 statistic=observed,
-                pvalue=p,
-                pvalue_source=f"{drawn or ASYMPTOTIC}{check.why}",
+                pvalue=pvalues[place] if request else chi_square_pvalue(statistic.df, observed),
+                pvalue_source=f"{request or ASYMPTOTIC}{check.why}",
                 df=statistic.df,
-                method=said,
-                null=null,
+                method=f"{words}{check.at}",
+                null=fit.frequencies[place],
                 evidence=part,
                 converged=bool(fit.converged[place]),
-                seed=drawn.seed if drawn else None,
+                seed=request.seed if request else None,
             )
         )
     return outcomes
@@ -229,19 +236,14 @@ def _asked_monte_carlo(pvalue: PValue) -> MonteCarlo | None:
     return None
 
 
-def _own_monte_carlo(evidence: Evidence, pvalue: PValue) -> MonteCarlo:
-    """Return a Monte Carlo nobody asked for; its seed is taken from what was seen, so that a table has one p-value."""
-    seed = zlib.crc32(evidence.fingerprint)
-    return MonteCarlo(rng=seed, enough=_ENOUGH, at_most=pvalue.draws if isinstance(pvalue, AmongMany) else None)
-
-
 @dataclass(frozen=True, slots=True)
 class ApproximationCheck:
-    """Why the χ² of a fit is in doubt, and what is done: draw tables, or take the averaged statistic."""
+    """Why the χ² of a fit is in doubt, and what is done: draw tables, or take the score somewhere else, in words."""
 
     why: str = ""
     draw: bool = False
-    average: float | None = None
+    score: float | None = None
+    at: str = ""
 
 
 def approximations_checked(
@@ -258,8 +260,11 @@ def approximations_checked(
     for place, null in enumerate(fit.frequencies):
         part = evidence.subset(np.array([place]))
         average = form(part, null) if form is not None and share[place] > _TOO_CURVED else None
+        near_enough = bent[place] and share[place] <= _CURVED and rarest[place] >= _SMALL_COUNT
         if average is not None:
-            found.append(ApproximationCheck(_AVERAGED, average=average))
+            found.append(ApproximationCheck(_AVERAGED, score=average, at=_POSSIBLE))
+        elif form is not None and form.is_wide and near_enough and not fit.converged[place]:
+            found.append(ApproximationCheck(_BOUNDARY, score=form.at_nearest(part), at=_NEAREST))
         elif not fit.converged[place] and (bent[place] or model.bounded):
             found.append(ApproximationCheck(_BOUNDARY, draw=True))
         elif rarest[place] < _SMALL_COUNT:

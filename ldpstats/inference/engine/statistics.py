@@ -38,8 +38,8 @@ class Statistic(Protocol):
     def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits.
 
-        `near` gives frequencies that all tables are draws of, as in Monte Carlo; every fit then takes the same few
-        steps, which is enough for ranking the tables.
+        `near` gives frequencies that tables are draws of, as in Monte Carlo, of each or the same of all; every fit
+        then takes the same few steps, which is enough for ranking the tables.
         """
 
 
@@ -60,11 +60,13 @@ class NullFitter:
         measure: Callable[[NullScore], FloatArray] = remaining,
     ) -> NullFit:
         """Fit a model; precisely, or if the tables are drawn `near` frequencies, as far as ranking them needs."""
-        start = (self._uniform if near is None else near)[None, :]
-        if self._estimated is not None:
-            start = self._estimated(evidence)
         stop = PRECISE if near is None else RANKING
-        return fit_null(model, evidence, model.nearest(start), stop, measure, self.solve)
+        return fit_null(model, evidence, self.start(model, evidence, near), stop, measure, self.solve)
+
+    def start(self, model: NullModel, evidence: Evidence, near: FloatArray | None = None) -> FloatArray:
+        """Return the parameters of members of a model that are proper, and near each table's estimate if it has one."""
+        cells = np.atleast_2d(self._uniform if near is None else near)
+        return model.nearest(cells if self._estimated is None else self._estimated(evidence))
 
 
 class ScoreStatistic:

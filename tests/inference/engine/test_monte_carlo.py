@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from support.two_way_tables import drawn, independent, table_of
@@ -40,11 +42,14 @@ class TestMonteCarlo:
         assert 400 / early.pvalue == pytest.approx(round(400 / early.pvalue)), "a share of the tables drawn until then"
 
     @pytest.mark.parametrize(
-        ("first", "enough", "most"), [(40, 15, 300), (40, None, 300), (40, 5, 200), (40, 15, None)]
+        ("first", "enough", "most", "none"),
+        [(40, 15, 300, None), (40, None, 300, None), (40, 5, 200, None), (40, 15, None, None), (40, 15, 300, 90)],
     )
-    def test_its_level_holds_whatever_ends_the_draws(self, first: int, enough: int | None, most: int | None) -> None:
+    def test_its_level_holds_whatever_ends_the_draws(
+        self, first: int, enough: int | None, most: int | None, none: int | None
+    ) -> None:
         """Of l tables and the observed one each is equally often the highest: all orders are enumerated as an urn."""
-        drawn = ldp.MonteCarlo(first, rng=1, enough=enough, at_most=most)
+        drawn = ldp.MonteCarlo(first, rng=1, enough=enough, at_most=most, none_of=none)
         urn, law = {0: 1.0}, dict[float, float]()
         for size in range(1, drawn.most + 1):
             following = dict[int, float]()
@@ -52,8 +57,8 @@ class TestMonteCarlo:
                 for new, share in ((1, (count + 1) / (size + 1)), (0, (size - count) / (size + 1))):
                     reached = np.arange(size) < count
                     reached[-1] |= new > 0
-                    decided = drawn._decided(reached)
-                    if decided is None:
+                    decided = drawn.decided(reached)
+                    if math.isnan(decided):
                         following[count + new] = following.get(count + new, 0) + chance * share
                     else:
                         law[decided] = law.get(decided, 0) + chance * share

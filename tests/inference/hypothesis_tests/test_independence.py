@@ -179,7 +179,9 @@ def test_power_of_a_coarse_question_is_that_of_what_it_tells() -> None:
     information = information_beyond(
         ProductOfConditionals.independent((4, 4)), BlockEvidence.observed([block]), uniform
     )
-    assert Sensitivity(1, principal_information(information), 4).power(0.2, 0.05) == pytest.approx(np.mean(rejected), abs=0.08)
+    assert Sensitivity(1, principal_information(information), 4).power(0.2, 0.05) == pytest.approx(
+        np.mean(rejected), abs=0.08
+    )
 
 
 class TestResult:
