@@ -231,7 +231,8 @@ def _measured_apart(telling: Sequence[tuple[Table, Domain, IntArray]], target: D
 
 def onto(tables: Sequence[Table], target: Domain) -> Iterator[tuple[Table, Domain, IntArray]]:
     """Yield the tables that bear upon a target, what they have in common with it, and the sum of each cell there."""
-    telling = [table for table in tables if table.n and not set(table.attributes).isdisjoint(target.names)]
+    names = frozenset(target.names)
+    telling = [table for table in tables if not names.isdisjoint(table.domain.categories) and table.n]
     if not telling:
         raise NotIdentifiedError(
             f"no reports about {one_line(target.names)}", f"tables about {one_line(target.names)}, or some of them"

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.linalg import svd
 
-from ldpstats.arrays import FloatArray
-from ldpstats.arrays import kronecker
+from ldpstats.arrays import FloatArray, kronecker
 from ldpstats.networks.interactions import Interactions, interactions_of, orthonormal_functions
 
 
