@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +24,29 @@ class LinearPooling:
 
     def __init__(self, measurements: Sequence[Block]) -> None:
         both = [one.summed for one in measurements]
-        self._measurements, sums = [one for one, _ in both], [added for _, added in both]
+        self._measurements, self._sums = [one for one, _ in both], [added for _, added in both]
         for one in self._measurements:
             refuse_empty(one.n, "a pooled block")
-        self._weights, self._added = self._chosen(self._measurements)
-        parts = zip(self._weights, sums, strict=True)
-        # what the reports of each measurement, as proportions, are multiplied by, shape (cells, outputs)
-        self.operators = [weight if added is None else weight @ added.T for weight, added in parts]
+        self._alone = len(both) == 1 and self._measurements[0].question.is_bijection and self._inverts()
+        if not self._alone:
+            _ = self._solution  # refused where cells stay open
+
+    def _inverts(self) -> bool:
+        """Say whether a single block that asks for the cells is inverted: if no weights can matter."""
+        return self._measurements[0].noise.exchangeable
+
+    @cached_property
+    def _solution(self) -> tuple[list[FloatArray], FloatArray]:
+        return inversion(self._measurements[0]) if self._alone else self._chosen(self._measurements)
+
+    @cached_property
+    def operators(self) -> list[FloatArray]:
+        """What the reports of each measurement, as proportions, are multiplied by, shape (cells, outputs)."""
+        parts = zip(self._solution[0], self._sums, strict=True)
+        return [weight if added is None else weight @ added.T for weight, added in parts]
 
     def _chosen(self, measurements: Sequence[Block]) -> tuple[list[FloatArray], FloatArray]:
         """Return what the proportions of every measurement are multiplied by, (cells, outputs), and what is added."""
-        if len(measurements) == 1 and measurements[0].question.is_bijection and measurements[0].noise.exchangeable:
-            return inversion(measurements[0])  # an entry for every cell: no weights can matter
         designs = [one.design() for one in measurements]
         cells = designs[0][0].shape[1]
         uniform = np.full(cells, 1 / cells)
@@ -62,9 +74,13 @@ class LinearPooling:
         counts : sequence of arrays, shape (..., outputs)
             A tally for every measurement.
         """
+        if self._alone:
+            (one,), (added,), (tally,) = self._measurements, self._sums, counts
+            inverted: FloatArray = one.noise.debias((tally if added is None else tally @ added) / one.n)
+            return inverted[..., one.question.classes]
         parts = zip(self._measurements, self.operators, counts, strict=True)
         pooled: FloatArray = np.sum([tally / one.n @ operator.T for one, operator, tally in parts], axis=0)
-        return pooled + self._added
+        return pooled + self._solution[1]
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the exact covariance of the estimate under these frequencies.
@@ -78,7 +94,12 @@ class LinearPooling:
         """
         proper = np.maximum(frequencies, np.finfo(float).tiny)  # not zero: if all are cut, they are equal
         proper /= proper.sum(axis=-1, keepdims=True)
-        parts = zip(self._measurements, self._weights, strict=True)
+        if self._alone:
+            (one,) = self._measurements
+            places = np.array(one.question.classes)
+            covariance = one.noise.covariance(one.question.answer_frequencies(proper)) / one.n
+            return covariance if one.question.is_identity else covariance[..., places[:, None], places]
+        parts = zip(self._measurements, self._solution[0], strict=True)
         spread: FloatArray = np.sum(
             [operator @ one.report_covariance(proper) @ operator.T / one.n for one, operator in parts], axis=0
         )

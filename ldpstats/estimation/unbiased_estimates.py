@@ -11,7 +11,7 @@ from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom
-from ldpstats.estimation.pooling import LinearPooling, inversion
+from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.rare import OwnReports
 
 
@@ -72,14 +72,15 @@ class UnbiasedPooling(LinearPooling):
     The inversion of a channel need not be its least squares: the estimates of Hadamard response are not.
     """
 
+    def _inverts(self) -> bool:
+        return True
+
     def _chosen(self, measurements: Sequence[Block]) -> tuple[list[FloatArray], FloatArray]:
-        cells = [np.asarray(one.question.classes) for one in measurements if one.question.is_bijection]
-        if len(measurements) == len(cells) == 1:
-            return inversion(measurements[0])
         if all_truth_or_fake(measurements):
             stack = TruthOrFakeStack.of(measurements)
             truths = stack.truth * stack.n
             shares = truths / (truths * stack.truth).sum()
+            cells = [np.asarray(one.question.classes) for one in measurements]
             weights = [share * np.eye(own.size)[own] for share, own in zip(shares.ravel(), cells, strict=True)]
             return weights, -(shares * stack.fakes).sum(axis=0)
         return super()._chosen(measurements)

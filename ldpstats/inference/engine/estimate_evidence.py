@@ -144,7 +144,7 @@ class EstimateEvidence:
         """
         n, sums = self.measured.n, self.measured.sums
         shares = self.whole(frequencies) @ sums.T
-        sampled = n * shares * (sums.sum(axis=1) - shares) if self.measured.is_of_cells else np.zeros(len(sums))
+        sampled = n * shares * (sums.sum(axis=1) - shares) * self.measured.is_of_cells
         spread = np.maximum(n**2 * np.diagonal(self.measured.covariance), sampled)
         least: FloatArray = spread.min(axis=-1, initial=np.inf)
         return least
