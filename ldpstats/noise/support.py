@@ -15,7 +15,7 @@ from ldpstats.noise.channels import privacy_loss
 from ldpstats.noise.information import Information
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.report_total import ReportTotal
-from ldpstats.noise.subsets import subset_counts, subset_draws
+from ldpstats.noise.subsets import subset_counts
 
 if TYPE_CHECKING:
     from ldpstats.noise.summed import SummedSupport
@@ -144,12 +144,6 @@ class SupportNoise(NoiseModel):
         others = true_counts.sum(axis=-1, keepdims=True) - true_counts
         counts: NDArray[np.int64] = rng.binomial(true_counts, self.p) + rng.binomial(others, self.q)
         return counts
-
-    def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw `size` tallies of `n` random respondents each."""
-        if self.size is not None:
-            return subset_draws(frequencies, n, self.p, self.size, size, rng)
-        return self.simulate(rng.multinomial(n, frequencies, size=size), rng)
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the generalized-least-squares score of the debiased estimate, and its information."""
