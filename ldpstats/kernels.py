@@ -184,7 +184,7 @@ def split_subsets(
     here: NDArray[np.int64],
     there: NDArray[np.int64],
 ) -> None:
-    """Draw how many members of random subsets fall on the `near` places of a part, and how many on the `far` other ones.
+    """Draw how many members of random subsets fall on the `near` places of a part, and on the `far` other ones.
 
     The subsets come by part, size and table, and are added to those here and there in the same way.
     """
@@ -211,7 +211,10 @@ def split_subsets(
 
 @compiled
 def _hypergeometric(near: int, far: int, size: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return how many of `size` random places may be near ones, the likeliest first, and multiples of P(this or later)."""
+    """Return how many of `size` random places may be near ones, and in proportion P(this number or a later one).
+
+    The likeliest number comes first.
+    """
     first, last = max(0, size - far), min(near, size)
     likeliest = min(max((size + 1) * (near + 1) // (near + far + 2), first), last) - first
     chances = np.zeros(last - first + 1)
@@ -223,8 +226,7 @@ def _hypergeometric(near: int, far: int, size: int) -> tuple[NDArray[np.int64], 
         x = first + i
         chances[i - 1] = chances[i] * (x * (far - size + x) / ((near - x + 1) * (size - x + 1)))
     order = np.argsort(-chances)
-    rest = np.zeros(order.size + 1)
-    rest[:-1] = np.cumsum(chances[order][::-1])[::-1]
+    rest = np.append(np.cumsum(chances[order][::-1])[::-1], 0.0)
     return first + order, rest
 
 

@@ -9,8 +9,6 @@ one half is hypergeometric. The cost per table grows with the values, and hardly
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -51,11 +49,11 @@ def _drawn(free: Counts, holders: Counts, size: int, rng: np.random.Generator) -
     owners[widths[-1] == 1] = holders.reshape(tables, values).T
     of_size = np.arange(size + 1)[:, None] == size
     free, waiting = (of_size * free.ravel())[None], (of_size[1:] * owners.sum(axis=0))[None]
-    for wide, narrow in pairwise(widths):
-        near, far = narrow[::2], narrow[1::2]
-        arrived = _members(waiting, owners.reshape(2 * len(wide), -1, tables)[:: 2].sum(axis=1), rng)
-        parts = [(narrow.size, min(part.shape[1], most), tables) for part, most in ((free, narrow.max() + 1), (waiting, narrow.max()))]
-        below, below_waiting = (np.zeros(shape, dtype=np.int64) for shape in parts)
+    for narrow in widths[1:]:
+        near, far, most = narrow[::2], narrow[1::2], narrow.max()
+        below = np.zeros((narrow.size, min(free.shape[1], most + 1), tables), dtype=np.int64)
+        below_waiting = np.zeros((narrow.size, min(waiting.shape[1], most), tables), dtype=np.int64)
+        arrived = _members(waiting, owners.reshape(narrow.size, -1, tables)[::2].sum(axis=1), rng)
         with rng.bit_generator.lock:
             split_subsets(free, near, far, rng, below[::2], below[1::2])
             split_subsets(arrived, near - 1, far, rng, below_waiting[::2], below[1::2])
@@ -66,7 +64,7 @@ def _drawn(free: Counts, holders: Counts, size: int, rng: np.random.Generator) -
 
 
 def _members(groups: Counts, number: Counts, rng: np.random.Generator) -> Counts:
-    """Draw so many members of the groups along the middle axis without replacement: multivariate hypergeometric draws."""
+    """Draw so many members of the groups along the middle axis without replacement (multivariate hypergeometric)."""
     drawn = np.zeros_like(groups)
     left, rest = number.copy(), groups.sum(axis=1)
     for group in np.flatnonzero(groups.any(axis=(0, 2))):

@@ -172,12 +172,12 @@ class SupportNoise(NoiseModel):
         """
         spread = self.spread
         inverse = n / spread.beyond(sizes, frequencies)
-        columns = np.stack([np.broadcast_to(sizes, frequencies.shape), frequencies], axis=-1)
+        rows = np.stack([np.broadcast_to(sizes, frequencies.shape), frequencies], axis=-2)
         noisy = self.p * (1 - self.p) + self.q * (1 - self.q) > _ROUNDING
         shift = 0.0 if self.size is None and noisy else 1.0
         core = np.array([[spread.common + shift, spread.slope], [spread.slope, -1.0]])
-        left = inverse[..., None] * columns
-        gram = np.swapaxes(columns, -1, -2) @ left / n
+        left = np.swapaxes(inverse[..., None, :] * rows, -1, -2)
+        gram = rows @ left / n
         woodbury = -np.linalg.solve(np.eye(2) + core @ gram, np.broadcast_to(core, gram.shape)) / n
         information = Information(inverse, left, woodbury)
         return information.times((estimate - frequencies)[..., None])[..., 0], information
