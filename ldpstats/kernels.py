@@ -216,15 +216,11 @@ def _hypergeometric(near: int, far: int, size: int) -> tuple[NDArray[np.int64], 
     The likeliest number comes first.
     """
     first, last = max(0, size - far), min(near, size)
-    likeliest = min(max((size + 1) * (near + 1) // (near + far + 2), first), last) - first
-    chances = np.zeros(last - first + 1)
-    chances[likeliest] = 1
-    for i in range(likeliest, last - first):
-        x = first + i
-        chances[i + 1] = chances[i] * ((near - x) * (size - x) / ((x + 1) * (far - size + x + 1)))
-    for i in range(likeliest, 0, -1):
-        x = first + i
-        chances[i - 1] = chances[i] * (x * (far - size + x) / ((near - x + 1) * (size - x + 1)))
+    x = np.arange(first, last)
+    rise = (near - x) * (size - x) / ((x + 1) * (far - size + x + 1))
+    likeliest = np.sum(rise >= 1)
+    before = np.cumprod(1 / rise[:likeliest][::-1])[::-1]
+    chances = np.concatenate((before, np.ones(1), np.cumprod(rise[likeliest:])))
     order = np.argsort(-chances)
     rest = np.append(np.cumsum(chances[order][::-1])[::-1], 0.0)
     return first + order, rest
