@@ -222,8 +222,7 @@ def _hypergeometric(near: int, far: int, size: int) -> tuple[NDArray[np.int64], 
     before = np.cumprod(1 / rise[:likeliest][::-1])[::-1]
     chances = np.concatenate((before, np.ones(1), np.cumprod(rise[likeliest:])))
     order = np.argsort(-chances)
-    rest = np.append(np.cumsum(chances[order][::-1])[::-1], 0.0)
-    return first + order, rest
+    return first + order, np.append(np.cumsum(chances[order][::-1])[::-1], 0.0)
 
 
 @compiled

@@ -59,7 +59,7 @@ def _drawn(free: Counts, holders: Counts, size: int, rng: np.random.Generator) -
             split_subsets(arrived, near - 1, far, rng, below_waiting[::2], below[1::2])
             split_subsets(waiting - arrived, far - 1, near, rng, below_waiting[1::2], below[::2])
         free, waiting = below, below_waiting
-    counts = (free[:, 1:].sum(axis=1) + waiting.sum(axis=1))[widths[-1] == 1]
+    counts: Counts = (free[:, 1:].sum(axis=1) + waiting.sum(axis=1))[widths[-1] == 1]
     return counts.T.reshape(holders.shape)
 
 

@@ -137,7 +137,8 @@ class SummedSupport(NoiseModel):
         if self.size is not None:
             return self._added_up(self.support.simulate(self._by_value(true_counts), rng))
         others = true_counts.sum(axis=-1, keepdims=True) * np.asarray(self.sizes) - true_counts
-        return rng.binomial(true_counts, self.support.p) + rng.binomial(others, self.support.q)
+        counts: NDArray[np.int64] = rng.binomial(true_counts, self.support.p) + rng.binomial(others, self.support.q)
+        return counts
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the generalized-least-squares score of the debiased estimate, and its information."""

@@ -142,7 +142,8 @@ class SupportNoise(NoiseModel):
         if self.size is not None:
             return subset_counts(true_counts, self.p, self.size, rng)
         others = true_counts.sum(axis=-1, keepdims=True) - true_counts
-        return rng.binomial(true_counts, self.p) + rng.binomial(others, self.q)
+        counts: NDArray[np.int64] = rng.binomial(true_counts, self.p) + rng.binomial(others, self.q)
+        return counts
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the generalized-least-squares score of the debiased estimate, and its information."""
