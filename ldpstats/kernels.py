@@ -1,4 +1,4 @@
-"""Kernels: the hot loops, compiled with numba; every random word they use is handed to them."""
+"""Kernels: the hot loops, compiled with numba; random words, or the generator of a simulation, are handed to them."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ _PLACES = np.argsort(1 - _BITS, axis=1, kind="stable").astype(np.uint8)
 """For every byte, the places of its set bits in increasing order, then those of the others."""
 _NUMBER = _BITS.sum(axis=1, dtype=np.uint8)
 """For every byte, how many bits are set."""
+_FEW = 16
+"""So many subsets are sooner drawn one by one than split by binomial draws."""
 FEWEST_CHANGES = 16
 """Windows in which fewer words differ from the next have no order of their own, as where they are sorted."""
 
@@ -171,6 +173,56 @@ def _complete(row: NDArray[np.uint64], k: int, own: int, missing: int, words: ND
             row[candidate >> 6] ^= bit
             missing += 1 if present else -1
     return (halves + 1) >> 1
+
+
+@compiled
+def split_subsets(
+    subsets: NDArray[np.int64],
+    near: NDArray[np.int64],
+    far: NDArray[np.int64],
+    rng: np.random.Generator,
+    here: NDArray[np.int64],
+    there: NDArray[np.int64],
+) -> None:
+    """Draw how many members of random subsets fall on the `near` places of a part, and on the `far` other ones.
+
+    The subsets come by part, size and table, and are added to those here and there in the same way.
+    """
+    for part in range(subsets.shape[0]):
+        for size in range(subsets.shape[1]):
+            if not subsets[part, size].any():
+                continue
+            numbers, rest = _hypergeometric(near[part], far[part], size)
+            for table in range(subsets.shape[2]):
+                left, step = subsets[part, size, table], 0
+                while left:
+                    place = step
+                    if left < _FEW:
+                        taken, draw = np.int64(1), rng.random() * rest[step]
+                        while draw < rest[place + 1]:
+                            place += 1
+                    else:
+                        step += 1
+                        taken = rng.binomial(left, 1 - rest[step] / rest[place])
+                    here[part, numbers[place], table] += taken
+                    there[part, size - numbers[place], table] += taken
+                    left -= taken
+
+
+@compiled
+def _hypergeometric(near: int, far: int, size: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return how many of `size` random places may be near ones, and in proportion P(this number or a later one).
+
+    The likeliest number comes first.
+    """
+    first, last = max(0, size - far), min(near, size)
+    x = np.arange(first, last)
+    rise = (near - x) * (size - x) / ((x + 1) * (far - size + x + 1))
+    likeliest = np.sum(rise >= 1)
+    before = np.cumprod(1 / rise[:likeliest][::-1])[::-1]
+    chances = np.concatenate((before, np.ones(1), np.cumprod(rise[likeliest:])))
+    order = np.argsort(-chances)
+    return first + order, np.append(np.cumsum(chances[order][::-1])[::-1], 0.0)
 
 
 @compiled

@@ -90,10 +90,9 @@ class Channel(Protocol):
 
     def likelihood_score(self, mean: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the score of the multinomial likelihood, given the distribution of the report, and its information."""
-        expected = np.where(self.idle, 1.0, np.where(mean == 0, RAREST, mean))
+        expected = np.where(self.idle, np.inf, np.where(mean == 0, RAREST, mean))
         # counts / mean would do, up to a multiple of ones, but loses digits when n is large
-        weights = np.where(self.idle, 0.0, (counts - n * mean) / expected)
-        return self.score(weights, np.where(self.idle, 0.0, n / expected))
+        return self.score((counts - n * mean) / expected, n / expected)
 
     def log_likelihoods(self, outputs: NDArray[np.intp]) -> FloatArray:
         """Return ln P(output | value), a row per output given by its number."""

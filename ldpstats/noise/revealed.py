@@ -250,7 +250,7 @@ class RevealedBits(NoiseModel):
         slots = np.arange(self._width)
         missing = max(_LEAST_COIN - self.flip * (1 - self.flip), 0.0)
         covariance[..., slots, slots] = sent * (1 - sent) + missing
-        solved = self._delta * _inverse(covariance) @ self._bits
+        solved = solve_or_shortest(covariance, self._delta * self._bits)
         ones, zeros = (one.reshape(*one.shape[:-1], self.cohorts, -1) for one in self._unpaired(counts))
         deviation = ones - (ones + zeros) * sent
         score = (deviation[..., None, :] @ solved)[..., 0, :].sum(axis=-2)
@@ -372,14 +372,6 @@ class RevealedBits(NoiseModel):
         diagonal = np.arange(2 * self._width)
         moments[..., diagonal, diagonal] = self.mean(frequencies).reshape(moments.shape[:-1])
         return moments
-
-
-def _inverse(matrices: FloatArray) -> FloatArray:
-    """Invert; where a matrix is singular, as far as it can be."""
-    try:
-        return np.linalg.inv(matrices)
-    except np.linalg.LinAlgError:
-        return np.linalg.pinv(matrices, hermitian=True)
 
 
 def identifies(encoding: NDArray[Any]) -> bool:

@@ -1,26 +1,19 @@
 """Exact counts of random subsets: the tally of subset-selection reports without drawing them one by one.
 
 The channel is a mixture: some respondents send a uniform subset of all values, the others ("holders") a subset
-that holds their value and is uniform otherwise. The values are visited one after another. All subsets that
-still have r members to place are alike, so only the number of subsets with each r is kept: `free` ones may
-receive any unvisited value, `waiting` ones belong to holders whose own value lies ahead. These treat all other
-values alike, so who among them holds the value whose turn comes is independent of r. The cost per table grows
-with values times subset size, not with the number of respondents.
+that holds their value and is uniform otherwise. The values are halved, and each half again. In such a part all
+subsets with as many members are alike, so only the number of subsets of each size is kept: `free` ones are uniform
+in the part, `waiting` ones hold their owner's value there and so many others. How many members of a subset fall into
+one half is hypergeometric. The cost per table grows with the values, and hardly with the number of respondents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
-
 # numpy's hypergeometric sampler refuses larger populations; respondents are independent, so parts add up.
 _LARGEST = 10**9 - 1
-_MANY_GROUPS = 64
-"""From so many groups on numpy's own loop over them is much the faster one."""
 
 Counts = NDArray[np.int64]
 
@@ -33,81 +26,49 @@ def subset_counts(true_counts: Counts, p: float, size: int, rng: np.random.Gener
     if np.any(true_counts.sum(axis=-1) > _LARGEST):
         half = true_counts // 2
         return subset_counts(half, p, size, rng) + subset_counts(true_counts - half, p, size, rng)
-    values = true_counts.shape[-1]
-    holders = rng.binomial(true_counts, _hold_probability(p, size, values))
-    free = (true_counts - holders).sum(axis=-1)
-    return _visit(
-        values, size, free, holders.sum(axis=-1), lambda v, waiting: _members(waiting, holders[..., v], rng), rng
-    )
-
-
-def subset_draws(frequencies: FloatArray, n: int, p: float, size: int, tables: int, rng: np.random.Generator) -> Counts:
-    """Draw the same for `n` random respondents whose values have these frequencies, in each of `tables` tables."""
-    values = frequencies.shape[-1]
-    holders = rng.binomial(n, _hold_probability(p, size, values), size=tables)
-    ahead = np.cumsum(frequencies[::-1])[::-1]
-    turn = np.divide(frequencies, ahead, out=np.ones(values), where=ahead > 0).clip(0, 1)
-    return _visit(values, size, n - holders, holders, lambda v, waiting: rng.binomial(waiting, turn[v]), rng)
+    # p = hold + (1 - hold) size / values
+    uniform = size / true_counts.shape[-1]
+    holders = rng.binomial(true_counts, min(max((p - uniform) / (1 - uniform), 0.0), 1.0))
+    return _drawn((true_counts - holders).sum(axis=-1), holders, size, rng)
 
 
 def uniform_subset_counts(subsets: Counts, values: int, size: int, rng: np.random.Generator) -> Counts:
     """Draw how many of so many uniformly random subsets hold each value; the result has a last axis for these."""
-    free = subsets[..., None] * (np.arange(size + 1) == size)
-    placed = [_place(free, values - value, size - value, rng) for value in range(values)]
-    return np.stack(placed, axis=-1)
+    return _drawn(subsets, np.zeros((*subsets.shape, values), dtype=np.int64), size, rng)
 
 
-def _visit(
-    values: int,
-    size: int,
-    free: Counts,
-    holders: Counts,
-    own: Callable[[int, Counts], Counts],
-    rng: np.random.Generator,
-) -> Counts:
-    """Visit the values; `own` says how many of the waiting subsets belong to holders of the current one."""
-    free = free[..., None] * (np.arange(size + 1) == size)
-    waiting = holders[..., None] * (np.arange(size) == size - 1)
-    counts = np.empty((*holders.shape, values), dtype=np.int64)
-    for value in range(values):
-        unvisited = values - value
-        arrived = own(value, waiting) if unvisited > 1 else waiting.copy()
-        waiting -= arrived
-        placed = _place(free, unvisited, size - value, rng) + _place(waiting, unvisited - 1, size - 1 - value, rng)
-        counts[..., value] = arrived.sum(axis=-1) + placed
-        free[..., :-1] += arrived
-    return counts
+def _drawn(free: Counts, holders: Counts, size: int, rng: np.random.Generator) -> Counts:
+    """Draw the counts, given how many subsets are free and how many respondents hold each value in every table."""
+    from ldpstats.kernels import split_subsets
 
-
-def _hold_probability(p: float, size: int, values: int) -> float:
-    """Solve p = hold + (1 - hold) size / values."""
-    uniform = size / values
-    return min(max((p - uniform) / (1 - uniform), 0.0), 1.0)
-
-
-def _place(subsets: Counts, unvisited: int, least: int, rng: np.random.Generator) -> Counts:
-    """Decide which subsets take the current value, move them down by one member, and return how many did.
-
-    No subset has fewer than `least` members to place; those with none are left out, too.
-    """
-    first = max(least, 1)
-    unplaced = np.arange(first, subsets.shape[-1])
-    taken = rng.binomial(subsets[..., first:], np.minimum(unplaced / max(unvisited, 1), 1.0))
-    subsets[..., first:] -= taken
-    subsets[..., first - 1 : -1] += taken
-    number: Counts = taken.sum(axis=-1)
-    return number
+    values, tables = holders.shape[-1], free.size
+    widths = [np.array([values])]
+    while widths[-1].max() > 1:
+        widths.append(np.stack([widths[-1] // 2, (widths[-1] + 1) // 2], axis=-1).ravel())
+    owners = np.zeros((widths[-1].size, tables), dtype=np.int64)
+    owners[widths[-1] == 1] = holders.reshape(tables, values).T
+    of_size = np.arange(size + 1)[:, None] == size
+    free, waiting = (of_size * free.ravel())[None], (of_size[1:] * owners.sum(axis=0))[None]
+    for narrow in widths[1:]:
+        near, far, most = narrow[::2], narrow[1::2], narrow.max()
+        below = np.zeros((narrow.size, min(free.shape[1], most + 1), tables), dtype=np.int64)
+        below_waiting = np.zeros((narrow.size, min(waiting.shape[1], most), tables), dtype=np.int64)
+        arrived = _members(waiting, owners.reshape(narrow.size, -1, tables)[::2].sum(axis=1), rng)
+        with rng.bit_generator.lock:
+            split_subsets(free, near, far, rng, below[::2], below[1::2])
+            split_subsets(arrived, near - 1, far, rng, below_waiting[::2], below[1::2])
+            split_subsets(waiting - arrived, far - 1, near, rng, below_waiting[1::2], below[::2])
+        free, waiting = below, below_waiting
+    counts: Counts = (free[:, 1:].sum(axis=1) + waiting.sum(axis=1))[widths[-1] == 1]
+    return counts.T.reshape(holders.shape)
 
 
 def _members(groups: Counts, number: Counts, rng: np.random.Generator) -> Counts:
-    """Draw `number` members from grouped ones without replacement: a multivariate hypergeometric draw."""
-    if groups.ndim == 1 and groups.size > _MANY_GROUPS:
-        return rng.multivariate_hypergeometric(groups, int(number), method="marginals")
+    """Draw so many members of the groups along the middle axis without replacement (multivariate hypergeometric)."""
     drawn = np.zeros_like(groups)
-    left, rest = number.copy(), groups.sum(axis=-1)
-    for group in range(groups.shape[-1] - 1):
-        rest = rest - groups[..., group]
-        drawn[..., group] = rng.hypergeometric(groups[..., group], rest, left)
-        left = left - drawn[..., group]
-    drawn[..., -1] = left
+    left, rest = number.copy(), groups.sum(axis=1)
+    for group in np.flatnonzero(groups.any(axis=(0, 2))):
+        rest = rest - groups[:, group]
+        drawn[:, group] = rng.hypergeometric(groups[:, group], rest, left)
+        left = left - drawn[:, group]
     return drawn

@@ -140,12 +140,6 @@ class SummedSupport(NoiseModel):
         counts: NDArray[np.int64] = rng.binomial(true_counts, self.support.p) + rng.binomial(others, self.support.q)
         return counts
 
-    def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw `size` tallies of `n` random respondents each."""
-        if self.size is not None:
-            return self._added_up(self.support.draw(self._by_value(frequencies), n, size, rng))
-        return self.simulate(rng.multinomial(n, frequencies, size=size), rng)
-
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the generalized-least-squares score of the debiased estimate, and its information."""
         return self.support.score_of_sums(self._sizes, frequencies, self.debias(counts / n), n)

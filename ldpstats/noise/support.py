@@ -15,7 +15,7 @@ from ldpstats.noise.channels import privacy_loss
 from ldpstats.noise.information import Information
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.report_total import ReportTotal
-from ldpstats.noise.subsets import subset_counts, subset_draws
+from ldpstats.noise.subsets import subset_counts
 
 if TYPE_CHECKING:
     from ldpstats.noise.summed import SummedSupport
@@ -145,12 +145,6 @@ class SupportNoise(NoiseModel):
         counts: NDArray[np.int64] = rng.binomial(true_counts, self.p) + rng.binomial(others, self.q)
         return counts
 
-    def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw `size` tallies of `n` random respondents each."""
-        if self.size is not None:
-            return subset_draws(frequencies, n, self.p, self.size, size, rng)
-        return self.simulate(rng.multinomial(n, frequencies, size=size), rng)
-
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the generalized-least-squares score of the debiased estimate, and its information."""
         return self.score_of_sums(np.ones(self.cells), frequencies, self.debias(counts / n), n)
@@ -178,12 +172,12 @@ class SupportNoise(NoiseModel):
         """
         spread = self.spread
         inverse = n / spread.beyond(sizes, frequencies)
-        columns = np.stack([np.broadcast_to(sizes, frequencies.shape), frequencies], axis=-1)
+        rows = np.stack([np.broadcast_to(sizes, frequencies.shape), frequencies], axis=-2)
         noisy = self.p * (1 - self.p) + self.q * (1 - self.q) > _ROUNDING
         shift = 0.0 if self.size is None and noisy else 1.0
         core = np.array([[spread.common + shift, spread.slope], [spread.slope, -1.0]])
-        left = inverse[..., None] * columns
-        gram = np.swapaxes(columns, -1, -2) @ left / n
+        left = np.swapaxes(inverse[..., None, :] * rows, -1, -2)
+        gram = rows @ left / n
         woodbury = -np.linalg.solve(np.eye(2) + core @ gram, np.broadcast_to(core, gram.shape)) / n
         information = Information(inverse, left, woodbury)
         return information.times((estimate - frequencies)[..., None])[..., 0], information
