@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -139,11 +139,9 @@ class AssociationMeasures:
             min(table.shape[-2:]),
         )
 
-    def each(self) -> Iterator[AssociationMeasures]:
-        """Yield those of one table after the other."""
-        tables, side = fields(self)[:-1], self.side
-        for one in zip(*(getattr(self, column.name) for column in tables), strict=True):
-            yield AssociationMeasures(*one, side)
+    def of_table(self, place: int) -> AssociationMeasures:
+        """Return those of one of the tables."""
+        return replace(self, **{one.name: getattr(self, one.name)[place] for one in fields(self) if one.name != "side"})
 
     @property
     def cramers_v(self) -> NoncentralSquare:
@@ -329,7 +327,7 @@ def measured_pairs(tables: Sequence[Table]) -> list[MeasuredPair]:
     estimates = np.stack([cells.estimate for cells in known.values()])
     spread = np.stack([never_certain(tables[place], cells) for place, cells in known.items()])
     found = AssociationMeasures.of(estimates.reshape(-1, *tables[0].shape), spread)
-    whole = {place: one for place, one in zip(known, found.each(), strict=True) if one.estimable}
+    whole = {place: found.of_table(row) for row, place in enumerate(known) if found.estimable[row]}
     return [
         MeasuredPair("", whole[place]) if place in whole else _measured_pair(table)
         for place, table in enumerate(tables)

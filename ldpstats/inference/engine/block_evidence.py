@@ -167,7 +167,7 @@ class BlockEvidence:
                 added = np.stack([block.n / share, block.n / share**2])
             alike = (block.question, share.size)
             sums[alike] = sums[alike] + added if alike in sums else added
-        rarest = np.min([_poisson(*added).min(axis=-1) for added in sums.values()], axis=0)
+        rarest: FloatArray = np.min([_poisson(*added).min(axis=-1) for added in sums.values()], axis=0)
         return rarest if self.sizes is None else self.sizes * rarest
 
 

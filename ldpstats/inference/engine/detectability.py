@@ -260,8 +260,8 @@ def deviations_seen(model: NullModel, evidence: Evidence, null: FloatArray) -> F
 
 def _is_wide(information: Information) -> bool:
     """Say whether one table's information has so many cells, and such structure, that its diagonal tells enough."""
-    few = information.left is None or information.left.shape[-1] <= _FEW_COLUMNS
-    return few and information.diagonal.shape[-1] > _MOST_EIGENVALUES
+    columns = 0 if information.left is None else information.left.shape[-1]
+    return bool(columns <= _FEW_COLUMNS and information.diagonal.shape[-1] > _MOST_EIGENVALUES)
 
 
 def _principal_of_wide(information: Information, frequencies: FloatArray, tangents: FloatArray) -> FloatArray:
@@ -304,7 +304,8 @@ def information_beyond(model: NullModel, evidence: Evidence, null: FloatArray) -
     parameters = model.nearest(null)
     # at the very frequencies that scale the deviations: reports cannot tell more than the cells themselves then
     _, information = evidence.score(on_simplex(model.frequencies(parameters))[None, :])
-    return _efficient(information, deviations(model, parameters), model.jacobian(parameters))[0]
+    found: FloatArray = _efficient(information, deviations(model, parameters), model.jacobian(parameters))[0]
+    return found
 
 
 def information_added(smaller: LogLinear, larger: LogLinear, evidence: Evidence, null: FloatArray) -> FloatArray:
@@ -321,7 +322,8 @@ def information_added(smaller: LogLinear, larger: LogLinear, evidence: Evidence,
     rank = int(np.count_nonzero(sizes > sizes.max() * root.size * np.finfo(float).eps))
     count = min(rank, larger.design.shape[1] - smaller.design.shape[1])
     _, information = evidence.score(frequencies[None, :])
-    return _efficient(information, root * left[:, :count], smaller.tangents(frequencies))[0]
+    found: FloatArray = _efficient(information, root * left[:, :count], smaller.tangents(frequencies))[0]
+    return found
 
 
 def deviations(model: NullModel, parameters: FloatArray) -> FloatArray:
@@ -340,12 +342,14 @@ def deviations(model: NullModel, parameters: FloatArray) -> FloatArray:
 
 def report_information(noise: NoiseModel, margins: Sequence[FloatArray], tested: TestedAxes = None) -> FloatArray:
     """Return what one report tells about departures from the product of the margins, the margins being unknown."""
-    return _efficient(_of_a_report(noise, product_of(margins)), *departures(margins, tested))[0]
+    found: FloatArray = _efficient(_of_a_report(noise, product_of(margins)), *departures(margins, tested))[0]
+    return found
 
 
 def information_along(noise: NoiseModel, null: FloatArray, departure: FloatArray, tangents: FloatArray) -> FloatArray:
     """Return what one report tells about one departure from null frequencies, which may move along their tangents."""
-    return _efficient(_of_a_report(noise, null), departure[:, None], tangents)[0, 0]
+    found: FloatArray = _efficient(_of_a_report(noise, null), departure[:, None], tangents)[0, 0]
+    return found
 
 
 def even_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> float | None:
@@ -391,7 +395,8 @@ def departures(margins: Sequence[FloatArray], tested: TestedAxes = None) -> tupl
     given all others excludes those in which both have another factor. The frequencies of a single
     attribute are a hypothesis themselves: nothing is free then.
     """
-    basis, moved = np.ones((1, 1)), np.zeros((1, 0), dtype=bool)
+    basis: FloatArray = np.ones((1, 1))
+    moved = np.zeros((1, 0), dtype=bool)
     for margin in margins:
         root = np.sqrt(margin)[..., None]
         basis = kronecker(basis, root * np.concatenate([root, orthogonal_to(root[..., 0])], axis=-1))

@@ -104,4 +104,5 @@ class GroupedEvidence:
 
     def rarest_expected_report(self, frequencies: FloatArray) -> FloatArray:
         """Return that of the group in which it is rarest."""
-        return np.minimum.reduce([group.rarest_expected_report(frequencies) for group in self.groups])
+        rarest: FloatArray = np.min([group.rarest_expected_report(frequencies) for group in self.groups], axis=0)
+        return rarest

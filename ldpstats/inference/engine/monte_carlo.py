@@ -25,6 +25,8 @@ from ldpstats.workers import each, is_spread
 _USUAL = 9999
 # exceedances that settle a large p-value; tables that settle one of .05; the fewest, and cells of all together
 _ENOUGH, _SETTLED, _FEWEST, _CELLS_IN_ALL = 100, 1999, 999, 1 << 19
+# cells from which on tables take long; tables of which none need reach the observed one there
+_WIDE, _NONE = 576, 199
 # a clear case of nothing is decided by the first batch
 _FIRST_BATCH, _TABLES_AT_ONCE = 250, 1000
 # of all tables drawn at once: what is computed of each then stays in the cache
@@ -109,7 +111,7 @@ class MonteCarlo(Saveable):
         if self.at_most is not None:
             at_least(self.at_most, self.n_resamples, "at_most")
         if self.none_of is not None:
-            at_least(self.none_of, self.n_resamples, "none_of")
+            at_least(self.none_of, 1, "none_of")
         generator(self.rng)
 
     def seeded(self) -> MonteCarlo:
@@ -163,7 +165,7 @@ class MonteCarlo(Saveable):
         """Return the p-value if so many tables are enough; else nan."""
         first, places = self.n_resamples, np.flatnonzero(reached)
         if self.enough is not None and self.enough <= np.count_nonzero(places < first):
-            return self.enough / float(places[self.enough - 1] + 1)
+            return self._as_few(self.enough - 1, int(places[self.enough - 1]))
         if self.none_of is not None and reached.size >= self.none_of and not reached[: self.none_of].any():
             return 1 / (1 + self.none_of)
         if (reached.size == first and places.size >= _FEW) or (reached.size >= self.most and places.size < _FEW):
@@ -267,12 +269,14 @@ def automatic(evidence: Evidence, cells: int, family: AmongMany = ALONE) -> Mont
     """Return a Monte Carlo nobody asked for; its seed is taken from what was seen, so that a table has one p-value.
 
     It ends where the verdict is settled: when 100 tables have reached the observed one (50 in a family), or after 1,999
-    if ten have, else when ten have. So a p-value of .05 is known to a tenth. Where tables are so wide that each takes
-    long, 999 are the most that a single test draws. Among many tests it is enough that none of tests / level tables,
-    9,999 or more, reaches the observed one.
+    if ten have, else when ten have; so a p-value of .05 is known to a tenth. In tables of 576 cells or more, each of
+    which takes long, it ends when 25 have, and a single test draws 999 at most, or 199 if none of these reaches it.
+    Among many tests it is enough that none of tests / level tables, 9,999 or more, does.
     """
-    most, seed = min(max(_CELLS_IN_ALL // cells, _FEWEST), _USUAL), zlib.crc32(evidence.fingerprint)
-    if family.tests == 1:
-        return MonteCarlo(min(_SETTLED, most), seed, enough=_ENOUGH, at_most=most)
+    wide, alone, seed = cells >= _WIDE, family.tests == 1, zlib.crc32(evidence.fingerprint)
+    most = min(max(_CELLS_IN_ALL // cells, _FEWEST), _USUAL)
+    enough = _ENOUGH // 4 if wide else _ENOUGH if alone else _ENOUGH // 2
+    if alone:
+        return MonteCarlo(min(_SETTLED, most), seed, enough, at_most=most, none_of=_NONE if wide else None)
     none = max(most, math.ceil(family.tests / family.alpha))
-    return MonteCarlo(min(_SETTLED, most), seed, _ENOUGH // 2, at_most=max(most, family.draws), none_of=none)
+    return MonteCarlo(min(_SETTLED, most), seed, enough, at_most=max(most, family.draws), none_of=none)

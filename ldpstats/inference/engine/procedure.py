@@ -127,8 +127,9 @@ def outcomes_of(
     fit = statistic(evidence)
     members = model.nearest(fit.frequencies)
     rarest = evidence.rarest_expected_report(model.frequencies(members))
-    for place in np.flatnonzero(rarest < _NEVER) if members.shape[-1] else ():
-        _refuse_unseen_categories(tables[place], evidence.whole(fit.frequencies[place]))
+    for table, null, least in zip(tables, fit.frequencies, rarest, strict=True):
+        if least < _NEVER and members.shape[-1]:
+            _refuse_unseen_categories(table, evidence.whole(null))
     checks = [ApproximationCheck()] * len(parts)
     if pvalue == "auto" or isinstance(pvalue, AmongMany):
         checks = approximations_checked(model, evidence, fit, rarest, statistic)

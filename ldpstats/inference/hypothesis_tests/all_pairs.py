@@ -174,11 +174,13 @@ def _tested(
         if len(tables) > 1:
             halves = tables[: len(tables) // 2], tables[len(tables) // 2 :]
             return [pair for half in halves for pair in _tested(half, method, pvalue, margins)]
-        return [PairTest(*tables[0].attributes, UNTESTABLE, tables[0].n, reason=error.came)]
+        (first, second), n = tables[0].attributes, tables[0].n
+        return [PairTest(first, second, UNTESTABLE, n, reason=error.came)]
     seen = _dependences_seen(tables, model, outcomes, margins)
     return [
         PairTest(
-            *table.attributes,
+            table.attributes[0],
+            table.attributes[1],
             NOT_SHOWN,
             table.n,
             outcome.statistic,

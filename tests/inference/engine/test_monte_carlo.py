@@ -43,7 +43,14 @@ class TestMonteCarlo:
 
     @pytest.mark.parametrize(
         ("first", "enough", "most", "none"),
-        [(40, 15, 300, None), (40, None, 300, None), (40, 5, 200, None), (40, 15, None, None), (40, 15, 300, 90)],
+        [
+            (40, 15, 300, None),
+            (40, None, 300, None),
+            (40, 5, 200, None),
+            (40, 15, None, None),
+            (40, 15, 300, 90),
+            (60, 12, None, 25),
+        ],
     )
     def test_its_level_holds_whatever_ends_the_draws(
         self, first: int, enough: int | None, most: int | None, none: int | None
