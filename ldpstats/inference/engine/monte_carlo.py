@@ -23,10 +23,10 @@ from ldpstats.saving import Saveable
 from ldpstats.workers import each, is_spread
 
 _USUAL = 9999
-# exceedances that settle a large p-value; tables that settle one of .05; the fewest, and cells of all together
-_ENOUGH, _SETTLED, _FEWEST, _CELLS_IN_ALL = 100, 1999, 999, 1 << 19
-# cells from which on tables take long; tables of which none need reach the observed one there
-_WIDE, _NONE = 576, 199
+# exceedances that settle a large p-value; tables that settle one of .05, the fewest of them
+_ENOUGH, _SETTLED, _FEWEST = 100, 1999, 499
+# cells from which on tables take long, and very long; tables of which none need reach the observed one there
+_WIDE, _WIDEST, _NONE = 256, 576, 199
 # a clear case of nothing is decided by the first batch
 _FIRST_BATCH, _TABLES_AT_ONCE = 250, 1000
 # of all tables drawn at once: what is computed of each then stays in the cache
@@ -152,12 +152,12 @@ class MonteCarlo(Saveable):
     def sizes(self, tables: int) -> Iterator[int]:
         """Yield the sizes of the batches to draw, up to `tables` each: one ends the first part of the draws.
 
-        A clear case of nothing is decided by the first one; where draws may end early, as many follow as were drawn.
+        A clear case of nothing is decided by the first one; where draws may end early, half as many follow as there are.
         """
         drawn, first = 0, _FIRST_BATCH if self.enough is None else min(_FIRST_BATCH, 5 * self.enough // 2)
         while drawn < self.most:
             end = self.n_resamples if drawn < self.n_resamples else self.most
-            following = first if not drawn else tables if self.enough is None else drawn
+            following = first if not drawn else tables if self.enough is None else max(first, drawn // 2)
             yield min(max(following, 1), tables, end - drawn)
             drawn += min(max(following, 1), tables, end - drawn)
 
@@ -269,12 +269,12 @@ def automatic(evidence: Evidence, cells: int, family: AmongMany = ALONE) -> Mont
     """Return a Monte Carlo nobody asked for; its seed is taken from what was seen, so that a table has one p-value.
 
     It ends where the verdict is settled: when 100 tables have reached the observed one (50 in a family), or after 1,999
-    if ten have, else when ten have; so a p-value of .05 is known to a tenth. In tables of 576 cells or more, each of
-    which takes long, it ends when 25 have, and a single test draws 999 at most, or 199 if none of these reaches it.
-    Among many tests it is enough that none of tests / level tables, 9,999 or more, does.
+    if ten have, else when ten have; so a p-value of .05 is known to a tenth. Tables of 256 cells or more take longer:
+    there 25 end it, or that none of the first 199 reaches the observed one, and from 576 cells on 499 are the most.
+    Among many tests it is enough that none of tests / level tables does, 9,999 (1,999, 499) or more.
     """
     wide, alone, seed = cells >= _WIDE, family.tests == 1, zlib.crc32(evidence.fingerprint)
-    most = min(max(_CELLS_IN_ALL // cells, _FEWEST), _USUAL)
+    most = _USUAL if not wide else _SETTLED if cells < _WIDEST else _FEWEST
     enough = _ENOUGH // 4 if wide else _ENOUGH if alone else _ENOUGH // 2
     if alone:
         return MonteCarlo(min(_SETTLED, most), seed, enough, at_most=most, none_of=_NONE if wide else None)
