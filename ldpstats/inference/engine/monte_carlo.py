@@ -152,7 +152,7 @@ class MonteCarlo(Saveable):
     def sizes(self, tables: int) -> Iterator[int]:
         """Yield the sizes of the batches to draw, up to `tables` each: one ends the first part of the draws.
 
-        A clear case of nothing is decided by the first one; where draws may end early, half as many follow as there are.
+        A clear case of nothing is decided by the first one; where draws may end early, half as many follow each time.
         """
         drawn, first = 0, _FIRST_BATCH if self.enough is None else min(_FIRST_BATCH, 5 * self.enough // 2)
         while drawn < self.most:
