@@ -38,12 +38,13 @@ from ldpstats.inference.hypothesis_tests.tested_pairs import (
     PairTest,
 )
 from ldpstats.parts import Parts
+from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, checked_table_set
 from ldpstats.tables.unbiased_cells import assuming
-from ldpstats.workers import each
+from ldpstats.workers import done
 
-# entries of the covariances of tables that are tested at once
-_ENTRIES_AT_ONCE = 1 << 18
+# tables that are tested at once, and entries of their covariances
+_TABLES_AT_ONCE, _ENTRIES_AT_ONCE = 250, 1 << 18
 # quantiles of what shares may be
 _LIKELY_AND_EXTREME = (0.5, 0.025, 0.975)
 
@@ -102,8 +103,11 @@ def independence_tests(
     shared = isinstance(resolved, MonteCarlo) and isinstance(resolved.rng, np.random.Generator)
     work = partial(_tested, method=method, pvalue=resolved, margins=_pooled_margins(tables))
     stacks = [[table] for table in pairs] if shared else _stacks(pairs)
-    done = list(map(work, stacks)) if shared else each(work, stacks, "independence tests", "stack")
-    tested = [pair for stack in done for pair in stack]
+    tested: list[PairTest] = []
+    with progress(None, "independence tests", len(pairs), "pair") as bar:
+        for found in map(work, stacks) if shared else done(work, stacks):
+            tested += found
+            bar.update(len(found))
     doubtful = [_is_implausible(table, len(pairs)) for stack in stacks for table in stack]
     decided = _decided(tested, doubtful, alpha, adjust)
     return IndependenceTests(
@@ -155,7 +159,7 @@ def _stacks(pairs: Sequence[Table]) -> list[list[Table]]:
         evidence = evidence_of(table) if table.n else None
         alike = evidence.alike if isinstance(evidence, BlockEvidence) else None
         found = stacks.setdefault(id(table) if alike is None else alike, [[]])
-        if len(found[-1]) * table.domain.size() ** 2 >= _ENTRIES_AT_ONCE:
+        if len(found[-1]) >= max(1, min(_TABLES_AT_ONCE, _ENTRIES_AT_ONCE // table.domain.size() ** 2)):
             found.append([])
         found[-1].append(table)
     return [stack for found in stacks.values() for stack in found]
