@@ -177,18 +177,20 @@ class PooledEstimate:
     def __init__(self, evidence: Evidence) -> None:
         assert isinstance(evidence, BlockEvidence)  # others know the covariance at the estimate only
         self._possible, self._pooling = evidence.possible, LinearPooling(evidence.blocks)
+        self._n = evidence.blocks[0].n
 
     def __call__(self, evidence: Evidence) -> FloatArray:
-        """Return the estimates."""
+        """Return the estimates, of as many respondents or of any others who were asked alike."""
         assert isinstance(evidence, BlockEvidence)  # of the same blocks
-        return own_cells(self._possible, self._pooling.estimate(evidence.counts))
+        share = self._n / evidence.blocks[0].n
+        return own_cells(self._possible, self._pooling.estimate([share * counts for counts in evidence.counts]))
 
     def deviation(
         self, evidence: Evidence, frequencies: FloatArray, directions: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return the estimates in some directions, and their covariance at these frequencies."""
         assert isinstance(evidence, BlockEvidence)  # of the same blocks
-        spread = self._pooling.covariance(evidence.whole(frequencies))
+        spread = self._pooling.covariance(evidence.whole(frequencies)) * (self._n / evidence.blocks[0].n)
         if self._possible is not None:
             spread = spread[..., self._possible[:, None], self._possible]
         across = np.swapaxes(directions, -1, -2)
