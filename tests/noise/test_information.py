@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ldpstats.noise import Information
+from ldpstats.noise import Information, solve_or_shortest
 
 CELLS, TABLES = 4, 3
 
@@ -80,3 +80,21 @@ def test_volumes_of_contrasts_are_those_of_the_whole_matrix(information: Informa
     contrasts = np.linalg.qr(np.column_stack([np.ones(CELLS), np.eye(CELLS)[:, 1:]]))[0][:, 1:]
     _, expected = np.linalg.slogdet(contrasts.T @ whole(information) @ contrasts)
     assert close(information.contrast_volume(), expected)
+
+
+@pytest.mark.parametrize("information", some_information(), ids=["diagonal", "rank two", "full"])
+def test_scaled_matrices_are_times_a_number_each(information: Information) -> None:
+    numbers = np.array([0.5, 1.0, 7.0])
+    assert np.allclose(whole(information.scaled(numbers)), numbers[:, None, None] * whole(information))
+
+
+def test_one_singular_matrix_leaves_the_solutions_of_others_alone() -> None:
+    rng = np.random.default_rng(3)
+    matrices, columns = rng.normal(size=(2, 3, 4, 4)), rng.normal(size=(2, 3, 4, 1))
+    matrices = matrices @ np.swapaxes(matrices, -1, -2)
+    regular = np.linalg.solve(matrices, columns)
+    matrices[1, 2] = np.diag([1.0, 2.0, 0.0, 4.0])
+    found = solve_or_shortest(matrices, columns)
+    assert np.allclose(found[1, 2, :, 0], columns[1, 2, :, 0] / [1, 2, np.inf, 4])
+    found[1, 2] = regular[1, 2]
+    assert np.array_equal(found, regular)

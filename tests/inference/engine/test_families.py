@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 import ldpstats as ldp
 from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
+from ldpstats.inference.engine import families
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.families import Axes, LinearSubspace, LogLinear, ProductOfConditionals
 from ldpstats.inference.engine.statistics import ScoreStatistic
@@ -211,9 +212,15 @@ def test_a_log_linear_fit_that_meets_its_boundary_does_not_overshoot() -> None:
     ],
 )
 @pytest.mark.parametrize("tables", [1, 5])
+@pytest.mark.parametrize("few", [0, families._FEW_PRODUCTS])
 def test_sums_over_margins_are_what_the_tangents_would_give(
-    shape: tuple[int, ...], factors: tuple[tuple[Axes, Axes], ...], tables: int
+    shape: tuple[int, ...],
+    factors: tuple[tuple[Axes, Axes], ...],
+    tables: int,
+    few: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(families, "_FEW_PRODUCTS", few)
     numbers = np.random.default_rng(1)
     model, cells = ProductOfConditionals(shape, factors), int(np.prod(shape))
     parameters = model.nearest(numbers.dirichlet(np.ones(cells), 5))[:tables]
