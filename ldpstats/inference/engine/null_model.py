@@ -140,11 +140,6 @@ class NullFit:
     statistic: FloatArray
     converged: BoolArray
 
-    def of(self, table: int) -> NullFit:
-        """Return that of a single table."""
-        one = slice(table, table + 1)
-        return NullFit(self.parameters[one], self.frequencies[one], self.statistic[one], self.converged[one])
-
 
 def null_score(
     model: NullModel, evidence: Evidence, parameters: FloatArray, solve: Solver = solve_or_shortest
