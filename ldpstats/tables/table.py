@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -619,12 +620,14 @@ class Table(Result):
             _ = self.cells
         except NotIdentifiedError as error:
             return Summary(self._title, (), (*self.privacy.sentences(self.n), *str(error).splitlines()))
-        plausible, digits = self.channel_fit().plausible, "{:.4f}".format
-        shown = plausible and not self.provenance.refused
-        frame = self.to_frame(alpha) if shown else None
+        columns, cells = [self.cells.estimate], self.domain.size()
+        if self.channel_fit().plausible and not self.provenance.refused:
+            columns += [self.cells.std_err, *self.conf_int(alpha).reshape(cells, 2).T]
+        figures = ["{:.4f}".format(one) for one in np.stack(columns, axis=-1).ravel().tolist()]
+        labels = product(*([str(one) for one in values] for values in self.domain.categories.values()))
         rows = [
-            [*map(str, labels), digits(share), *(map(digits, frame.iloc[place, 1:]) if frame is not None else "---")]
-            for place, (labels, share) in enumerate(zip(self.domain.index(), self.cells.estimate, strict=True))
+            [*label, *figures[len(columns) * place : len(columns) * (place + 1)], *"---"[len(columns) - 1 :]]
+            for place, label in enumerate(labels)
         ]
         headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
         sentences = [
