@@ -120,9 +120,9 @@ class HeatMap(Picture):
         at, value = (column - _SIDE / 2, row - _SIDE / 2), self.values[place]
         if colour is None:
             edge, hatch = (INK, "") if self.decided[place] else (_STRIPES, "////" if self._numbered else "")
-            ax.add_patch(Rectangle(at, _SIDE, _SIDE, facecolor=_GREY, edgecolor=edge, hatch=hatch, linewidth=0.8))
+            ax.add_artist(Rectangle(at, _SIDE, _SIDE, facecolor=_GREY, edgecolor=edge, hatch=hatch, linewidth=0.8))
         else:
-            ax.add_patch(Rectangle(at, _SIDE, _SIDE, facecolor=colour, linewidth=0))
+            ax.add_artist(Rectangle(at, _SIDE, _SIDE, facecolor=colour, linewidth=0))
         if self._numbered:
             ink = INK if colour is None else ink_on(to_hex(colour))
             words = f"{value:.2f}" if np.isfinite(value) else "–"
