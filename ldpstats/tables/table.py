@@ -24,7 +24,7 @@ from ldpstats.estimation import (
     Estimate,
     LinearPooling,
     Measured,
-    channel_fit,
+    channel_fits,
     refuse_empty,
 )
 from ldpstats.estimation.block_stack import all_truth_or_fake
@@ -263,7 +263,7 @@ class Table(Result):
 
     @cached_property
     def _fit(self) -> ChannelFit:
-        return fit_of(self.made_of) if self.sources else channel_fit(self.blocks)
+        return fit_of(self.made_of) if self.sources else channel_fits([self.blocks])[0]
 
     @cached_property
     def made_of(self) -> tuple[Table, ...]:
@@ -623,7 +623,7 @@ class Table(Result):
         columns, cells = [self.cells.estimate], self.domain.size()
         if self.channel_fit().plausible and not self.provenance.refused:
             columns += [self.cells.std_err, *self.conf_int(alpha).reshape(cells, 2).T]
-        figures = ["{:.4f}".format(one) for one in np.stack(columns, axis=-1).ravel().tolist()]
+        figures = [f"{one:.4f}" for one in np.stack(columns, axis=-1).ravel().tolist()]
         labels = product(*([str(one) for one in values] for values in self.domain.categories.values()))
         rows = [
             [*label, *figures[len(columns) * place : len(columns) * (place + 1)], *"---"[len(columns) - 1 :]]
@@ -727,6 +727,12 @@ class Table(Result):
 
 def fit_of(tables: Iterable[Table]) -> ChannelFit:
     """Test all tables together: at the stated level for all of them."""
+    tables = list(tables)
+    # those that were asked alike at once; each table keeps its own
+    made_of = dict.fromkeys(one for table in tables for one in table.made_of)
+    new = [one for one in made_of if not one.sources and "_fit" not in vars(one)]
+    for one, fit in zip(new, channel_fits([one.blocks for one in new]), strict=True):
+        vars(one)["_fit"] = fit
     fits = [table.channel_fit() for table in tables]
     return ChannelFit(tuple(part for fit in fits for part in fit.components), sum(fit.n for fit in fits))
 
