@@ -104,6 +104,7 @@ def independence_tests(
     stacks = [[table] for table in pairs] if shared else _stacks(pairs)
     done = list(map(work, stacks)) if shared else each(work, stacks, "independence tests", "stack")
     tested = [pair for stack in done for pair in stack]
+    tables.channel_fit()  # of all at once; each keeps its own
     doubtful = [_is_implausible(table, len(pairs)) for stack in stacks for table in stack]
     decided = _decided(tested, doubtful, alpha, adjust)
     return IndependenceTests(
