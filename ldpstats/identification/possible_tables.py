@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -188,23 +189,28 @@ class WholeTable:
     def least(self, objective: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return a proper table with the least value of an objective, and how fast it would rise in empty cells.
 
-        Should exchanges not end, the slopes prove no bound.
+        A single cell that is to be the least is emptied last: if it comes out negative where all others are proper, it
+        is zero in some table. Should exchanges not end, the slopes prove no bound.
         """
+        alone = objective > objective.min()
+        last = alone & (np.count_nonzero(alone) == 1)
         toward, total = self.spread @ objective, float(objective @ self.spread @ objective)
         found, slopes, empty = self.table, np.zeros(objective.size), np.zeros(objective.size, dtype=np.bool_)
         for exchange in range(_EXCHANGES_AT_ONCE + objective.size):
             pulled, across = self._held(empty, np.stack([self.table, toward], axis=1)).T
             room, along = 1 - float(pulled @ self.table[empty]), toward - self.spread[:, empty] @ across
             length = float(objective @ along)
-            # where all that the objective sees is empty, nothing moves it
-            price = np.sqrt(length / room) if room > 0 and length > _FLAT * total else 0.0
-            found = self.table - self.spread[:, empty] @ pulled - (along / price if price else 0.0)
+            # where all that the objective sees is empty nothing moves it, and where too much is, no table is left
+            price = np.sqrt(length / room) if room > 0 and length > _FLAT * total else math.nan
+            found = self.table - self.spread[:, empty] @ pulled - along / price
             slopes = np.zeros(objective.size)
             slopes[empty], found[empty] = across - price * pulled, 0.0
-            wrong = np.where(empty, slopes < -_WRONG * np.abs(slopes).max(initial=0.0), found < -_WRONG)
-            if room <= 0 or not wrong.any():
+            wrong = np.where(empty, slopes < -_WRONG * np.abs(slopes).max(initial=0.0), found < -_WRONG) & ~last
+            if not wrong.any():
                 break
             empty = empty ^ (wrong if exchange < _EXCHANGES_AT_ONCE else np.arange(wrong.size) == wrong.argmax())
+        if (found[last] < 0).any():
+            return np.where(last, 0.0, found), objective
         return found, slopes
 
     def nearest(self, possible: BoolArray) -> tuple[FloatArray, float] | None:
