@@ -90,7 +90,7 @@ class PossibleTables:
         given : array, shape (cells,), optional
             d, of zeros and ones. Where it may vanish no quotient is bounded: that is minus infinity.
         """
-        return np.array([value for value, _ in self._solved(objectives, given)])
+        return np.array([value for value, _ in self.solved(objectives, given)])
 
     def least_and_held(self, objectives: FloatArray, given: FloatArray | None = None) -> tuple[FloatArray, IntArray]:
         """Return what `least` does, and how many contrasts are held fast where each value is attained.
@@ -101,14 +101,14 @@ class PossibleTables:
         """
         values, held = np.zeros(len(objectives)), np.zeros(len(objectives), dtype=np.int64)
         normal, whole = np.zeros(self.cells) if given is None else given, np.ones(self.cells)
-        for place, (value, there) in enumerate(self._solved(objectives, given)):
+        for place, (value, there) in enumerate(self.solved(objectives, given)):
             values[place] = value
             if there is not None:
                 fixed = np.vstack([whole, objectives[place] - value * normal])
                 held[place] = _held_fast(self.sums, fixed, there)
         return values, held
 
-    def _solved(self, objectives: FloatArray, given: FloatArray | None) -> Iterator[tuple[float, BoolArray | None]]:
+    def solved(self, objectives: FloatArray, given: FloatArray | None) -> Iterator[tuple[float, BoolArray | None]]:
         """Yield a bound for every objective, and which cells are not empty there, if that is known."""
         if given is None and self.whole is not None:
             yield from self._solved_whole(objectives, self.whole)
@@ -137,7 +137,7 @@ class PossibleTables:
             if float(objective @ table) - value <= _MISSED:
                 yield value, table > np.maximum(slopes, _EMPTY)
             else:
-                yield from replace(self, whole=None)._solved(objective[None], None)
+                yield from replace(self, whole=None).solved(objective[None], None)
 
     def _certified(
         self, objective: FloatArray, multipliers: FloatArray, given: FloatArray | None, smallest: float
@@ -160,7 +160,7 @@ class WholeTable:
     """A table all of whose contrasts are known, to be p + {G u : ‖u‖ ≤ 1}, in which proper ones are looked for.
 
     Cells that come out negative are held at zero, which moves the others as the covariance G Gᵀ says, and those that
-    should be released are let go, as in `nearest_in_information`. So no system is larger than the number of empty cells.
+    should be released are let go, as in `nearest_in_information`: no system is larger than the number of empty cells.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ class WholeTable:
         return found, slopes
 
     def nearest(self, possible: BoolArray) -> tuple[FloatArray, float] | None:
-        """Return the nearest proper table that has only these cells, and its squared distance; None if none is found."""
+        """Return the nearest proper table with only these cells, and its squared distance; None if none is found."""
         empty = ~possible
         for _ in range(_EXCHANGES_AT_ONCE):
             pulled = self._held(empty, self.table[:, None])[:, 0]
