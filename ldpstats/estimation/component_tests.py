@@ -167,7 +167,8 @@ def totals(tables: Sequence[Sequence[Block]]) -> list[AsymptoticTest]:
     lowest, highest, variances = np.array([(law.lowest, law.highest, law.variance) for _, law in laws]).T[..., None]
 
     def means(counts: Counts) -> FloatArray:
-        return np.array([law.of(counts[place]) for place, law in laws]) / sizes
+        found: FloatArray = np.array([law.of(counts[place]) for place, law in laws]) / sizes
+        return found
 
     def away(counts: Counts) -> FloatArray:
         mean = means(counts)

@@ -66,8 +66,10 @@ class ConstrainedFit:
 
     def one(self, place: int) -> ConstrainedFit:
         """Return that of a single table."""
-        arrays = (self.frequencies, self.score, self.information, self.free)
-        return ConstrainedFit([self.tables[place]], *(one[place : place + 1] for one in arrays))
+        alone, table = slice(place, place + 1), [self.tables[place]]
+        return ConstrainedFit(
+            table, self.frequencies[alone], self.score[alone], self.information[alone], self.free[alone]
+        )
 
     def tests(self) -> list[AsymptoticTest]:
         """Return the component tests that need this point."""
@@ -182,7 +184,7 @@ def _rarer(noise: NoiseModel, frequencies: FloatArray) -> FloatArray:
     """Return how often the rarest report of some kind, or a report not of it, comes; of sums, what varies as much."""
     if noise.largest == 1:
         mean = noise.mean(frequencies)
-        return np.minimum(mean, 1 - mean).min(axis=-1)
+        return np.asarray(np.minimum(mean, 1 - mean).min(axis=-1))
     # zero where an entry has no bounds: nothing is known of its tails
     variances = np.diagonal(noise.report_covariance(frequencies), axis1=-2, axis2=-1)
-    return variances.min(axis=-1) / noise.largest**2
+    return np.asarray(variances.min(axis=-1) / noise.largest**2)
