@@ -3,7 +3,7 @@
     python benchmarks/wide_figures.py [respondents]
 
 Seconds of one processor, each step once, on copies that know nothing yet; of a table the most of four mechanisms.
-Those before are of commit c4babd7 on the same machine; "> 100" was broken off. A step that takes two seconds shows a bar.
+Those before are of commit c4babd7 on the same machine; "> 100" was broken off.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from ldpstats.estimation.constrained_fit import ConstrainedFit
 from ldpstats.estimation.estimate import pvalue_in_words
 from ldpstats.hints import Count
 from ldpstats.noise import Tally
-from ldpstats.presentation import Result, Summary, summary_of_figures
+from ldpstats.presentation import Result, Summary, progress, summary_of_figures
 from ldpstats.questions import Question
 
 LEVEL = 0.001
@@ -180,12 +180,12 @@ def _fits_alike(tables: Sequence[Sequence[Block]]) -> list[ChannelFit]:
     observed = [np.array([one[place].tally.counts for one in tables]) for place in range(len(blocks))]
     found, few = [test.of(observed) for test in tests], [True] * len(tables) if point is None else point.few.tolist()
     fits = []
-    for table, own in enumerate(tables):
+    for table, own in enumerate(progress(tables, "reports and their channel", unit="table")):
         components = [one[table] for one in found]
         known = [one for one in components if one is not None]
         decided = any(one.pvalue < LEVEL / (1 + len(known)) for one in exact[table])
         if few[table] and not decided and any(one.pvalue < _SUSPECT for one in known):
-            known = _beside_drawn([own], known, None if point is None else point.one(table))
+            known = _beside_drawn([own], known, drawn=point is not None)
         fits.append(ChannelFit((*exact[table], *known), sum(block.n for block in own)))
     return fits
 
@@ -203,9 +203,13 @@ def tally_fit(tally: Tally) -> ChannelFit:
 
 
 def _beside_drawn(
-    table: Sequence[Sequence[Block]], components: Sequence[ComponentTest], point: ConstrainedFit | None
+    table: Sequence[Sequence[Block]], components: Sequence[ComponentTest], *, drawn: bool
 ) -> list[ComponentTest]:
-    """Look at the tallies of one table beside drawn ones, where a component is suspicious."""
-    drawn = point.drawn() if point is not None else None
+    """Look at the tallies of one table beside drawn ones, where a component is suspicious.
+
+    What is drawn must not depend on the rounding of fits of other tables beside it: it is fitted by itself.
+    """
+    point = ConstrainedFit.of(table) if drawn else None
+    tallies = point.drawn() if point is not None else None
     tests = {test.name: test for test in (*totals(table), *(point.tests() if point is not None else ()))}
-    return [tests[one.name].compared(one, drawn) if one.pvalue < _SUSPECT else one for one in components]
+    return [tests[one.name].compared(one, tallies) if one.pvalue < _SUSPECT else one for one in components]

@@ -64,13 +64,6 @@ class ConstrainedFit:
             score, information = _scores(tables, frequencies)
         return cls(tables, frequencies, score, information, nearest.free)
 
-    def one(self, place: int) -> ConstrainedFit:
-        """Return that of a single table."""
-        alone, table = slice(place, place + 1), [self.tables[place]]
-        return ConstrainedFit(
-            table, self.frequencies[alone], self.score[alone], self.information[alone], self.free[alone]
-        )
-
     def tests(self) -> list[AsymptoticTest]:
         """Return the component tests that need this point."""
         directions = [self._contradictions(place) for place in range(len(self.tables[0]))]

@@ -88,6 +88,8 @@ def nearest_in_information(
 
 def _held(curvature: FloatArray, target: FloatArray, free: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Solve for the free cells, the others being zero; return the solutions and the slopes for the others."""
+    if len(free) == 1 and curvature.ndim == 2:
+        return _held_alike(curvature, target, free[0])
     tables, cells = free.shape
     both = free[:, :, None] & free[:, None, :]
     bordered = np.zeros((tables, cells + 1, cells + 1))
@@ -97,6 +99,17 @@ def _held(curvature: FloatArray, target: FloatArray, free: BoolArray) -> tuple[F
     solved = np.linalg.solve(bordered, right[..., None])[..., 0]
     found = np.where(free, solved[:, :-1], 0)
     return found, target - _times(found, curvature) - solved[:, -1:]
+
+
+def _held_alike(curvature: FloatArray, target: FloatArray, free: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Solve for a single table, in a system as small as it may be."""
+    cells = np.flatnonzero(free)
+    columns = np.stack([target[0, cells], np.ones(cells.size)], axis=1)
+    solved, ones = np.linalg.solve(curvature[np.ix_(cells, cells)], columns).T
+    price = (solved.sum() - 1) / ones.sum()
+    found = np.zeros_like(target)
+    found[0, cells] = solved - price * ones
+    return found, target - found @ curvature - price
 
 
 def _times(rows: FloatArray, curvature: FloatArray) -> FloatArray:
