@@ -87,11 +87,11 @@ class ConstrainedFit:
         """For which tables so few reports of some kind, or without it, are expected that asymptotics are in doubt."""
         blocks = self.tables[0]
         stacks, others = stacked(blocks) if len(self.tables) == 1 else ([], blocks)
-        rarest = [(stack.n * stack.mean(self.frequencies[0])).sum(axis=0).min() for stack in stacks]
+        rarest = [(stack.n * stack.mean(self.frequencies[0])).sum(axis=0).min(keepdims=True) for stack in stacks]
         for block in others:
-            answers = block.question.answer_frequencies(self.frequencies)
-            rarest.append(self._sizes(blocks.index(block))[:, 0] * _rarer(block.noise, answers))
-        scarce: BoolArray = np.broadcast_to(np.min(rarest, axis=0) < _FEW, len(self.tables))
+            answers, sizes = block.question.answer_frequencies(self.frequencies), self._sizes(blocks.index(block))
+            rarest.append(sizes[:, 0] * _rarer(block.noise, answers))
+        scarce: BoolArray = np.min(rarest, axis=0) < _FEW
         return scarce
 
     def drawn(self) -> list[NDArray[np.int64]] | None:
