@@ -148,10 +148,12 @@ def refuse_no_covariance(covariance: NDArray[Any], cells: int, what: str) -> Non
     what : str
         What it is the covariance of.
     """
-    proper = np.shape(covariance)[-2:] == (cells, cells) and not np.isnan(covariance).any()
-    if proper:
+    proper = np.shape(covariance)[-2:] == (cells, cells)
+    other = np.swapaxes(covariance, -1, -2) if proper else covariance
+    # most are symmetric to the last digit, which is seen sooner; nan equals nothing
+    if proper and not np.array_equal(covariance, other):
         largest = np.abs(np.where(np.isfinite(covariance), covariance, 0)).max(initial=0.0)
-        proper = np.allclose(covariance, np.swapaxes(covariance, -1, -2), rtol=_ROUNDING, atol=_ROUNDING * largest)
+        proper = np.allclose(covariance, other, rtol=_ROUNDING, atol=_ROUNDING * largest)
     if not proper:
         raise LdpstatsError(
             f"the covariance of {what}, of shape {np.shape(covariance)}",

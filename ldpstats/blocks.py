@@ -132,6 +132,8 @@ class Block(Saveable):
         domain : Domain
             The attributes of the larger table.
         """
+        if self.question.attributes == domain.names:
+            return self
         axes = [domain.names.index(name) for name in self.question.attributes]
         classes = self.classes[places_onto(domain.shape, axes)]
         return replace(self, question=Question(domain.names, domain.shape, tuple(classes.tolist())))

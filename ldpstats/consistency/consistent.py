@@ -138,15 +138,13 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     linear = fit.tables([one.estimate for one in marginals])
     words = " ".join([_WORDS.format(method), *([f"There, {fit.bound}."] if fit.bound else [])])
     provenance = Consistent(method, words, tuple(one.attributes for one in marginals))
-    fitted = zip(tables, marginals, _nearest(marginals, shared, share), linear, fit.covariances(), strict=True)
-    made = [
-        _derived(table, one.table, shown, Measured.of_cells(before, covariance, table.n, fit.bound), provenance, tables)
-        for table, one, shown, before, covariance in fitted
-    ]
     respondents = Parts.either(table.parts for table, own in zip(tables, shared, strict=True) if _shares(own))
-    made = [
-        replace(table, parts=respondents) if _shares(own) else table for table, own in zip(made, shared, strict=True)
-    ]
+    fitted = zip(tables, marginals, shared, _nearest(marginals, shared, share), linear, fit.covariances(), strict=True)
+    made = []
+    for table, one, own, shown, before, covariance in fitted:
+        measured = Measured.of_cells(before, covariance, table.n, fit.bound)
+        parts = respondents if _shares(own) else table.parts
+        made.append(_derived(table, one.table, shown, measured, provenance, tables, parts))
     return tables.replaced(tables=made)
 
 
@@ -178,7 +176,13 @@ def _shares(own: SharedQuantities) -> bool:
 
 
 def _derived(
-    table: Table, source: Table | None, shown: FloatArray, measured: Measured, provenance: Consistent, tables: TableSet
+    table: Table,
+    source: Table | None,
+    shown: FloatArray,
+    measured: Measured,
+    provenance: Consistent,
+    tables: TableSet,
+    parts: Parts,
 ) -> Table:
     # every table has moved toward all others, so that their share of simulated reports is in each of them
     simulated = -(-table.n * tables.simulated // tables.n)
@@ -196,4 +200,5 @@ def _derived(
         method=f"consistent ({provenance.method})",
         provenance=provenance,
         sources=(source or table,),
+        parts=parts,
     )

@@ -1,6 +1,6 @@
 """Estimation over noise models: unbiased, most likely, or post-processed."""
 
-from ldpstats.estimation.channel_fit import LEVEL, ChannelFit, channel_fit
+from ldpstats.estimation.channel_fit import LEVEL, ChannelFit, channel_fits
 from ldpstats.estimation.em import Fitted
 from ldpstats.estimation.estimate import ASSUMED, Estimate, Limits, invert, pvalue_in_words, refuse_empty
 from ldpstats.estimation.least_squares import maximum_likelihood
@@ -27,7 +27,7 @@ __all__ = [
     "NoiseVariance",
     "ProcessedEstimate",
     "TableMethod",
-    "channel_fit",
+    "channel_fits",
     "expectation_maximization",
     "invert",
     "iterative_bayesian_update",

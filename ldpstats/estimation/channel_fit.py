@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from ldpstats.blocks import Block
-from ldpstats.estimation.component_tests import AsymptoticTest, ComponentTest, shares, totals
+from ldpstats.estimation.component_tests import ComponentTest, shares, totals
 from ldpstats.estimation.constrained_fit import ConstrainedFit
 from ldpstats.estimation.estimate import pvalue_in_words
 from ldpstats.hints import Count
 from ldpstats.noise import Tally
-from ldpstats.presentation import Result, Summary, summary_of_figures
+from ldpstats.presentation import Result, Summary, progress, summary_of_figures
 from ldpstats.questions import Question
 
 LEVEL = 0.001
@@ -25,6 +25,8 @@ CAUSES = "another epsilon or mechanism than stated, forged or duplicated reports
 _SUSPECT = 0.01
 _TINY = 1e-15
 _MOST_CELLS, _MOST_OUTPUTS = 300, 2000
+# entries of what is held of tables that are looked at together
+_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -124,11 +126,11 @@ def _in_words(pvalue: float) -> str:
     return f"p = {pvalue:.1g}" if pvalue > _TINY else f"p < {_TINY:g}"
 
 
-def channel_fit(blocks: Sequence[Block]) -> ChannelFit:
-    """Test whether the tallies of blocks can have come through their channels, whatever the true answers are.
+def channel_fits(tables: Sequence[Sequence[Block]]) -> list[ChannelFit]:
+    """Test whether tables' tallies can have come through their channels, whatever the true answers are.
 
-    Up to four component tests are made. *Shares*: every output's expected share lies between two bounds, so that its
-    count lies between two binomial laws; their exact tails hold for any number of reports and whatever the
+    Up to four component tests are made of each table. *Shares*: every output's expected share lies between two bounds,
+    so that its count lies between two binomial laws; their exact tails hold for any number of reports and whatever the
     respondents answer. *Totals*: where reports differ in how much they count for (bits set, values supported), the
     mean and variance of that are known. *Contradictions*: of the outputs of a channel that has more of them than
     values, Pearson's χ² in the directions that no frequencies explain. *Distance*: of the tally from those that are
@@ -138,27 +140,58 @@ def channel_fit(blocks: Sequence[Block]) -> ChannelFit:
     from the counts.
 
     Tables with more than 300 cells, or with a block of more than 2,000 outputs, are judged by shares and totals alone.
+    Tables of one block that were asked alike are looked at together.
 
     Parameters
     ----------
-    blocks : sequence of Block
-        Blocks of one table; those without reports are left out.
+    tables : sequence of sequences of Block
+        The blocks of each; those without reports are left out.
     """
-    answered = [block for block in blocks if block.n > 0]
-    if not answered:
-        return ChannelFit((), 0)
-    exact, tests, point = shares(answered), totals(answered), None
-    small = all(block.tally.noise.outputs <= _MOST_OUTPUTS for block in answered)
-    if small and answered[0].question.cells <= _MOST_CELLS:
-        point = ConstrainedFit.of(answered)
+    found = [ChannelFit((), 0)] * len(tables)
+    groups: dict[Hashable, list[int]] = {}
+    for place, blocks in enumerate(tables):
+        if any(block.n for block in blocks):
+            groups.setdefault(_alike(blocks) or place, []).append(place)
+    for places in groups.values():
+        answered = [[block for block in tables[place] if block.n] for place in places]
+        cells, outputs = answered[0][0].question.cells, max(block.noise.outputs for block in answered[0])
+        at_once = max(1, _AT_ONCE // max(cells**2, outputs))
+        for start in range(0, len(places), at_once):
+            stop = start + at_once
+            for place, fit in zip(places[start:stop], _fits_alike(answered[start:stop]), strict=False):
+                found[place] = fit
+    return found
+
+
+def _alike(blocks: Sequence[Block]) -> Hashable:
+    """Return what tables of a single block have in common that are looked at together; None for any others."""
+    first, *more = (block for block in blocks if block.n)
+    # the information of counts with noise of their own does not grow with the number of respondents
+    return None if more or not np.isfinite(first.noise.largest) else (first.question.classes, first.noise)
+
+
+def _fits_alike(tables: Sequence[Sequence[Block]]) -> list[ChannelFit]:
+    """Test tables of any blocks with reports, if it is one table, or of a single one that was asked alike."""
+    exact, tests, point, blocks = shares(tables), totals(tables), None, tables[0]
+    small = all(block.noise.outputs <= _MOST_OUTPUTS for block in blocks)
+    if small and blocks[0].question.cells <= _MOST_CELLS:
+        point = ConstrainedFit.of(tables)
         tests += point.tests()
-    decided = any(component.pvalue < LEVEL / (1 + len(tests)) for component in exact)
-    components = (*exact, *_examined(answered, tests, point, decided=decided))
-    return ChannelFit(components, sum(block.n for block in answered))
+    observed = [np.array([one[place].tally.counts for one in tables]) for place in range(len(blocks))]
+    found, few = [test.of(observed) for test in tests], [True] * len(tables) if point is None else point.few.tolist()
+    fits = []
+    for table, own in enumerate(progress(tables, "reports and their channel", unit="table")):
+        components = [one[table] for one in found]
+        known = [one for one in components if one is not None]
+        decided = any(one.pvalue < LEVEL / (1 + len(known)) for one in exact[table])
+        if few[table] and not decided and any(one.pvalue < _SUSPECT for one in known):
+            known = _beside_drawn([own], known, drawn=point is not None)
+        fits.append(ChannelFit((*exact[table], *known), sum(block.n for block in own)))
+    return fits
 
 
 def tally_fit(tally: Tally) -> ChannelFit:
-    """Return the `channel_fit` of one tally of values.
+    """Return the fit of one tally of values to its channel.
 
     Parameters
     ----------
@@ -166,19 +199,17 @@ def tally_fit(tally: Tally) -> ChannelFit:
         Counts of one table, whose cells are the values themselves.
     """
     cells = tally.noise.cells
-    return channel_fit([Block(Question(("value",), (cells,), tuple(range(cells))), tally)])
+    return channel_fits([[Block(Question(("value",), (cells,), tuple(range(cells))), tally)]])[0]
 
 
-def _examined(
-    blocks: Sequence[Block], tests: Sequence[AsymptoticTest], point: ConstrainedFit | None, *, decided: bool
+def _beside_drawn(
+    table: Sequence[Sequence[Block]], components: Sequence[ComponentTest], *, drawn: bool
 ) -> list[ComponentTest]:
-    """Look at the tallies, and again beside drawn ones where asymptotics are in doubt and something depends on it."""
-    observed = [block.tally.counts[None, :] for block in blocks]
-    components = [test.of(observed) for test in tests]
-    suspect = [place for place, component in enumerate(components) if component.pvalue < _SUSPECT]
-    if not suspect or decided or not (point is None or point.few):
-        return components
-    drawn = point.drawn() if point is not None else None
-    for place in suspect:
-        components[place] = tests[place].compared(observed, drawn)
-    return components
+    """Look at the tallies of one table beside drawn ones, where a component is suspicious.
+
+    What is drawn must not depend on the rounding of fits of other tables beside it: it is fitted by itself.
+    """
+    point = ConstrainedFit.of(table) if drawn else None
+    tallies = point.drawn() if point is not None else None
+    tests = {test.name: test for test in (*totals(table), *(point.tests() if point is not None else ()))}
+    return [tests[one.name].compared(one, tallies) if one.pvalue < _SUSPECT else one for one in components]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -50,20 +51,25 @@ class ComponentTest:
 
 @dataclass(frozen=True, slots=True)
 class AsymptoticTest:
-    """A component test with an asymptotic law: statistics and p-values of tallies, of which every block has a stack."""
+    """A component test with an asymptotic law: statistics and p-values of tallies, of which every block has a stack.
+
+    nan stands for tables that there is nothing to test of.
+    """
 
     name: str
-    words: Callable[[Counts], str]
+    words: Callable[[Counts, int], str]
     look: Callable[[Counts], tuple[FloatArray, FloatArray]]
 
-    def of(self, observed: Counts) -> ComponentTest:
-        """Look at the tallies that were collected."""
-        (statistic,), (pvalue,) = self.look(observed)
-        return ComponentTest(self.name, float(statistic), float(pvalue), "asymptotic", self.words(observed))
+    def of(self, observed: Counts) -> list[ComponentTest | None]:
+        """Look at the tallies that were collected, of each table."""
+        found = enumerate(zip(*(one.tolist() for one in self.look(observed)), strict=True))
+        return [
+            None if isnan(pvalue) else ComponentTest(self.name, far, pvalue, "asymptotic", self.words(observed, place))
+            for place, (far, pvalue) in found
+        ]
 
-    def compared(self, observed: Counts, drawn: Counts | None) -> ComponentTest:
-        """Rank the tallies that were collected among drawn ones; without any, nothing is shown."""
-        component = self.of(observed)
+    def compared(self, component: ComponentTest, drawn: Counts | None) -> ComponentTest:
+        """Rank the tallies that were collected, of one table, among drawn ones; without any, nothing is shown."""
         if drawn is None:
             return replace(component, pvalue=1.0, method="left open: too few reports, or too large a table")
         _, pvalues = self.look(drawn)
@@ -72,33 +78,43 @@ class AsymptoticTest:
         return replace(component, pvalue=(1 + reached) / (1 + tables), method=f"Monte Carlo, {tables:,} tallies")
 
 
-def shares(blocks: Sequence[Block]) -> list[ComponentTest]:
+def shares(tables: Sequence[Sequence[Block]]) -> list[list[ComponentTest]]:
     """Compare every count with the two binomial laws between which it lies: their tails are exact bounds.
 
     There is nothing to compare where counts are not numbers of reports.
+
+    Parameters
+    ----------
+    tables : sequence of sequences of Block
+        Several tables have a single block each, and were asked alike.
     """
-    stacks, others = stacked(blocks)
+    stacks, others = stacked(tables[0]) if len(tables) == 1 else ([], tables[0])
     parts: list[tuple[NDArray[Any], ...]] = [
         (stack.counts, stack.n, stack.fakes, stack.fakes + stack.truth) for stack in stacks
     ]
-    for block in others:
-        reach = _reach(block.tally.noise)
+    for place, block in enumerate(tables[0]):
+        reach = _reach(block.noise) if any(block is one for one in others) else None
         if reach is not None:
-            parts.append((block.tally.counts[None, :], np.array([[block.n]]), *reach))
-    looked, pvalue, share, words = 0, 1.0, 0.0, ""
-    for counts, n, lowest, highest in parts:
-        tails = _tails(counts, n, lowest, highest)
-        looked += 2 * tails.size
-        worst = np.unravel_index(int(tails.argmin()), tails.shape)
-        if tails[worst] < pvalue:
-            low, high, often, of = (float(np.broadcast_to(x, tails.shape)[worst]) for x in (lowest, highest, counts, n))
-            pvalue, share = float(tails[worst]), often / of
-            words = (
-                f"an answer stands in {often:,.0f} of {of:,.0f} reports, where the channel makes {low * of:,.0f} to "
-                f"{high * of:,.0f} on average"
-            )
-    test = ComponentTest("the share of every answer", share, min(1.0, looked * pvalue), "exact binomial bounds", words)
-    return [test] if looked else []
+            same = [blocks[place] for blocks in tables]
+            parts.append((np.array([one.tally.counts for one in same]), np.array([[one.n] for one in same]), *reach))
+    rows = [[one.reshape(len(tables), -1) for one in np.broadcast_arrays(*part)] for part in parts]
+    tails = [_tails(*part) for part in rows]
+    looked, found = 2 * sum(one.shape[1] for one in tails), []
+    for table in range(len(tables) if looked else 0):
+        pvalue, share, words = 1.0, 0.0, ""
+        for part, own in zip(rows, tails, strict=True):
+            worst = int(own[table].argmin())
+            if own[table, worst] < pvalue:
+                pvalue = float(own[table, worst])
+                often, of, low, high = (float(one[table, worst]) for one in part)
+                share = often / of
+                words = (
+                    f"an answer stands in {often:,.0f} of {of:,.0f} reports, where the channel makes {low * of:,.0f} "
+                    f"to {high * of:,.0f} on average"
+                )
+        name = "the share of every answer"
+        found.append([ComponentTest(name, share, min(1.0, looked * pvalue), "exact binomial bounds", words)])
+    return found or [[]] * len(tables)
 
 
 def _reach(noise: NoiseModel) -> tuple[FloatArray, FloatArray] | None:
@@ -117,54 +133,60 @@ def _reach(noise: NoiseModel) -> tuple[FloatArray, FloatArray] | None:
 
 
 def _tails(counts: NDArray[Any], n: NDArray[Any], lowest: FloatArray, highest: FloatArray) -> FloatArray:
-    """Return how often a binomial count at the nearer bound is at least as far out; 1 between the bounds.
+    """Return how often a binomial count at the nearer bound is at least as far out, a row per table; 1 between them.
 
     Of very many counts only the farthest are looked at; the others are left at 1, which is conservative.
     """
     from scipy.special import bdtr, bdtrc
 
-    counts, n, lowest, highest = np.broadcast_arrays(counts, n, lowest, highest)
     tails = np.ones(counts.shape)
     above, below = counts > n * highest, counts < n * lowest
     bound = np.clip(np.where(above, highest, lowest), 0, 1)
     far = np.where(above | below, np.abs(counts - n * bound) / np.sqrt(n * bound * (1 - bound) + 1e-12), 0)
-    if far.size > _MOST_TAILS:
-        least = np.partition(far.ravel(), -_MOST_TAILS)[-_MOST_TAILS]
+    if far.shape[1] > _MOST_TAILS:
+        least = np.partition(far, -_MOST_TAILS, axis=1)[:, -_MOST_TAILS, None]
         above, below = above & (far >= least), below & (far >= least)
     tails[above] = bdtrc(counts[above] - 1, n[above], bound[above])
     tails[below] = bdtr(counts[below], n[below], bound[below])
     return tails
 
 
-def totals(blocks: Sequence[Block]) -> list[AsymptoticTest]:
-    """Return how far from its expectation what reports count for in total is, if that is not the same for each."""
-    known = [(place, block.n, block.tally.noise.total()) for place, block in enumerate(blocks)]
-    laws = [(place, n, law) for place, n, law in known if law is not None]
+def totals(tables: Sequence[Sequence[Block]]) -> list[AsymptoticTest]:
+    """Return how far from its expectation what reports count for in total is, if that is not the same for each.
+
+    Parameters
+    ----------
+    tables : sequence of sequences of Block
+        As for `shares`.
+    """
+    known = [(place, block.noise.total()) for place, block in enumerate(tables[0])]
+    laws = [(place, law) for place, law in known if law is not None]
     if not laws:
         return []
+    sizes = np.array([[blocks[place].n for blocks in tables] for place, _ in laws])
+    lowest, highest, variances = np.array([(law.lowest, law.highest, law.variance) for _, law in laws]).T[..., None]
 
     def means(counts: Counts) -> FloatArray:
-        return np.array([law.of(counts[place]) / n for place, n, law in laws])
-
-    lowest, highest, errors = np.array([(law.lowest, law.highest, np.sqrt(law.variance / n)) for _, n, law in laws]).T
+        found: FloatArray = np.array([law.of(counts[place]) for place, law in laws]) / sizes
+        return found
 
     def away(counts: Counts) -> FloatArray:
-        mean = means(counts).T
-        far: FloatArray = np.abs(mean - np.clip(mean, lowest, highest)) / errors
+        mean = means(counts)
+        far: FloatArray = np.abs(mean - np.clip(mean, lowest, highest)) / np.sqrt(variances / sizes)
         return far
 
     def look(counts: Counts) -> tuple[FloatArray, FloatArray]:
         from scipy.special import ndtr
 
-        far = away(counts).max(axis=-1)
+        far = away(counts).max(axis=0)
         return far, np.minimum(2 * len(laws) * ndtr(-far), 1.0)
 
-    def words(counts: Counts) -> str:
-        far = away(counts)[0]
+    def words(counts: Counts, table: int) -> str:
+        far = away(counts)[:, table]
         worst = int(far.argmax())
-        made = " to ".join(dict.fromkeys([f"{lowest[worst]:.3g}", f"{highest[worst]:.3g}"]))
+        made = " to ".join(dict.fromkeys([f"{lowest[worst, 0]:.3g}", f"{highest[worst, 0]:.3g}"]))
         return (
-            f"a report counts for {means(counts)[worst, 0]:.3g} answers on average, where the mechanism makes "
+            f"a report counts for {means(counts)[worst, table]:.3g} answers on average, where the mechanism makes "
             f"{made}: {far[worst]:.1f} standard errors off"
         )
 

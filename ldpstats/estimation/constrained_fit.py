@@ -31,39 +31,42 @@ _TOO_FAR = "estimated frequencies are below 0, or above 1, by more than chance e
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstrainedFit:
-    """The proper frequencies nearest to the tallies of some blocks, where everything asymptotic is evaluated.
+    """The proper frequencies nearest to the tallies of each of some tables, where everything asymptotic is evaluated.
 
     Parameters
     ----------
-    blocks : sequence of Block
-        Blocks with reports.
-    frequencies : array, shape (cells,)
+    tables : sequence of sequences of Block
+        Their blocks with reports; several tables have a single block each, and were asked alike.
+    frequencies : array, shape (tables, cells)
         No less than half a respondent in any cell, so that every law has a density there.
-    information : array, shape (cells, cells)
-        That of all the reports at these frequencies.
-    free : array of bool, shape (1, cells)
+    score : array, shape (tables, cells)
+    information : array, shape (tables, cells, cells)
+        Those of all the reports at these frequencies.
+    free : array of bool, shape (tables, cells)
         The cells that are not held at zero.
     """
 
-    blocks: Sequence[Block]
+    tables: Sequence[Sequence[Block]]
     frequencies: FloatArray
+    score: FloatArray
     information: FloatArray
     free: BoolArray
 
     @classmethod
-    def of(cls, blocks: Sequence[Block]) -> ConstrainedFit:
+    def of(cls, tables: Sequence[Sequence[Block]]) -> ConstrainedFit:
         """Start from equal frequencies, and take a few steps of Fisher scoring within the simplex."""
-        n, cells = sum(block.n for block in blocks), blocks[0].question.cells
-        frequencies, free = np.full(cells, 1 / cells), None
+        n, cells = np.array([[sum(block.n for block in blocks)] for blocks in tables]), tables[0][0].question.cells
+        frequencies, free = np.full((len(tables), cells), 1 / cells), None
+        score, information = _scores(tables, frequencies)
         for _ in range(_STEPS):
-            score, information = total_score(blocks, frequencies)
-            nearest = nearest_in_information(score[None, :], information, frequencies, free)
-            frequencies, free = above_zero(nearest.frequencies[0], n), nearest.free
-        return cls(blocks, frequencies, total_score(blocks, frequencies)[1], nearest.free)
+            nearest = nearest_in_information(score, _alone(information), _alone(frequencies), free)
+            frequencies, free = above_zero(nearest.frequencies, n), nearest.free
+            score, information = _scores(tables, frequencies)
+        return cls(tables, frequencies, score, information, nearest.free)
 
     def tests(self) -> list[AsymptoticTest]:
         """Return the component tests that need this point."""
-        directions = [self._contradictions(place) for place in range(len(self.blocks))]
+        directions = [self._contradictions(place) for place in range(len(self.tables[0]))]
         known = [(place, of) for place, of in enumerate(directions) if of is not None]
 
         def contradictions(counts: Counts) -> tuple[FloatArray, FloatArray]:
@@ -72,43 +75,48 @@ class ConstrainedFit:
             statistics, pvalues = (np.take_along_axis(np.array(one), least, 0)[0] for one in zip(*found, strict=True))
             return statistics, np.minimum(len(known) * pvalues, 1.0)
 
-        distance = AsymptoticTest("distance from proper frequencies", lambda _: _TOO_FAR, self._distance)
+        distance = AsymptoticTest("distance from proper frequencies", lambda *_: _TOO_FAR, self._distance)
         return (
-            [AsymptoticTest("outputs that must fit together", lambda _: _AT_ODDS, contradictions), distance]
+            [AsymptoticTest("outputs that must fit together", lambda *_: _AT_ODDS, contradictions), distance]
             if known
             else [distance]
         )
 
     @property
-    def few(self) -> bool:
-        """Whether so few reports of some kind, or without it, are expected that asymptotic laws are in doubt."""
-        stacks, others = stacked(self.blocks)
-        rarest = [float((stack.n * stack.mean(self.frequencies)).sum(axis=0).min()) for stack in stacks]
+    def few(self) -> BoolArray:
+        """For which tables so few reports of some kind, or without it, are expected that asymptotics are in doubt."""
+        blocks = self.tables[0]
+        stacks, others = stacked(blocks) if len(self.tables) == 1 else ([], blocks)
+        rarest = [(stack.n * stack.mean(self.frequencies[0])).sum(axis=0).min(keepdims=True) for stack in stacks]
         for block in others:
-            noise = block.tally.noise
-            answers = block.question.answer_frequencies(self.frequencies)
-            rarest.append(block.n * _rarer(noise, answers))
-        return min(rarest) < _FEW
+            answers, sizes = block.question.answer_frequencies(self.frequencies), self._sizes(blocks.index(block))
+            rarest.append(sizes[:, 0] * _rarer(block.noise, answers))
+        scarce: BoolArray = np.min(rarest, axis=0) < _FEW
+        return scarce
 
     def drawn(self) -> list[NDArray[np.int64]] | None:
-        """Draw tallies of as many respondents with these frequencies, if that is not too much work."""
-        tables = min(_DRAWS, _MOST_DRAWN // sum(block.tally.noise.outputs for block in self.blocks))
-        if tables < _FEWEST_DRAWS:
+        """Draw tallies of as many respondents with these frequencies, if that is not too much work; of one table."""
+        (blocks,), (frequencies,) = self.tables, self.frequencies
+        size = min(_DRAWS, _MOST_DRAWN // sum(block.noise.outputs for block in blocks))
+        if size < _FEWEST_DRAWS:
             return None
-        rng = np.random.default_rng(zlib.crc32(b"".join(block.tally.counts.tobytes() for block in self.blocks)))
-        return [block.draw(self.frequencies, tables, rng) for block in self.blocks]
+        rng = np.random.default_rng(zlib.crc32(b"".join(block.tally.counts.tobytes() for block in blocks)))
+        return [block.draw(frequencies, size, rng) for block in blocks]
+
+    def _sizes(self, place: int) -> NDArray[np.int64]:
+        """The reports of one of the blocks, shape (tables, 1)."""
+        return np.array([[blocks[place].n] for blocks in self.tables])
 
     def _distance(self, counts: Counts) -> tuple[FloatArray, FloatArray]:
         from scipy.special import chdtrc
 
-        if len(counts[0]) == 1:
-            # the collected tallies, of which there may be thousands
-            score, free = total_score(self.blocks, self.frequencies)[0][None, :], self.free
-        else:
-            parts = zip(self.blocks, counts, strict=True)
-            score = np.sum([block.score(self.frequencies, tallies)[0] for block, tallies in parts], axis=0)
+        score, free = self.score, self.free
+        if len(counts[0]) > len(self.tables):
+            # not the collected tallies, of which there may be thousands
+            parts = zip(self.tables[0], counts, strict=True)
+            score = np.sum([block.score(self.frequencies[0], tallies)[0] for block, tallies in parts], axis=0)
             free = np.ones(score.shape, dtype=np.bool_)
-        nearest = nearest_in_information(score, self.information, self.frequencies, free)
+        nearest = nearest_in_information(score, _alone(self.information), _alone(self.frequencies), free)
         tails = chdtrc(np.maximum(nearest.held, 1), np.maximum(nearest.distance, 0))
         return nearest.distance, np.where(nearest.held > 0, tails, 1.0)
 
@@ -118,39 +126,58 @@ class ConstrainedFit:
         Where expected counts are small its variance exceeds twice its mean; it is taken for a multiple of a χ².
         Outputs that no respondent makes, whatever her value, are left to their own shares.
         """
+        from scipy.linalg import helmert
         from scipy.special import chdtrc
 
-        block = self.blocks[place]
-        noise, n = block.tally.noise, block.n
+        noise, n = self.tables[0][place].noise, self._sizes(place)
         if noise.channel is None or noise.outputs <= noise.cells:
             return None
-        frequencies = block.question.answer_frequencies(self.frequencies)
-        mean = noise.mean(frequencies)
-        contrasts = np.linalg.svd(np.ones((1, noise.cells)))[2][1:].T
-        known = noise.score(frequencies, mean, n)[1].between(contrasts)
+        frequencies = self.tables[0][place].question.answer_frequencies(self.frequencies)
+        mean, contrasts = noise.mean(frequencies), helmert(noise.cells).T
+        known = n[..., None] * noise.score(frequencies, mean, 1)[1].between(contrasts)
         made = n * mean > _NEVER
-        outputs = int(made.sum())
-        freedom = outputs - 1 - int(np.linalg.matrix_rank(known, hermitian=True))
-        if freedom < 1:
+        outputs = made.sum(axis=-1)
+        freedom = outputs - 1 - np.linalg.matrix_rank(known, hermitian=True)
+        if (freedom < 1).all():
             return None
         explained = contrasts @ np.linalg.pinv(known, hermitian=True) @ contrasts.T
-        expected = n * mean[made]
-        variance = 2 * freedom + max(float((n / expected).sum()) - outputs**2 - 2 * outputs + 2, 0.0) / n
-        stretch = variance / (2 * freedom)
+        expected = np.where(made, n * mean, np.inf)
+        excess = (n / expected).sum(axis=-1) - outputs**2 - 2 * outputs + 2
+        freedom = np.where(freedom < 1, np.nan, freedom)
+        stretch = 1 + np.maximum(excess, 0) / n[:, 0] / (2 * freedom)
 
         def look(counts: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-            score, _ = noise.score(frequencies, counts, n)
-            pearson = ((counts[:, made] - expected) ** 2 / expected).sum(axis=-1)
-            beyond = pearson - ((score @ explained) * score).sum(axis=-1)
+            score = n * noise.score(frequencies, counts / n, 1)[0]
+            pearson = (np.where(made, counts - n * mean, 0) ** 2 / expected).sum(axis=-1)
+            beyond = pearson - ((score[:, None, :] @ explained)[:, 0] * score).sum(axis=-1)
             return beyond, chdtrc(freedom / stretch, np.maximum(beyond, 0) / stretch)
 
         return look
 
 
-def _rarer(noise: NoiseModel, frequencies: FloatArray) -> float:
+def _scores(tables: Sequence[Sequence[Block]], frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the score of each table's cells, up to a multiple of ones, and its information over all blocks."""
+    if len(tables) == 1:
+        score, information = total_score(tables[0], frequencies[0])
+        return score[None], information[None]
+    blocks = [block for (block,) in tables]
+    n = np.array([[block.n] for block in blocks])
+    shares = np.array([block.tally.counts for block in blocks]) / n
+    # of as many respondents as the first one has
+    score, low_rank = blocks[0].score(frequencies, blocks[0].n * shares)
+    return n / blocks[0].n * score, (n / blocks[0].n)[..., None] * low_rank.dense()
+
+
+def _alone(arrays: FloatArray) -> FloatArray:
+    """Return what there is for a single table, or for each of several."""
+    return arrays[0] if len(arrays) == 1 else arrays
+
+
+def _rarer(noise: NoiseModel, frequencies: FloatArray) -> FloatArray:
     """Return how often the rarest report of some kind, or a report not of it, comes; of sums, what varies as much."""
     if noise.largest == 1:
         mean = noise.mean(frequencies)
-        return float(np.minimum(mean, 1 - mean).min())
+        return np.asarray(np.minimum(mean, 1 - mean).min(axis=-1))
     # zero where an entry has no bounds: nothing is known of its tails
-    return float(np.diagonal(noise.report_covariance(frequencies)).min()) / noise.largest**2
+    variances = np.diagonal(noise.report_covariance(frequencies), axis1=-2, axis2=-1)
+    return np.asarray(variances.min(axis=-1) / noise.largest**2)

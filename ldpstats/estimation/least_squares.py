@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.estimation.block_stack import stacked
 from ldpstats.estimation.estimate import Estimate, over_degrees_of_freedom
@@ -80,14 +80,14 @@ def maximum_likelihood(blocks: Sequence[Block]) -> Estimate:
     return Estimate(fitted.frequencies, over_degrees_of_freedom(n * _inverse_on_contrasts(information), n), n)
 
 
-def above_zero(frequencies: FloatArray, n: int) -> FloatArray:
+def above_zero(frequencies: FloatArray, n: int | IntArray) -> FloatArray:
     """Cut frequencies at half a respondent and make them sum to one.
 
     A block that never fakes an answer would have no variance there at a frequency of zero, hence infinite weight;
     at half a respondent it weighs much, but other blocks still count.
     """
     cut = np.maximum(frequencies, 1 / (2 * n))
-    positive: FloatArray = cut / cut.sum()
+    positive: FloatArray = cut / cut.sum(axis=-1, keepdims=True)
     return positive
 
 

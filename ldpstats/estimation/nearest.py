@@ -55,9 +55,9 @@ def nearest_in_information(
     ----------
     score : array, shape (tables, cells)
         The scores at `start`, up to multiples of ones.
-    information : array, shape (cells, cells)
+    information : array, shape (cells, cells) or (tables, cells, cells)
         It may be singular; along the ones it is not used.
-    start : array, shape (cells,)
+    start : array, shape (cells,) or (tables, cells)
         Frequencies that sum to one.
     free : array of bool, shape (tables, cells), optional
         A guess which cells will not be held at zero.
@@ -68,27 +68,27 @@ def nearest_in_information(
     >>> found.frequencies.round(3), found.distance.round(3), found.held
     (array([[0.667, 0.333, 0.   ]]), array([0.667]), array([1]))
     """
-    scale = float(np.diagonal(information).max())
-    curvature = information / scale + (_RIDGE * np.eye(start.size) + 1 / start.size)
-    target = score / scale + curvature @ start
+    cells, scale = start.shape[-1], np.diagonal(information, axis1=-2, axis2=-1).max(axis=-1)
+    curvature = information / scale[..., None, None] + (_RIDGE * np.eye(cells) + 1 / cells)
+    target = score / scale[..., None] + _times(start, curvature)
     everywhere, _ = _held(curvature, target, np.ones(target.shape, dtype=np.bool_))
     free, exchanges = np.ones(target.shape, dtype=np.bool_) if free is None else free, 0
     while True:
         found, slope = _held(curvature, target, free)
         wrong = np.where(free, found < -_ROUNDING, slope > _ROUNDING)
         unsettled = wrong.any(axis=-1)
-        if not unsettled.any() or exchanges > _EXCHANGES_AT_ONCE + 10 * start.size:
+        if not unsettled.any() or exchanges > _EXCHANGES_AT_ONCE + 10 * cells:
             break
         exchanges += 1
         free = free ^ (wrong if exchanges <= _EXCHANGES_AT_ONCE else _last(wrong))
     beyond = found - everywhere
-    distance = scale * ((beyond @ curvature) * beyond).sum(axis=-1)
+    distance = scale * (_times(beyond, curvature) * beyond).sum(axis=-1)
     return ConstrainedMaximum(np.maximum(found, 0), distance, free)
 
 
 def _held(curvature: FloatArray, target: FloatArray, free: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Solve for the free cells, the others being zero; return the solutions and the slopes for the others."""
-    if len(free) == 1:
+    if len(free) == 1 and curvature.ndim == 2:
         return _held_alike(curvature, target, free[0])
     tables, cells = free.shape
     both = free[:, :, None] & free[:, None, :]
@@ -98,7 +98,7 @@ def _held(curvature: FloatArray, target: FloatArray, free: BoolArray) -> tuple[F
     right = np.concatenate([np.where(free, target, 0), np.ones((tables, 1))], axis=1)
     solved = np.linalg.solve(bordered, right[..., None])[..., 0]
     found = np.where(free, solved[:, :-1], 0)
-    return found, target - found @ curvature - solved[:, -1:]
+    return found, target - _times(found, curvature) - solved[:, -1:]
 
 
 def _held_alike(curvature: FloatArray, target: FloatArray, free: BoolArray) -> tuple[FloatArray, FloatArray]:
@@ -110,6 +110,12 @@ def _held_alike(curvature: FloatArray, target: FloatArray, free: BoolArray) -> t
     found = np.zeros_like(target)
     found[0, cells] = solved - price * ones
     return found, target - found @ curvature - price
+
+
+def _times(rows: FloatArray, curvature: FloatArray) -> FloatArray:
+    """Multiply every row with the one curvature, or with its own."""
+    product: FloatArray = rows @ curvature if curvature.ndim == 2 else (curvature @ rows[..., None])[..., 0]
+    return product
 
 
 def _last(wrong: BoolArray) -> BoolArray:

@@ -23,6 +23,7 @@ from ldpstats.identification.pointwise import Pointwise
 from ldpstats.identification.possible_tables import (
     NearestTable,
     PossibleTables,
+    WholeTable,
     confidence_set,
     nearest_table,
     same_sums,
@@ -498,8 +499,10 @@ def _possible(
     identified: Identified, nearest: NearestTable, cells: FloatArray, alpha: float, simultaneous: bool
 ) -> tuple[TargetCells, ...]:
     """Return the cells in the tables that are possible with confidence, and in those with the most likely contrasts."""
-    within, known = confidence_set(identified, alpha), same_sums(identified, nearest.table)
-    single = within if simultaneous else Pointwise(identified, alpha, nearest.distance)
+    whole = WholeTable.of(identified)
+    within = confidence_set(identified, alpha, whole=whole)
+    known = same_sums(identified, nearest.table, whole)
+    single = within if simultaneous else Pointwise(identified, alpha, nearest.distance, whole)
     return TargetCells(within, single, cells), TargetCells(known, known, cells)
 
 

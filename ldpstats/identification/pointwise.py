@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ldpstats.arrays import BoolArray, FloatArray
-from ldpstats.identification.identified import Identified, radius
-from ldpstats.identification.possible_tables import PossibleTables, confidence_set, nearest_table
+from ldpstats.identification.identified import Identified
+from ldpstats.identification.possible_tables import PossibleTables, WholeTable, confidence_set, nearest_among
 
 # how much wider than the distance to the nearest proper table a confidence set must be, for a solver to find its inside
 _WIDER, _ROOM = 1.05, 0.01
@@ -32,11 +32,14 @@ class Pointwise:
     alpha : float
     distance : float
         The squared distance of the nearest proper table.
+    whole : WholeTable, optional
+        As in `PossibleTables`.
     """
 
     identified: Identified
     alpha: float
     distance: float
+    whole: WholeTable | None = None
 
     def least(self, objectives: FloatArray, given: FloatArray | None = None) -> FloatArray:
         """Return the least value of c·p, or of c·p / d·p, that is not rejected, for every row c of the objectives.
@@ -73,14 +76,16 @@ class Pointwise:
         return min(self._rejecting(_WIDER * self.distance + _ROOM) + 1, self.identified.df)
 
     def _within(self, df: int) -> PossibleTables:
-        return confidence_set(self.identified, self.alpha, df)
+        return confidence_set(self.identified, self.alpha, df, self.whole)
 
     def _rejecting(self, distance: float) -> int:
         """Return the most degrees of freedom with which this squared distance is too far; 0 if it is with none."""
-        return sum(radius(df, self.alpha) ** 2 < distance for df in range(1, self.identified.df + 1))
+        from scipy.special import chdtrc
+
+        return int(np.count_nonzero(chdtrc(np.arange(1, self.identified.df + 1), distance) < self.alpha))
 
     def _held_beyond(self, possible: BoolArray) -> int:
         """Return where to go on if a value at the end, with only these cells, is rejected; 0 if it is not."""
-        ended = nearest_table(replace(self.identified, sums=self.identified.sums[:, np.flatnonzero(possible)]))
+        ended = nearest_among(self.identified, possible, self.whole)
         rejecting = self._rejecting(ended.distance)
         return rejecting if rejecting >= max(ended.held, 1) else 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.identification.conic import ConicSolution, Constraints
 from ldpstats.identification.identified import Identified, radius
+from ldpstats.presentation import progress
 
 # below this share a cell counts as empty: far more than the solver misses
 _EMPTY = 1e-7
@@ -18,6 +20,9 @@ _EMPTY = 1e-7
 _DEPENDENT = 1e-9
 # below this share of the table a condition may be impossible, and nothing is known of what is given it
 _VANISHING = 1e-6
+# how far a value may be from what its multipliers prove
+_MISSED = 1e-8
+_EXCHANGES_AT_ONCE, _WRONG, _FLAT = 20, 1e-10, 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +37,8 @@ class PossibleTables:
         x.
     root : array, shape (sums, sums), optional
         R.
+    whole : WholeTable, optional
+        The same, where the sums and the total tell every cell.
 
     Examples
     --------
@@ -47,6 +54,7 @@ class PossibleTables:
     sums: Any  # sparse
     values: FloatArray
     root: FloatArray | None = None
+    whole: WholeTable | None = None
 
     @property
     def cells(self) -> int:
@@ -82,7 +90,7 @@ class PossibleTables:
         given : array, shape (cells,), optional
             d, of zeros and ones. Where it may vanish no quotient is bounded: that is minus infinity.
         """
-        return np.array([value for value, _ in self._solved(objectives, given)])
+        return np.array([value for value, _ in self.solved(objectives, given)])
 
     def least_and_held(self, objectives: FloatArray, given: FloatArray | None = None) -> tuple[FloatArray, IntArray]:
         """Return what `least` does, and how many contrasts are held fast where each value is attained.
@@ -93,15 +101,18 @@ class PossibleTables:
         """
         values, held = np.zeros(len(objectives)), np.zeros(len(objectives), dtype=np.int64)
         normal, whole = np.zeros(self.cells) if given is None else given, np.ones(self.cells)
-        for place, (value, solution) in enumerate(self._solved(objectives, given)):
+        for place, (value, there) in enumerate(self.solved(objectives, given)):
             values[place] = value
-            if solution is not None:
+            if there is not None:
                 fixed = np.vstack([whole, objectives[place] - value * normal])
-                held[place] = _held_fast(self.sums, fixed, _there(solution, 2 + self.values.size, self.cells))
+                held[place] = _held_fast(self.sums, fixed, there)
         return values, held
 
-    def _solved(self, objectives: FloatArray, given: FloatArray | None) -> Iterator[tuple[float, ConicSolution | None]]:
-        """Yield a bound for every objective, and its solution if there is one."""
+    def solved(self, objectives: FloatArray, given: FloatArray | None) -> Iterator[tuple[float, BoolArray | None]]:
+        """Yield a bound for every objective, and which cells are not empty there, if that is known."""
+        if given is None and self.whole is not None:
+            yield from self._solved_whole(objectives, self.whole)
+            return
         smallest = 1.0 if given is None else float(self.least(given[None])[0])
         if smallest <= _VANISHING:
             yield from ((-np.inf, None) for _ in objectives)
@@ -111,7 +122,22 @@ class PossibleTables:
         costs[:, : self.cells] = objectives
         for objective, solution in zip(objectives, constraints.minimized(costs), strict=True):
             multipliers = solution.multipliers[2 : 2 + self.values.size]
-            yield self._certified(objective, multipliers, given, smallest), solution
+            there = _there(solution, 2 + self.values.size, self.cells)
+            yield self._certified(objective, multipliers, given, smallest), there
+
+    def _solved_whole(self, objectives: FloatArray, whole: WholeTable) -> Iterator[tuple[float, BoolArray | None]]:
+        """Yield the same where all contrasts are known: by exchanges of empty cells, else by the solver."""
+        if self.root is None:
+            yield from ((float(objective @ whole.table), None) for objective in objectives)
+            return
+        for objective in progress(objectives, "bounds", unit="programme"):
+            table, slopes = whole.least(objective)
+            value = self._certified(objective, whole.inverse.T @ (slopes - objective), None, 1.0)
+            # written so that a NaN fails
+            if float(objective @ table) - value <= _MISSED:
+                yield value, table > np.maximum(slopes, _EMPTY)
+            else:
+                yield from replace(self, whole=None).solved(objective[None], None)
 
     def _certified(
         self, objective: FloatArray, multipliers: FloatArray, given: FloatArray | None, smallest: float
@@ -127,6 +153,85 @@ class PossibleTables:
             return float(reduced.min())
         missed = max(0.0, -float(reduced[given == 0].min(initial=0.0)))
         return float(reduced[given == 1].min()) - missed * (1 / smallest - 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WholeTable:
+    """A table all of whose contrasts are known, to be p + {G u : ‖u‖ ≤ 1}, in which proper ones are looked for.
+
+    Cells that come out negative are held at zero, which moves the others as the covariance G Gᵀ says, and those that
+    should be released are let go, as in `nearest_in_information`: no system is larger than the number of empty cells.
+
+    Parameters
+    ----------
+    table : array, shape (cells,)
+        p.
+    inverse : array, shape (cells, contrasts)
+        What the cells move by if contrasts do.
+    spread : array, shape (cells, cells)
+        G Gᵀ.
+    """
+
+    table: FloatArray
+    inverse: FloatArray
+    spread: FloatArray
+
+    @classmethod
+    def of(cls, identified: Identified) -> WholeTable | None:
+        """Solve for the cells, with G that of standard errors; None where some contrast is open."""
+        sums = identified.sums.toarray()
+        if sums.shape[0] != sums.shape[1] - 1:
+            return None
+        inverse = np.linalg.inv(np.vstack([np.ones(sums.shape[1]), sums]))
+        gains = inverse[:, 1:] @ identified.root
+        return cls(inverse[:, 0] + inverse[:, 1:] @ identified.values, inverse[:, 1:], gains @ gains.T)
+
+    def least(self, objective: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return a proper table with the least value of an objective, and how fast it would rise in empty cells.
+
+        A single cell that is to be the least is emptied last: if it comes out negative where all others are proper, it
+        is zero in some table. Should exchanges not end, the slopes prove no bound.
+        """
+        alone = objective > objective.min()
+        last = alone & (np.count_nonzero(alone) == 1)
+        toward, total = self.spread @ objective, float(objective @ self.spread @ objective)
+        found, slopes, empty = self.table, np.zeros(objective.size), np.zeros(objective.size, dtype=np.bool_)
+        for exchange in range(_EXCHANGES_AT_ONCE + objective.size):
+            pulled, across = self._held(empty, np.stack([self.table, toward], axis=1)).T
+            room, along = 1 - float(pulled @ self.table[empty]), toward - self.spread[:, empty] @ across
+            length = float(objective @ along)
+            # where all that the objective sees is empty nothing moves it, and where too much is, no table is left
+            price = np.sqrt(length / room) if room > 0 and length > _FLAT * total else math.nan
+            found = self.table - self.spread[:, empty] @ pulled - along / price
+            slopes = np.zeros(objective.size)
+            slopes[empty], found[empty] = across - price * pulled, 0.0
+            wrong = np.where(empty, slopes < -_WRONG * np.abs(slopes).max(initial=0.0), found < -_WRONG) & ~last
+            if not wrong.any():
+                break
+            empty = empty ^ (wrong if exchange < _EXCHANGES_AT_ONCE else np.arange(wrong.size) == wrong.argmax())
+        if (found[last] < 0).any():
+            return np.where(last, 0.0, found), objective
+        return found, slopes
+
+    def nearest(self, possible: BoolArray) -> tuple[FloatArray, float] | None:
+        """Return the nearest proper table with only these cells, and its squared distance; None if none is found."""
+        empty = ~possible
+        for _ in range(_EXCHANGES_AT_ONCE):
+            pulled = self._held(empty, self.table[:, None])[:, 0]
+            found, slopes = self.table - self.spread[:, empty] @ pulled, np.zeros(empty.size)
+            found[empty], slopes[empty] = 0.0, -pulled
+            wrong = np.where(empty, slopes < -_WRONG * np.abs(slopes).max(initial=0.0), found < -_WRONG) & possible
+            if not wrong.any():
+                return found, float(pulled @ self.table[empty])
+            empty = empty ^ wrong
+        return None
+
+    def _held(self, empty: BoolArray, columns: FloatArray) -> FloatArray:
+        """Solve for what holds the empty cells, where they are none of all that is known for sure."""
+        try:
+            return np.linalg.solve(self.spread[np.ix_(empty, empty)], columns[empty])
+        except np.linalg.LinAlgError:
+            return np.full((int(empty.sum()), columns.shape[1]), np.nan)
 
 
 class NearestTable(NamedTuple):
@@ -146,13 +251,18 @@ class NearestTable(NamedTuple):
     held: int
 
 
-def confidence_set(identified: Identified, alpha: float, df: int | None = None) -> PossibleTables:
+def confidence_set(
+    identified: Identified, alpha: float, df: int | None = None, whole: WholeTable | None = None
+) -> PossibleTables:
     """Return the proper tables whose contrasts lie in the joint confidence set of those that reports identify.
 
     Its radius is that of all contrasts together; with fewer degrees of freedom it is for parts of them only.
     """
     reach = radius(identified.df if df is None else df, alpha)
-    return PossibleTables(identified.sums, identified.values, reach * identified.root if identified.df else None)
+    scaled = whole and replace(whole, spread=reach**2 * whole.spread)
+    return PossibleTables(
+        identified.sums, identified.values, reach * identified.root if identified.df else None, scaled
+    )
 
 
 def nearest_table(identified: Identified) -> NearestTable:
@@ -180,9 +290,17 @@ def nearest_table(identified: Identified) -> NearestTable:
     return NearestTable(table / table.sum(), max(2 * solution.bound, 0.0), held)
 
 
-def same_sums(identified: Identified, table: FloatArray) -> PossibleTables:
+def nearest_among(identified: Identified, possible: BoolArray, whole: WholeTable | None) -> NearestTable:
+    """Return a proper table with the most likely contrasts of those that have only these cells."""
+    found = whole and whole.nearest(possible)
+    if not found:
+        return nearest_table(replace(identified, sums=identified.sums[:, np.flatnonzero(possible)]))
+    return NearestTable(*found, _held_fast(identified.sums, np.ones((1, possible.size)), found[0] > _EMPTY))
+
+
+def same_sums(identified: Identified, table: FloatArray, whole: WholeTable | None = None) -> PossibleTables:
     """Return the proper tables that have the same contrasts, of those that reports identify, as this one."""
-    return PossibleTables(identified.sums, identified.sums @ table)
+    return PossibleTables(identified.sums, identified.sums @ table, whole=whole and replace(whole, table=table))
 
 
 def _there(solution: ConicSolution, first: int, cells: int) -> BoolArray:
@@ -194,6 +312,10 @@ def _held_fast(sums: Any, fixed: FloatArray, there: BoolArray) -> int:
     """Return in how many sums tables cannot differ, if only these cells may, and none of what is fixed."""
     from scipy.sparse import csc_array, vstack
 
+    if sums.shape[0] == there.size - 1:
+        # with the total, the sums tell the cells one by one
+        seen = np.asarray(fixed)[:, there]
+        return int(sums.shape[0] - np.count_nonzero(there) + _rank(seen @ seen.T))
     rows = vstack([csc_array(fixed), sums], format="csc")[:, np.flatnonzero(there)]
     products = (rows @ rows.T).toarray()
     return int(sums.shape[0] - _rank(products) + _rank(products[: len(fixed), : len(fixed)]))

@@ -14,7 +14,7 @@ from ldpstats.noise.information import Information, shortest, solve_or_shortest
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.multinomial import MultinomialNoise
 from ldpstats.noise.noisy_counts import DiscreteLaplace, NoisyCounts, RoundedGaussian
-from ldpstats.noise.pattern_channel import PatternChannel
+from ldpstats.noise.pattern_channel import PatternChannel, pattern_channel
 from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.noise.summed import SummedSupport
@@ -49,7 +49,7 @@ __all__ = [
 _READERS: Mapping[str, Callable[..., NoiseModel]] = {
     "support": SupportNoise,
     "summed support": lambda sizes, **parameters: SummedSupport(SupportNoise(**parameters), tuple(sizes)),
-    "patterns": lambda **parameters: MultinomialNoise(PatternChannel(SupportNoise(**parameters))),
+    "patterns": lambda **parameters: MultinomialNoise(pattern_channel(SupportNoise(**parameters))),
     "revealed bits": RevealedBits,
     "additive": lambda cells, weights: AdditiveNoise(cells, tuple(weights)),
     "discrete laplace": lambda scale, cells, n: NoisyCounts(cells, n, DiscreteLaplace(scale)),

@@ -238,11 +238,11 @@ class PatternChannel(Channel):
 
 def patterns_of(noise: NoiseModel) -> PatternChannel | None:
     """Return the channel of whole reports; None where they are no sets of values, or too many sets to count."""
-    return _channel(noise) if isinstance(noise, SupportNoise) and _few_patterns(noise) else None
+    return pattern_channel(noise) if isinstance(noise, SupportNoise) and _few_patterns(noise) else None
 
 
 @lru_cache(maxsize=64)
-def _channel(noise: SupportNoise) -> PatternChannel:
+def pattern_channel(noise: SupportNoise) -> PatternChannel:
     """Return the channel, once for all: its matrices are worth keeping."""
     return PatternChannel(noise)
 

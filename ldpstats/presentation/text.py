@@ -45,7 +45,8 @@ def visible(words: str) -> str:
     >>> print(visible("two\nlines, \x1b[31mred"))
     two\nlines, \x1b[31mred
     """
-    return "".join(repr(one)[1:-1] if _steers(one) else one for one in words)
+    # most texts have nothing of it, which is seen at once
+    return words if words.isprintable() else "".join(repr(one)[1:-1] if _steers(one) else one for one in words)
 
 
 def _steers(one: str) -> bool:

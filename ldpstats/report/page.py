@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldpstats.presentation import progress
 from ldpstats.presentation.text import visible
-from ldpstats.report.content import Drawn, Entry, Folded, Part, Section
+from ldpstats.report.content import Drawn, Entry, Folded, Part, Rows, Section
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -54,7 +56,7 @@ def _drawn(parts: Iterable[Part]) -> Iterator[Drawn]:
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -62,6 +64,25 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["lines"] = _lines
+    return environment
+
+
+def _lines(part: Rows, right: Sequence[bool]) -> Markup:
+    """Set the rows of a table, some of whose columns stand to the right: a page may have hundreds of thousands."""
+    from markupsafe import Markup, escape
+
+    classes = [' class="figures"' if one else "" for one in right]
+    set_rows = []
+    for row, target in zip(part.rows, chain(part.links, repeat("")), strict=False):
+        cells = [str(escape(visible(cell))) for cell in row]
+        tags = ["th" if place == 0 and cell else "td" for place, cell in enumerate(cells)]
+        if target:
+            cells[0] = f'<a href="#{escape(target)}">{cells[0]}</a>'
+        opened = [f'{tag} scope="row"' if tag == "th" else tag for tag in tags]
+        columns = zip(opened, classes, cells, tags, strict=True)
+        set_rows.append("".join(f"<{one}{kind}>{cell}</{tag}>" for one, kind, cell, tag in columns))
+    return Markup("".join(f"<tr>{one}</tr>\n" for one in set_rows))  # noqa: S704  # its texts are escaped
 
 
 def _spelt(value: Any) -> Any:

@@ -83,7 +83,7 @@ class JointReports:
 
 def pooled_table(tables: Sequence[Table], target: Domain, privacy: PrivacyStatement) -> Table:
     """Return the table of all that reports tell about a target; refused where they leave cells open."""
-    about = [table for table, _, _ in onto(tables, target)]
+    about = _about(tables, target)
     blocks, parts = pooled_blocks(about, target), Parts.either(table.parts for table in about)
     groups = tuple(table.attributes for table in about)
     try:
@@ -130,13 +130,14 @@ def pooled_blocks(tables: Sequence[Table], target: Domain) -> tuple[Block, ...] 
     target : Domain
         What they are to be about, with the categories of the tables.
     """
-    about = [table for table, _, _ in onto(tables, target)]
+    telling = list(onto(tables, target))
+    about = [table for table, _, _ in telling]
     if not all(table.blocks for table in about):
         return None
     common = common_to(list(map(TableReports, about)))
     together = _counted_together(about, target)
     found: list[Placed] = [(None, rows.block(_asked(rows, target)).widened(target)) for rows in together]
-    for place, (table, kept, of_cell) in enumerate(onto(tables, target)):
+    for place, (table, kept, of_cell) in enumerate(telling):
         for block in table.blocks:
             if block.n and block.is_informative_about(of_cell, kept.size()) and not _among(block, table, together):
                 added = None if _may_be_among(block, table, together) else block.onto(kept, of_cell)
@@ -231,15 +232,19 @@ def _measured_apart(telling: Sequence[tuple[Table, Domain, IntArray]], target: D
 
 def onto(tables: Sequence[Table], target: Domain) -> Iterator[tuple[Table, Domain, IntArray]]:
     """Yield the tables that bear upon a target, what they have in common with it, and the sum of each cell there."""
-    names = frozenset(target.names)
+    for table in _about(tables, target):
+        kept = target.project([name for name in target.names if name in table.attributes])
+        yield table, kept, table.domain.onto(kept.names)
+
+
+def _about(tables: Sequence[Table], target: Domain) -> list[Table]:
+    names = target.categories.keys()
     telling = [table for table in tables if not names.isdisjoint(table.domain.categories) and table.n]
     if not telling:
         raise NotIdentifiedError(
             f"no reports about {one_line(target.names)}", f"tables about {one_line(target.names)}, or some of them"
         )
-    for table in map(as_reported, telling):
-        kept = target.project([name for name in target.names if name in table.attributes])
-        yield table, kept, table.domain.onto(kept.names)
+    return list(map(as_reported, telling))
 
 
 def _asked(rows: CrossedRows, target: Domain) -> tuple[str, ...]:

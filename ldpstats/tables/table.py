@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -23,7 +24,7 @@ from ldpstats.estimation import (
     Estimate,
     LinearPooling,
     Measured,
-    channel_fit,
+    channel_fits,
     refuse_empty,
 )
 from ldpstats.estimation.block_stack import all_truth_or_fake
@@ -262,7 +263,7 @@ class Table(Result):
 
     @cached_property
     def _fit(self) -> ChannelFit:
-        return fit_of(self.made_of) if self.sources else channel_fit(self.blocks)
+        return fit_of(self.made_of) if self.sources else channel_fits([self.blocks])[0]
 
     @cached_property
     def made_of(self) -> tuple[Table, ...]:
@@ -619,12 +620,14 @@ class Table(Result):
             _ = self.cells
         except NotIdentifiedError as error:
             return Summary(self._title, (), (*self.privacy.sentences(self.n), *str(error).splitlines()))
-        plausible, digits = self.channel_fit().plausible, "{:.4f}".format
-        shown = plausible and not self.provenance.refused
-        frame = self.to_frame(alpha) if shown else None
+        columns, cells = [self.cells.estimate], self.domain.size()
+        if self.channel_fit().plausible and not self.provenance.refused:
+            columns += [self.cells.std_err, *self.conf_int(alpha).reshape(cells, 2).T]
+        figures = [f"{one:.4f}" for one in np.stack(columns, axis=-1).ravel().tolist()]
+        labels = product(*([str(one) for one in values] for values in self.domain.categories.values()))
         rows = [
-            [*map(str, labels), digits(share), *(map(digits, frame.iloc[place, 1:]) if frame is not None else "---")]
-            for place, (labels, share) in enumerate(zip(self.domain.index(), self.cells.estimate, strict=True))
+            [*label, *figures[len(columns) * place : len(columns) * (place + 1)], *"---"[len(columns) - 1 :]]
+            for place, label in enumerate(labels)
         ]
         headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
         sentences = [
@@ -724,6 +727,12 @@ class Table(Result):
 
 def fit_of(tables: Iterable[Table]) -> ChannelFit:
     """Test all tables together: at the stated level for all of them."""
+    tables = list(tables)
+    # those that were asked alike at once; each table keeps its own
+    made_of = dict.fromkeys(one for table in tables for one in table.made_of)
+    new = [one for one in made_of if not one.sources and "_fit" not in vars(one)]
+    for one, fit in zip(new, channel_fits([one.blocks for one in new]), strict=True):
+        vars(one)["_fit"] = fit
     fits = [table.channel_fit() for table in tables]
     return ChannelFit(tuple(part for fit in fits for part in fit.components), sum(fit.n for fit in fits))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -270,3 +272,24 @@ def test_outputs_that_nobody_makes_do_not_disturb_the_check(name: str, k: int) -
         fit = mechanism.channel_fit(mechanism.simulate(people, rng=1))
     assert np.isfinite([component.pvalue for component in fit.components]).all()
     assert fit.plausible
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "ss", "oue", "she"])
+def test_tables_that_were_asked_alike_fit_together_as_each_does_alone(mechanism: str) -> None:
+    domain = ldp.Domain({name: list("xyz") for name in "abcde"})
+    tables = ldp.SampledGroups(domain, epsilon=2.0, mechanism=mechanism).simulate(np.full(3**5, 4), rng=1)
+    forged, empty = tables.tables[1].blocks[0], tables.tables[2].blocks[0].tally
+    if mechanism == "grr":
+        doubtful = refilled(tables.tables[1], [forged.n, *[0] * 8], forged.n)
+        none = refilled(tables.tables[2], [0] * empty.counts.size, 0)
+        tables = tables.replaced(tables=[tables.tables[0], doubtful, none, *tables.tables[3:]])
+    together = tables.replaced(tables=[replace(one) for one in tables])
+    assert together.channel_fit().plausible == (mechanism != "grr")
+    for one, other in zip(tables, together, strict=True):
+        alone, beside = one.channel_fit(), other.channel_fit()
+        assert alone.n == beside.n
+        for first, second in zip(alone.components, beside.components, strict=True):
+            assert (first.name, first.method, first.words) == (second.name, second.method, second.words)
+            np.testing.assert_allclose(
+                [first.statistic, first.pvalue], [second.statistic, second.pvalue], rtol=1e-9, atol=1e-12
+            )

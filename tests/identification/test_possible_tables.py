@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 from support.measured_sums import ABC, CHAIN, MANY, PAIRS, measured, some_joint, sums_of
 
+import ldpstats as ldp
 from ldpstats.identification import bounds_of
 from ldpstats.identification.identified import Identified
-from ldpstats.identification.possible_tables import confidence_set, nearest_table, same_sums
+from ldpstats.identification.possible_tables import (
+    WholeTable,
+    confidence_set,
+    nearest_among,
+    nearest_table,
+    same_sums,
+)
 
 
 def test_conditional_proportions_at_known_margins_are_bounds_over_them() -> None:
@@ -53,3 +60,25 @@ def test_any_multipliers_give_a_bound() -> None:
         for multipliers in rng.normal(0, 0.3, (50, tables.values.size)):
             assert tables._certified(cell, multipliers, None, 1.0) <= low + 1e-6
             assert tables._certified(cell, multipliers, within, smallest) <= quotient + 1e-6
+
+
+@pytest.mark.parametrize(("mechanism", "n", "epsilon"), [("grr", 40, 1.0), ("oue", 600, 5.0), ("ss", 30_000, 2.0)])
+def test_exchanges_of_empty_cells_find_what_the_solver_finds(mechanism: str, n: int, epsilon: float) -> None:
+    domain = ldp.Domain({"a": list("uvwx"), "b": list("klmno")})
+    truth = np.random.default_rng(3).multinomial(n, np.random.default_rng(4).dirichlet(np.full(20, 0.4)))
+    table = ldp.SampledGroups(domain, epsilon=epsilon, mechanism=mechanism).simulate(truth, rng=1)["a", "b"]
+    identified = Identified.of(table.measured_cells)
+    whole, rows = WholeTable.of(identified), np.vstack([np.eye(20), -np.eye(20), np.repeat(np.eye(4), 5, axis=1)])
+    assert whole is not None
+    by_exchange, by_solver = (confidence_set(identified, 0.05, whole=one).least(rows) for one in (whole, None))
+    np.testing.assert_allclose(by_exchange, by_solver, atol=1e-6)
+    for possible in (np.arange(20) != 7, np.arange(20) == 7):
+        found, solved = (nearest_among(identified, possible, one) for one in (whole, None))
+        assert found.distance == pytest.approx(solved.distance, rel=1e-4)
+        np.testing.assert_allclose(found.table[possible], solved.table, atol=1e-4)
+    known = nearest_table(identified).table
+    np.testing.assert_allclose(same_sums(identified, known, whole).least(rows), rows @ known, atol=1e-9)
+
+
+def test_open_contrasts_are_left_to_the_solver() -> None:
+    assert WholeTable.of(Identified.of(measured(ABC, CHAIN, some_joint(ABC, 4), MANY))) is None

@@ -108,6 +108,7 @@ def independence_tests(
         for found in map(work, stacks) if shared else done(work, stacks):
             tested += found
             bar.update(len(found))
+    tables.channel_fit()  # of all at once; each keeps its own
     doubtful = [_is_implausible(table, len(pairs)) for stack in stacks for table in stack]
     decided = _decided(tested, doubtful, alpha, adjust)
     return IndependenceTests(
