@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError, one_line
 from ldpstats.estimation import Measured
@@ -17,6 +19,7 @@ from ldpstats.networks.orientation import Orientation, Triple, Verdict, oriented
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
 from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, pooled_measured
+from ldpstats.tables.pooled import onto
 from ldpstats.tables.residuals import interactions
 
 HALF = 0.5
@@ -51,25 +54,6 @@ class ChainTest:
     half: float
     correlation: float
 
-    @classmethod
-    def of(cls, tables: TableSet, one: str, middle: str, other: str) -> ChainTest | None:
-        """Test a chain by the tables about two or more of its attributes.
-
-        There is none where they leave one of its pairs open, or where so many cells would take too long. Variances
-        contain the randomization, the sampling, and the errors of what is implied, to second order. Where respondents
-        stand behind several tables they are upper bounds.
-        """
-        domain = tables.domain.project((one, middle, other))
-        if domain.size() > LARGEST_JOINT:
-            return None
-        about = [table for table in tables if len({*table.attributes}.intersection(domain.names)) > 1]
-        pairs = [(one, middle), (middle, other), (one, other)]
-        try:
-            found = _PairsOfThree.of(about, domain, pairs)
-        except NotIdentifiedError:
-            return None
-        return found.test()
-
     def verdict(self, level: float, alpha: float) -> Verdict | None:
         """Say what the middle one is, by a test at `level` where another one at `alpha` does not contradict it."""
         from scipy.special import ndtri
@@ -93,12 +77,31 @@ class ChainTests:
     def __init__(self, tables: TableSet) -> None:
         self._tables = tables
         self._known: dict[Triple, ChainTest | None] = {}
+        self._holding: dict[frozenset[str], list[int]] = defaultdict(list)
+        for place, table in enumerate(tables):
+            for pair in combinations(table.attributes, 2):
+                self._holding[frozenset(pair)].append(place)
 
     def of(self, triple: Triple) -> ChainTest | None:
-        """Return the test of a chain through the attribute in the middle."""
+        """Return the test of a chain through the attribute in the middle, by the tables about two of the three or more.
+
+        There is none where they leave one of its pairs open, or where so many cells would take too long. Variances
+        contain the randomization, the sampling, and the errors of what is implied, to second order. Where respondents
+        stand behind several tables they are upper bounds.
+        """
         if triple not in self._known:
-            self._known[triple] = ChainTest.of(self._tables, *triple)
+            self._known[triple] = self._tested(*triple)
         return self._known[triple]
+
+    def _tested(self, one: str, middle: str, other: str) -> ChainTest | None:
+        domain, pairs = self._tables.domain.project((one, middle, other)), [(one, middle), (middle, other), (one, other)]
+        places = sorted({place for pair in pairs for place in self._holding[frozenset(pair)]})
+        if domain.size() > LARGEST_JOINT:
+            return None
+        try:
+            return _PairsOfThree.of([self._tables.tables[place] for place in places], domain, pairs).test()
+        except NotIdentifiedError:
+            return None
 
     def redrawn(self, triple: Triple, rng: np.random.Generator) -> ChainTest | None:
         """Return the test with statistics that are drawn again."""
@@ -193,10 +196,9 @@ class _PairsOfThree:
     covariance: FloatArray
 
     @classmethod
-    def of(cls, tables: Iterable[Table], domain: Domain, pairs: list[tuple[str, str]]) -> _PairsOfThree:
-        measured = pooled_measured(list(tables), domain)
-        solution = _solution(measured)
-        cells = {pair: _cells_of(pair, domain, measured.sums, solution) for pair in pairs}
+    def of(cls, tables: Sequence[Table], domain: Domain, pairs: Sequence[Edge]) -> _PairsOfThree:
+        measured = pooled_measured(tables, domain)
+        cells = _cells_of(pairs, domain, measured, [one.names for _, one, _ in onto(tables, domain)])
         first, last = pairs[0], pairs[1]
         shares = {
             first[0]: _Shares.of(measured, cells[first].reshape(*domain.project(first).shape, -1).sum(axis=1)),
@@ -259,18 +261,67 @@ class _Shares:
         return cls(estimate, proper, (estimate > least)[:, None] * weights / proper[:, None])
 
 
-def _solution(measured: Measured) -> FloatArray:
-    """Return what the cells take from each measured sum, by least squares with the sums' variances."""
+def _cells_of(
+    pairs: Sequence[Edge], domain: Domain, measured: Measured, groups: Sequence[tuple[str, ...]]
+) -> dict[Edge, FloatArray]:
+    """Return what the cells of pairs take from each measured sum, by least squares with the sums' variances."""
     variances = np.diagonal(measured.covariance)
-    precise = 1 / np.sqrt(np.maximum(variances, max(variances.mean(), 1 / measured.n) / measured.n))
-    found: FloatArray = np.linalg.pinv(measured.sums * precise[:, None]) * precise
+    spread = np.maximum(variances, max(variances.mean(), 1 / measured.n) / measured.n)
+    sizes = {names: domain.size(names) for names in sorted(set(groups), key=lambda names: (-len(names), names))}
+    starts = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
+    places = [starts[names] + np.arange(sizes[names]) for names in groups]
+    if not _are_margins(measured.sums, [domain.onto(names) for names in groups]):
+        return {pair: _cells_by_sums(domain.onto(pair), measured.sums, spread) for pair in pairs}
+    of_sum = np.concatenate(places)
+    precision = np.bincount(of_sum, 1 / spread)
+    solution = _agreeing(domain, starts, precision)[:, of_sum] / (spread * precision[of_sum])
+    found = {}
+    for pair in pairs:
+        holding = next((names for names in reversed(sizes) if {*pair} <= {*names}), None)
+        if holding is None:
+            raise NotIdentifiedError(f"no reports about {one_line(pair)} together", "reports about this pair")
+        own = solution[starts[holding] : starts[holding] + sizes[holding]]
+        found[pair] = own if holding == pair else np.eye(domain.size(pair))[domain.project(holding).onto(pair)].T @ own
     return found
 
 
-def _cells_of(pair: Edge, domain: Domain, sums: FloatArray, solution: FloatArray) -> FloatArray:
-    """Return what the cells of a pair take from each measured sum."""
-    cells = np.eye(domain.size(pair))[domain.onto(pair)].T
-    weights: FloatArray = cells @ solution
+def _are_margins(sums: FloatArray, places: Sequence[IntArray]) -> bool:
+    """Say whether sums are those of tables, by the places of the cells in each; not where tables leave cells open."""
+    sizes = [int(own.max()) + 1 for own in places]
+    if len(sums) != sum(sizes) or np.count_nonzero(sums) != sum(own.size for own in places):
+        return False
+    starts = np.cumsum([0, *sizes])
+    return all((sums[start + own, np.arange(own.size)] == 1).all() for start, own in zip(starts, places, strict=False))
+
+
+def _agreeing(domain: Domain, starts: Mapping[tuple[str, ...], int], precision: FloatArray) -> FloatArray:
+    """Return what makes tables agree about the attributes that they have in common, by least squares.
+
+    It takes a matrix of their margins only, not of all cells. The largest table comes first.
+    """
+    links = list(combinations(starts, 2))
+    largest = next(iter(starts))
+    if len(largest) > 2:  # what agrees with a table of all three agrees
+        links = links[: len(starts) - 1]
+    rows = [np.zeros((0, precision.size))]
+    for link in links:
+        common = [name for name in link[0] if name in link[1]]
+        unlike = np.zeros((domain.size(common), precision.size))
+        for names, sign in zip(link, (1, -1), strict=True):
+            part = domain.project(names)
+            unlike[part.onto(common), starts[names] + np.arange(part.size())] = sign
+        # two links of three pairs make their totals agree
+        rows.append(unlike[:-1] if len(rows) > 2 and len(largest) == 2 else unlike)
+    unlike = np.vstack(rows)
+    moved = unlike / precision
+    agreeing: FloatArray = np.eye(precision.size) - moved.T @ np.linalg.solve(moved @ unlike.T, unlike)
+    return agreeing
+
+
+def _cells_by_sums(of_cell: IntArray, sums: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return what the cells of a pair take from sums of any kind."""
+    precise, cells = 1 / np.sqrt(spread), np.eye(of_cell.max() + 1)[of_cell].T
+    weights: FloatArray = cells @ np.linalg.pinv(sums * precise[:, None]) * precise
     if not np.allclose(weights @ sums, cells, atol=_SAME):
-        raise NotIdentifiedError(f"reports that leave cells of {one_line(pair)} open", "reports about this pair")
+        raise NotIdentifiedError("reports that leave cells of a pair open", "reports about this pair")
     return weights
