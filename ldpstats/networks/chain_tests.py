@@ -7,13 +7,14 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError, one_line
-from ldpstats.estimation import Measured
+from ldpstats.estimation.estimate import summed
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.networks.orientation import Orientation, Triple, Verdict, oriented, unshielded_triples
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
@@ -21,12 +22,18 @@ from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, pooled_measured
 from ldpstats.tables.pooled import onto
 from ldpstats.tables.residuals import interactions
+from ldpstats.tables.shared import as_reported, overlapping
+from ldpstats.tables.stacked import linear_estimate
 
 HALF = 0.5
 """Less than this share of the dependence that a chain implies is no chain."""
 _ERRORS = 2.0
 """Categories are taken to be no rarer than so many standard errors of their shares."""
 _SAME = 1e-6
+# so few reports show how far they scatter
+_TO_SPREAD = 2
+
+_Names: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +82,12 @@ class ChainTests:
     """The tests of chains by one set of tables, each worked out when it is first asked for."""
 
     def __init__(self, tables: TableSet) -> None:
-        self._tables = tables
+        self._domain, self._tables = tables.domain, tables.tables
         self._known: dict[Triple, ChainTest | None] = {}
+        self._estimates: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._shared = {place for pair in overlapping(self._tables) for place in pair}
         self._holding: dict[frozenset[str], list[int]] = defaultdict(list)
-        for place, table in enumerate(tables):
+        for place, table in enumerate(self._tables):
             for pair in combinations(table.attributes, 2):
                 self._holding[frozenset(pair)].append(place)
 
@@ -94,14 +103,32 @@ class ChainTests:
         return self._known[triple]
 
     def _tested(self, one: str, middle: str, other: str) -> ChainTest | None:
-        domain, pairs = self._tables.domain.project((one, middle, other)), [(one, middle), (middle, other), (one, other)]
+        domain, pairs = self._domain.project((one, middle, other)), [(one, middle), (middle, other), (one, other)]
         places = sorted({place for pair in pairs for place in self._holding[frozenset(pair)]})
         if domain.size() > LARGEST_JOINT:
             return None
         try:
-            return _PairsOfThree.of([self._tables.tables[place] for place in places], domain, pairs).test()
+            return _PairsOfThree.of(self._measured(places, domain, pairs)).test()
         except NotIdentifiedError:
             return None
+
+    def _measured(self, places: Sequence[int], domain: Domain, pairs: Sequence[Edge]) -> _Measured:
+        """Put tables side by side that identify their cells, where nobody is behind two of them; pool any others."""
+        tables = [as_reported(self._tables[place]) for place in places]
+        if not self._shared.isdisjoint(places) or min((table.n for table in tables), default=0) < _TO_SPREAD:
+            return _Measured.pooled(tables, domain, pairs)
+        found = []
+        for place, table in zip(places, tables, strict=True):
+            if place not in self._estimates:
+                try:
+                    self._estimates[place] = linear_estimate(table)
+                except NotIdentifiedError:
+                    return _Measured.pooled(tables, domain, pairs)
+            names = tuple(name for name in domain.names if name in table.attributes)
+            same = names == table.attributes
+            sums = () if same else (table.domain.onto(names), domain.size(names))
+            found.append((names, *(summed(*self._estimates[place], *sums) if sums else self._estimates[place])))
+        return _Measured.apart(found, sum(table.n for table in tables), domain, pairs)
 
     def redrawn(self, triple: Triple, rng: np.random.Generator) -> ChainTest | None:
         """Return the test with statistics that are drawn again."""
@@ -175,6 +202,48 @@ def verdicts_of(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Measured:
+    """What tables measure of three attributes, and what pairs of these take from it.
+
+    Parameters
+    ----------
+    estimate, covariance : array
+    n : int
+        The reports behind it.
+    cells : tuple of arrays, shape (rows, columns, measured)
+        What the cells of each pair take from every measured sum, by least squares with the sums' variances.
+    """
+
+    estimate: FloatArray
+    covariance: FloatArray
+    n: int
+    cells: tuple[FloatArray, ...]
+
+    @classmethod
+    def apart(
+        cls, found: Sequence[tuple[_Names, FloatArray, FloatArray]], n: int, domain: Domain, pairs: Sequence[Edge]
+    ) -> _Measured:
+        """Put estimates of tables of some of the attributes side by side, of which nobody is behind two."""
+        from scipy.linalg import block_diag
+
+        covariance = block_diag(*(own for _, _, own in found))
+        cells = _cells_of(pairs, domain, [names for names, _, _ in found], _variances(covariance, n))
+        return cls(np.concatenate([own for _, own, _ in found]), covariance, n, cells)
+
+    @classmethod
+    def pooled(cls, tables: Sequence[Table], domain: Domain, pairs: Sequence[Edge]) -> _Measured:
+        """Pool what any tables tell."""
+        measured = pooled_measured(tables, domain)
+        spread = _variances(measured.covariance, measured.n)
+        groups = [one.names for _, one, _ in onto(tables, domain)]
+        if _are_margins(measured.sums, [domain.onto(names) for names in groups]):
+            cells = _cells_of(pairs, domain, groups, spread)
+        else:
+            cells = tuple(_cells_by_sums(pair, domain, measured.sums, spread) for pair in pairs)
+        return cls(measured.estimate, measured.covariance, measured.n, cells)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _PairsOfThree:
     """The deviations from independence of three pairs, over the roots of their attributes' shares.
 
@@ -182,8 +251,8 @@ class _PairsOfThree:
     ----------
     deviations : tuple of arrays
         Of the first with the middle one, the middle with the last one, and the first with the last.
-    moves : tuple of arrays
-        Their derivatives in what was measured, a row for each entry.
+    moves : tuple of arrays, shape (rows, columns, measured)
+        Their derivatives in what was measured.
     middle : array, shape (categories, measured)
         The relative derivatives of the middle one's shares.
     covariance : array
@@ -196,36 +265,25 @@ class _PairsOfThree:
     covariance: FloatArray
 
     @classmethod
-    def of(cls, tables: Sequence[Table], domain: Domain, pairs: Sequence[Edge]) -> _PairsOfThree:
-        measured = pooled_measured(tables, domain)
-        cells = _cells_of(pairs, domain, measured, [one.names for _, one, _ in onto(tables, domain)])
-        first, last = pairs[0], pairs[1]
-        shares = {
-            first[0]: _Shares.of(measured, cells[first].reshape(*domain.project(first).shape, -1).sum(axis=1)),
-            first[1]: _Shares.of(measured, cells[first].reshape(*domain.project(first).shape, -1).sum(axis=0)),
-            last[1]: _Shares.of(measured, cells[last].reshape(*domain.project(last).shape, -1).sum(axis=0)),
-        }
+    def of(cls, measured: _Measured) -> _PairsOfThree:
+        before, after, _ = measured.cells
+        shares = [_Shares.of(measured, own) for own in (before.sum(axis=1), before.sum(axis=0), after.sum(axis=0))]
         deviations, moves = [], []
-        for (row, column), weights in cells.items():
-            rows, columns = shares[row], shares[column]
-            scale = np.kron(1 / np.sqrt(rows.proper), 1 / np.sqrt(columns.proper))
-            independent = np.outer(rows.estimate, columns.estimate).ravel()
-            derivative = interactions(weights, rows.estimate[:, None], columns.estimate[None, :])
-            found = scale * (weights @ measured.estimate - independent)
-            deviations.append(found.reshape(rows.estimate.size, -1))
-            moves.append(scale[:, None] * derivative)
-        return cls(tuple(deviations), tuple(moves), shares[first[1]].relative, measured.covariance)
+        for weights, (rows, columns) in zip(measured.cells, (shares[:2], shares[1:], shares[::2]), strict=True):
+            scale = np.outer(1 / np.sqrt(rows.proper), 1 / np.sqrt(columns.proper))
+            deviations.append(scale * (weights @ measured.estimate - np.outer(rows.estimate, columns.estimate)))
+            flat = weights.reshape(scale.size, -1)
+            moved = interactions(flat, rows.estimate[:, None], columns.estimate[None, :]).reshape(weights.shape)
+            moves.append(scale[..., None] * moved)
+        return cls(tuple(deviations), tuple(moves), shares[1].relative, measured.covariance)
 
     def test(self) -> ChainTest:
         """Compare what there is with what a chain would imply."""
-        (before, after, _), (moved_before, moved_after, moves) = self.deviations, self.moves
+        (before, after, _), (moved_before, moved_after, moved) = self.deviations, self.moves
         implied, there = (before @ after).ravel(), self.deviations[2].ravel()
-        by_middle = np.einsum("ab,bc->acb", before, after).reshape(implied.size, -1)
-        implied_moves = (
-            np.kron(np.eye(len(before)), after.T) @ moved_before
-            + np.kron(before, np.eye(after.shape[1])) @ moved_after
-            - by_middle @ self.middle
-        )
+        by_middle = (before[:, None, :] * after.T) @ self.middle
+        implied_moves = after.T @ moved_before + np.tensordot(before, moved_after, 1) - by_middle
+        implied_moves, moves = (one.reshape(implied.size, -1) for one in (implied_moves, moved))
         own = implied_moves @ self.covariance @ implied_moves.T
         both = implied_moves @ self.covariance @ moves.T
         # errors of what is implied enter both products, and are taken off on average
@@ -252,37 +310,42 @@ class _Shares:
     relative: FloatArray
 
     @classmethod
-    def of(cls, measured: Measured, weights: FloatArray) -> _Shares:
+    def of(cls, measured: _Measured, weights: FloatArray) -> _Shares:
         estimate = weights @ measured.estimate
-        variances = np.einsum("ij,jk,ik->i", weights, measured.covariance, weights)
+        variances = ((weights @ measured.covariance) * weights).sum(axis=1)
         least = _ERRORS * np.sqrt(np.maximum(variances, 1 / measured.n**2))
         proper = np.maximum(estimate, least)
         # a share that is put at its least does not move
         return cls(estimate, proper, (estimate > least)[:, None] * weights / proper[:, None])
 
 
+def _variances(covariance: FloatArray, n: int) -> FloatArray:
+    """Return variances by which sums are weighed, none of them without any."""
+    variances = np.diagonal(covariance)
+    found: FloatArray = np.maximum(variances, max(variances.mean(), 1 / n) / n)
+    return found
+
+
 def _cells_of(
-    pairs: Sequence[Edge], domain: Domain, measured: Measured, groups: Sequence[tuple[str, ...]]
-) -> dict[Edge, FloatArray]:
-    """Return what the cells of pairs take from each measured sum, by least squares with the sums' variances."""
-    variances = np.diagonal(measured.covariance)
-    spread = np.maximum(variances, max(variances.mean(), 1 / measured.n) / measured.n)
-    sizes = {names: domain.size(names) for names in sorted(set(groups), key=lambda names: (-len(names), names))}
-    starts = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
-    places = [starts[names] + np.arange(sizes[names]) for names in groups]
-    if not _are_margins(measured.sums, [domain.onto(names) for names in groups]):
-        return {pair: _cells_by_sums(domain.onto(pair), measured.sums, spread) for pair in pairs}
-    of_sum = np.concatenate(places)
+    pairs: Sequence[Edge], domain: Domain, groups: Sequence[_Names], spread: FloatArray
+) -> tuple[FloatArray, ...]:
+    """Return what the cells of pairs take from tables of groups of the attributes, that have such variances."""
+    # a table of all three comes first
+    parts = {names: domain.project(names) for names in sorted(set(groups), key=lambda names: (-len(names), names))}
+    ends = np.cumsum([math.prod(part.shape) for part in parts.values()]).tolist()
+    places = {names: np.arange(start, end) for names, start, end in zip(parts, [0, *ends], ends, strict=False)}
+    of_sum = np.concatenate([places[names] for names in groups])
     precision = np.bincount(of_sum, 1 / spread)
-    solution = _agreeing(domain, starts, precision)[:, of_sum] / (spread * precision[of_sum])
-    found = {}
+    solution = _agreeing(parts, places, precision)[:, of_sum] / (spread * precision[of_sum])
+    found = []
     for pair in pairs:
-        holding = next((names for names in reversed(sizes) if {*pair} <= {*names}), None)
+        holding = next((names for names in reversed(parts) if {*pair} <= {*names}), None)
         if holding is None:
             raise NotIdentifiedError(f"no reports about {one_line(pair)} together", "reports about this pair")
-        own = solution[starts[holding] : starts[holding] + sizes[holding]]
-        found[pair] = own if holding == pair else np.eye(domain.size(pair))[domain.project(holding).onto(pair)].T @ own
-    return found
+        own = solution[places[holding]].reshape(*parts[holding].shape, -1)
+        left = tuple(axis for axis, name in enumerate(holding) if name not in pair)
+        found.append(own.sum(axis=left))
+    return tuple(found)
 
 
 def _are_margins(sums: FloatArray, places: Sequence[IntArray]) -> bool:
@@ -294,34 +357,34 @@ def _are_margins(sums: FloatArray, places: Sequence[IntArray]) -> bool:
     return all((sums[start + own, np.arange(own.size)] == 1).all() for start, own in zip(starts, places, strict=False))
 
 
-def _agreeing(domain: Domain, starts: Mapping[tuple[str, ...], int], precision: FloatArray) -> FloatArray:
+def _agreeing(parts: Mapping[_Names, Domain], places: Mapping[_Names, IntArray], precision: FloatArray) -> FloatArray:
     """Return what makes tables agree about the attributes that they have in common, by least squares.
 
-    It takes a matrix of their margins only, not of all cells. The largest table comes first.
+    It takes a matrix of their margins only, not of all cells. A table of all three comes first.
     """
-    links = list(combinations(starts, 2))
-    largest = next(iter(starts))
-    if len(largest) > 2:  # what agrees with a table of all three agrees
-        links = links[: len(starts) - 1]
+    links = list(combinations(parts, 2))
+    largest = max(map(len, parts))
+    if largest > 2:  # what agrees with it agrees
+        links = links[: len(parts) - 1]
     rows = [np.zeros((0, precision.size))]
     for link in links:
         common = [name for name in link[0] if name in link[1]]
-        unlike = np.zeros((domain.size(common), precision.size))
-        for names, sign in zip(link, (1, -1), strict=True):
-            part = domain.project(names)
-            unlike[part.onto(common), starts[names] + np.arange(part.size())] = sign
+        sums = [parts[names].onto(common) for names in link]
+        unlike = np.zeros((sums[0][-1] + 1, precision.size))
+        for names, own, sign in zip(link, sums, (1, -1), strict=True):
+            unlike[own, places[names]] = sign
         # two links of three pairs make their totals agree
-        rows.append(unlike[:-1] if len(rows) > 2 and len(largest) == 2 else unlike)
+        rows.append(unlike[:-1] if len(rows) > largest else unlike)
     unlike = np.vstack(rows)
     moved = unlike / precision
     agreeing: FloatArray = np.eye(precision.size) - moved.T @ np.linalg.solve(moved @ unlike.T, unlike)
     return agreeing
 
 
-def _cells_by_sums(of_cell: IntArray, sums: FloatArray, spread: FloatArray) -> FloatArray:
-    """Return what the cells of a pair take from sums of any kind."""
-    precise, cells = 1 / np.sqrt(spread), np.eye(of_cell.max() + 1)[of_cell].T
+def _cells_by_sums(pair: Edge, domain: Domain, sums: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return what the cells of a pair take from sums that have no structure: of tables that leave cells open."""
+    precise, cells = 1 / np.sqrt(spread), np.eye(domain.size(pair))[domain.onto(pair)].T
     weights: FloatArray = cells @ np.linalg.pinv(sums * precise[:, None]) * precise
     if not np.allclose(weights @ sums, cells, atol=_SAME):
-        raise NotIdentifiedError("reports that leave cells of a pair open", "reports about this pair")
-    return weights
+        raise NotIdentifiedError(f"reports that leave cells of {one_line(pair)} open", "reports about this pair")
+    return weights.reshape(*domain.project(pair).shape, -1)
