@@ -39,7 +39,7 @@ def spanning_tree(evidence: PairEvidence, constraints: EdgeConstraints) -> set[E
     evidence : PairEvidence
     constraints : EdgeConstraints
     """
-    from networkx import Graph, maximum_spanning_edges
+    from networkx.utils import UnionFind
 
     # what differs by rounding is equal
     figures = np.round([evidence.shrunken, evidence.information, -evidence.pvalue], _DIGITS).T
@@ -48,8 +48,9 @@ def spanning_tree(evidence: PairEvidence, constraints: EdgeConstraints) -> set[E
         for pair, own in zip(evidence.pairs, figures.tolist(), strict=True)
         if constraints.allows(*pair)
     }
-    graph: Graph[str] = Graph()
-    # by ranks: weights that cannot tie
-    for rank, pair in enumerate(sorted(strength, key=strength.__getitem__)):
-        graph.add_edge(*pair, weight=rank, pair=pair)
-    return {found["pair"] for _, _, found in maximum_spanning_edges(graph, data=True)}
+    joined, tree = UnionFind(), set()
+    for pair in sorted(strength, key=strength.__getitem__, reverse=True):
+        if joined[pair[0]] != joined[pair[1]]:
+            joined.union(*pair)
+            tree.add(pair)
+    return tree

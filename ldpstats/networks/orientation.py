@@ -243,9 +243,14 @@ def _chosen(edges: Collection[Edge], directed: Collection[Edge], against: Mappin
         new = [(one, name, other) for one, other in pairs if not graph.has_edge(one, other)]
         return max((against.get(triple, 0.0) for triple in new), default=-math.inf), len(graph[name]), name
 
+    ranks: dict[str, tuple[float, int, str]] = {}
     while graph:
-        last = min((name for name in graph if not any(start == name for start, _ in left)), key=rank)
+        starts = {start for start, _ in left}
+        # without the one taken last, those that were joined to it rank differently, and no others
+        ranks |= {name: rank(name) for name in graph if name not in ranks}
+        last = min((name for name in graph if name not in starts), key=ranks.__getitem__)
         chosen += [(other, last) for other in graph[last]]
+        ranks = {name: known for name, known in ranks.items() if name not in graph[last]}
         graph.remove_node(last)
         left = {edge for edge in left if last not in edge}
     return tuple(sorted(chosen))

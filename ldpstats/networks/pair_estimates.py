@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -165,7 +166,7 @@ class PairEstimates:
         return self.margins[pair[0]], self.margins[pair[1]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PairSources:
     """Which tables tell about which pairs of attributes.
 
@@ -229,7 +230,7 @@ class PairSources:
         pools = [self.margins.get(name) for name in pair]
         return all(pool is not None and pool.among(self.holding[pair], inside=False).parts for pool in pools)
 
-    @property
+    @cached_property
     def share_respondents(self) -> bool:
         """Whether anybody is behind two of the tables."""
         return bool(overlapping(self.tables))
