@@ -140,7 +140,8 @@ def oriented_by_tests(
     structure: Structure,
     constraints: EdgeConstraints,
     chain: Callable[[Triple], ChainTest | None],
-    figures: Mapping[Edge, tuple[float, float]],
+    strength: Mapping[Edge, float],
+    independent: Mapping[frozenset[str], float],
     alpha: float,
 ) -> Orientation:
     """Direct edges; colliders are looked for where the search itself directs none.
@@ -151,18 +152,18 @@ def oriented_by_tests(
     constraints : EdgeConstraints
     chain : callable
         From a triple to its test.
-    figures : mapping
-        From pairs to their mutual information and the p-value of their independence.
+    strength : mapping
+        As in `oriented`.
+    independent : mapping
+        From pairs to the p-values of their independence.
     alpha : float
         As in `verdicts_of`.
     """
-    strength = {pair: information for pair, (information, _) in figures.items()}
     if structure.directed:
         return oriented(structure, constraints, strength, {})
     triples = progress(unshielded_triples(structure.edges), "testing chains", unit="triple")
     found = {triple: chain(triple) for triple in triples}
     tests = {triple: test for triple, test in found.items() if test}
-    independent = {frozenset(pair): pvalue for pair, (_, pvalue) in figures.items()}
     verdicts = verdicts_of(structure.edges, tests, independent, alpha)
     return oriented(structure, constraints, strength, verdicts, {one: test.half for one, test in tests.items()})
 

@@ -42,12 +42,15 @@ def spanning_tree(evidence: PairEvidence, constraints: EdgeConstraints) -> set[E
     from networkx.utils import UnionFind
 
     # what differs by rounding is equal
-    figures = np.round([evidence.shrunken, evidence.information, -evidence.pvalue], _DIGITS).T
-    strength = {
-        pair: (constraints.requires(*pair), *own, tuple(sorted(pair)))
-        for pair, own in zip(evidence.pairs, figures.tolist(), strict=True)
-        if constraints.allows(*pair)
-    }
+    rounded, of_value, often = np.unique(np.round(evidence.shrunken, _DIGITS), return_inverse=True, return_counts=True)
+    strength = {}
+    for place, pair in enumerate(evidence.pairs):
+        if constraints.allows(*pair):
+            value = of_value[place]
+            # of most redraws nothing more is ever asked for
+            more = (evidence.corrected(place), -float(evidence.pvalue[place])) if often[value] > 1 else ()
+            figures = tuple(np.round(more, _DIGITS).tolist())
+            strength[pair] = (constraints.requires(*pair), float(rounded[value]), figures, tuple(sorted(pair)))
     joined, tree = UnionFind(), set()
     for pair in sorted(strength, key=strength.__getitem__, reverse=True):
         if joined[pair[0]] != joined[pair[1]]:

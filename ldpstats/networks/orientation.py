@@ -69,7 +69,7 @@ def oriented(
     constraints : EdgeConstraints
         They prevail.
     strength : mapping
-        Of every edge, to decide which one of a circle is left out.
+        Of edges to which constraints leave one direction, to decide which one of a circle is left out.
     verdicts : mapping
         Of unshielded triples, as `unshielded_triples` names them. Those whose ends were separated by evidence given the
         one in the middle are no colliders anyway.
@@ -144,11 +144,9 @@ def _forced(
     def rank(edge: Edge) -> tuple[bool, float, Edge]:
         return not constraints.requires(*edge), -strength[edge], (min(edge), max(edge))
 
-    for edge in sorted(edges, key=rank):
-        ways = [way for way in (edge, edge[::-1]) if constraints.allows_direction(*way)]
-        if len(ways) != 1:
-            continue
-        ((start, end),) = ways
+    single = [edge for edge in edges if constraints.leaves_one_direction(*edge)]
+    for edge in sorted(single, key=rank):
+        start, end = edge if constraints.allows_direction(*edge) else edge[::-1]
         if start in graph and end in graph and nx.has_path(graph, end, start):
             left_out.append(edge)
             continue

@@ -7,6 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
+from ldpstats.networks.interactions import Margins, interactions_of
+from ldpstats.networks.pair_errors import ErrorAxes, PairErrors, even_law
 from ldpstats.networks.structure import Edge
 from ldpstats.presentation import progress
 from ldpstats.tables import Table
@@ -25,6 +28,8 @@ from ldpstats.tables.stacked import Contribution, Stacked, linear_estimate
 
 # singular values below this share of the largest are rounding
 _SAME = 1e-10
+# so many numbers of pairs that are estimated together are handled at once, for each set
+_AT_ONCE = 1 << 16
 
 
 class ReportLaw:
@@ -40,6 +45,7 @@ class ReportLaw:
         self.n = marginal.n
         sums = np.eye(marginal.domain.size())[table.domain.onto(marginal.attributes)]
         self._pooling = _pooling_to(table.unbiased.estimate @ sums, self.blocks)
+        self.even = even_law(self.blocks) if self._pooling else None
         self._fixed = None if self._pooling else self.n * (sums.T @ linear_estimate(table)[1] @ sums)
         cells = marginal.domain.size()
         # of the weights: they depend on what was asked, not on the answers
@@ -113,10 +119,12 @@ class Pool:
 
     def total(self, estimates: Sequence[FloatArray]) -> FloatArray:
         """Return the weighted sum of what the tables' estimates come to, shape (sets, cells); 0 without any."""
-        size = self.domain.size()
-        return sum(
-            (part.weight * estimates[part.table] @ np.eye(size)[part.of_cell] for part in self.parts), np.zeros(())
-        )
+        size, total = self.domain.size(), np.zeros(())
+        for part in self.parts:
+            found = part.weight * estimates[part.table]
+            same = part.of_cell.size == size and bool((part.of_cell == np.arange(size)).all())
+            total = total + (found if same else found @ np.eye(size)[part.of_cell])
+        return total
 
     def mean(self, estimates: Sequence[FloatArray]) -> FloatArray:
         """Return the estimates, shape (sets, cells)."""
@@ -135,6 +143,13 @@ class Pool:
         return sum((share * law.covariance(frequencies) for law, share in self.squares().items()), np.zeros(()))
 
     @property
+    def even(self) -> FloatArray | None:
+        """How the estimate varies where all reports treat all cells alike, as `even_law` has it."""
+        squares = self.squares()
+        known = [share * law.even for law, share in squares.items() if law.even is not None]
+        return np.sum(known, axis=0) if len(known) == len(squares) else None
+
+    @property
     def blocks(self) -> tuple[Block, ...]:
         """All reports as reports about these attributes; none where some cannot be added up to them."""
         known = all(part.blocks for part in self.parts)
@@ -143,27 +158,46 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairEstimates:
-    """Estimates of pairs of attributes, in one or several sets of tables.
+    """Estimates of pairs of attributes of one shape, in one or several sets of tables.
 
     Parameters
     ----------
-    margins : mapping
-        The shares of every attribute's categories, pooled and made proper, shape (sets, categories).
-    cells : tuple of array, shape (sets, cells)
-        By pair, given what all other tables say about its margins.
-    covariances : tuple of array, shape (sets, cells, cells)
-    own : tuple of array, shape (sets, cells)
-        From the reports about the pair alone.
+    pairs : tuple of (str, str)
+        The attributes of the rows and of the columns: swapped, where the second one has more categories.
+    pools : tuple of Pool
+        What they are read from.
+    margins : pair of arrays, shape (pairs, sets, categories)
+        The shares of the categories, pooled and made proper.
+    own : array, shape (pairs, sets, rows, columns)
+        From the reports about the pairs alone.
+    cells : array, shape (pairs, sets, rows, columns)
+        Given what all other tables say about the margins.
+    seen : ErrorAxes
+        Their interactions.
+    errors : pair of arrays or of PairErrors, optional
+        The covariances of the errors of margins that other tables tell; none, where they are of the own reports.
+    even : array, shape (pairs, 1, 5), optional
+        How the own reports vary, where they treat all cells alike.
     """
 
-    margins: Mapping[str, FloatArray]
-    cells: tuple[FloatArray, ...]
-    covariances: tuple[FloatArray, ...]
-    own: tuple[FloatArray, ...]
+    pairs: tuple[Edge, ...]
+    pools: tuple[Pool, ...]
+    margins: Margins
+    own: FloatArray
+    cells: FloatArray
+    seen: ErrorAxes
+    errors: tuple[Any, Any] | None
+    even: FloatArray | None
 
-    def of(self, pair: Edge) -> tuple[FloatArray, FloatArray]:
-        """Return the margins of a pair."""
-        return self.margins[pair[0]], self.margins[pair[1]]
+    @property
+    def named(self) -> tuple[Edge, ...]:
+        """The pairs in the order of the domain."""
+        return tuple(pair[::-1] for pair in self.pairs) if self.seen.swapped else self.pairs
+
+    @property
+    def shares(self) -> Margins:
+        """The margins in the order of the domain."""
+        return self.margins[::-1] if self.seen.swapped else self.margins
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,23 +286,126 @@ class PairSources:
             found.update(zip(places, _redrawn(tables, size, rng), strict=True))
         return [found[place] for place in range(len(self.tables))]
 
-    def estimated(self, estimates: Sequence[FloatArray]) -> PairEstimates:
+    @cached_property
+    def _groups(self) -> list[tuple[_Source, ...]]:
+        """The pairs that are estimated together: of one shape, with margins that other tables tell or do not."""
+        alike: dict[Hashable, list[_Source]] = defaultdict(list)
+        for pair, pool in self.pools.items():
+            source = _Source.of(pair, pool, [self._beside(name, pair) for name in pair], [self.shown[one] for one in pair])
+            alike[source.kind].append(source)
+        groups = []
+        for kind, sources in alike.items():
+            step = max(1, _AT_ONCE // sources[0].entries) if kind[0] else 1
+            groups += [tuple(sources[start : start + step]) for start in range(0, len(sources), step)]
+        return groups
+
+    def _beside(self, name: str, pair: Edge) -> tuple[Pool, Pool] | None:
+        """Return what a pair's tables, and all others, tell about one of its attributes; None without any others."""
+        pool = self.margins.get(name)
+        parts = None if pool is None else tuple(pool.among(self.holding[pair], inside=inside) for inside in (True, False))
+        return parts if parts and parts[1].parts else None
+
+    def estimated(self, estimates: Sequence[FloatArray]) -> list[PairEstimates]:
         """Estimate all pairs from the estimates of all tables."""
         margins = {name: proper_shares(pool.mean(estimates), pool.n) for name, pool in self.shown.items()}
-        others = _OtherTables(self.margins, estimates, margins)
-        cells, covariances, owns = [], [], []
-        for pair, pool in self.pools.items():
-            own = pool.mean(estimates)
-            given, spread = own, pool.covariance(own)
-            for name in pair:
-                known = others.about(name, self.holding[pair])
-                if known is not None:
-                    sums = np.eye(known[0].shape[-1])[pool.domain.onto([name])]
-                    given, spread = _given_sums(given, spread, sums, *known)
-            cells.append(given)
-            covariances.append(spread)
-            owns.append(own)
-        return PairEstimates(margins, tuple(cells), tuple(covariances), tuple(owns))
+        totals = {name: pool.total(estimates) for name, pool in self.margins.items()}
+        drawn = _Drawn(estimates, margins, totals)
+        return [drawn.pair(*group) if group[0].laws is None else drawn.pairs(group) for group in self._groups]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Source:
+    """Where a pair is read from, its rows being those of the attribute with more categories.
+
+    The laws are those of its own reports, of what others tell about the margins, and of the margins by all tables; none
+    where some reports treat cells differently, which then have covariances without structure.
+    """
+
+    pair: Edge
+    swapped: bool
+    pool: Pool
+    beside: tuple[tuple[Pool, Pool] | None, ...]
+    shown: tuple[Pool, ...]
+    laws: tuple[FloatArray, ...] | None
+
+    @classmethod
+    def of(
+        cls, pair: Edge, pool: Pool, beside: Sequence[tuple[Pool, Pool] | None], shown: Sequence[Pool]
+    ) -> _Source:
+        others = [one and one[1] for one in beside]
+        laws = [one.even if one else np.zeros(5) for one in (pool, *others, *shown)]
+        if any(one is None for one in laws):
+            return cls(pair, False, pool, tuple(beside), tuple(shown), None)
+        own, *sides = (one for one in laws if one is not None)
+        way = -1 if pool.domain.shape[0] < pool.domain.shape[1] else 1
+        known = own, *sides[:2][::way], *sides[2:][::way]
+        return cls(pair[::way], way < 0, pool, tuple(beside[::way]), tuple(shown[::way]), known)
+
+    @property
+    def kind(self) -> tuple[bool, Hashable]:
+        """What is alike in all that are estimated together."""
+        alike = self.pool.domain.shape, *(one is None for one in self.beside)
+        return (True, alike) if self.laws else (False, self.pair)
+
+    @property
+    def entries(self) -> int:
+        """How many numbers it takes, about."""
+        cells, columns = self.pool.domain.size(), min(self.pool.domain.shape)
+        return cells * (3 * columns + 6)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Drawn:
+    """Estimates of all tables, in several sets, with the margins that follow from them, and their weighted sums."""
+
+    estimates: Sequence[FloatArray]
+    margins: Mapping[str, FloatArray]
+    totals: Mapping[str, FloatArray]
+
+    def pairs(self, group: Sequence[_Source]) -> PairEstimates:
+        """Estimate pairs whose reports treat all cells alike: their covariances take no matrix of all cells."""
+        pairs, swapped = [one.pair for one in group], group[0].swapped
+        shares = self._margins(pairs, 0), self._margins(pairs, 1)
+        found = [one.pool.mean(self.estimates).reshape(-1, *one.pool.domain.shape) for one in group]
+        own = np.stack([np.swapaxes(one, -1, -2) if swapped else one for one in found])
+        laws = [np.stack(one)[:, None] for one in zip(*(one.laws or () for one in group), strict=True)]
+        cells, errors = own, PairErrors.of(laws[0], own)
+        if group[0].beside[0]:
+            known = np.stack([self._beside(one, 0) for one in group])
+            cells, errors = errors.given_rows(cells, known, PairErrors.of(laws[1], shares[0][..., None]))
+        if group[0].beside[1]:
+            known = np.stack([self._beside(one, 1) for one in group])
+            spread = PairErrors.of(laws[2], shares[1][..., None, :]).of_columns
+            cells, errors = errors.given_columns(cells, known, spread)
+        seen = ErrorAxes.of(cells, errors, shares, swapped=swapped)
+        sides = PairErrors.of(laws[3], shares[0][..., None]), PairErrors.of(laws[4], shares[1][..., None, :]).of_columns
+        pools, told = tuple(one.pool for one in group), all(group[0].beside)
+        return PairEstimates(tuple(pairs), pools, shares, own, cells, seen, sides if told else None, laws[0])
+
+    def pair(self, source: _Source) -> PairEstimates:
+        """Estimate a pair whose reports have no such structure, by the whole covariance of its cells."""
+        pool, shape = source.pool, source.pool.domain.shape
+        shares = self._margins([source.pair], 0), self._margins([source.pair], 1)
+        own = given = pool.mean(self.estimates)
+        spread = pool.covariance(own)
+        for side, (name, beside) in enumerate(zip(source.pair, source.beside, strict=True)):
+            if beside:
+                sums, errors = np.eye(shape[side])[pool.domain.onto([name])], beside[1].covariance(self.margins[name])
+                given, spread = _given_sums(given, spread, sums, self._beside(source, side), errors)
+        seen = ErrorAxes.of_interactions(interactions_of(given[None], spread[None], *shares))
+        sides = tuple(one.covariance(self.margins[name]) for name, one in zip(source.pair, source.shown, strict=True))
+        cells = (one.reshape(1, -1, *shape) for one in (own, given))
+        return PairEstimates((source.pair,), (pool,), shares, *cells, seen, sides if all(source.beside) else None, None)
+
+    def _margins(self, pairs: Iterable[Edge], side: int) -> FloatArray:
+        return np.stack([self.margins[pair[side]] for pair in pairs])
+
+    def _beside(self, source: _Source, side: int) -> FloatArray:
+        """Return the shares by all tables but those of the pair."""
+        beside = source.beside[side]
+        assert beside is not None  # where it is asked for
+        own, others = beside
+        return (self.totals[source.pair[side]] - own.total(self.estimates)) / others.weight
 
 
 class _PartsOfTables:
@@ -302,29 +439,6 @@ def _pooling_to(estimate: FloatArray, blocks: Sequence[Block]) -> UnbiasedPoolin
 
 def _with_reports(table: Table) -> tuple[Block, ...]:
     return tuple(block for block in table.blocks if block.n)
-
-
-class _OtherTables:
-    """What all tables but some say about each attribute."""
-
-    def __init__(
-        self, pools: Mapping[str, Pool], estimates: Sequence[FloatArray], margins: Mapping[str, FloatArray]
-    ) -> None:
-        self._pools, self._estimates = pools, estimates
-        self._totals = {name: pool.total(estimates) for name, pool in pools.items()}
-        self._spreads = {
-            name: {law: law.covariance(margins[name]) for law in pool.squares()} for name, pool in pools.items()
-        }
-
-    def about(self, name: str, left: Collection[int]) -> tuple[FloatArray, FloatArray] | None:
-        """Return the shares of an attribute's categories without the tables at some places, and their covariance."""
-        pool = self._pools.get(name)
-        rest = None if pool is None else pool.among(left, inside=False)
-        if pool is None or rest is None or not rest.parts:
-            return None
-        shares = (self._totals[name] - pool.among(left, inside=True).total(self._estimates)) / rest.weight
-        spread = np.sum([share * self._spreads[name][law] for law, share in rest.squares().items()], axis=0)
-        return shares, spread
 
 
 def _given_sums(
