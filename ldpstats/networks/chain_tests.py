@@ -196,8 +196,9 @@ def verdicts_of(
     found = {}
     for (one, middle, other), test in tests.items():
         verdict = test.verdict(alpha / len(tests), alpha)
-        apart = not nx.has_path(nx.restricted_view(graph, [middle], []), one, other)
-        if verdict and (apart if verdict == "no collider" else independent[frozenset((one, other))] > alpha):
+        if verdict == "no collider" and nx.has_path(nx.restricted_view(graph, [middle], []), one, other):
+            continue
+        if verdict and (verdict == "no collider" or independent[frozenset((one, other))] > alpha):
             found[one, middle, other] = verdict
     return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from ldpstats.networks.pair_evidence import PairEvidence
@@ -42,15 +44,13 @@ def spanning_tree(evidence: PairEvidence, constraints: EdgeConstraints) -> set[E
     from networkx.utils import UnionFind
 
     # what differs by rounding is equal
-    rounded, of_value, often = np.unique(np.round(evidence.shrunken, _DIGITS), return_inverse=True, return_counts=True)
-    strength = {}
-    for place, pair in enumerate(evidence.pairs):
+    weights, pvalues = (np.round(one, _DIGITS).tolist() for one in (evidence.shrunken, evidence.pvalue))
+    often, strength = Counter(weights), {}
+    for place, (pair, weight) in enumerate(zip(evidence.pairs, weights, strict=True)):
         if constraints.allows(*pair):
-            value = of_value[place]
-            # of most redraws nothing more is ever asked for
-            more = (evidence.corrected(place), -float(evidence.pvalue[place])) if often[value] > 1 else ()
-            figures = tuple(np.round(more, _DIGITS).tolist())
-            strength[pair] = (constraints.requires(*pair), float(rounded[value]), figures, tuple(sorted(pair)))
+            # the information takes long, and is hardly ever asked for
+            tied = (round(evidence.corrected(place), _DIGITS), -pvalues[place]) if often[weight] > 1 else ()
+            strength[pair] = (constraints.requires(*pair), weight, tied, tuple(sorted(pair)))
     joined, tree = UnionFind(), set()
     for pair in sorted(strength, key=strength.__getitem__, reverse=True):
         if joined[pair[0]] != joined[pair[1]]:

@@ -176,6 +176,11 @@ class ErrorAxes:
         variances = np.maximum(variances, np.finfo(float).tiny)[..., None, :]
         return cls(along, variances, none, none[..., :0, :], turns[..., None, :, :], np.ones((*lead, 1, 1)), shape)
 
+    @property
+    def alone(self) -> ErrorAxes:
+        """The same along axes without common factors, which take the whole covariance: for small tables."""
+        return ErrorAxes.of_interactions(Interactions(self.correlations(self.along), self.covariance))
+
     def under(self, prior: float) -> tuple[FloatArray, FloatArray]:
         """Return minus twice the logarithm of the density under such a prior variance, and (V + prior)⁻¹ along."""
         precision, inner, scaled = self._woodbury(prior)
@@ -190,7 +195,7 @@ class ErrorAxes:
         fixed = np.eye(self.factors.shape[-1] - self.core.shape[-1])
         return _blocks(self.core, fixed / precision.mean(axis=-1)[..., None, None])
 
-    def _woodbury(self, prior: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _woodbury(self, prior: float | FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the precision of the axes, what is to be inverted, and the factors times the precision."""
         precision = 1 / (self.variances.reshape(*self.variances.shape[:-2], -1) + prior)
         scaled = self.factors * precision[..., None]
@@ -205,13 +210,10 @@ class ErrorAxes:
 
     def posterior(self, priors: FloatArray, shares: FloatArray) -> FloatArray:
         """Return one pair's covariance within the components of a prior: their variances, and the share of each."""
-        variances = self.variances.ravel()
-        spread, shared = np.zeros_like(variances), np.zeros((variances.size,) * 2)
-        for prior, share in zip(priors[priors > 0], shares[priors > 0], strict=True):
-            precision, inner, scaled = self._woodbury(prior)
-            spread += share * prior * variances * precision
-            shared += share * prior**2 * scaled @ np.linalg.solve(inner, self._weighed(precision) @ scaled.T)
-        return self._among_interactions(np.diag(spread) + shared)
+        precision, inner, scaled = self._woodbury(priors[:, None])
+        solved = np.linalg.solve(inner, self._weighed(precision) @ _turned(scaled))
+        shared = np.tensordot((shares * priors**2)[:, None, None] * scaled, solved, ((0, 2), (0, 1)))
+        return self._among_interactions(np.diag(self.variances.ravel() * ((shares * priors) @ precision)) + shared)
 
     @property
     def covariance(self) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from ldpstats.tables.stacked import Contribution, Stacked, linear_estimate
 _SAME = 1e-10
 # so many numbers of pairs that are estimated together are handled at once, for each set
 _AT_ONCE = 1 << 16
+# interactions of which the whole covariance takes less time than its structure
+_FEW = 64
 
 
 class ReportLaw:
@@ -163,7 +166,7 @@ class PairEstimates:
     Parameters
     ----------
     pairs : tuple of (str, str)
-        The attributes of the rows and of the columns: swapped, where the second one has more categories.
+        The attributes of the rows and of the columns.
     pools : tuple of Pool
         What they are read from.
     margins : pair of arrays, shape (pairs, sets, categories)
@@ -176,6 +179,8 @@ class PairEstimates:
         Their interactions.
     errors : pair of arrays or of PairErrors, optional
         The covariances of the errors of margins that other tables tell; none, where they are of the own reports.
+    swapped : bool
+        Whether rows are those of the second attribute.
     even : array, shape (pairs, 1, 5), optional
         How the own reports vary, where they treat all cells alike.
     """
@@ -187,17 +192,18 @@ class PairEstimates:
     cells: FloatArray
     seen: ErrorAxes
     errors: tuple[Any, Any] | None
-    even: FloatArray | None
+    swapped: bool = False
+    even: FloatArray | None = None
 
     @property
     def named(self) -> tuple[Edge, ...]:
         """The pairs in the order of the domain."""
-        return tuple(pair[::-1] for pair in self.pairs) if self.seen.swapped else self.pairs
+        return tuple(pair[::-1] for pair in self.pairs) if self.swapped else self.pairs
 
     @property
     def shares(self) -> Margins:
         """The margins in the order of the domain."""
-        return self.margins[::-1] if self.seen.swapped else self.margins
+        return self.margins[::-1] if self.swapped else self.margins
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,9 +384,10 @@ class _Drawn:
             spread = PairErrors.of(laws[2], shares[1][..., None, :]).of_columns
             cells, errors = errors.given_columns(cells, known, spread)
         seen = ErrorAxes.of(cells, errors, shares, swapped=swapped)
+        seen = seen.alone if math.prod(seen.shape) <= _FEW else seen
         sides = PairErrors.of(laws[3], shares[0][..., None]), PairErrors.of(laws[4], shares[1][..., None, :]).of_columns
         pools, told = tuple(one.pool for one in group), all(group[0].beside)
-        return PairEstimates(tuple(pairs), pools, shares, own, cells, seen, sides if told else None, laws[0])
+        return PairEstimates(tuple(pairs), pools, shares, own, cells, seen, sides if told else None, swapped, laws[0])
 
     def pair(self, source: _Source) -> PairEstimates:
         """Estimate a pair whose reports have no such structure, by the whole covariance of its cells."""
@@ -395,7 +402,7 @@ class _Drawn:
         seen = ErrorAxes.of_interactions(interactions_of(given[None], spread[None], *shares))
         sides = tuple(one.covariance(self.margins[name]) for name, one in zip(source.pair, source.shown, strict=True))
         cells = (one.reshape(1, -1, *shape) for one in (own, given))
-        return PairEstimates((source.pair,), (pool,), shares, *cells, seen, sides if all(source.beside) else None, None)
+        return PairEstimates((source.pair,), (pool,), shares, *cells, seen, sides if all(source.beside) else None)
 
     def _margins(self, pairs: Iterable[Edge], side: int) -> FloatArray:
         return np.stack([self.margins[pair[side]] for pair in pairs])

@@ -60,7 +60,8 @@ def explained_pairs(evidence: PairEvidence, dependent: Collection[Edge]) -> set[
     figures = zip(evidence.pairs, evidence.shrunken.tolist(), strict=True)
     seen: dict[Edge, Interactions] = {}
     for pair, found in zip(evidence.pairs, evidence.interactions, strict=True):
-        seen[pair], seen[pair[1], pair[0]] = found, found.turned
+        if pair in among:
+            seen[pair], seen[pair[1], pair[0]] = found, found.turned
     explained: set[Edge] = set()
     for pair, via in stronger_paths({pair: strength for pair, strength in figures if pair in among}):
         if pair not in explained and _is_explained(*pair, via, seen):
