@@ -58,9 +58,9 @@ def test_the_choice_of_functions_changes_nothing() -> None:
 
 def test_information_is_that_of_the_table_made_proper() -> None:
     margins = np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]])
-    found = information_of(Interactions(np.array([[[0.6]]]), np.zeros((1, 1, 1))), *margins)
+    found = information_of(np.array([[[0.6]]]), *margins)
     assert found.item() == pytest.approx(entropy([0.4, 0.1, 0.1, 0.4], [0.25] * 4))
-    impossible = information_of(Interactions(np.array([[[1.7]]]), np.zeros((1, 1, 1))), *margins)
+    impossible = information_of(np.array([[[1.7]]]), *margins)
     assert impossible.item() == pytest.approx(np.log(2))
 
 
