@@ -14,13 +14,13 @@ import numpy as np
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError, one_line
+from ldpstats.estimation import Measured
 from ldpstats.estimation.estimate import summed
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.networks.orientation import Orientation, Triple, Verdict, oriented, unshielded_triples
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
 from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, pooled_measured
-from ldpstats.tables.pooled import onto
 from ldpstats.tables.residuals import interactions
 from ldpstats.tables.shared import as_reported, overlapping
 from ldpstats.tables.stacked import linear_estimate
@@ -113,22 +113,31 @@ class ChainTests:
             return None
 
     def _measured(self, places: Sequence[int], domain: Domain, pairs: Sequence[Edge]) -> _Measured:
-        """Put tables side by side that identify their cells, where nobody is behind two of them; pool any others."""
+        """Put side by side what tables say, and find out what the cells of pairs take from it."""
+        from scipy.linalg import block_diag
+
         tables = [as_reported(self._tables[place]) for place in places]
-        if not self._shared.isdisjoint(places) or min((table.n for table in tables), default=0) < _TO_SPREAD:
-            return _Measured.pooled(tables, domain, pairs)
-        found = []
-        for place, table in zip(places, tables, strict=True):
-            if place not in self._estimates:
-                try:
-                    self._estimates[place] = linear_estimate(table)
-                except NotIdentifiedError:
-                    return _Measured.pooled(tables, domain, pairs)
-            names = tuple(name for name in domain.names if name in table.attributes)
-            same = names == table.attributes
-            sums = () if same else (table.domain.onto(names), domain.size(names))
-            found.append((names, *(summed(*self._estimates[place], *sums) if sums else self._estimates[place])))
-        return _Measured.apart(found, sum(table.n for table in tables), domain, pairs)
+        # what nobody is behind two of is independent
+        pooled = None if self._shared.isdisjoint(places) else pooled_measured(tables, domain)
+        try:
+            found = [self._estimated(place, table, domain) for place, table in zip(places, tables, strict=True)]
+        except NotIdentifiedError:
+            return _Measured.by_sums(pooled or pooled_measured(tables, domain), domain, pairs)
+        estimate, n = np.concatenate([own for _, own, _ in found]), sum(table.n for table in tables)
+        covariance = pooled.covariance if pooled else np.asarray(block_diag(*(own for _, _, own in found)))
+        cells = _cells_of(pairs, domain, [names for names, _, _ in found], _variances(covariance, n))
+        return _Measured(estimate, covariance, pooled.n if pooled else n, cells)
+
+    def _estimated(self, place: int, table: Table, domain: Domain) -> tuple[_Names, FloatArray, FloatArray]:
+        """Return which attributes of a domain a table holds, and its estimate of their cells with the covariance."""
+        if table.n < _TO_SPREAD:
+            raise NotIdentifiedError("a single report", "two reports, which show how far they scatter")
+        if place not in self._estimates:
+            self._estimates[place] = linear_estimate(table)
+        names = tuple(name for name in domain.names if name in table.attributes)
+        if names == table.attributes:
+            return names, *self._estimates[place]
+        return names, *summed(*self._estimates[place], table.domain.onto(names), domain.size(names))
 
     def redrawn(self, triple: Triple, rng: np.random.Generator) -> ChainTest | None:
         """Return the test with statistics that are drawn again."""
@@ -222,27 +231,20 @@ class _Measured:
     cells: tuple[FloatArray, ...]
 
     @classmethod
-    def apart(
-        cls, found: Sequence[tuple[_Names, FloatArray, FloatArray]], n: int, domain: Domain, pairs: Sequence[Edge]
-    ) -> _Measured:
-        """Put estimates of tables of some of the attributes side by side, of which nobody is behind two."""
-        from scipy.linalg import block_diag
-
-        covariance = block_diag(*(own for _, _, own in found))
-        cells = _cells_of(pairs, domain, [names for names, _, _ in found], _variances(covariance, n))
-        return cls(np.concatenate([own for _, own, _ in found]), covariance, n, cells)
-
-    @classmethod
-    def pooled(cls, tables: Sequence[Table], domain: Domain, pairs: Sequence[Edge]) -> _Measured:
-        """Pool what any tables tell."""
-        measured = pooled_measured(tables, domain)
-        spread = _variances(measured.covariance, measured.n)
-        groups = [one.names for _, one, _ in onto(tables, domain)]
-        if _are_margins(measured.sums, [domain.onto(names) for names in groups]):
-            cells = _cells_of(pairs, domain, groups, spread)
-        else:
-            cells = tuple(_cells_by_sums(pair, domain, measured.sums, spread) for pair in pairs)
-        return cls(measured.estimate, measured.covariance, measured.n, cells)
+    def by_sums(cls, measured: Measured, domain: Domain, pairs: Sequence[Edge]) -> _Measured:
+        """Take sums of any kind, as tables measure them that leave cells open: they have no structure."""
+        precise = 1 / np.sqrt(_variances(measured.covariance, measured.n))
+        solution = np.linalg.pinv(measured.sums * precise[:, None]) * precise
+        found = []
+        for pair in pairs:
+            cells = np.eye(domain.size(pair))[domain.onto(pair)].T
+            weights = cells @ solution
+            if not np.allclose(weights @ measured.sums, cells, atol=_SAME):
+                raise NotIdentifiedError(
+                    f"reports that leave cells of {one_line(pair)} open", "reports about this pair"
+                )
+            found.append(weights.reshape(*domain.project(pair).shape, -1))
+        return cls(measured.estimate, measured.covariance, measured.n, tuple(found))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,7 +287,7 @@ class _PairsOfThree:
         implied, there = (before @ after).ravel(), self.deviations[2].ravel()
         by_middle = (before[:, None, :] * after.T) @ self.middle
         implied_moves = after.T @ moved_before + np.tensordot(before, moved_after, 1) - by_middle
-        implied_moves, moves = (one.reshape(implied.size, -1) for one in (implied_moves, moved))
+        implied_moves, moves = implied_moves.reshape(implied.size, -1), moved.reshape(implied.size, -1)
         own = implied_moves @ self.covariance @ implied_moves.T
         both = implied_moves @ self.covariance @ moves.T
         # errors of what is implied enter both products, and are taken off on average
@@ -337,7 +339,7 @@ def _cells_of(
     ends = np.cumsum([math.prod(part.shape) for part in parts.values()]).tolist()
     places = {names: np.arange(start, end) for names, start, end in zip(parts, [0, *ends], ends, strict=False)}
     of_sum = np.concatenate([places[names] for names in groups])
-    precision = np.bincount(of_sum, 1 / spread)
+    precision: FloatArray = np.bincount(of_sum, 1 / spread).astype(float)
     solution = _agreeing(parts, places, precision)[:, of_sum] / (spread * precision[of_sum])
     found = []
     for pair in pairs:
@@ -348,15 +350,6 @@ def _cells_of(
         left = tuple(axis for axis, name in enumerate(holding) if name not in pair)
         found.append(own.sum(axis=left))
     return tuple(found)
-
-
-def _are_margins(sums: FloatArray, places: Sequence[IntArray]) -> bool:
-    """Say whether sums are those of tables, by the places of the cells in each; not where tables leave cells open."""
-    sizes = [int(own.max()) + 1 for own in places]
-    if len(sums) != sum(sizes) or np.count_nonzero(sums) != sum(own.size for own in places):
-        return False
-    starts = np.cumsum([0, *sizes])
-    return all((sums[start + own, np.arange(own.size)] == 1).all() for start, own in zip(starts, places, strict=False))
 
 
 def _agreeing(parts: Mapping[_Names, Domain], places: Mapping[_Names, IntArray], precision: FloatArray) -> FloatArray:
@@ -381,12 +374,3 @@ def _agreeing(parts: Mapping[_Names, Domain], places: Mapping[_Names, IntArray],
     moved = unlike / precision
     agreeing: FloatArray = np.eye(precision.size) - moved.T @ np.linalg.solve(moved @ unlike.T, unlike)
     return agreeing
-
-
-def _cells_by_sums(pair: Edge, domain: Domain, sums: FloatArray, spread: FloatArray) -> FloatArray:
-    """Return what the cells of a pair take from sums that have no structure: of tables that leave cells open."""
-    precise, cells = 1 / np.sqrt(spread), np.eye(domain.size(pair))[domain.onto(pair)].T
-    weights: FloatArray = cells @ np.linalg.pinv(sums * precise[:, None]) * precise
-    if not np.allclose(weights @ sums, cells, atol=_SAME):
-        raise NotIdentifiedError(f"reports that leave cells of {one_line(pair)} open", "reports about this pair")
-    return weights.reshape(*domain.project(pair).shape, -1)

@@ -45,13 +45,15 @@ def spanning_tree(evidence: PairEvidence, constraints: EdgeConstraints) -> set[E
 
     # what differs by rounding is equal
     weights, pvalues = (np.round(one, _DIGITS).tolist() for one in (evidence.shrunken, evidence.pvalue))
-    often, strength = Counter(weights), {}
+    often = Counter(weights)
+    strength: dict[Edge, tuple[object, ...]] = {}
     for place, (pair, weight) in enumerate(zip(evidence.pairs, weights, strict=True)):
         if constraints.allows(*pair):
             # the information takes long, and is hardly ever asked for
             tied = (round(evidence.corrected(place), _DIGITS), -pvalues[place]) if often[weight] > 1 else ()
             strength[pair] = (constraints.requires(*pair), weight, tied, tuple(sorted(pair)))
-    joined, tree = UnionFind(), set()
+    joined: UnionFind[str] = UnionFind()
+    tree = set()
     for pair in sorted(strength, key=strength.__getitem__, reverse=True):
         if joined[pair[0]] != joined[pair[1]]:
             joined.union(*pair)

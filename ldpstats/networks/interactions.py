@@ -12,7 +12,6 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray
 
-
 Margins: TypeAlias = tuple[FloatArray, FloatArray]
 """Something of the first attribute of a pair, and of the second one: the shares of their categories, say."""
 
@@ -45,9 +44,7 @@ class Interactions:
     def turned(self) -> Interactions:
         """The same with the second attribute first."""
         order = np.arange(math.prod(self.correlations.shape[-2:])).reshape(self.correlations.shape[-2:]).T.ravel()
-        return Interactions(
-            np.swapaxes(self.correlations, -1, -2), lambda: self.covariance[..., order[:, None], order]
-        )
+        return Interactions(np.swapaxes(self.correlations, -1, -2), lambda: self.covariance[..., order[:, None], order])
 
 
 def cells_of(correlations: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:

@@ -219,7 +219,11 @@ class _Search:
         def network(drawn: tuple[TableSet, PairEvidence]) -> tuple[Sequence[Edge], Iterable[Edge]]:
             structure = self.structure(*drawn)
             found = oriented_by_tests(
-                structure, self.constraints, lambda triple: chains.redrawn(triple, rng), *self._figures(structure, drawn[1]), self.alpha
+                structure,
+                self.constraints,
+                lambda triple: chains.redrawn(triple, rng),
+                *self._figures(structure, drawn[1]),
+                self.alpha,
             )
             return [edge for edge in structure.edges if edge not in found.left_out], found.directed
 

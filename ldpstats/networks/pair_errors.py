@@ -66,7 +66,9 @@ class PairErrors:
     @property
     def of_rows(self) -> PairErrors:
         """Those of the sums of rows."""
-        return PairErrors(self.blocks.sum(axis=(-1, -2))[..., None, None], self.factors.sum(-2)[..., None, :], self.core)
+        return PairErrors(
+            self.blocks.sum(axis=(-1, -2))[..., None, None], self.factors.sum(-2)[..., None, :], self.core
+        )
 
     @property
     def of_columns(self) -> FloatArray:
@@ -238,9 +240,7 @@ class ErrorAxes:
         lead = self.along.shape[:-2]
         sizes = {"along": 2, "variances": 2, "factors": 2, "core": 2, "turns": 3, "functions": 2}
         whole = {name: getattr(self, name) for name in sizes}
-        parts = {
-            name: np.broadcast_to(one, (*lead, *one.shape[-sizes[name] :]))[place] for name, one in whole.items()
-        }
+        parts = {name: np.broadcast_to(one, (*lead, *one.shape[-sizes[name] :]))[place] for name, one in whole.items()}
         return replace(self, **parts)
 
 

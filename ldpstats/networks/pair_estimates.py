@@ -198,12 +198,13 @@ class PairEstimates:
     @property
     def named(self) -> tuple[Edge, ...]:
         """The pairs in the order of the domain."""
-        return tuple(pair[::-1] for pair in self.pairs) if self.swapped else self.pairs
+        return tuple((second, first) for first, second in self.pairs) if self.swapped else self.pairs
 
     @property
     def shares(self) -> Margins:
         """The margins in the order of the domain."""
-        return self.margins[::-1] if self.swapped else self.margins
+        rows, columns = self.margins
+        return (columns, rows) if self.swapped else (rows, columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,19 +298,23 @@ class PairSources:
         """The pairs that are estimated together: of one shape, with margins that other tables tell or do not."""
         alike: dict[Hashable, list[_Source]] = defaultdict(list)
         for pair, pool in self.pools.items():
-            source = _Source.of(pair, pool, [self._beside(name, pair) for name in pair], [self.shown[one] for one in pair])
+            source = _Source.of(
+                pair, pool, [self._beside(name, pair) for name in pair], [self.shown[one] for one in pair]
+            )
             alike[source.kind].append(source)
         groups = []
-        for kind, sources in alike.items():
-            step = max(1, _AT_ONCE // sources[0].entries) if kind[0] else 1
+        for sources in alike.values():
+            step = max(1, _AT_ONCE // sources[0].entries)
             groups += [tuple(sources[start : start + step]) for start in range(0, len(sources), step)]
         return groups
 
     def _beside(self, name: str, pair: Edge) -> tuple[Pool, Pool] | None:
         """Return what a pair's tables, and all others, tell about one of its attributes; None without any others."""
         pool = self.margins.get(name)
-        parts = None if pool is None else tuple(pool.among(self.holding[pair], inside=inside) for inside in (True, False))
-        return parts if parts and parts[1].parts else None
+        if pool is None:
+            return None
+        own, others = (pool.among(self.holding[pair], inside=inside) for inside in (True, False))
+        return (own, others) if others.parts else None
 
     def estimated(self, estimates: Sequence[FloatArray]) -> list[PairEstimates]:
         """Estimate all pairs from the estimates of all tables."""
@@ -335,23 +340,21 @@ class _Source:
     laws: tuple[FloatArray, ...] | None
 
     @classmethod
-    def of(
-        cls, pair: Edge, pool: Pool, beside: Sequence[tuple[Pool, Pool] | None], shown: Sequence[Pool]
-    ) -> _Source:
+    def of(cls, pair: Edge, pool: Pool, beside: Sequence[tuple[Pool, Pool] | None], shown: Sequence[Pool]) -> _Source:
         others = [one and one[1] for one in beside]
         laws = [one.even if one else np.zeros(5) for one in (pool, *others, *shown)]
         if any(one is None for one in laws):
             return cls(pair, False, pool, tuple(beside), tuple(shown), None)
         own, *sides = (one for one in laws if one is not None)
-        way = -1 if pool.domain.shape[0] < pool.domain.shape[1] else 1
-        known = own, *sides[:2][::way], *sides[2:][::way]
-        return cls(pair[::way], way < 0, pool, tuple(beside[::way]), tuple(shown[::way]), known)
+        if pool.domain.shape[0] >= pool.domain.shape[1]:
+            return cls(pair, False, pool, tuple(beside), tuple(shown), (own, *sides))
+        known = own, *sides[1::-1], *sides[:1:-1]
+        return cls((pair[1], pair[0]), True, pool, tuple(beside[::-1]), tuple(shown[::-1]), known)
 
     @property
-    def kind(self) -> tuple[bool, Hashable]:
-        """What is alike in all that are estimated together."""
-        alike = self.pool.domain.shape, *(one is None for one in self.beside)
-        return (True, alike) if self.laws else (False, self.pair)
+    def kind(self) -> Hashable:
+        """What is alike in all that are estimated together; a pair without laws is alone."""
+        return (self.pool.domain.shape, *(one is None for one in self.beside)) if self.laws else self.pair
 
     @property
     def entries(self) -> int:
@@ -400,9 +403,12 @@ class _Drawn:
                 sums, errors = np.eye(shape[side])[pool.domain.onto([name])], beside[1].covariance(self.margins[name])
                 given, spread = _given_sums(given, spread, sums, self._beside(source, side), errors)
         seen = ErrorAxes.of_interactions(interactions_of(given[None], spread[None], *shares))
-        sides = tuple(one.covariance(self.margins[name]) for name, one in zip(source.pair, source.shown, strict=True))
-        cells = (one.reshape(1, -1, *shape) for one in (own, given))
-        return PairEstimates((source.pair,), (pool,), shares, *cells, seen, sides if all(source.beside) else None)
+        first, second = (
+            one.covariance(self.margins[name]) for name, one in zip(source.pair, source.shown, strict=True)
+        )
+        sides = first, second
+        own, given = own.reshape(1, -1, *shape), given.reshape(1, -1, *shape)
+        return PairEstimates((source.pair,), (pool,), shares, own, given, seen, sides if all(source.beside) else None)
 
     def _margins(self, pairs: Iterable[Edge], side: int) -> FloatArray:
         return np.stack([self.margins[pair[side]] for pair in pairs])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -72,7 +72,11 @@ class PairEvidence:
         estimates = sources.estimated(sources.observed)
         (found,) = cls._all_of(sources, estimates)
         known = dict(zip(found.pairs, found.pvalue.tolist(), strict=True))
-        margins = {pair: (rows, columns) for one in estimates for pair, rows, columns in zip(one.named, *one.shares)}
+        margins = {
+            pair: (rows, columns)
+            for one in estimates
+            for pair, rows, columns in zip(one.named, *one.shares, strict=True)
+        }
         checked = [
             checked_pvalue(pool, margins[pair], known[pair], len(known), own=not sources.has_margins(pair))
             for pair, pool in progress(sources.pools.items(), "testing pairs", unit="pair")
@@ -127,7 +131,7 @@ class PairEvidence:
             yield cls(
                 sources.domain,
                 tuple(sources.pools),
-                lambda place, number=number: _corrected(groups[order[place][0]], order[place][1], number),
+                partial(_corrected, [(groups[group], place) for group, place in order], number),
                 np.array([means[group][place, number] for group, place in order]),
                 np.array([pvalues[group][place, number] for group, place in order]),
                 tuple(_posterior(groups[group].seen, *behind[group], (place, number)) for group, place in order),
@@ -140,8 +144,9 @@ def _posterior(seen: ErrorAxes, mean: FloatArray, shares: FloatArray, at: tuple[
     return Interactions(mean[at], lambda: within_components(seen[at], shares[at]))
 
 
-def _corrected(found: PairEstimates, place: int, number: int) -> float:
+def _corrected(estimates: Sequence[tuple[PairEstimates, int]], number: int, pair: int) -> float:
     """Return the corrected mutual information without the directions that noise drowns."""
+    found, place = estimates[pair]
     seen = found.seen[place, number]
     # which directions are drowned only the whole covariance tells
     variances, turns = np.linalg.eigh(seen.covariance)

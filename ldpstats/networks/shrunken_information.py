@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray
 from ldpstats.estimation.simplex import nearest_proper
-from ldpstats.networks.interactions import Interactions, cells_of
+from ldpstats.networks.interactions import cells_of
 from ldpstats.networks.pair_errors import ErrorAxes
 
 # variances of the prior's components: none, and those of powers of two up to a correlation of one
@@ -18,21 +18,6 @@ _ROUNDS = 50
 _ABSENT = 1e-3
 # what every component counts for beside the pairs
 _PSEUDOCOUNT = 0.1
-
-
-def shrunken(interactions: Sequence[Interactions]) -> tuple[Interactions, ...]:
-    """Return the posterior mean and covariance of the interactions of every pair, as of `posteriors`.
-
-    Parameters
-    ----------
-    interactions : sequence of Interactions
-        By pair, with their covariances.
-    """
-    axes = [ErrorAxes.of_interactions(Interactions(one.correlations[None], one.covariance[None])) for one in interactions]
-    return tuple(
-        Interactions(means[0], np.stack([within_components(own[0, number], each) for number, each in enumerate(shares[0])]))
-        for own, (means, shares) in zip(axes, posteriors(axes), strict=True)
-    )
 
 
 def posteriors(seen: Sequence[ErrorAxes]) -> list[tuple[FloatArray, FloatArray]]:
@@ -56,11 +41,15 @@ def posteriors(seen: Sequence[ErrorAxes]) -> list[tuple[FloatArray, FloatArray]]
     found = [[one.under(float(prior)) for prior in _PRIORS] for one in seen]
     densities = np.concatenate([np.stack([-distance / 2 for distance, _ in one], axis=-1) for one in found])
     shares = np.split(_fitted(densities), np.cumsum([len(one.along) for one in seen])[:-1])
-    means = [
-        sum(prior * own[..., place, None] * along for place, (prior, (_, along)) in enumerate(zip(_PRIORS, parts)))
-        for own, parts in zip(shares, found, strict=True)
-    ]
-    return [(one.correlations(mean), own) for one, mean, own in zip(seen, means, shares, strict=True)]
+    means = []
+    for one, own, parts in zip(seen, shares, found, strict=True):
+        weights = np.moveaxis(own * _PRIORS, -1, 0)[..., None]
+        means.append(
+            one.correlations(
+                sum((weight * along for weight, (_, along) in zip(weights, parts, strict=True)), np.zeros(()))
+            )
+        )
+    return list(zip(means, shares, strict=True))
 
 
 def within_components(seen: ErrorAxes, shares: FloatArray) -> FloatArray:

@@ -8,7 +8,19 @@ from scipy.stats import entropy, ortho_group
 
 from ldpstats.arrays import FloatArray
 from ldpstats.networks.interactions import Interactions
-from ldpstats.networks.shrunken_information import information_of, plug_in_information, shrunken
+from ldpstats.networks.pair_errors import ErrorAxes
+from ldpstats.networks.shrunken_information import information_of, plug_in_information, posteriors, within_components
+
+
+def shrunken(interactions: list[Interactions]) -> tuple[Interactions, ...]:
+    """Return the posteriors of pairs, each given in several sets of tables."""
+    axes = [
+        ErrorAxes.of_interactions(Interactions(one.correlations[None], one.covariance[None])) for one in interactions
+    ]
+    found = zip(axes, posteriors(axes), strict=True)
+    return tuple(
+        Interactions(mean[0], within_components(one[0, 0], shares[0, 0])[None]) for one, (mean, shares) in found
+    )
 
 
 def seen(correlations: FloatArray, variance: float) -> list[Interactions]:
