@@ -139,9 +139,7 @@ class ErrorAxes:
     functions : array, shape (..., rows, functions)
         Of the rows, times the roots of their shares: they are orthonormal.
     shape : pair of int
-        Functions of the first attribute, and of the second one.
-    swapped : bool
-        Whether rows are those of the second attribute.
+        Functions of the rows, and of the columns.
     """
 
     along: FloatArray
@@ -151,10 +149,9 @@ class ErrorAxes:
     turns: FloatArray
     functions: FloatArray
     shape: tuple[int, int]
-    swapped: bool = False
 
     @classmethod
-    def of(cls, cells: FloatArray, errors: PairErrors, margins: Margins, *, swapped: bool = False) -> ErrorAxes:
+    def of(cls, cells: FloatArray, errors: PairErrors, margins: Margins) -> ErrorAxes:
         """Take estimated cells, shape (..., rows, columns), with such margins, for their interactions."""
         rows, columns = (orthonormal_functions(shares) for shares in margins)
         roots, turned = np.sqrt(margins[0])[..., None, None], columns[..., None, :, :]
@@ -165,8 +162,7 @@ class ErrorAxes:
         factors = _beside(_turned(onto) @ errors.factors, roots * _turned(turns))
         flat = factors.reshape(*factors.shape[:-3], -1, factors.shape[-1])
         shape = rows.shape[-1], columns.shape[-1]
-        functions = roots[..., 0] * rows
-        return cls(along, variances, flat, errors.core, turns, functions, shape[::-1] if swapped else shape, swapped)
+        return cls(along, variances, flat, errors.core, turns, roots[..., 0] * rows, shape)
 
     @classmethod
     def of_interactions(cls, seen: Interactions) -> ErrorAxes:
@@ -207,8 +203,7 @@ class ErrorAxes:
     def correlations(self, along: FloatArray) -> FloatArray:
         """Return interactions that are given along the axes, shape (..., functions, functions)."""
         rows = (self.turns @ along.reshape(*self.along.shape, 1))[..., 0]
-        found = (_turned(self.functions) @ rows).reshape(*rows.shape[:-2], *self.shape[:: -1 if self.swapped else 1])
-        return _turned(found) if self.swapped else found
+        return (_turned(self.functions) @ rows).reshape(*rows.shape[:-2], *self.shape)
 
     def posterior(self, priors: FloatArray, shares: FloatArray) -> FloatArray:
         """Return one pair's covariance within the components of a prior: their variances, and the share of each."""
@@ -230,10 +225,7 @@ class ErrorAxes:
             turned = self.turns @ matrix.reshape(*lead, rows, axes, -1)
             moved = _turned(self.functions) @ turned.reshape(*lead, rows, -1)
             matrix = _turned(moved.reshape(*lead, moved.shape[-2] * axes, -1))
-        if not self.swapped:
-            return matrix
-        order = np.arange(matrix.shape[-1]).reshape(self.shape[::-1]).T.ravel()
-        return matrix[..., order[:, None], order]
+        return matrix
 
     def __getitem__(self, place: tuple[int, int]) -> ErrorAxes:
         """Return those of one pair in one set of tables."""

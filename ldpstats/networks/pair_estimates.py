@@ -124,9 +124,11 @@ class Pool:
         """Return the weighted sum of what the tables' estimates come to, shape (sets, cells); 0 without any."""
         size, total = self.domain.size(), np.zeros(())
         for part in self.parts:
-            found = part.weight * estimates[part.table]
-            same = part.of_cell.size == size and bool((part.of_cell == np.arange(size)).all())
-            total = total + (found if same else found @ np.eye(size)[part.of_cell])
+            found = estimates[part.table]
+            same = part.of_cell.size == size
+            total = total + part.weight * (
+                found[:, np.argsort(part.of_cell)] if same else found @ np.eye(size)[part.of_cell]
+            )
         return total
 
     def mean(self, estimates: Sequence[FloatArray]) -> FloatArray:
@@ -166,21 +168,16 @@ class PairEstimates:
     Parameters
     ----------
     pairs : tuple of (str, str)
-        The attributes of the rows and of the columns.
     pools : tuple of Pool
-        What they are read from.
+        What they are read from; the attributes of these are those of the rows and of the columns.
     margins : pair of arrays, shape (pairs, sets, categories)
         The shares of the categories, pooled and made proper.
     own : array, shape (pairs, sets, rows, columns)
         From the reports about the pairs alone.
-    cells : array, shape (pairs, sets, rows, columns)
-        Given what all other tables say about the margins.
     seen : ErrorAxes
-        Their interactions.
+        Their interactions, given what all other tables say about the margins.
     errors : pair of arrays or of PairErrors, optional
         The covariances of the errors of margins that other tables tell; none, where they are of the own reports.
-    swapped : bool
-        Whether rows are those of the second attribute.
     even : array, shape (pairs, 1, 5), optional
         How the own reports vary, where they treat all cells alike.
     """
@@ -189,22 +186,9 @@ class PairEstimates:
     pools: tuple[Pool, ...]
     margins: Margins
     own: FloatArray
-    cells: FloatArray
     seen: ErrorAxes
     errors: tuple[Any, Any] | None
-    swapped: bool = False
     even: FloatArray | None = None
-
-    @property
-    def named(self) -> tuple[Edge, ...]:
-        """The pairs in the order of the domain."""
-        return tuple((second, first) for first, second in self.pairs) if self.swapped else self.pairs
-
-    @property
-    def shares(self) -> Margins:
-        """The margins in the order of the domain."""
-        rows, columns = self.margins
-        return (columns, rows) if self.swapped else (rows, columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,14 +232,18 @@ class PairSources:
         for one, other in overlapping(known):
             common[one].add(other)
             common[other].add(one)
-        parts = _PartsOfTables(domain, known)
+        parts, sizes = _PartsOfTables(domain, known), dict(zip(domain.names, domain.shape, strict=True))
         about = {name: [place for place, one in enumerate(known) if name in one.attributes] for name in domain.names}
         alone = {name: [one for one in places if common[one].isdisjoint(places)] for name, places in about.items()}
         both = {pair: [one for one in about[pair[0]] if pair[1] in known[one].attributes] for pair in _pairs(domain)}
         holding = {pair: places for pair, places in both.items() if places}
         for pair in holding:  # their covariances are handled as a whole
             refuse_too_many_cells(domain.size(pair), f"{' and '.join(pair)} together: a table", LARGEST_JOINT)
-        pools = {pair: parts.pool(_without_common(places, common), pair) for pair, places in holding.items()}
+        pools = {
+            # the attribute with more categories comes first: its rows are the blocks of `PairErrors`
+            pair: parts.pool(_without_common(places, common), pair[:: -1 if sizes[pair[0]] < sizes[pair[1]] else 1])
+            for pair, places in holding.items()
+        }
         shown = progress(alone.items(), "adding tables up", unit="attribute")
         margins = {name: parts.pool(places, (name,)) for name, places in shown if places}
         single = {name: parts.pool(places[:1], (name,)) for name, places in about.items() if places}
@@ -294,18 +282,20 @@ class PairSources:
         return [found[place] for place in range(len(self.tables))]
 
     @cached_property
-    def _groups(self) -> list[tuple[_Source, ...]]:
+    def _groups(self) -> list[list[_Source]]:
         """The pairs that are estimated together: of one shape, with margins that other tables tell or do not."""
         alike: dict[Hashable, list[_Source]] = defaultdict(list)
         for pair, pool in self.pools.items():
-            source = _Source.of(
-                pair, pool, [self._beside(name, pair) for name in pair], [self.shown[one] for one in pair]
-            )
-            alike[source.kind].append(source)
+            beside = [self._beside(name, pair) for name in pool.domain.names]
+            shown = [self.shown[name] for name in pool.domain.names]
+            laws = [one.even if one else np.zeros(5) for one in (pool, *(one and one[1] for one in beside), *shown)]
+            even = None if any(law is None for law in laws) else np.stack([law for law in laws if law is not None])
+            kind = pair if even is None else (pool.domain.shape, *map(bool, beside))
+            alike[kind].append(_Source(pair, pool, beside, shown, even))
         groups = []
         for sources in alike.values():
-            step = max(1, _AT_ONCE // sources[0].entries)
-            groups += [tuple(sources[start : start + step]) for start in range(0, len(sources), step)]
+            step = max(1, _AT_ONCE // (sources[0].pool.domain.size() * sources[0].pool.domain.shape[1]))
+            groups += [sources[start : start + step] for start in range(0, len(sources), step)]
         return groups
 
     def _beside(self, name: str, pair: Edge) -> tuple[Pool, Pool] | None:
@@ -320,105 +310,83 @@ class PairSources:
         """Estimate all pairs from the estimates of all tables."""
         margins = {name: proper_shares(pool.mean(estimates), pool.n) for name, pool in self.shown.items()}
         totals = {name: pool.total(estimates) for name, pool in self.margins.items()}
-        drawn = _Drawn(estimates, margins, totals)
-        return [drawn.pair(*group) if group[0].laws is None else drawn.pairs(group) for group in self._groups]
+        return [_estimated(group, estimates, margins, totals) for group in self._groups]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Source:
-    """Where a pair is read from, its rows being those of the attribute with more categories.
+    """Where a pair is read from.
 
-    The laws are those of its own reports, of what others tell about the margins, and of the margins by all tables; none
-    where some reports treat cells differently, which then have covariances without structure.
+    Parameters
+    ----------
+    pair : (str, str)
+    pool : Pool
+        The reports about it.
+    beside : list of two
+        What their tables, and all others, tell about each margin; None where no others do.
+    shown : list of Pool
+        The margins by all tables.
+    even : array, shape (5, 5), optional
+        The even laws of the pair, of what others tell about its margins, and of these by all tables; none where some
+        reports treat cells differently: their covariances have no structure.
     """
 
     pair: Edge
-    swapped: bool
     pool: Pool
-    beside: tuple[tuple[Pool, Pool] | None, ...]
-    shown: tuple[Pool, ...]
-    laws: tuple[FloatArray, ...] | None
+    beside: Sequence[tuple[Pool, Pool] | None]
+    shown: Sequence[Pool]
+    even: FloatArray | None
 
-    @classmethod
-    def of(cls, pair: Edge, pool: Pool, beside: Sequence[tuple[Pool, Pool] | None], shown: Sequence[Pool]) -> _Source:
-        others = [one and one[1] for one in beside]
-        laws = [one.even if one else np.zeros(5) for one in (pool, *others, *shown)]
-        if any(one is None for one in laws):
-            return cls(pair, False, pool, tuple(beside), tuple(shown), None)
-        own, *sides = (one for one in laws if one is not None)
-        if pool.domain.shape[0] >= pool.domain.shape[1]:
-            return cls(pair, False, pool, tuple(beside), tuple(shown), (own, *sides))
-        known = own, *sides[1::-1], *sides[:1:-1]
-        return cls((pair[1], pair[0]), True, pool, tuple(beside[::-1]), tuple(shown[::-1]), known)
-
-    @property
-    def kind(self) -> Hashable:
-        """What is alike in all that are estimated together; a pair without laws is alone."""
-        return (self.pool.domain.shape, *(one is None for one in self.beside)) if self.laws else self.pair
-
-    @property
-    def entries(self) -> int:
-        """How many numbers it takes, about."""
-        cells, columns = self.pool.domain.size(), min(self.pool.domain.shape)
-        return cells * (3 * columns + 6)
+    def without(self, side: int, total: FloatArray, estimates: Sequence[FloatArray]) -> FloatArray:
+        """Return the shares of one of its attributes by all tables but its own."""
+        own, others = self.beside[side] or (self.pool, self.pool)
+        return (total - own.total(estimates)) / others.weight
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Drawn:
-    """Estimates of all tables, in several sets, with the margins that follow from them, and their weighted sums."""
+def _estimated(
+    group: Sequence[_Source],
+    estimates: Sequence[FloatArray],
+    margins: Mapping[str, FloatArray],
+    totals: Mapping[str, FloatArray],
+) -> PairEstimates:
+    """Estimate pairs of one shape, by the structure of their covariances, or a single one that has none."""
+    names = list(zip(*(one.pool.domain.names for one in group), strict=True))
+    rows, columns = (np.stack([margins[name] for name in side]) for side in names)
+    own = np.stack([one.pool.mean(estimates).reshape(-1, *one.pool.domain.shape) for one in group])
+    known = [
+        np.stack([one.without(side, totals[name], estimates) for name, one in zip(names[side], group, strict=True)])
+        if group[0].beside[side]
+        else None
+        for side in (0, 1)
+    ]
+    pairs, pools = tuple(one.pair for one in group), tuple(one.pool for one in group)
+    if group[0].even is None:
+        seen, errors = _whole(group[0], own, known, (rows, columns))
+        return PairEstimates(pairs, pools, (rows, columns), own, seen, errors if all(group[0].beside) else None)
+    law, *laws = np.moveaxis(np.stack([one.even for one in group if one.even is not None]), 1, 0)[:, :, None]
+    given, spread = own, PairErrors.of(law, own)
+    if known[0] is not None:
+        given, spread = spread.given_rows(given, known[0], PairErrors.of(laws[0], rows[..., None]))
+    if known[1] is not None:
+        given, spread = spread.given_columns(given, known[1], PairErrors.of(laws[1], columns[..., None, :]).of_columns)
+    seen = ErrorAxes.of(given, spread, (rows, columns))
+    seen = seen.alone if math.prod(seen.shape) <= _FEW else seen
+    errors = PairErrors.of(laws[2], rows[..., None]), PairErrors.of(laws[3], columns[..., None, :]).of_columns
+    return PairEstimates(pairs, pools, (rows, columns), own, seen, errors if all(group[0].beside) else None, law)
 
-    estimates: Sequence[FloatArray]
-    margins: Mapping[str, FloatArray]
-    totals: Mapping[str, FloatArray]
 
-    def pairs(self, group: Sequence[_Source]) -> PairEstimates:
-        """Estimate pairs whose reports treat all cells alike: their covariances take no matrix of all cells."""
-        pairs, swapped = [one.pair for one in group], group[0].swapped
-        shares = self._margins(pairs, 0), self._margins(pairs, 1)
-        found = [one.pool.mean(self.estimates).reshape(-1, *one.pool.domain.shape) for one in group]
-        own = np.stack([np.swapaxes(one, -1, -2) if swapped else one for one in found])
-        laws = [np.stack(one)[:, None] for one in zip(*(one.laws or () for one in group), strict=True)]
-        cells, errors = own, PairErrors.of(laws[0], own)
-        if group[0].beside[0]:
-            known = np.stack([self._beside(one, 0) for one in group])
-            cells, errors = errors.given_rows(cells, known, PairErrors.of(laws[1], shares[0][..., None]))
-        if group[0].beside[1]:
-            known = np.stack([self._beside(one, 1) for one in group])
-            spread = PairErrors.of(laws[2], shares[1][..., None, :]).of_columns
-            cells, errors = errors.given_columns(cells, known, spread)
-        seen = ErrorAxes.of(cells, errors, shares, swapped=swapped)
-        seen = seen.alone if math.prod(seen.shape) <= _FEW else seen
-        sides = PairErrors.of(laws[3], shares[0][..., None]), PairErrors.of(laws[4], shares[1][..., None, :]).of_columns
-        pools, told = tuple(one.pool for one in group), all(group[0].beside)
-        return PairEstimates(tuple(pairs), pools, shares, own, cells, seen, sides if told else None, swapped, laws[0])
-
-    def pair(self, source: _Source) -> PairEstimates:
-        """Estimate a pair whose reports have no such structure, by the whole covariance of its cells."""
-        pool, shape = source.pool, source.pool.domain.shape
-        shares = self._margins([source.pair], 0), self._margins([source.pair], 1)
-        own = given = pool.mean(self.estimates)
-        spread = pool.covariance(own)
-        for side, (name, beside) in enumerate(zip(source.pair, source.beside, strict=True)):
-            if beside:
-                sums, errors = np.eye(shape[side])[pool.domain.onto([name])], beside[1].covariance(self.margins[name])
-                given, spread = _given_sums(given, spread, sums, self._beside(source, side), errors)
-        seen = ErrorAxes.of_interactions(interactions_of(given[None], spread[None], *shares))
-        first, second = (
-            one.covariance(self.margins[name]) for name, one in zip(source.pair, source.shown, strict=True)
-        )
-        sides = first, second
-        own, given = own.reshape(1, -1, *shape), given.reshape(1, -1, *shape)
-        return PairEstimates((source.pair,), (pool,), shares, own, given, seen, sides if all(source.beside) else None)
-
-    def _margins(self, pairs: Iterable[Edge], side: int) -> FloatArray:
-        return np.stack([self.margins[pair[side]] for pair in pairs])
-
-    def _beside(self, source: _Source, side: int) -> FloatArray:
-        """Return the shares by all tables but those of the pair."""
-        beside = source.beside[side]
-        assert beside is not None  # where it is asked for
-        own, others = beside
-        return (self.totals[source.pair[side]] - own.total(self.estimates)) / others.weight
+def _whole(
+    source: _Source, own: FloatArray, known: Sequence[FloatArray | None], margins: Margins
+) -> tuple[ErrorAxes, tuple[FloatArray, FloatArray]]:
+    """Return the interactions of a pair by the whole covariance of its cells, and the covariances of its margins."""
+    given = own.reshape(*own.shape[:2], -1)
+    spread, errors = source.pool.covariance(given), []
+    for side, (shares, beside, shown) in enumerate(zip(margins, source.beside, source.shown, strict=True)):
+        errors.append(shown.covariance(shares[0]))
+        sums, found = np.eye(shares.shape[-1])[source.pool.domain.onto([source.pool.domain.names[side]])], known[side]
+        if beside and found is not None:
+            given, spread = _given_sums(given, spread, sums, found, beside[1].covariance(shares))
+    return ErrorAxes.of_interactions(interactions_of(given, spread, *margins)), (errors[0], errors[1])
 
 
 class _PartsOfTables:

@@ -46,7 +46,7 @@ class PairEvidence:
     pvalue : array
         Of Wald's test of independence, see `pair_tests`.
     interactions : tuple of Interactions
-        The posterior mean of each pair's interactions and their covariance.
+        The posterior mean of each pair's interactions and their covariance, in the order of its pool's attributes.
     sources : PairSources
         The tables.
     """
@@ -75,7 +75,7 @@ class PairEvidence:
         margins = {
             pair: (rows, columns)
             for one in estimates
-            for pair, rows, columns in zip(one.named, *one.shares, strict=True)
+            for pair, rows, columns in zip(one.pairs, *one.margins, strict=True)
         }
         checked = [
             checked_pvalue(pool, margins[pair], known[pair], len(known), own=not sources.has_margins(pair))
@@ -123,9 +123,9 @@ class PairEvidence:
     def _all_of(cls, sources: PairSources, groups: Sequence[PairEstimates]) -> Iterator[PairEvidence]:
         """Measure the pairs of several sets of tables at once."""
         behind = posteriors([one.seen for one in groups])
-        means = [information_of(mean, *one.shares) for one, (mean, _) in zip(groups, behind, strict=True)]
+        means = [information_of(mean, *one.margins) for one, (mean, _) in zip(groups, behind, strict=True)]
         pvalues = [pvalues_of(one) for one in groups]
-        where = {pair: (group, place) for group, one in enumerate(groups) for place, pair in enumerate(one.named)}
+        where = {pair: (group, place) for group, one in enumerate(groups) for place, pair in enumerate(one.pairs)}
         order = [where[pair] for pair in sources.pools]
         for number in range(means[0].shape[1]):
             yield cls(
@@ -153,7 +153,7 @@ def _corrected(estimates: Sequence[tuple[PairEstimates, int]], number: int, pair
     clear = variances < _DROWNED**2
     kept = turns[:, clear]
     left = kept @ (kept.T @ seen.correlations(seen.along).ravel())
-    first, second = (one[place, number] for one in found.shares)
+    first, second = (one[place, number] for one in found.margins)
     length = information_length(cells_of(left.reshape(seen.shape), first, second))
     corrected = (length - max(float(variances[clear].sum()), 0.0)) / 2
     return min(max(corrected, 0.0), math.log(min(first.size, second.size)))

@@ -61,7 +61,8 @@ def explained_pairs(evidence: PairEvidence, dependent: Collection[Edge]) -> set[
     seen: dict[Edge, Interactions] = {}
     for pair, found in zip(evidence.pairs, evidence.interactions, strict=True):
         if pair in among:
-            seen[pair], seen[pair[1], pair[0]] = found, found.turned
+            rows, columns = evidence.sources.pools[pair].domain.names
+            seen[rows, columns], seen[columns, rows] = found, found.turned
     explained: set[Edge] = set()
     for pair, via in stronger_paths({pair: strength for pair, strength in figures if pair in among}):
         if pair not in explained and _is_explained(*pair, via, seen):
