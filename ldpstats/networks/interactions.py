@@ -40,7 +40,7 @@ class Interactions:
         """The covariance of its flattened entries."""
         return self.spread() if callable(self.spread) else self.spread
 
-    @cached_property
+    @property
     def turned(self) -> Interactions:
         """The same with the second attribute first."""
         order = np.arange(math.prod(self.correlations.shape[-2:])).reshape(self.correlations.shape[-2:]).T.ravel()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import combinations
 from typing import Any
 
@@ -145,7 +145,11 @@ class Pool:
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the covariance of the estimate, if these were the frequencies, shape (..., cells)."""
-        return sum((share * law.covariance(frequencies) for law, share in self.squares().items()), np.zeros(()))
+        return self.added(lambda law: law.covariance(frequencies))
+
+    def added(self, spread: Callable[[ReportLaw], FloatArray]) -> FloatArray:
+        """Return the covariance of the estimate, given that of a report by its law."""
+        return sum((share * spread(law) for law, share in self.squares().items()), np.zeros(()))
 
     @property
     def even(self) -> FloatArray | None:
@@ -310,7 +314,9 @@ class PairSources:
         """Estimate all pairs from the estimates of all tables."""
         margins = {name: proper_shares(pool.mean(estimates), pool.n) for name, pool in self.shown.items()}
         totals = {name: pool.total(estimates) for name, pool in self.margins.items()}
-        return [_estimated(group, estimates, margins, totals) for group in self._groups]
+        # of pairs without structure: many share what other tables tell about their margins
+        spread = cache(lambda name, law: law.covariance(margins[name]))
+        return [_estimated(group, estimates, margins, totals, spread) for group in self._groups]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -348,6 +354,7 @@ def _estimated(
     estimates: Sequence[FloatArray],
     margins: Mapping[str, FloatArray],
     totals: Mapping[str, FloatArray],
+    spread_of: Callable[[str, ReportLaw], FloatArray],
 ) -> PairEstimates:
     """Estimate pairs of one shape, by the structure of their covariances, or a single one that has none."""
     names = list(zip(*(one.pool.domain.names for one in group), strict=True))
@@ -361,7 +368,7 @@ def _estimated(
     ]
     pairs, pools = tuple(one.pair for one in group), tuple(one.pool for one in group)
     if group[0].even is None:
-        seen, errors = _whole(group[0], own, known, (rows, columns))
+        seen, errors = _whole(group[0], own, known, (rows, columns), spread_of)
         return PairEstimates(pairs, pools, (rows, columns), own, seen, errors if all(group[0].beside) else None)
     law, *laws = np.moveaxis(np.stack([one.even for one in group if one.even is not None]), 1, 0)[:, :, None]
     given, spread = own, PairErrors.of(law, own)
@@ -376,17 +383,21 @@ def _estimated(
 
 
 def _whole(
-    source: _Source, own: FloatArray, known: Sequence[FloatArray | None], margins: Margins
-) -> tuple[ErrorAxes, tuple[FloatArray, FloatArray]]:
+    source: _Source,
+    own: FloatArray,
+    known: Sequence[FloatArray | None],
+    margins: Margins,
+    spread_of: Callable[[str, ReportLaw], FloatArray],
+) -> tuple[ErrorAxes, tuple[Any, Any]]:
     """Return the interactions of a pair by the whole covariance of its cells, and the covariances of its margins."""
-    given = own.reshape(*own.shape[:2], -1)
-    spread, errors = source.pool.covariance(given), []
-    for side, (shares, beside, shown) in enumerate(zip(margins, source.beside, source.shown, strict=True)):
-        errors.append(shown.covariance(shares[0]))
-        sums, found = np.eye(shares.shape[-1])[source.pool.domain.onto([source.pool.domain.names[side]])], known[side]
+    domain, given = source.pool.domain, own.reshape(*own.shape[:2], -1)
+    spread = source.pool.covariance(given)
+    for name, found, beside in zip(domain.names, known, source.beside, strict=True):
         if beside and found is not None:
-            given, spread = _given_sums(given, spread, sums, found, beside[1].covariance(shares))
-    return ErrorAxes.of_interactions(interactions_of(given, spread, *margins)), (errors[0], errors[1])
+            errors = beside[1].added(partial(spread_of, name))
+            given, spread = _given_sums(given, spread, np.eye(domain.size([name]))[domain.onto([name])], found, errors)
+    rows, columns = (one.added(partial(spread_of, name)) for name, one in zip(domain.names, source.shown, strict=True))
+    return ErrorAxes.of_interactions(interactions_of(given, spread, *margins)), (rows, columns)
 
 
 class _PartsOfTables:
