@@ -258,11 +258,6 @@ class PairSources:
         """The pairs that no table tells about."""
         return tuple(pair for pair in _pairs(self.domain) if pair not in self.pools)
 
-    def has_margins(self, pair: Edge) -> bool:
-        """Say whether tables beside those of a pair tell the margins of both attributes."""
-        pools = [self.margins.get(name) for name in pair]
-        return all(pool is not None and pool.among(self.holding[pair], inside=False).parts for pool in pools)
-
     @cached_property
     def share_respondents(self) -> bool:
         """Whether anybody is behind two of the tables."""

@@ -72,16 +72,10 @@ class PairEvidence:
         estimates = sources.estimated(sources.observed)
         (found,) = cls._all_of(sources, estimates)
         known = dict(zip(found.pairs, found.pvalue.tolist(), strict=True))
-        margins = {
-            pair: (rows, columns)
-            for one in estimates
-            for pair, rows, columns in zip(one.pairs, *one.margins, strict=True)
-        }
-        checked = [
-            checked_pvalue(pool, margins[pair], known[pair], len(known), own=not sources.has_margins(pair))
-            for pair, pool in progress(sources.pools.items(), "testing pairs", unit="pair")
-        ]
-        return replace(found, pvalue=np.array(checked))
+        groups = ((one, *each) for one in estimates for each in zip(one.pairs, one.pools, *one.margins, strict=True))
+        for one, pair, pool, *margins in progress(groups, "testing pairs", len(known), "pair"):
+            known[pair] = checked_pvalue(pool, (*margins,), known[pair], len(known), own=one.errors is None)
+        return replace(found, pvalue=np.array([known[pair] for pair in found.pairs]))
 
     @cached_property
     def information(self) -> FloatArray:
