@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -68,6 +69,26 @@ def test_half_of_a_chain_is_rejected_no_more_often_than_the_level_says(protocol:
     ]
     for rejected in (sum(one.half < -1.645 for one in found), sum(one.half > 1.645 for one in found)):
         assert rejected <= binom.isf(1e-6, runs, 0.05)
+
+
+@pytest.mark.parametrize(
+    "protocol", [ldp.SampledGroups, partial(ldp.SampledGroups, k=3), partial(ldp.PerAttribute, k=2)]
+)
+def test_making_margins_agree_is_solving_for_all_cells(
+    protocol: Callable[..., ldp.Protocol], monkeypatch: pytest.MonkeyPatch
+):
+    """Of two collections merged, one of which holds two pairs only."""
+    counts = np.round(CHAIN * 20_000).astype(int)
+    collected = protocol(DOMAIN, epsilon=2.0).simulate(counts, rng=1)
+    collected += ldp.SampledGroups(DOMAIN, epsilon=4.0, groups=[("b", "a"), ("c", "b")]).simulate(counts, rng=2)
+    found = [ChainTests(collected).of(triple) for triple in permutations("abc")]
+
+    def none(*_: object) -> None:
+        raise ldp.NotIdentifiedError("a table", "none")
+
+    monkeypatch.setattr(ChainTests, "_estimated", none)
+    for triple, one in zip(permutations("abc"), found, strict=True):
+        assert astuple(ChainTests(collected).of(triple)) == pytest.approx(astuple(one), rel=1e-8, abs=1e-10)
 
 
 def test_pairs_that_nobody_was_asked_about_tell_nothing():
