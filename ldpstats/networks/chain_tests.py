@@ -29,7 +29,7 @@ HALF = 0.5
 """Less than this share of the dependence that a chain implies is no chain."""
 _ERRORS = 2.0
 """Categories are taken to be no rarer than so many standard errors of their shares."""
-_SAME = 1e-6
+_SAME, _ROUNDING = 1e-6, 1e-10
 # so few reports show how far they scatter
 _TO_SPREAD = 2
 
@@ -234,7 +234,8 @@ class _Measured:
     def by_sums(cls, measured: Measured, domain: Domain, pairs: Sequence[Edge]) -> _Measured:
         """Take sums of any kind, as tables measure them that leave cells open: they have no structure."""
         precise = 1 / np.sqrt(_variances(measured.covariance, measured.n))
-        solution = np.linalg.pinv(measured.sums * precise[:, None]) * precise
+        # the sums depend on each other: what is left of that by rounding is not to be inverted
+        solution = np.linalg.pinv(measured.sums * precise[:, None], rcond=_ROUNDING) * precise
         found = []
         for pair in pairs:
             cells = np.eye(domain.size(pair))[domain.onto(pair)].T
