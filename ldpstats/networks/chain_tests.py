@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError, one_line
 from ldpstats.estimation import Measured
+from ldpstats.estimation.estimate import summed
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.networks.orientation import Orientation, Triple, Verdict, oriented, unshielded_triples
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
 from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, pooled_measured
 from ldpstats.tables.residuals import interactions
+from ldpstats.tables.shared import as_reported, overlapping
+from ldpstats.tables.stacked import linear_estimate
 
 HALF = 0.5
 """Less than this share of the dependence that a chain implies is no chain."""
 _ERRORS = 2.0
 """Categories are taken to be no rarer than so many standard errors of their shares."""
-_SAME = 1e-6
+_SAME, _ROUNDING = 1e-6, 1e-10
+# so few reports show how far they scatter
+_TO_SPREAD = 2
+
+_Names: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +61,6 @@ class ChainTest:
     half: float
     correlation: float
 
-    @classmethod
-    def of(cls, tables: TableSet, one: str, middle: str, other: str) -> ChainTest | None:
-        """Test a chain by the tables about two or more of its attributes.
-
-        There is none where they leave one of its pairs open, or where so many cells would take too long. Variances
-        contain the randomization, the sampling, and the errors of what is implied, to second order. Where respondents
-        stand behind several tables they are upper bounds.
-        """
-        domain = tables.domain.project((one, middle, other))
-        if domain.size() > LARGEST_JOINT:
-            return None
-        about = [table for table in tables if len({*table.attributes}.intersection(domain.names)) > 1]
-        pairs = [(one, middle), (middle, other), (one, other)]
-        try:
-            found = _PairsOfThree.of(about, domain, pairs)
-        except NotIdentifiedError:
-            return None
-        return found.test()
-
     def verdict(self, level: float, alpha: float) -> Verdict | None:
         """Say what the middle one is, by a test at `level` where another one at `alpha` does not contradict it."""
         from scipy.special import ndtri
@@ -91,14 +82,62 @@ class ChainTests:
     """The tests of chains by one set of tables, each worked out when it is first asked for."""
 
     def __init__(self, tables: TableSet) -> None:
-        self._tables = tables
+        self._domain, self._tables = tables.domain, tables.tables
         self._known: dict[Triple, ChainTest | None] = {}
+        self._estimates: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._shared = {place for pair in overlapping(self._tables) for place in pair}
+        self._holding: dict[frozenset[str], list[int]] = defaultdict(list)
+        for place, table in enumerate(self._tables):
+            for pair in combinations(table.attributes, 2):
+                self._holding[frozenset(pair)].append(place)
 
     def of(self, triple: Triple) -> ChainTest | None:
-        """Return the test of a chain through the attribute in the middle."""
+        """Return the test of a chain through the attribute in the middle, by the tables about two of the three or more.
+
+        There is none where they leave one of its pairs open, or where so many cells would take too long. Variances
+        contain the randomization, the sampling, and the errors of what is implied, to second order. Where respondents
+        stand behind several tables they are upper bounds.
+        """
         if triple not in self._known:
-            self._known[triple] = ChainTest.of(self._tables, *triple)
+            self._known[triple] = self._tested(*triple)
         return self._known[triple]
+
+    def _tested(self, one: str, middle: str, other: str) -> ChainTest | None:
+        domain, pairs = self._domain.project((one, middle, other)), [(one, middle), (middle, other), (one, other)]
+        places = sorted({place for pair in pairs for place in self._holding[frozenset(pair)]})
+        if domain.size() > LARGEST_JOINT:
+            return None
+        try:
+            return _PairsOfThree.of(self._measured(places, domain, pairs)).test()
+        except NotIdentifiedError:
+            return None
+
+    def _measured(self, places: Sequence[int], domain: Domain, pairs: Sequence[Edge]) -> _Measured:
+        """Put side by side what tables say, and find out what the cells of pairs take from it."""
+        from scipy.linalg import block_diag
+
+        tables = [as_reported(self._tables[place]) for place in places]
+        # what nobody is behind two of is independent
+        pooled = None if self._shared.isdisjoint(places) else pooled_measured(tables, domain)
+        try:
+            found = [self._estimated(place, table, domain) for place, table in zip(places, tables, strict=True)]
+        except NotIdentifiedError:
+            return _Measured.by_sums(pooled or pooled_measured(tables, domain), domain, pairs)
+        estimate, n = np.concatenate([own for _, own, _ in found]), sum(table.n for table in tables)
+        covariance = pooled.covariance if pooled else np.asarray(block_diag(*(own for _, _, own in found)))
+        cells = _cells_of(pairs, domain, [names for names, _, _ in found], _variances(covariance, n))
+        return _Measured(estimate, covariance, pooled.n if pooled else n, cells)
+
+    def _estimated(self, place: int, table: Table, domain: Domain) -> tuple[_Names, FloatArray, FloatArray]:
+        """Return which attributes of a domain a table holds, and its estimate of their cells with the covariance."""
+        if table.n < _TO_SPREAD:
+            raise NotIdentifiedError("a single report", "two reports, which show how far they scatter")
+        if place not in self._estimates:
+            self._estimates[place] = linear_estimate(table)
+        names = tuple(name for name in domain.names if name in table.attributes)
+        if names == table.attributes:
+            return names, *self._estimates[place]
+        return names, *summed(*self._estimates[place], table.domain.onto(names), domain.size(names))
 
     def redrawn(self, triple: Triple, rng: np.random.Generator) -> ChainTest | None:
         """Return the test with statistics that are drawn again."""
@@ -110,7 +149,8 @@ def oriented_by_tests(
     structure: Structure,
     constraints: EdgeConstraints,
     chain: Callable[[Triple], ChainTest | None],
-    figures: Mapping[Edge, tuple[float, float]],
+    strength: Mapping[Edge, float],
+    independent: Mapping[frozenset[str], float],
     alpha: float,
 ) -> Orientation:
     """Direct edges; colliders are looked for where the search itself directs none.
@@ -121,18 +161,18 @@ def oriented_by_tests(
     constraints : EdgeConstraints
     chain : callable
         From a triple to its test.
-    figures : mapping
-        From pairs to their mutual information and the p-value of their independence.
+    strength : mapping
+        As in `oriented`.
+    independent : mapping
+        From pairs to the p-values of their independence.
     alpha : float
         As in `verdicts_of`.
     """
-    strength = {pair: information for pair, (information, _) in figures.items()}
     if structure.directed:
         return oriented(structure, constraints, strength, {})
     triples = progress(unshielded_triples(structure.edges), "testing chains", unit="triple")
     found = {triple: chain(triple) for triple in triples}
     tests = {triple: test for triple, test in found.items() if test}
-    independent = {frozenset(pair): pvalue for pair, (_, pvalue) in figures.items()}
     verdicts = verdicts_of(structure.edges, tests, independent, alpha)
     return oriented(structure, constraints, strength, verdicts, {one: test.half for one, test in tests.items()})
 
@@ -165,10 +205,47 @@ def verdicts_of(
     found = {}
     for (one, middle, other), test in tests.items():
         verdict = test.verdict(alpha / len(tests), alpha)
-        apart = not nx.has_path(nx.restricted_view(graph, [middle], []), one, other)
-        if verdict and (apart if verdict == "no collider" else independent[frozenset((one, other))] > alpha):
+        if verdict == "no collider" and nx.has_path(nx.restricted_view(graph, [middle], []), one, other):
+            continue
+        if verdict and (verdict == "no collider" or independent[frozenset((one, other))] > alpha):
             found[one, middle, other] = verdict
     return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Measured:
+    """What tables measure of three attributes, and what pairs of these take from it.
+
+    Parameters
+    ----------
+    estimate, covariance : array
+    n : int
+        The reports behind it.
+    cells : tuple of arrays, shape (rows, columns, measured)
+        What the cells of each pair take from every measured sum, by least squares with the sums' variances.
+    """
+
+    estimate: FloatArray
+    covariance: FloatArray
+    n: int
+    cells: tuple[FloatArray, ...]
+
+    @classmethod
+    def by_sums(cls, measured: Measured, domain: Domain, pairs: Sequence[Edge]) -> _Measured:
+        """Take sums of any kind, as tables measure them that leave cells open: they have no structure."""
+        precise = 1 / np.sqrt(_variances(measured.covariance, measured.n))
+        # the sums depend on each other: what is left of that by rounding is not to be inverted
+        solution = np.linalg.pinv(measured.sums * precise[:, None], rcond=_ROUNDING) * precise
+        found = []
+        for pair in pairs:
+            cells = np.eye(domain.size(pair))[domain.onto(pair)].T
+            weights = cells @ solution
+            if not np.allclose(weights @ measured.sums, cells, atol=_SAME):
+                raise NotIdentifiedError(
+                    f"reports that leave cells of {one_line(pair)} open", "reports about this pair"
+                )
+            found.append(weights.reshape(*domain.project(pair).shape, -1))
+        return cls(measured.estimate, measured.covariance, measured.n, tuple(found))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,8 +256,8 @@ class _PairsOfThree:
     ----------
     deviations : tuple of arrays
         Of the first with the middle one, the middle with the last one, and the first with the last.
-    moves : tuple of arrays
-        Their derivatives in what was measured, a row for each entry.
+    moves : tuple of arrays, shape (rows, columns, measured)
+        Their derivatives in what was measured.
     middle : array, shape (categories, measured)
         The relative derivatives of the middle one's shares.
     covariance : array
@@ -193,37 +270,25 @@ class _PairsOfThree:
     covariance: FloatArray
 
     @classmethod
-    def of(cls, tables: Iterable[Table], domain: Domain, pairs: list[tuple[str, str]]) -> _PairsOfThree:
-        measured = pooled_measured(list(tables), domain)
-        solution = _solution(measured)
-        cells = {pair: _cells_of(pair, domain, measured.sums, solution) for pair in pairs}
-        first, last = pairs[0], pairs[1]
-        shares = {
-            first[0]: _Shares.of(measured, cells[first].reshape(*domain.project(first).shape, -1).sum(axis=1)),
-            first[1]: _Shares.of(measured, cells[first].reshape(*domain.project(first).shape, -1).sum(axis=0)),
-            last[1]: _Shares.of(measured, cells[last].reshape(*domain.project(last).shape, -1).sum(axis=0)),
-        }
+    def of(cls, measured: _Measured) -> _PairsOfThree:
+        before, after, _ = measured.cells
+        shares = [_Shares.of(measured, own) for own in (before.sum(axis=1), before.sum(axis=0), after.sum(axis=0))]
         deviations, moves = [], []
-        for (row, column), weights in cells.items():
-            rows, columns = shares[row], shares[column]
-            scale = np.kron(1 / np.sqrt(rows.proper), 1 / np.sqrt(columns.proper))
-            independent = np.outer(rows.estimate, columns.estimate).ravel()
-            derivative = interactions(weights, rows.estimate[:, None], columns.estimate[None, :])
-            found = scale * (weights @ measured.estimate - independent)
-            deviations.append(found.reshape(rows.estimate.size, -1))
-            moves.append(scale[:, None] * derivative)
-        return cls(tuple(deviations), tuple(moves), shares[first[1]].relative, measured.covariance)
+        for weights, (rows, columns) in zip(measured.cells, (shares[:2], shares[1:], shares[::2]), strict=True):
+            scale = np.outer(1 / np.sqrt(rows.proper), 1 / np.sqrt(columns.proper))
+            deviations.append(scale * (weights @ measured.estimate - np.outer(rows.estimate, columns.estimate)))
+            flat = weights.reshape(scale.size, -1)
+            moved = interactions(flat, rows.estimate[:, None], columns.estimate[None, :]).reshape(weights.shape)
+            moves.append(scale[..., None] * moved)
+        return cls(tuple(deviations), tuple(moves), shares[1].relative, measured.covariance)
 
     def test(self) -> ChainTest:
         """Compare what there is with what a chain would imply."""
-        (before, after, _), (moved_before, moved_after, moves) = self.deviations, self.moves
+        (before, after, _), (moved_before, moved_after, moved) = self.deviations, self.moves
         implied, there = (before @ after).ravel(), self.deviations[2].ravel()
-        by_middle = np.einsum("ab,bc->acb", before, after).reshape(implied.size, -1)
-        implied_moves = (
-            np.kron(np.eye(len(before)), after.T) @ moved_before
-            + np.kron(before, np.eye(after.shape[1])) @ moved_after
-            - by_middle @ self.middle
-        )
+        by_middle = (before[:, None, :] * after.T) @ self.middle
+        implied_moves = after.T @ moved_before + np.tensordot(before, moved_after, 1) - by_middle
+        implied_moves, moves = implied_moves.reshape(implied.size, -1), moved.reshape(implied.size, -1)
         own = implied_moves @ self.covariance @ implied_moves.T
         both = implied_moves @ self.covariance @ moves.T
         # errors of what is implied enter both products, and are taken off on average
@@ -250,27 +315,63 @@ class _Shares:
     relative: FloatArray
 
     @classmethod
-    def of(cls, measured: Measured, weights: FloatArray) -> _Shares:
+    def of(cls, measured: _Measured, weights: FloatArray) -> _Shares:
         estimate = weights @ measured.estimate
-        variances = np.einsum("ij,jk,ik->i", weights, measured.covariance, weights)
+        variances = ((weights @ measured.covariance) * weights).sum(axis=1)
         least = _ERRORS * np.sqrt(np.maximum(variances, 1 / measured.n**2))
         proper = np.maximum(estimate, least)
         # a share that is put at its least does not move
         return cls(estimate, proper, (estimate > least)[:, None] * weights / proper[:, None])
 
 
-def _solution(measured: Measured) -> FloatArray:
-    """Return what the cells take from each measured sum, by least squares with the sums' variances."""
-    variances = np.diagonal(measured.covariance)
-    precise = 1 / np.sqrt(np.maximum(variances, max(variances.mean(), 1 / measured.n) / measured.n))
-    found: FloatArray = np.linalg.pinv(measured.sums * precise[:, None]) * precise
+def _variances(covariance: FloatArray, n: int) -> FloatArray:
+    """Return variances by which sums are weighed, none of them without any."""
+    variances = np.diagonal(covariance)
+    found: FloatArray = np.maximum(variances, max(variances.mean(), 1 / n) / n)
     return found
 
 
-def _cells_of(pair: Edge, domain: Domain, sums: FloatArray, solution: FloatArray) -> FloatArray:
-    """Return what the cells of a pair take from each measured sum."""
-    cells = np.eye(domain.size(pair))[domain.onto(pair)].T
-    weights: FloatArray = cells @ solution
-    if not np.allclose(weights @ sums, cells, atol=_SAME):
-        raise NotIdentifiedError(f"reports that leave cells of {one_line(pair)} open", "reports about this pair")
-    return weights
+def _cells_of(
+    pairs: Sequence[Edge], domain: Domain, groups: Sequence[_Names], spread: FloatArray
+) -> tuple[FloatArray, ...]:
+    """Return what the cells of pairs take from tables of groups of the attributes, that have such variances."""
+    # a table of all three comes first
+    parts = {names: domain.project(names) for names in sorted(set(groups), key=lambda names: (-len(names), names))}
+    ends = np.cumsum([math.prod(part.shape) for part in parts.values()]).tolist()
+    places = {names: np.arange(start, end) for names, start, end in zip(parts, [0, *ends], ends, strict=False)}
+    of_sum = np.concatenate([places[names] for names in groups])
+    precision: FloatArray = np.bincount(of_sum, 1 / spread).astype(float)
+    solution = _agreeing(parts, places, precision)[:, of_sum] / (spread * precision[of_sum])
+    found = []
+    for pair in pairs:
+        holding = next((names for names in reversed(parts) if {*pair} <= {*names}), None)
+        if holding is None:
+            raise NotIdentifiedError(f"no reports about {one_line(pair)} together", "reports about this pair")
+        own = solution[places[holding]].reshape(*parts[holding].shape, -1)
+        left = tuple(axis for axis, name in enumerate(holding) if name not in pair)
+        found.append(own.sum(axis=left))
+    return tuple(found)
+
+
+def _agreeing(parts: Mapping[_Names, Domain], places: Mapping[_Names, IntArray], precision: FloatArray) -> FloatArray:
+    """Return what makes tables agree about the attributes that they have in common, by least squares.
+
+    It takes a matrix of their margins only, not of all cells. A table of all three comes first.
+    """
+    links = list(combinations(parts, 2))
+    largest = max(map(len, parts))
+    if largest > 2:  # what agrees with it agrees
+        links = links[: len(parts) - 1]
+    rows = [np.zeros((0, precision.size))]
+    for link in links:
+        common = [name for name in link[0] if name in link[1]]
+        sums = [parts[names].onto(common) for names in link]
+        unlike = np.zeros((sums[0][-1] + 1, precision.size))
+        for names, own, sign in zip(link, sums, (1, -1), strict=True):
+            unlike[own, places[names]] = sign
+        # two links of three pairs make their totals agree
+        rows.append(unlike[:-1] if len(rows) > largest else unlike)
+    unlike = np.vstack(rows)
+    moved = unlike / precision
+    agreeing: FloatArray = np.eye(precision.size) - moved.T @ np.linalg.solve(moved @ unlike.T, unlike)
+    return agreeing

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from ldpstats.networks.pair_evidence import PairEvidence
@@ -39,17 +41,21 @@ def spanning_tree(evidence: PairEvidence, constraints: EdgeConstraints) -> set[E
     evidence : PairEvidence
     constraints : EdgeConstraints
     """
-    from networkx import Graph, maximum_spanning_edges
+    from networkx.utils import UnionFind
 
     # what differs by rounding is equal
-    figures = np.round([evidence.shrunken, evidence.information, -evidence.pvalue], _DIGITS).T
-    strength = {
-        pair: (constraints.requires(*pair), *own, tuple(sorted(pair)))
-        for pair, own in zip(evidence.pairs, figures.tolist(), strict=True)
-        if constraints.allows(*pair)
-    }
-    graph: Graph[str] = Graph()
-    # by ranks: weights that cannot tie
-    for rank, pair in enumerate(sorted(strength, key=strength.__getitem__)):
-        graph.add_edge(*pair, weight=rank, pair=pair)
-    return {found["pair"] for _, _, found in maximum_spanning_edges(graph, data=True)}
+    weights, pvalues = (np.round(one, _DIGITS).tolist() for one in (evidence.shrunken, evidence.pvalue))
+    often = Counter(weights)
+    strength: dict[Edge, tuple[object, ...]] = {}
+    for place, (pair, weight) in enumerate(zip(evidence.pairs, weights, strict=True)):
+        if constraints.allows(*pair):
+            # the information takes long, and is hardly ever asked for
+            tied = (round(evidence.corrected(place), _DIGITS), -pvalues[place]) if often[weight] > 1 else ()
+            strength[pair] = (constraints.requires(*pair), weight, tied, tuple(sorted(pair)))
+    joined: UnionFind[str] = UnionFind()
+    tree = set()
+    for pair in sorted(strength, key=strength.__getitem__, reverse=True):
+        if joined[pair[0]] != joined[pair[1]]:
+            joined.union(*pair)
+            tree.add(pair)
+    return tree

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
 from ldpstats.arrays import FloatArray, kronecker
 
+Margins: TypeAlias = tuple[FloatArray, FloatArray]
+"""Something of the first attribute of a pair, and of the second one: the shares of their categories, say."""
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, eq=False)
 class Interactions:
     """The estimated interactions of one pair of attributes, in one or several sets of tables.
 
@@ -21,31 +28,30 @@ class Interactions:
     ----------
     correlations : array, shape (sets, functions, functions)
         B, for the functions of the first attribute by those of the second.
-    covariance : array, shape (sets, entries, entries)
-        Of its flattened entries.
+    spread : array, shape (sets, entries, entries), or callable
+        The covariance of its flattened entries, or what works it out when it is first asked for.
     """
 
     correlations: FloatArray
-    covariance: FloatArray
+    spread: FloatArray | Callable[[], FloatArray]
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """The covariance of its flattened entries."""
+        return self.spread() if callable(self.spread) else self.spread
 
     @property
     def turned(self) -> Interactions:
         """The same with the second attribute first."""
-        rows, columns = self.correlations.shape[-2:]
-        order = np.arange(rows * columns).reshape(rows, columns).T.ravel()
-        return Interactions(np.swapaxes(self.correlations, -1, -2), self.covariance[..., order[:, None], order])
+        order = np.arange(math.prod(self.correlations.shape[-2:])).reshape(self.correlations.shape[-2:]).T.ravel()
+        return Interactions(np.swapaxes(self.correlations, -1, -2), lambda: self.covariance[..., order[:, None], order])
 
-    def __getitem__(self, number: int) -> Interactions:
-        """Return those of one set of tables."""
-        return Interactions(self.correlations[number], self.covariance[number])
 
-    def cells(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the cells of a table with these margins, shape (sets, rows, columns), and their covariance."""
-        expected = first[..., :, None] * second[..., None, :]
-        both = first[..., None] * orthonormal_functions(first), second[..., None] * orthonormal_functions(second)
-        moved = kronecker(*both)
-        cells = expected + both[0] @ self.correlations @ np.swapaxes(both[1], -1, -2)
-        return cells, moved @ self.covariance @ np.swapaxes(moved, -1, -2)
+def cells_of(correlations: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the cells of a table with these interactions and margins, shape (sets, rows, columns)."""
+    rows, columns = first[..., None] * orthonormal_functions(first), second[..., None] * orthonormal_functions(second)
+    cells: FloatArray = first[..., :, None] * second[..., None, :] + rows @ correlations @ np.swapaxes(columns, -1, -2)
+    return cells
 
 
 def interactions_of(cells: FloatArray, covariance: FloatArray, first: FloatArray, second: FloatArray) -> Interactions:

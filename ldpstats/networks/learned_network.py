@@ -202,8 +202,10 @@ class LearnedNetwork(Result):
             The other fields.
         """
         figures = {(str(row["first"]), str(row["second"])): row for row in pairs.to_dict(orient="records")}
-        tested = {pair: (row["information"], row["pvalue"]) for pair, row in figures.items()}
-        orientation = oriented_by_tests(structure, constraints, ChainTests(tables).of, tested, more["alpha"])
+        strength = {pair: row["information"] for pair, row in figures.items()}
+        independent = {frozenset(pair): row["pvalue"] for pair, row in figures.items()}
+        chain = ChainTests(tables).of
+        orientation = oriented_by_tests(structure, constraints, chain, strength, independent, more["alpha"])
         edges = [
             {
                 **figures[edge],

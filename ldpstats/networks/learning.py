@@ -219,12 +219,25 @@ class _Search:
         def network(drawn: tuple[TableSet, PairEvidence]) -> tuple[Sequence[Edge], Iterable[Edge]]:
             structure = self.structure(*drawn)
             found = oriented_by_tests(
-                structure, self.constraints, lambda triple: chains.redrawn(triple, rng), _tested(drawn[1]), self.alpha
+                structure,
+                self.constraints,
+                lambda triple: chains.redrawn(triple, rng),
+                *self._figures(structure, drawn[1]),
+                self.alpha,
             )
             return [edge for edge in structure.edges if edge not in found.left_out], found.directed
 
         sets = self._redrawn(tables, evidence, size, rng)
         return EdgeConfidence.of(map(network, progress(sets, "learning again", size, "set")), evidence.pairs)
+
+    def _figures(
+        self, structure: Structure, evidence: PairEvidence
+    ) -> tuple[dict[Edge, float], dict[frozenset[str], float]]:
+        """Return the information of the edges that it matters of, and all p-values."""
+        place = {pair: number for number, pair in enumerate(evidence.pairs)}
+        weighed = [edge for edge in structure.edges if self.constraints.leaves_one_direction(*edge)]
+        independent = dict(zip(map(frozenset, evidence.pairs), evidence.pvalue.tolist(), strict=True))
+        return {edge: evidence.corrected(place[edge]) for edge in weighed}, independent
 
     def _redrawn(
         self, tables: TableSet, evidence: PairEvidence, size: int, rng: np.random.Generator
@@ -278,11 +291,6 @@ def _refuse_missing(evidence: PairEvidence, constraints: EdgeConstraints) -> Non
             f"Ask for them, as SampledGroups(domain, epsilon=..., groups={missing[:1]!r}) does for the first, and add "
             "these tables; or forbid their edges in both directions.",
         )
-
-
-def _tested(evidence: PairEvidence) -> dict[Edge, tuple[float, float]]:
-    figures = zip(evidence.information.tolist(), evidence.pvalue.tolist(), strict=True)
-    return dict(zip(evidence.pairs, figures, strict=True))
 
 
 def _figures(evidence: PairEvidence, confidence: EdgeConfidence | None) -> pd.DataFrame:

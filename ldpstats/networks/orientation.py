@@ -69,7 +69,7 @@ def oriented(
     constraints : EdgeConstraints
         They prevail.
     strength : mapping
-        Of every edge, to decide which one of a circle is left out.
+        Of edges to which constraints leave one direction, to decide which one of a circle is left out.
     verdicts : mapping
         Of unshielded triples, as `unshielded_triples` names them. Those whose ends were separated by evidence given the
         one in the middle are no colliders anyway.
@@ -144,11 +144,9 @@ def _forced(
     def rank(edge: Edge) -> tuple[bool, float, Edge]:
         return not constraints.requires(*edge), -strength[edge], (min(edge), max(edge))
 
-    for edge in sorted(edges, key=rank):
-        ways = [way for way in (edge, edge[::-1]) if constraints.allows_direction(*way)]
-        if len(ways) != 1:
-            continue
-        ((start, end),) = ways
+    single = [edge for edge in edges if constraints.leaves_one_direction(*edge)]
+    for edge in sorted(single, key=rank):
+        start, end = edge if constraints.allows_direction(*edge) else edge[::-1]
         if start in graph and end in graph and nx.has_path(graph, end, start):
             left_out.append(edge)
             continue
@@ -243,9 +241,14 @@ def _chosen(edges: Collection[Edge], directed: Collection[Edge], against: Mappin
         new = [(one, name, other) for one, other in pairs if not graph.has_edge(one, other)]
         return max((against.get(triple, 0.0) for triple in new), default=-math.inf), len(graph[name]), name
 
+    ranks: dict[str, tuple[float, int, str]] = {}
     while graph:
-        last = min((name for name in graph if not any(start == name for start, _ in left)), key=rank)
+        starts = {start for start, _ in left}
+        # without the one taken last, those that were joined to it rank differently, and no others
+        ranks |= {name: rank(name) for name in graph if name not in ranks}
+        last = min((name for name in graph if name not in starts), key=ranks.__getitem__)
         chosen += [(other, last) for other in graph[last]]
+        ranks = {name: known for name, known in ranks.items() if name not in graph[last]}
         graph.remove_node(last)
         left = {edge for edge in left if last not in edge}
     return tuple(sorted(chosen))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +19,8 @@ from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
+from ldpstats.networks.interactions import Margins, interactions_of
+from ldpstats.networks.pair_errors import ErrorAxes, PairErrors, even_law
 from ldpstats.networks.structure import Edge
 from ldpstats.presentation import progress
 from ldpstats.tables import Table
@@ -24,6 +29,10 @@ from ldpstats.tables.stacked import Contribution, Stacked, linear_estimate
 
 # singular values below this share of the largest are rounding
 _SAME = 1e-10
+# so many numbers of pairs that are estimated together are handled at once, for each set
+_AT_ONCE = 1 << 16
+# interactions of which the whole covariance takes less time than its structure
+_FEW = 64
 
 
 class ReportLaw:
@@ -39,6 +48,7 @@ class ReportLaw:
         self.n = marginal.n
         sums = np.eye(marginal.domain.size())[table.domain.onto(marginal.attributes)]
         self._pooling = _pooling_to(table.unbiased.estimate @ sums, self.blocks)
+        self.even = even_law(self.blocks) if self._pooling else None
         self._fixed = None if self._pooling else self.n * (sums.T @ linear_estimate(table)[1] @ sums)
         cells = marginal.domain.size()
         # of the weights: they depend on what was asked, not on the answers
@@ -112,10 +122,14 @@ class Pool:
 
     def total(self, estimates: Sequence[FloatArray]) -> FloatArray:
         """Return the weighted sum of what the tables' estimates come to, shape (sets, cells); 0 without any."""
-        size = self.domain.size()
-        return sum(
-            (part.weight * estimates[part.table] @ np.eye(size)[part.of_cell] for part in self.parts), np.zeros(())
-        )
+        size, total = self.domain.size(), np.zeros(())
+        for part in self.parts:
+            found = estimates[part.table]
+            same = part.of_cell.size == size
+            total = total + part.weight * (
+                found[:, np.argsort(part.of_cell)] if same else found @ np.eye(size)[part.of_cell]
+            )
+        return total
 
     def mean(self, estimates: Sequence[FloatArray]) -> FloatArray:
         """Return the estimates, shape (sets, cells)."""
@@ -131,7 +145,18 @@ class Pool:
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the covariance of the estimate, if these were the frequencies, shape (..., cells)."""
-        return sum((share * law.covariance(frequencies) for law, share in self.squares().items()), np.zeros(()))
+        return self.added(lambda law: law.covariance(frequencies))
+
+    def added(self, spread: Callable[[ReportLaw], FloatArray]) -> FloatArray:
+        """Return the covariance of the estimate, given that of a report by its law."""
+        return sum((share * spread(law) for law, share in self.squares().items()), np.zeros(()))
+
+    @property
+    def even(self) -> FloatArray | None:
+        """How the estimate varies where all reports treat all cells alike, as `even_law` has it."""
+        squares = self.squares()
+        known = [share * law.even for law, share in squares.items() if law.even is not None]
+        return np.sum(known, axis=0) if len(known) == len(squares) else None
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -142,30 +167,35 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairEstimates:
-    """Estimates of pairs of attributes, in one or several sets of tables.
+    """Estimates of pairs of attributes of one shape, in one or several sets of tables.
 
     Parameters
     ----------
-    margins : mapping
-        The shares of every attribute's categories, pooled and made proper, shape (sets, categories).
-    cells : tuple of array, shape (sets, cells)
-        By pair, given what all other tables say about its margins.
-    covariances : tuple of array, shape (sets, cells, cells)
-    own : tuple of array, shape (sets, cells)
-        From the reports about the pair alone.
+    pairs : tuple of (str, str)
+    pools : tuple of Pool
+        What they are read from; the attributes of these are those of the rows and of the columns.
+    margins : pair of arrays, shape (pairs, sets, categories)
+        The shares of the categories, pooled and made proper.
+    own : array, shape (pairs, sets, rows, columns)
+        From the reports about the pairs alone.
+    seen : ErrorAxes
+        Their interactions, given what all other tables say about the margins.
+    errors : pair of arrays or of PairErrors, optional
+        The covariances of the errors of margins that other tables tell; none, where they are of the own reports.
+    even : array, shape (pairs, 1, 5), optional
+        How the own reports vary, where they treat all cells alike.
     """
 
-    margins: Mapping[str, FloatArray]
-    cells: tuple[FloatArray, ...]
-    covariances: tuple[FloatArray, ...]
-    own: tuple[FloatArray, ...]
+    pairs: tuple[Edge, ...]
+    pools: tuple[Pool, ...]
+    margins: Margins
+    own: FloatArray
+    seen: ErrorAxes
+    errors: tuple[Any, Any] | None
+    even: FloatArray | None = None
 
-    def of(self, pair: Edge) -> tuple[FloatArray, FloatArray]:
-        """Return the margins of a pair."""
-        return self.margins[pair[0]], self.margins[pair[1]]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PairSources:
     """Which tables tell about which pairs of attributes.
 
@@ -206,14 +236,18 @@ class PairSources:
         for one, other in overlapping(known):
             common[one].add(other)
             common[other].add(one)
-        parts = _PartsOfTables(domain, known)
+        parts, sizes = _PartsOfTables(domain, known), dict(zip(domain.names, domain.shape, strict=True))
         about = {name: [place for place, one in enumerate(known) if name in one.attributes] for name in domain.names}
         alone = {name: [one for one in places if common[one].isdisjoint(places)] for name, places in about.items()}
         both = {pair: [one for one in about[pair[0]] if pair[1] in known[one].attributes] for pair in _pairs(domain)}
         holding = {pair: places for pair, places in both.items() if places}
         for pair in holding:  # their covariances are handled as a whole
             refuse_too_many_cells(domain.size(pair), f"{' and '.join(pair)} together: a table", LARGEST_JOINT)
-        pools = {pair: parts.pool(_without_common(places, common), pair) for pair, places in holding.items()}
+        pools = {
+            # the attribute with more categories comes first: its rows are the blocks of `PairErrors`
+            pair: parts.pool(_without_common(places, common), pair[:: -1 if sizes[pair[0]] < sizes[pair[1]] else 1])
+            for pair, places in holding.items()
+        }
         shown = progress(alone.items(), "adding tables up", unit="attribute")
         margins = {name: parts.pool(places, (name,)) for name, places in shown if places}
         single = {name: parts.pool(places[:1], (name,)) for name, places in about.items() if places}
@@ -224,12 +258,7 @@ class PairSources:
         """The pairs that no table tells about."""
         return tuple(pair for pair in _pairs(self.domain) if pair not in self.pools)
 
-    def has_margins(self, pair: Edge) -> bool:
-        """Say whether tables beside those of a pair tell the margins of both attributes."""
-        pools = [self.margins.get(name) for name in pair]
-        return all(pool is not None and pool.among(self.holding[pair], inside=False).parts for pool in pools)
-
-    @property
+    @cached_property
     def share_respondents(self) -> bool:
         """Whether anybody is behind two of the tables."""
         return bool(overlapping(self.tables))
@@ -251,23 +280,119 @@ class PairSources:
             found.update(zip(places, _redrawn(tables, size, rng), strict=True))
         return [found[place] for place in range(len(self.tables))]
 
-    def estimated(self, estimates: Sequence[FloatArray]) -> PairEstimates:
+    @cached_property
+    def _groups(self) -> list[list[_Source]]:
+        """The pairs that are estimated together: of one shape, with margins that other tables tell or do not."""
+        alike: dict[Hashable, list[_Source]] = defaultdict(list)
+        for pair, pool in self.pools.items():
+            beside = [self._beside(name, pair) for name in pool.domain.names]
+            shown = [self.shown[name] for name in pool.domain.names]
+            laws = [one.even if one else np.zeros(5) for one in (pool, *(one and one[1] for one in beside), *shown)]
+            even = None if any(law is None for law in laws) else np.stack([law for law in laws if law is not None])
+            kind = pair if even is None else (pool.domain.shape, *map(bool, beside))
+            alike[kind].append(_Source(pair, pool, beside, shown, even))
+        groups = []
+        for sources in alike.values():
+            step = max(1, _AT_ONCE // (sources[0].pool.domain.size() * sources[0].pool.domain.shape[1]))
+            groups += [sources[start : start + step] for start in range(0, len(sources), step)]
+        return groups
+
+    def _beside(self, name: str, pair: Edge) -> tuple[Pool, Pool] | None:
+        """Return what a pair's tables, and all others, tell about one of its attributes; None without any others."""
+        pool = self.margins.get(name)
+        if pool is None:
+            return None
+        own, others = (pool.among(self.holding[pair], inside=inside) for inside in (True, False))
+        return (own, others) if others.parts else None
+
+    def estimated(self, estimates: Sequence[FloatArray]) -> list[PairEstimates]:
         """Estimate all pairs from the estimates of all tables."""
         margins = {name: proper_shares(pool.mean(estimates), pool.n) for name, pool in self.shown.items()}
-        others = _OtherTables(self.margins, estimates, margins)
-        cells, covariances, owns = [], [], []
-        for pair, pool in self.pools.items():
-            own = pool.mean(estimates)
-            given, spread = own, pool.covariance(own)
-            for name in pair:
-                known = others.about(name, self.holding[pair])
-                if known is not None:
-                    sums = np.eye(known[0].shape[-1])[pool.domain.onto([name])]
-                    given, spread = _given_sums(given, spread, sums, *known)
-            cells.append(given)
-            covariances.append(spread)
-            owns.append(own)
-        return PairEstimates(margins, tuple(cells), tuple(covariances), tuple(owns))
+        totals = {name: pool.total(estimates) for name, pool in self.margins.items()}
+        # of pairs without structure: many share what other tables tell about their margins
+        spread = cache(lambda name, law: law.covariance(margins[name]))
+        return [_estimated(group, estimates, margins, totals, spread) for group in self._groups]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Source:
+    """Where a pair is read from.
+
+    Parameters
+    ----------
+    pair : (str, str)
+    pool : Pool
+        The reports about it.
+    beside : list of two
+        What their tables, and all others, tell about each margin; None where no others do.
+    shown : list of Pool
+        The margins by all tables.
+    even : array, shape (5, 5), optional
+        The even laws of the pair, of what others tell about its margins, and of these by all tables; none where some
+        reports treat cells differently: their covariances have no structure.
+    """
+
+    pair: Edge
+    pool: Pool
+    beside: Sequence[tuple[Pool, Pool] | None]
+    shown: Sequence[Pool]
+    even: FloatArray | None
+
+    def without(self, side: int, total: FloatArray, estimates: Sequence[FloatArray]) -> FloatArray:
+        """Return the shares of one of its attributes by all tables but its own."""
+        own, others = self.beside[side] or (self.pool, self.pool)
+        return (total - own.total(estimates)) / others.weight
+
+
+def _estimated(
+    group: Sequence[_Source],
+    estimates: Sequence[FloatArray],
+    margins: Mapping[str, FloatArray],
+    totals: Mapping[str, FloatArray],
+    spread_of: Callable[[str, ReportLaw], FloatArray],
+) -> PairEstimates:
+    """Estimate pairs of one shape, by the structure of their covariances, or a single one that has none."""
+    names = list(zip(*(one.pool.domain.names for one in group), strict=True))
+    rows, columns = (np.stack([margins[name] for name in side]) for side in names)
+    own = np.stack([one.pool.mean(estimates).reshape(-1, *one.pool.domain.shape) for one in group])
+    known = [
+        np.stack([one.without(side, totals[name], estimates) for name, one in zip(names[side], group, strict=True)])
+        if group[0].beside[side]
+        else None
+        for side in (0, 1)
+    ]
+    pairs, pools = tuple(one.pair for one in group), tuple(one.pool for one in group)
+    if group[0].even is None:
+        seen, errors = _whole(group[0], own, known, (rows, columns), spread_of)
+        return PairEstimates(pairs, pools, (rows, columns), own, seen, errors if all(group[0].beside) else None)
+    law, *laws = np.moveaxis(np.stack([one.even for one in group if one.even is not None]), 1, 0)[:, :, None]
+    given, spread = own, PairErrors.of(law, own)
+    if known[0] is not None:
+        given, spread = spread.given_rows(given, known[0], PairErrors.of(laws[0], rows[..., None]))
+    if known[1] is not None:
+        given, spread = spread.given_columns(given, known[1], PairErrors.of(laws[1], columns[..., None, :]).of_columns)
+    seen = ErrorAxes.of(given, spread, (rows, columns))
+    seen = seen.alone if math.prod(seen.shape) <= _FEW else seen
+    errors = PairErrors.of(laws[2], rows[..., None]), PairErrors.of(laws[3], columns[..., None, :]).of_columns
+    return PairEstimates(pairs, pools, (rows, columns), own, seen, errors if all(group[0].beside) else None, law)
+
+
+def _whole(
+    source: _Source,
+    own: FloatArray,
+    known: Sequence[FloatArray | None],
+    margins: Margins,
+    spread_of: Callable[[str, ReportLaw], FloatArray],
+) -> tuple[ErrorAxes, tuple[Any, Any]]:
+    """Return the interactions of a pair by the whole covariance of its cells, and the covariances of its margins."""
+    domain, given = source.pool.domain, own.reshape(*own.shape[:2], -1)
+    spread = source.pool.covariance(given)
+    for name, found, beside in zip(domain.names, known, source.beside, strict=True):
+        if beside and found is not None:
+            errors = beside[1].added(partial(spread_of, name))
+            given, spread = _given_sums(given, spread, np.eye(domain.size([name]))[domain.onto([name])], found, errors)
+    rows, columns = (one.added(partial(spread_of, name)) for name, one in zip(domain.names, source.shown, strict=True))
+    return ErrorAxes.of_interactions(interactions_of(given, spread, *margins)), (rows, columns)
 
 
 class _PartsOfTables:
@@ -301,29 +426,6 @@ def _pooling_to(estimate: FloatArray, blocks: Sequence[Block]) -> UnbiasedPoolin
 
 def _with_reports(table: Table) -> tuple[Block, ...]:
     return tuple(block for block in table.blocks if block.n)
-
-
-class _OtherTables:
-    """What all tables but some say about each attribute."""
-
-    def __init__(
-        self, pools: Mapping[str, Pool], estimates: Sequence[FloatArray], margins: Mapping[str, FloatArray]
-    ) -> None:
-        self._pools, self._estimates = pools, estimates
-        self._totals = {name: pool.total(estimates) for name, pool in pools.items()}
-        self._spreads = {
-            name: {law: law.covariance(margins[name]) for law in pool.squares()} for name, pool in pools.items()
-        }
-
-    def about(self, name: str, left: Collection[int]) -> tuple[FloatArray, FloatArray] | None:
-        """Return the shares of an attribute's categories without the tables at some places, and their covariance."""
-        pool = self._pools.get(name)
-        rest = None if pool is None else pool.among(left, inside=False)
-        if pool is None or rest is None or not rest.parts:
-            return None
-        shares = (self._totals[name] - pool.among(left, inside=True).total(self._estimates)) / rest.weight
-        spread = np.sum([share * self._spreads[name][law] for law, share in rest.squares().items()], axis=0)
-        return shares, spread
 
 
 def _given_sums(

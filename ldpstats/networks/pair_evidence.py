@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray, at_least
+from ldpstats.arrays import FloatArray, at_least
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.inference.effects.cramers_v import AssociationMeasures
-from ldpstats.networks.interactions import Interactions, interactions_of
+from ldpstats.networks.interactions import Interactions, cells_of
+from ldpstats.networks.pair_errors import ErrorAxes
 from ldpstats.networks.pair_estimates import PairEstimates, PairSources
-from ldpstats.networks.pair_tests import asymptotic_pvalues, checked_pvalue
-from ldpstats.networks.shrunken_information import information_of, shrunken
+from ldpstats.networks.pair_tests import checked_pvalue, pvalues_of
+from ldpstats.networks.shrunken_information import information_length, information_of, posteriors, within_components
 from ldpstats.networks.structure import Edge
 from ldpstats.presentation import progress
 from ldpstats.randomness import Rng, generator
@@ -28,7 +29,7 @@ _DROWNED = 0.3
 _AT_ONCE, _ENTRIES = 25, 1 << 22
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PairEvidence:
     """What a set of tables says about all pairs of attributes that it tells anything about.
 
@@ -37,27 +38,24 @@ class PairEvidence:
     domain : Domain
     pairs : tuple of (str, str)
         In the order of the domain.
-    information : array
-        The mutual information of each in nats, without what noise adds to it to first order, and without the
-        directions that it drowns: in which a correlation has a standard error above .3.
+    corrected : callable
+        From the place of a pair to its mutual information in nats, without what noise adds to it to first order, and
+        without the directions that it drowns: in which a correlation has a standard error above .3.
     shrunken : array
         The mutual information of the posterior mean, given all pairs; see `shrunken_information`.
     pvalue : array
         Of Wald's test of independence, see `pair_tests`.
-    side : array of int
-        The smaller number of categories, less one.
     interactions : tuple of Interactions
-        The posterior mean of each pair's interactions and their covariance.
+        The posterior mean of each pair's interactions and their covariance, in the order of its pool's attributes.
     sources : PairSources
         The tables.
     """
 
     domain: Domain
     pairs: tuple[Edge, ...]
-    information: FloatArray
+    corrected: Callable[[int], float]
     shrunken: FloatArray
     pvalue: FloatArray
-    side: IntArray
     interactions: tuple[Interactions, ...]
     sources: PairSources
 
@@ -73,12 +71,16 @@ class PairEvidence:
             )
         estimates = sources.estimated(sources.observed)
         (found,) = cls._all_of(sources, estimates)
-        pools = progress(sources.pools.items(), "testing pairs", unit="pair")
-        checked = [
-            checked_pvalue(pool, estimates.of(pair), pvalue, len(sources.pools), own=not sources.has_margins(pair))
-            for (pair, pool), pvalue in zip(pools, found.pvalue.tolist(), strict=True)
-        ]
-        return replace(found, pvalue=np.array(checked))
+        known = dict(zip(found.pairs, found.pvalue.tolist(), strict=True))
+        groups = ((one, *each) for one in estimates for each in zip(one.pairs, one.pools, *one.margins, strict=True))
+        for one, pair, pool, *margins in progress(groups, "testing pairs", len(known), "pair"):
+            known[pair] = checked_pvalue(pool, (*margins,), known[pair], len(known), own=one.errors is None)
+        return replace(found, pvalue=np.array([known[pair] for pair in found.pairs]))
+
+    @cached_property
+    def information(self) -> FloatArray:
+        """The corrected information of all pairs."""
+        return np.array([self.corrected(place) for place in progress(range(len(self.pairs)), "measuring", unit="pair")])
 
     @property
     def missing(self) -> tuple[Edge, ...]:
@@ -112,41 +114,40 @@ class PairEvidence:
             left -= drawn
 
     @classmethod
-    def _all_of(cls, sources: PairSources, estimates: PairEstimates) -> Iterator[PairEvidence]:
+    def _all_of(cls, sources: PairSources, groups: Sequence[PairEstimates]) -> Iterator[PairEvidence]:
         """Measure the pairs of several sets of tables at once."""
-        margins = [estimates.of(pair) for pair in sources.pools]
-        own = [not sources.has_margins(pair) for pair in sources.pools]
-        seen = [
-            interactions_of(cells, spread, *both)
-            for cells, spread, both in zip(estimates.cells, estimates.covariances, margins, strict=True)
-        ]
-        behind = shrunken(seen)
-        spread = {name: pool.covariance(estimates.margins[name]) for name, pool in sources.shown.items()}
-        errors = [(spread[first], spread[second]) for first, second in sources.pools]
-        by_pair = zip(sources.pools.values(), estimates.own, margins, own, errors, strict=True)
-        figures = (
-            [_corrected(one, *both) for one, both in zip(seen, margins, strict=True)],
-            [information_of(one, *both) for one, both in zip(behind, margins, strict=True)],
-            [
-                asymptotic_pvalues(pool, cells, both, own=alone, errors=wrong)
-                for pool, cells, both, alone, wrong in by_pair
-            ],
-        )
-        side = np.array([min(pool.domain.shape) - 1 for pool in sources.pools.values()], dtype=np.int64)
-        stacked = (np.stack(one, axis=-1) for one in figures)
-        for number, (corrected, mean, pvalue) in enumerate(zip(*stacked, strict=True)):
-            posterior = tuple(one[number] for one in behind)
-            yield cls(sources.domain, tuple(sources.pools), corrected, mean, pvalue, side, posterior, sources)
+        behind = posteriors([one.seen for one in groups])
+        means = [information_of(mean, *one.margins) for one, (mean, _) in zip(groups, behind, strict=True)]
+        pvalues = [pvalues_of(one) for one in groups]
+        where = {pair: (group, place) for group, one in enumerate(groups) for place, pair in enumerate(one.pairs)}
+        order = [where[pair] for pair in sources.pools]
+        for number in range(means[0].shape[1]):
+            yield cls(
+                sources.domain,
+                tuple(sources.pools),
+                partial(_corrected, [(groups[group], place) for group, place in order], number),
+                np.array([means[group][place, number] for group, place in order]),
+                np.array([pvalues[group][place, number] for group, place in order]),
+                tuple(_posterior(groups[group].seen, *behind[group], (place, number)) for group, place in order),
+                sources,
+            )
 
 
-def _corrected(seen: Interactions, first: FloatArray, second: FloatArray) -> FloatArray:
+def _posterior(seen: ErrorAxes, mean: FloatArray, shares: FloatArray, at: tuple[int, int]) -> Interactions:
+    """Return the posterior of one pair; its covariance is worked out where it matters."""
+    return Interactions(mean[at], lambda: within_components(seen[at], shares[at]))
+
+
+def _corrected(estimates: Sequence[tuple[PairEstimates, int]], number: int, pair: int) -> float:
     """Return the corrected mutual information without the directions that noise drowns."""
-    variances, turn = np.linalg.eigh(seen.covariance)
-    kept = turn * (variances < _DROWNED**2)[..., None, :]
-    onto = kept @ np.swapaxes(kept, -1, -2)
-    shape = seen.correlations.shape
-    flat = (onto @ seen.correlations.reshape(*shape[:-2], -1, 1))[..., 0]
-    left = Interactions(flat.reshape(shape), onto @ seen.covariance @ onto)
-    measures = AssociationMeasures.of(*left.cells(first, second))
-    corrected: FloatArray = (measures.likelihood - measures.added) / 2
-    return np.clip(corrected, 0, math.log(measures.side))
+    found, place = estimates[pair]
+    seen = found.seen[place, number]
+    # which directions are drowned only the whole covariance tells
+    variances, turns = np.linalg.eigh(seen.covariance)
+    clear = variances < _DROWNED**2
+    kept = turns[:, clear]
+    left = kept @ (kept.T @ seen.correlations(seen.along).ravel())
+    first, second = (one[place, number] for one in found.margins)
+    length = information_length(cells_of(left.reshape(seen.shape), first, second))
+    corrected = (length - max(float(variances[clear].sum()), 0.0)) / 2
+    return min(max(corrected, 0.0), math.log(min(first.size, second.size)))

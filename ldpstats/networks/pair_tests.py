@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 
@@ -15,17 +15,15 @@ from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.monte_carlo import AmongMany, automatic
 from ldpstats.inference.engine.null_model import NullFit
-from ldpstats.networks.interactions import orthonormal_functions
-from ldpstats.networks.pair_estimates import Pool
+from ldpstats.networks.interactions import Margins, orthonormal_functions
+from ldpstats.networks.pair_errors import ErrorAxes, PairErrors
+from ldpstats.networks.pair_estimates import PairEstimates, Pool
 from ldpstats.questions import Question
 
 # χ² of counts that are expected to be smaller is checked by Monte Carlo, where the p-value might matter
 _FEW_REPORTS = 5
 _MATTERS = 0.05
 _EVEN = 1e-12
-
-Margins: TypeAlias = tuple[FloatArray, FloatArray]
-"""Something of the first attribute of a pair, and of the second one: the shares of their categories, say."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,6 +123,25 @@ def asymptotic_pvalues(
     statistic = IndependenceAt.of(margins, pool.covariance(product_of(margins)), own=own, errors=errors)
     found: FloatArray = chdtrc(statistic.df, statistic.measure(estimates))
     return found
+
+
+def pvalues_of(found: PairEstimates) -> FloatArray:
+    """Return the p-values by χ² of pairs of one shape, shape (pairs, sets)."""
+    from scipy.special import chdtrc
+
+    own = found.errors is None
+    if found.even is None:
+        margins = found.margins[0][0], found.margins[1][0]
+        flat = found.own.reshape(found.own.shape[1], -1)
+        return asymptotic_pvalues(found.pools[0], flat, margins, own=own, errors=found.errors)[None]
+    rows, columns = found.margins
+    errors = PairErrors.of(found.even, rows[..., :, None] * columns[..., None, :])
+    errors = errors.with_product(*(found.errors or (errors.of_rows, errors.of_columns)))
+    beside = found.own.sum(axis=-1, keepdims=True) * found.own.sum(axis=-2, keepdims=True) if own else 0.0
+    axes = ErrorAxes.of(found.own - beside, errors, found.margins)
+    statistic = (axes.along.reshape(*axes.along.shape[:-2], -1) * axes.under(0.0)[1]).sum(axis=-1)
+    pvalues: FloatArray = chdtrc(math.prod(axes.shape), statistic)
+    return pvalues
 
 
 def checked_pvalue(pool: Pool, margins: Margins, pvalue: float, tests: int, *, own: bool) -> float:

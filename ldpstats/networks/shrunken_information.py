@@ -8,17 +8,20 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray
 from ldpstats.estimation.simplex import nearest_proper
-from ldpstats.networks.interactions import Interactions
+from ldpstats.networks.interactions import cells_of
+from ldpstats.networks.pair_errors import ErrorAxes
 
-# standard deviations of the prior's components: none, and powers of two up to a correlation of one
-_SCALES = np.concatenate([[0.0], 2.0 ** np.arange(-10, 1)])
+# variances of the prior's components: none, and those of powers of two up to a correlation of one
+_PRIORS = np.concatenate([[0.0], 4.0 ** np.arange(-10, 1)])
 _ROUNDS = 50
+# as in `AssociationMeasures`: so small a share of what independence expects is none
+_ABSENT = 1e-3
 # what every component counts for beside the pairs
 _PSEUDOCOUNT = 0.1
 
 
-def shrunken(interactions: Sequence[Interactions]) -> tuple[Interactions, ...]:
-    """Return the posterior mean and covariance of the interactions of every pair.
+def posteriors(seen: Sequence[ErrorAxes]) -> list[tuple[FloatArray, FloatArray]]:
+    """Return the posterior means of the interactions of pairs, and what share each component of the prior has in them.
 
     The prior of every correlation is normal around zero, with a standard deviation that the pair draws from a few,
     zero among them; how often each is drawn is fitted to all pairs of a set, by EM (a scale mixture of normals, as
@@ -27,65 +30,57 @@ def shrunken(interactions: Sequence[Interactions]) -> tuple[Interactions, ...]:
 
     Parameters
     ----------
-    interactions : sequence of Interactions
-        By pair, with their covariances.
+    seen : sequence of ErrorAxes
+        Of pairs of one shape each, all in the same sets of tables.
+
+    Returns
+    -------
+    list of pairs of arrays
+        Shapes (pairs, sets, functions, functions) and (pairs, sets, components).
     """
-    axes = [np.linalg.eigh(one.covariance) for one in interactions]
-    variances = [np.maximum(spread, np.finfo(float).tiny) for spread, _ in axes]
-    along = [_flat(one)[..., None, :] @ turn for one, (_, turn) in zip(interactions, axes, strict=True)]
-    weights = _fitted([_log_densities(y, v) for y, v in zip(along, variances, strict=True)])
-    return tuple(map(_posterior, interactions, axes, along, np.moveaxis(weights, -2, 0)))
+    found = [[one.under(float(prior)) for prior in _PRIORS] for one in seen]
+    densities = np.concatenate([np.stack([-distance / 2 for distance, _ in one], axis=-1) for one in found])
+    shares = np.split(_fitted(densities), np.cumsum([len(one.along) for one in seen])[:-1])
+    means = []
+    for one, own, parts in zip(seen, shares, found, strict=True):
+        weights = np.moveaxis(own * _PRIORS, -1, 0)[..., None]
+        means.append(
+            one.correlations(
+                sum((weight * along for weight, (_, along) in zip(weights, parts, strict=True)), np.zeros(()))
+            )
+        )
+    return list(zip(means, shares, strict=True))
 
 
-def _log_densities(along: FloatArray, variances: FloatArray) -> FloatArray:
-    """Return the logarithms of how likely a pair is under every component, shape (sets, components)."""
-    spread = variances[..., None, :] + _SCALES[:, None] ** 2
-    densities: FloatArray = -0.5 * (np.log(spread) + along**2 / spread).sum(axis=-1)
-    return densities
+def within_components(seen: ErrorAxes, shares: FloatArray) -> FloatArray:
+    """Return the covariance of one pair's interactions within the components of the prior, that have such shares."""
+    return seen.posterior(_PRIORS, shares)
 
 
-def _fitted(logarithms: Sequence[FloatArray]) -> FloatArray:
-    """Return the probability that a pair is of each component, shape (sets, pairs, components)."""
-    relative = np.stack(logarithms, axis=-2)
-    likelihoods = np.exp(relative - relative.max(axis=-1, keepdims=True))
-    pairs, components = likelihoods.shape[-2:]
-    shares = np.full((*likelihoods.shape[:-2], 1, components), 1 / components)
+def _fitted(logarithms: FloatArray) -> FloatArray:
+    """Return the probability that a pair is of each component, shape (pairs, sets, components)."""
+    likelihoods = np.exp(logarithms - logarithms.max(axis=-1, keepdims=True))
+    pairs, _, components = likelihoods.shape
+    shares = np.full((likelihoods.shape[1], components), 1 / components)
     belongs: FloatArray = likelihoods
     for _ in range(_ROUNDS):
         belongs = likelihoods * shares
         belongs = belongs / belongs.sum(axis=-1, keepdims=True)
-        counted = belongs.sum(axis=-2, keepdims=True) + _PSEUDOCOUNT
-        shares = counted / (pairs + components * _PSEUDOCOUNT)
+        shares = (belongs.sum(axis=0) + _PSEUDOCOUNT) / (pairs + components * _PSEUDOCOUNT)
     return belongs
 
 
-def _posterior(
-    observed: Interactions, axes: tuple[FloatArray, FloatArray], along: FloatArray, belongs: FloatArray
-) -> Interactions:
-    """Return the mean, and the covariance within the components, of one pair."""
-    spread, turn = np.maximum(axes[0], 0)[..., None, :], axes[1]
-    prior = _SCALES[:, None] ** 2
-    kept = np.divide(
-        prior, prior + spread, out=np.ones(np.broadcast_shapes(prior.shape, spread.shape)), where=(prior + spread) > 0
-    )
-    share = (belongs[..., None] * kept).sum(axis=-2)
-    mean = (turn @ (share * along[..., 0, :])[..., None])[..., 0]
-    covariance = (turn * (share * spread[..., 0, :])[..., None, :]) @ np.swapaxes(turn, -1, -2)
-    return Interactions(mean.reshape(observed.correlations.shape), covariance)
-
-
-def information_of(interactions: Interactions, first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the mutual information in nats of tables with such margins and interactions, made proper.
+def information_of(correlations: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the mutual information in nats of tables with such interactions and margins, made proper.
 
     Parameters
     ----------
-    interactions : Interactions
-    first, second : array, shape (sets, categories)
+    correlations : array, shape (..., functions, functions)
+    first, second : array, shape (..., categories)
         The margins.
     """
-    cells, _ = interactions.cells(first, second)
-    proper = nearest_proper(cells.reshape(*cells.shape[:-2], -1)).reshape(cells.shape)
-    return plug_in_information(proper)
+    cells = cells_of(correlations, first, second)
+    return plug_in_information(nearest_proper(cells.reshape(*cells.shape[:-2], -1)).reshape(cells.shape))
 
 
 def plug_in_information(cells: FloatArray) -> FloatArray:
@@ -108,5 +103,9 @@ def plug_in_information(cells: FloatArray) -> FloatArray:
     return information
 
 
-def _flat(interactions: Interactions) -> FloatArray:
-    return interactions.correlations.reshape(*interactions.correlations.shape[:-2], -1)
+def information_length(cells: FloatArray) -> float:
+    """Return twice the mutual information of a table in nats, to which cells that are not above zero add nothing."""
+    expected = np.outer(cells.sum(axis=1), cells.sum(axis=0))
+    excess = (cells - expected) / expected
+    terms = np.where(excess > -1, (1 + excess) * np.log1p(np.maximum(excess, _ABSENT - 1)), 0) - excess
+    return 2 * float((expected * terms).sum())

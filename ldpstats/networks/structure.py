@@ -36,6 +36,10 @@ class EdgeConstraints:
         backward = bool(self.order) and self.order.index(start) > self.order.index(end)
         return not backward and (start, end) not in self.forbidden and (end, start) not in self.required
 
+    def leaves_one_direction(self, one: str, other: str) -> bool:
+        """Say whether an edge may lead from one attribute to another, but not back."""
+        return self.allows_direction(one, other) != self.allows_direction(other, one)
+
     def allows(self, one: str, other: str) -> bool:
         """Say whether there may be an edge between two attributes, whatever its direction."""
         return self.allows_direction(one, other) or self.allows_direction(other, one)

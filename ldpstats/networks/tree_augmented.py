@@ -16,8 +16,9 @@ from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.classifier import Classifier
 from ldpstats.networks.interactions import interactions_of
 from ldpstats.networks.naive_bayes import features_with, notes_on_others
+from ldpstats.networks.pair_errors import ErrorAxes
 from ldpstats.networks.parameters import fit_parameters
-from ldpstats.networks.shrunken_information import information_of, shrunken
+from ldpstats.networks.shrunken_information import information_of, posteriors
 from ldpstats.networks.structure import Edge
 from ldpstats.tables import Table, TableSet
 from ldpstats.tables.pooled import pooled_table
@@ -103,11 +104,11 @@ def conditional_information(pooled: Mapping[Edge, Table], label: str, naive: Bay
         places = np.arange(cells.size).reshape(table.shape)
         for value, share in enumerate(shares):
             own = places[..., value].ravel()
-            margins = naive.tables[first][None, :, value], naive.tables[second][None, :, value]
-            stratum = cells.ravel()[None, own] / share, spread[None, own[:, None], own] / share**2
-            strata.append((interactions_of(*stratum, *margins), margins))
-    behind = shrunken([one for one, _ in strata])
-    nats = [float(information_of(one, *both)[0]) for one, (_, both) in zip(behind, strata, strict=True)]
+            margins = naive.tables[first][None, None, :, value], naive.tables[second][None, None, :, value]
+            stratum = cells.ravel()[None, None, own] / share, spread[None, None, own[:, None], own] / share**2
+            strata.append((ErrorAxes.of_interactions(interactions_of(*stratum, *margins)), margins))
+    behind = posteriors([one for one, _ in strata])
+    nats = [information_of(mean, *both).item() for (mean, _), (_, both) in zip(behind, strata, strict=True)]
     averaged: FloatArray = np.reshape(nats, (len(pooled), shares.size)) @ shares
     return dict(zip(pooled, averaged.tolist(), strict=True))
 

@@ -60,7 +60,9 @@ def explained_pairs(evidence: PairEvidence, dependent: Collection[Edge]) -> set[
     figures = zip(evidence.pairs, evidence.shrunken.tolist(), strict=True)
     seen: dict[Edge, Interactions] = {}
     for pair, found in zip(evidence.pairs, evidence.interactions, strict=True):
-        seen[pair], seen[pair[1], pair[0]] = found, found.turned
+        if pair in among:
+            rows, columns = evidence.sources.pools[pair].domain.names
+            seen[rows, columns], seen[columns, rows] = found, found.turned
     explained: set[Edge] = set()
     for pair, via in stronger_paths({pair: strength for pair, strength in figures if pair in among}):
         if pair not in explained and _is_explained(*pair, via, seen):
@@ -100,8 +102,10 @@ def _is_explained(first: str, second: str, via: str, seen: dict[Edge, Interactio
     of_end = end.covariance.reshape(middle, columns, middle, columns)
     spread = direct.covariance.reshape(rows, columns, rows, columns)
     # the path's own uncertainty, by the delta method
-    spread = spread + np.einsum("ijkl,jm,ln->imkn", of_start, end.correlations, end.correlations)
-    spread = spread + np.einsum("ij,jkml,nm->iknl", start.correlations, of_end, start.correlations)
+    moved = np.tensordot(np.tensordot(of_start, end.correlations, (1, 0)), end.correlations, (2, 0))
+    spread = spread + moved.transpose(0, 2, 1, 3)
+    moved = np.tensordot(np.tensordot(start.correlations, of_end, (1, 0)), start.correlations, (2, 1))
+    spread = spread + moved.transpose(0, 1, 3, 2)
     covariance = spread.reshape(beyond.size, beyond.size)
     estimate = (float(beyond @ beyond) - float(np.trace(covariance))) / 2
     variance = (2 * float((covariance**2).sum()) + 4 * max(float(beyond @ covariance @ beyond), 0.0)) / 4

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
+from itertools import permutations
 
 import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
 import ldpstats as ldp
-from ldpstats.networks.chain_tests import ChainTest, verdicts_of
+from ldpstats.networks.chain_tests import ChainTest, ChainTests, verdicts_of
 from ldpstats.networks.orientation import Triple
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": ["u", "v", "w"]})
@@ -31,11 +32,11 @@ def tables(joint: np.ndarray, n: int = 300_000, epsilon: float = 4.0, seed: int 
 @pytest.mark.parametrize("k", [2, 3])
 def test_a_chain_is_all_there_and_a_collider_leaves_nothing(k: int):
     whole = tables(CHAIN, 10**7, 12.0, k=k)
-    chain = ChainTest.of(whole, "a", "b", "c")
+    chain = ChainTests(whole).of(("a", "b", "c"))
     assert chain.share == pytest.approx(1, abs=0.02)
     assert chain.present > 20
     assert chain.half > 10
-    collider = ChainTest.of(tables(COLLIDER, 10**7, 12.0, k=k), "a", "b", "c")
+    collider = ChainTests(tables(COLLIDER, 10**7, 12.0, k=k)).of(("a", "b", "c"))
     assert collider.share == pytest.approx(0, abs=0.02)
     assert abs(collider.present) < 5
     assert collider.half < -10
@@ -44,14 +45,14 @@ def test_a_chain_is_all_there_and_a_collider_leaves_nothing(k: int):
 def test_share_is_that_of_the_definition():
     """With hardly any noise it is the inner product of the formula, whatever the joint distribution is."""
     joint = RNG.dirichlet(np.ones(18)).reshape(2, 3, 3)
-    found = ChainTest.of(tables(joint, 10**9, 20.0), "a", "b", "c")
+    found = ChainTests(tables(joint, 10**9, 20.0)).of(("a", "b", "c"))
     ab, bc, ac = joint.sum(axis=2), joint.sum(axis=0), joint.sum(axis=1)
     a, b, c = ab.sum(axis=1), ab.sum(axis=0), bc.sum(axis=0)
     deviations = ac - np.outer(a, c)
     implied = ((ab - np.outer(a, b)) / b) @ (bc - np.outer(b, c))
     share = (deviations * implied / np.outer(a, c)).sum() / (implied**2 / np.outer(a, c)).sum()
     assert found.share == pytest.approx(share, abs=0.01)
-    turned = ChainTest.of(tables(joint, 10**9, 20.0), "c", "b", "a")
+    turned = ChainTests(tables(joint, 10**9, 20.0)).of(("c", "b", "a"))
     assert turned.share == pytest.approx(found.share, rel=1e-9)
 
 
@@ -64,21 +65,41 @@ def test_half_of_a_chain_is_rejected_no_more_often_than_the_level_says(protocol:
     joint = CHAIN - beyond[:, None, :] * np.array([1.2, 0.65, -0.85])[:, None]
     counts = np.round(joint * 20_000).astype(int)
     found = [
-        ChainTest.of(protocol(DOMAIN, epsilon=4.0).simulate(counts, rng=seed), "a", "b", "c") for seed in range(runs)
+        ChainTests(protocol(DOMAIN, epsilon=4.0).simulate(counts, rng=seed)).of(("a", "b", "c")) for seed in range(runs)
     ]
     for rejected in (sum(one.half < -1.645 for one in found), sum(one.half > 1.645 for one in found)):
         assert rejected <= binom.isf(1e-6, runs, 0.05)
 
 
+@pytest.mark.parametrize(
+    "protocol", [ldp.SampledGroups, partial(ldp.SampledGroups, k=3), partial(ldp.PerAttribute, k=2)]
+)
+def test_making_margins_agree_is_solving_for_all_cells(
+    protocol: Callable[..., ldp.Protocol], monkeypatch: pytest.MonkeyPatch
+):
+    """Of two collections merged, one of which holds two pairs only."""
+    counts = np.round(CHAIN * 20_000).astype(int)
+    collected = protocol(DOMAIN, epsilon=2.0).simulate(counts, rng=1)
+    collected += ldp.SampledGroups(DOMAIN, epsilon=4.0, groups=[("b", "a"), ("c", "b")]).simulate(counts, rng=2)
+    found = [ChainTests(collected).of(triple) for triple in permutations("abc")]
+
+    def none(*_: object) -> None:
+        raise ldp.NotIdentifiedError("a table", "none")
+
+    monkeypatch.setattr(ChainTests, "_estimated", none)
+    for triple, one in zip(permutations("abc"), found, strict=True):
+        assert astuple(ChainTests(collected).of(triple)) == pytest.approx(astuple(one), rel=1e-8, abs=1e-10)
+
+
 def test_pairs_that_nobody_was_asked_about_tell_nothing():
     some = tables(CHAIN, groups=[("a", "b"), ("b", "c")])
-    assert ChainTest.of(some, "a", "b", "c") is None
+    assert ChainTests(some).of(("a", "b", "c")) is None
 
 
 def test_so_many_cells_are_not_tested():
     wide = ldp.Domain({name: list(range(17)) for name in "abc"})
     people = wide.decode(np.random.default_rng(1).integers(0, 17, (100, 3)))
-    assert ChainTest.of(ldp.SampledGroups(wide, epsilon=4.0).simulate(people, rng=1), "a", "b", "c") is None
+    assert ChainTests(ldp.SampledGroups(wide, epsilon=4.0).simulate(people, rng=1)).of(("a", "b", "c")) is None
 
 
 def test_errors_of_the_two_statistics_correlate_as_it_says():
@@ -88,7 +109,7 @@ def test_errors_of_the_two_statistics_correlate_as_it_says():
     domain, runs, rng = ldp.Domain({name: ["x", "y"] for name in "abc"}), 200, np.random.default_rng(1)
     protocol = ldp.SampledGroups(domain, epsilon=8.0)
     found = [
-        ChainTest.of(protocol.simulate(rng.multinomial(20_000, joint), rng=rng), "a", "b", "c") for _ in range(runs)
+        ChainTests(protocol.simulate(rng.multinomial(20_000, joint), rng=rng)).of(("a", "b", "c")) for _ in range(runs)
     ]
     seen = np.corrcoef([one.present for one in found], [one.half for one in found])[0, 1]
     said = np.arctanh([one.correlation for one in found]).mean()

@@ -8,7 +8,19 @@ from scipy.stats import entropy, ortho_group
 
 from ldpstats.arrays import FloatArray
 from ldpstats.networks.interactions import Interactions
-from ldpstats.networks.shrunken_information import information_of, plug_in_information, shrunken
+from ldpstats.networks.pair_errors import ErrorAxes
+from ldpstats.networks.shrunken_information import information_of, plug_in_information, posteriors, within_components
+
+
+def shrunken(interactions: list[Interactions]) -> tuple[Interactions, ...]:
+    """Return the posteriors of pairs, each given in several sets of tables."""
+    axes = [
+        ErrorAxes.of_interactions(Interactions(one.correlations[None], one.covariance[None])) for one in interactions
+    ]
+    found = zip(axes, posteriors(axes), strict=True)
+    return tuple(
+        Interactions(mean[0], within_components(one[0, 0], shares[0, 0])[None]) for one, (mean, shares) in found
+    )
 
 
 def seen(correlations: FloatArray, variance: float) -> list[Interactions]:
@@ -58,9 +70,9 @@ def test_the_choice_of_functions_changes_nothing() -> None:
 
 def test_information_is_that_of_the_table_made_proper() -> None:
     margins = np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]])
-    found = information_of(Interactions(np.array([[[0.6]]]), np.zeros((1, 1, 1))), *margins)
+    found = information_of(np.array([[[0.6]]]), *margins)
     assert found.item() == pytest.approx(entropy([0.4, 0.1, 0.1, 0.4], [0.25] * 4))
-    impossible = information_of(Interactions(np.array([[[1.7]]]), np.zeros((1, 1, 1))), *margins)
+    impossible = information_of(np.array([[[1.7]]]), *margins)
     assert impossible.item() == pytest.approx(np.log(2))
 
 

@@ -14,8 +14,9 @@ from support.spoken import spoken
 
 import ldpstats as ldp
 from ldpstats import BayesianNetwork
-from ldpstats.networks.interactions import Interactions
 from ldpstats.networks.naive_bayes import naive_bayes
+from ldpstats.networks.pair_errors import ErrorAxes
+from ldpstats.networks.shrunken_information import posteriors
 from ldpstats.networks.tree_augmented import _asked_with_label, conditional_information, tree_augmented
 
 DOMAIN = ldp.Domain(
@@ -155,11 +156,12 @@ def test_the_noise_within_a_label_is_that_of_its_estimates(monkeypatch: pytest.M
     known = random_network(domain, {"a": ("label",), "b": ("label",)}, seed=5)
     protocol, seen = ldp.SampledGroups(domain, k=3, epsilon=4.0), list[tuple[np.ndarray, np.ndarray]]()
 
-    def kept(strata: list[Interactions]) -> tuple[Interactions, ...]:
-        seen.append(tuple(np.ravel([getattr(one, what) for one in strata]) for what in ("correlations", "covariance")))
-        return tuple(strata)
+    def kept(strata: list[ErrorAxes]) -> list[tuple[np.ndarray, np.ndarray]]:
+        found = [(one.correlations(one.along), one.covariance) for one in strata]
+        seen.append(tuple(np.ravel(both) for both in zip(*found, strict=True)))
+        return posteriors(strata)
 
-    monkeypatch.setitem(conditional_information.__globals__, "shrunken", kept)
+    monkeypatch.setitem(conditional_information.__globals__, "posteriors", kept)
     for _ in range(size):
         tables = protocol.simulate(rng.multinomial(20_000, known.joint(domain.names).ravel()), rng=rng)
         conditional_information({("b", "a"): tables["b", "a", "label"]}, "label", known)
