@@ -114,17 +114,15 @@ class HeatMap(Picture):
     def _draw_cell(self, ax: Axes, place: tuple[int, int], colour: tuple[float, float, float, float] | None) -> None:
         """Draw a square, striped where nothing is shown, and framed where something is, but not how much."""
         from matplotlib.colors import to_hex
-        from matplotlib.patches import PathPatch
-        from matplotlib.path import Path
+        from matplotlib.patches import Rectangle
 
-        (row, column), value, half = place, self.values[place], _SIDE / 2
-        corners = [(-half, -half), (half, -half), (half, half), (-half, half), (-half, -half)]
-        square = Path([(column + across, row + down) for across, down in corners], closed=True)
+        row, column = place
+        at, value = (column - _SIDE / 2, row - _SIDE / 2), self.values[place]
         if colour is None:
             edge, hatch = (INK, "") if self.decided[place] else (_STRIPES, "////" if self._numbered else "")
-            ax.add_artist(PathPatch(square, facecolor=_GREY, edgecolor=edge, hatch=hatch, linewidth=0.8))
+            ax.add_artist(Rectangle(at, _SIDE, _SIDE, facecolor=_GREY, edgecolor=edge, hatch=hatch, linewidth=0.8))
         else:
-            ax.add_artist(PathPatch(square, facecolor=colour, linewidth=0))
+            ax.add_artist(Rectangle(at, _SIDE, _SIDE, facecolor=colour, linewidth=0))
         if self._numbered:
             ink = INK if colour is None else ink_on(to_hex(colour))
             words = f"{value:.2f}" if np.isfinite(value) else "–"
