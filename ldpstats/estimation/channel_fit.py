@@ -210,6 +210,8 @@ def _beside_drawn(
     What is drawn must not depend on the rounding of fits of other tables beside it: it is fitted by itself.
     """
     point = ConstrainedFit.of(table) if drawn else None
-    tallies = point.drawn() if point is not None else None
-    tests = {test.name: test for test in (*totals(table), *(point.tests() if point is not None else ()))}
-    return [tests[one.name].compared(one, tallies) if one.pvalue < _SUSPECT else one for one in components]
+    tests = {test.name: test for test in (*totals(table), *(point.tests() if point else ()))}
+    return [
+        tests[one.name].compared(one, point.drawn() if point else ()) if one.pvalue < _SUSPECT else one
+        for one in components
+    ]

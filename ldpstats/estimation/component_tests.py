@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any, TypeAlias
@@ -17,6 +17,8 @@ from ldpstats.hints import Share
 from ldpstats.noise import NoiseModel
 
 _EXPECTED = 10
+# so many drawn tallies as far out, of at most 9,999, are more than the level allows
+_SEEN = 20
 _MOST_TAILS = 10_000
 _MOST_DESIGN = 4_000_000
 
@@ -68,13 +70,17 @@ class AsymptoticTest:
             for place, (far, pvalue) in found
         ]
 
-    def compared(self, component: ComponentTest, drawn: Counts | None) -> ComponentTest:
-        """Rank the tallies that were collected, of one table, among drawn ones; without any, nothing is shown."""
-        if drawn is None:
+    def compared(self, component: ComponentTest, drawn: Iterable[Counts]) -> ComponentTest:
+        """Rank the tallies of one table among drawn ones, until they are surely no odder; without any nothing is shown."""
+        reached = tables = 0
+        for counts in drawn:
+            _, pvalues = self.look(counts)
+            reached += int(np.count_nonzero(pvalues <= component.pvalue * (1 + 1e-9)))
+            tables += pvalues.size
+            if reached >= _SEEN:
+                break
+        if not tables:
             return replace(component, pvalue=1.0, method="left open: too few reports, or too large a table")
-        _, pvalues = self.look(drawn)
-        reached = np.count_nonzero(pvalues <= component.pvalue * (1 + 1e-9))
-        tables = pvalues.size
         return replace(component, pvalue=(1 + reached) / (1 + tables), method=f"Monte Carlo, {tables:,} tallies")
 
 

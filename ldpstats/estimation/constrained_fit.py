@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from ldpstats.estimation.least_squares import above_zero, total_score
 from ldpstats.estimation.nearest import nearest_in_information
 from ldpstats.noise import NoiseModel
 
-_DRAWS = 9999
+_DRAWS, _BATCH = 9999, 1111
 # with four component tests a p-value of one in so many is still below the level
 _FEWEST_DRAWS = 4500
 _FEW = 20
@@ -94,14 +94,13 @@ class ConstrainedFit:
         scarce: BoolArray = np.min(rarest, axis=0) < _FEW
         return scarce
 
-    def drawn(self) -> list[NDArray[np.int64]] | None:
-        """Draw tallies of as many respondents with these frequencies, if that is not too much work; of one table."""
+    def drawn(self) -> Iterator[Counts]:
+        """Yield batches of tallies of as many respondents with one table's frequencies; none if that is much work."""
         (blocks,), (frequencies,) = self.tables, self.frequencies
         size = min(_DRAWS, _MOST_DRAWN // sum(block.noise.outputs for block in blocks))
-        if size < _FEWEST_DRAWS:
-            return None
         rng = np.random.default_rng(zlib.crc32(b"".join(block.tally.counts.tobytes() for block in blocks)))
-        return [block.draw(frequencies, size, rng) for block in blocks]
+        for drawn in range(0, size if size >= _FEWEST_DRAWS else 0, _BATCH):
+            yield [block.draw(frequencies, min(_BATCH, size - drawn), rng) for block in blocks]
 
     def _sizes(self, place: int) -> NDArray[np.int64]:
         """The reports of one of the blocks, shape (tables, 1)."""

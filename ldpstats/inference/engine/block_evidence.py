@@ -183,7 +183,8 @@ class PooledEstimate:
         """Return the estimates, of as many respondents or of any others who were asked alike."""
         assert isinstance(evidence, BlockEvidence)  # of the same blocks
         share = self._n / evidence.blocks[0].n
-        return own_cells(self._possible, self._pooling.estimate([share * counts for counts in evidence.counts]))
+        counts: list[NDArray[Any]] = [share * tallies for tallies in evidence.counts]
+        return own_cells(self._possible, self._pooling.estimate(counts))
 
     def deviation(
         self, evidence: Evidence, frequencies: FloatArray, directions: FloatArray

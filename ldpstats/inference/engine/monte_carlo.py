@@ -30,7 +30,7 @@ _WIDE, _WIDEST, _NONE = 256, 576, 199
 # a clear case of nothing is decided by the first batch
 _FIRST_BATCH, _TABLES_AT_ONCE = 250, 1000
 # of all tables drawn at once: what is computed of each then stays in the cache
-_CELLS_AT_ONCE = 1 << 18
+_CELLS_AT_ONCE = 1 << 16
 # so many batches are fitted by the workers of a cluster before it is seen whether they are enough
 _BATCHES_AT_ONCE = 32
 # how often a rare statistic must be reached until its share is known to a third

@@ -191,9 +191,10 @@ def fit_null(
     statistic, converged = np.empty(tables), np.zeros(tables, dtype=np.bool_)
     at, active, part = null_score(model, evidence, start, solve), np.arange(tables), evidence
     for taken in range(stop.steps + 1):
-        statistic[active] = measure(at)
-        # of a large statistic no more digits are known
-        converged[active] = np.abs(at.gain) < stop.tolerance * np.maximum(statistic[active], 1)
+        if stop.tolerance or taken == stop.steps:
+            statistic[active] = measure(at)
+            # of a large statistic no more digits are known
+            converged[active] = np.abs(at.gain) < stop.tolerance * np.maximum(statistic[active], 1)
         step, going = at.step[~converged[active]], active[~converged[active]]
         if not going.size or taken == stop.steps:
             break
