@@ -71,7 +71,7 @@ class AsymptoticTest:
         ]
 
     def compared(self, component: ComponentTest, drawn: Iterable[Counts]) -> ComponentTest:
-        """Rank the tallies of one table among drawn ones, until they are surely no odder; without any nothing is shown."""
+        """Rank the tallies of one table among drawn ones, until they are surely no odder; without any all is open."""
         reached = tables = 0
         for counts in drawn:
             _, pvalues = self.look(counts)
