@@ -47,7 +47,7 @@ class Memo(Saveable):
     Examples
     --------
     >>> from ldpstats import Memo
-    >>> from ldpstats.mechanisms.longitudinal_unary import LSUE
+    >>> from ldpstats.mechanisms import LSUE
     >>> memo = Memo(LSUE(3, epsilon=2.0))
     >>> january = memo.reports(["ann", "bob"], [0, 2], rng=1)
     >>> february = memo.reports(["bob", "eve"], [2, 1], rng=2)

@@ -19,8 +19,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import GRR
 from ldpstats.mechanisms.dbitflip import DBitFlipPM
 from ldpstats.mechanisms.longitudinal import Longitudinal
-from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
-from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSUE, LUE
+from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo, _encoded
 
 MECHANISMS: list[Longitudinal] = [
