@@ -49,8 +49,6 @@ class ORR(CohortAnswers):
     3
     """
 
-    k: int
-    epsilon: float
     symbols: int | None = None
     cohorts: int | None = None
     seed: int = 0

@@ -139,8 +139,6 @@ class HCMS(CohortAnswers):
     13
     """
 
-    k: int
-    epsilon: float
     hashes: int | None = None
     width: int | None = None
     seed: int = 0
