@@ -105,8 +105,6 @@ class ORAPPOR(CohortBits):
     67
     """
 
-    k: int
-    epsilon: float
     bits: int | None = None
     hashes: int = 1
     cohorts: int | None = None

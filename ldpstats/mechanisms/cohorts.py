@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,8 +72,12 @@ def _answers_noise(mechanism: CohortAnswers) -> MultinomialNoise:
     return MultinomialNoise(CohortChannel(codes.single, codes.width, probability(mechanism.truth)))
 
 
-class CohortBits(Mechanism, Protocol):
+@dataclass(frozen=True)
+class CohortBits(Mechanism):
     """Mechanisms that send a random cohort, and the filter that it gives to the value with bits flipped at random."""
+
+    k: int
+    epsilon: float
 
     purpose: ClassVar[str] = "short reports"
 

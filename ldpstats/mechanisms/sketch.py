@@ -69,8 +69,6 @@ class CMS(CohortBits):
     (128, 32, 133)
     """
 
-    k: int
-    epsilon: float
     hashes: int | None = None
     width: int | None = None
     seed: int = 0
