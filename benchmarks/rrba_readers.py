@@ -25,7 +25,7 @@ import numpy as np
 
 from ldpstats import RRBA, Domain, LdpstatsError
 from ldpstats.envelope import sealed
-from ldpstats.mechanisms.longitudinal_response import LOLH
+from ldpstats.mechanisms.longitudinal_rounds import LOLH
 from ldpstats.mechanisms.memo import Memo
 from ldpstats.protocols.rrba import Aggregator, Answer, Client, Query
 from ldpstats.protocols.rrba.journal import _line

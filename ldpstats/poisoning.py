@@ -15,7 +15,7 @@ from ldpstats.blocks import Block
 from ldpstats.mechanisms import Mechanism, mechanism, plain_mechanism
 from ldpstats.mechanisms.registry import checked_mechanism, registered_mechanisms
 from ldpstats.noise import NoisyCounts
-from ldpstats.presentation import Picture, Result, Summary, progress, summary_of_facts
+from ldpstats.presentation import Picture, Result, Summary, plain_fields, progress, summary_of_facts
 from ldpstats.tables import Table
 
 _TWO_SIDED = NormalDist().inv_cdf(0.975)
@@ -127,13 +127,7 @@ class Poisoning(Result):
         """Return the figures as plain values."""
         return {
             "mechanism": plain_mechanism(self.mechanism),
-            "share": self.share,
-            "target": self.target,
-            "n": self.n,
-            "rise": self.rise,
-            "fall": self.fall,
-            "shift": self.shift,
-            "amplification": self.amplification,
+            **plain_fields(self, "share target n rise fall shift amplification"),
             "std_err": None if math.isnan(self.std_err) else self.std_err,
         }
 

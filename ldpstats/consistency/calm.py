@@ -17,7 +17,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.hints import Amount, Share
 from ldpstats.mechanisms import best_name, mechanism
-from ldpstats.presentation import Result, Summary, plain_rows, summary_of_figures
+from ldpstats.presentation import Result, Summary, plain_fields, plain_rows, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, checked_domain, groups_of, label
 from ldpstats.protocols.summary import named
@@ -195,17 +195,10 @@ class CalmDesign(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the design as plain values."""
-        asked = self.release
         return {
-            "views": [list(view) for view in self.views],
-            "k": asked.k,
-            "n": asked.n,
-            "epsilon": asked.epsilon,
-            "mechanism": asked.mechanism,
-            "noise_error": self.noise_error,
-            "sampling_error": self.sampling_error,
-            "left_open": self.left_open,
-            "covered": self.covered,
+            **plain_fields(self, "views"),
+            **plain_fields(self.release, "k n epsilon mechanism"),
+            **plain_fields(self, "noise_error sampling_error left_open covered"),
             "threshold": None if math.isnan(self.threshold) else self.threshold,
             "considered": plain_rows(self.to_frame()),
         }

@@ -30,7 +30,7 @@ from ldpstats.identification.possible_tables import (
 )
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.noise import simulation
-from ldpstats.presentation import Picture, Result, Summary, plain_list, summary_of_figures
+from ldpstats.presentation import Picture, Result, Summary, plain_fields, plain_list, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 
 LEVEL = 0.001
@@ -331,16 +331,11 @@ class Bounds(Result):
             "categories": self.domain.to_dict(),
             **{name: None if none else getattr(self, name).tolist() for name in _LIMITS},
             "level": 1 - self.alpha,
-            "simultaneous": self.simultaneous,
-            "df": self.df,
-            "pvalue": self.pvalue,
-            "why_not": self.why_not,
+            **plain_fields(self, "simultaneous df pvalue why_not"),
             "how": self.words,
             "covers": self.covers,
             "assumption": None,
-            "n": self.n,
-            "privacy": None if self.privacy is None else self.privacy.to_dict(),
-            "simulated": self.simulated,
+            **plain_fields(self, "n privacy simulated"),
         }
 
     def summary(self) -> Summary:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.hints import Count
 from ldpstats.io.headers import Header
-from ldpstats.presentation import Result, Summary, plain_rows, summary_of_figures
+from ldpstats.presentation import Result, Summary, plain_fields, plain_rows, summary_of_figures
 from ldpstats.privacy import plain_level, rounded_up
 
 _SAID = 30
@@ -139,15 +139,9 @@ class ReportFile(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
         return {
-            "form": self.form,
-            "protocol": self.protocol,
-            "collection": self.collection,
-            "n": self.n,
-            "simulated": self.simulated,
-            "tokens": self.tokens,
+            **plain_fields(self, "form protocol collection n simulated tokens"),
             "epsilon": plain_level(self.epsilon),
-            "unit": self.unit,
-            "writer": self.writer,
+            **plain_fields(self, "unit writer"),
             "of no row": self.counts[-1],
             "rows": plain_rows(self.to_frame()),
         }

@@ -8,8 +8,7 @@ from ldpstats.mechanisms.hadamard_response import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
 from ldpstats.mechanisms.longitudinal import Longitudinal
-from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
-from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSOUE, LSUE, LUE
+from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo
 from ldpstats.mechanisms.open_alphabet import OpenRAPPOR, OpenRR
 from ldpstats.mechanisms.plain_mechanisms import plain_mechanism, read_mechanism

@@ -49,8 +49,6 @@ class ORR(CohortAnswers):
     3
     """
 
-    k: int
-    epsilon: float
     symbols: int | None = None
     cohorts: int | None = None
     seed: int = 0
@@ -107,8 +105,6 @@ class ORAPPOR(CohortBits):
     67
     """
 
-    k: int
-    epsilon: float
     bits: int | None = None
     hashes: int = 1
     cohorts: int | None = None

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, exp_below, favoured_numerator, numerator_at_least, probability
+from ldpstats.grid import GRID, exp_below, numerator_at_least, probability
 from ldpstats.mechanisms.base import Mechanism, ReportFormat, settled
 from ldpstats.mechanisms.bits import bit_counts, clean_padding, set_bits
 from ldpstats.mechanisms.codes import Codes, most_differing
+from ldpstats.mechanisms.grr import SymbolResponse
 from ldpstats.noise import CohortChannel, MultinomialNoise, RevealedBits
 from ldpstats.randomness import Draws
 
 
-class CohortAnswers(Mechanism, Protocol):
+class CohortAnswers(SymbolResponse):
     """Mechanisms that send a random cohort, and by randomized response the symbol that it gives to the value."""
 
     purpose: ClassVar[str] = "short reports"
@@ -32,9 +34,8 @@ class CohortAnswers(Mechanism, Protocol):
         """Which symbol each value has in each cohort."""
 
     @property
-    def truth(self) -> int:
-        """How often the symbol is sent as it is, in GRID-ths."""
-        return favoured_numerator(self.epsilon, 1, self.codes.width)
+    def _symbols(self) -> int:
+        return self.codes.width
 
     @property
     def noise(self) -> MultinomialNoise:
@@ -45,16 +46,11 @@ class CohortAnswers(Mechanism, Protocol):
     def _outputs(self) -> int:
         return self.codes.cohorts * self.codes.width
 
-    @property
-    def probabilities(self) -> dict[str, int | list[int]]:
-        """How often the symbol is sent as it is."""
-        return {"truth": self.truth}
-
     def likelihood_ratio(self) -> Fraction:
         """Return P(symbol | a value that has it) / P(symbol | another value)."""
         if np.all(self.codes.single == self.codes.single[:, :1]):
             return Fraction(1)
-        return Fraction(self.truth * (self.codes.width - 1), GRID - self.truth)
+        return SymbolResponse.likelihood_ratio(self)
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
         """Join a cohort and keep the value's symbol there, or replace it by a uniformly drawn other one."""
@@ -76,8 +72,12 @@ def _answers_noise(mechanism: CohortAnswers) -> MultinomialNoise:
     return MultinomialNoise(CohortChannel(codes.single, codes.width, probability(mechanism.truth)))
 
 
-class CohortBits(Mechanism, Protocol):
+@dataclass(frozen=True)
+class CohortBits(Mechanism):
     """Mechanisms that send a random cohort, and the filter that it gives to the value with bits flipped at random."""
+
+    k: int
+    epsilon: float
 
     purpose: ClassVar[str] = "short reports"
 

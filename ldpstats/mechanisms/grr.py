@@ -17,7 +17,45 @@ from ldpstats.randomness import Draws
 
 
 @dataclass(frozen=True, slots=True)
-class GRR(Mechanism):
+class SymbolResponse(Mechanism):
+    """What all randomized response shares, whether it is over the values or over symbols that stand for them.
+
+    The true symbol is sent with probability e^ε / (e^ε + g - 1), where there are g of them, or else another one.
+    """
+
+    k: int
+    epsilon: float
+
+    @property
+    def _symbols(self) -> int:
+        return self.k
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        Mechanism.__post_init__(self)
+        favoured_numerator(self.epsilon, 1, self._symbols)  # refuses levels that are too low
+
+    @property
+    def truth(self) -> int:
+        """How often the true symbol is sent, in GRID-ths."""
+        return favoured_numerator(self.epsilon, 1, self._symbols)
+
+    @property
+    def probabilities(self) -> dict[str, int | list[int]]:
+        """How often the true symbol is sent."""
+        return {"truth": self.truth}
+
+    def likelihood_ratio(self) -> Fraction:
+        """Return how many times as likely a symbol is where it is the true one."""
+        return Fraction(self.truth * (self._symbols - 1), GRID - self.truth)
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        """Keep the value or replace it by a uniformly drawn other one."""
+        return draws.respond(values, self.k, self.truth)
+
+
+@dataclass(frozen=True, slots=True)
+class GRR(SymbolResponse):
     """Generalized randomized response (k-RR, direct encoding; Warner's randomized response at k = 2).
 
     A respondent answers truly with probability e^ε / (e^ε + k - 1) and otherwise with one of the other values.
@@ -47,21 +85,9 @@ class GRR(Mechanism):
     3      0.23     0.03   0.17   0.29
     """
 
-    k: int
-    epsilon: float
-
     name: ClassVar[str] = "grr"
     aliases: ClassVar[tuple[str, ...]] = ("k-rr", "krr", "direct encoding", "de")
     source: ClassVar[str] = "Kairouz, Bonawitz & Ramage 2016"
-
-    def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        favoured_numerator(self.epsilon, 1, self.k)  # refuses levels that are too low
-
-    @property
-    def truth(self) -> int:
-        """How often the value is kept, in GRID-ths."""
-        return favoured_numerator(self.epsilon, 1, self.k)
 
     @property
     def _outputs(self) -> int:
@@ -72,22 +98,9 @@ class GRR(Mechanism):
         """Truth or a uniform fake."""
         return MultinomialNoise(TruthOrFake.uniform(self.k, Fraction(self.truth, GRID)))
 
-    @property
-    def probabilities(self) -> dict[str, int | list[int]]:
-        """How often the value is kept."""
-        return {"truth": self.truth}
-
-    def likelihood_ratio(self) -> Fraction:
-        """Return P(v | v) / P(v | another value)."""
-        return Fraction(self.truth * (self.k - 1), GRID - self.truth)
-
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
-        """Keep the value or replace it by a uniformly drawn other one."""
-        return draws.respond(values, self.k, self.truth)
-
 
 @dataclass(frozen=True, slots=True)
-class RR(Mechanism):
+class RR(SymbolResponse):
     """Randomized response to a yes-or-no question (Warner's RR, binary BRR): GRR with two values.
 
     Warner's respondents answer "I am" or "I am not" as a coin tells them, which is the same channel.
@@ -107,9 +120,6 @@ class RR(Mechanism):
     0.01
     """
 
-    k: int
-    epsilon: float
-
     name: ClassVar[str] = "rr"
     aliases: ClassVar[tuple[str, ...]] = ("brr", "warner", "binary randomized response")
     source: ClassVar[str] = "Warner 1965, in Kairouz, Bonawitz & Ramage 2016"
@@ -119,30 +129,9 @@ class RR(Mechanism):
         Mechanism.__post_init__(self)
         if self.k != self.only_k:
             raise LdpstatsError(f"k = {self.k!r}", "2 for a yes-or-no question", "GRR takes any number of values.")
-        GRR(self.k, self.epsilon)  # refuses levels that are too low
-
-    @property
-    def _grr(self) -> GRR:
-        return GRR(self.k, self.epsilon)
-
-    @property
-    def _outputs(self) -> int:
-        return self.k
+        SymbolResponse.__post_init__(self)
 
     @property
     def noise(self) -> MultinomialNoise:
         """That of GRR."""
-        return self._grr.noise
-
-    @property
-    def probabilities(self) -> dict[str, int | list[int]]:
-        """Those of GRR."""
-        return self._grr.probabilities
-
-    def likelihood_ratio(self) -> Fraction:
-        """Return P(yes | yes) / P(yes | no)."""
-        return self._grr.likelihood_ratio()
-
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
-        """Keep the answer or give the other one."""
-        return self._grr.randomize(values, draws)
+        return GRR(self.k, self.epsilon).noise

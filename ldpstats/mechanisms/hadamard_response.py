@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ldpstats.arrays import BoolArray, at_least, positive_epsilon
 from ldpstats.grid import GRID, exp_below, favoured_numerator, probability
 from ldpstats.mechanisms.base import Mechanism, settled
+from ldpstats.mechanisms.grr import SymbolResponse
 from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.hadamard import HadamardRandomizedResponse, HadamardResponse, odd, order, places
 from ldpstats.randomness import Draws
@@ -127,7 +128,7 @@ class HR(Mechanism):
 
 
 @dataclass(frozen=True, slots=True)
-class HRR(Mechanism):
+class HRR(SymbolResponse):
     """Hadamard randomized response: a random column of a Hadamard matrix, and the sign of the value's entry there.
 
     The sign is kept with probability p = e^ε / (e^ε + 1). The estimate is the inverse transform of the coefficients
@@ -153,21 +154,13 @@ class HRR(Mechanism):
     4.6827
     """
 
-    k: int
-    epsilon: float
-
     name: ClassVar[str] = "hrr"
     aliases: ClassVar[tuple[str, ...]] = ("hadamard randomized response", "hadamard coefficients")
     source: ClassVar[str] = "Cormode, Kulkarni & Srivastava 2018, in Wang et al. 2020"
 
-    def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        favoured_numerator(self.epsilon, 1, 2)  # refuses levels that are too low
-
     @property
-    def truth(self) -> int:
-        """How often the sign is kept, in GRID-ths."""
-        return favoured_numerator(self.epsilon, 1, 2)
+    def _symbols(self) -> int:
+        return 2
 
     @property
     def _outputs(self) -> int:
@@ -179,18 +172,9 @@ class HRR(Mechanism):
         return MultinomialNoise(HadamardRandomizedResponse(self.k, probability(self.truth)))
 
     @property
-    def probabilities(self) -> dict[str, int | list[int]]:
-        """How often the sign is kept."""
-        return {"truth": self.truth}
-
-    @property
     def derived(self) -> dict[str, int]:
         """The number of columns."""
         return {"columns": order(self.k)}
-
-    def likelihood_ratio(self) -> Fraction:
-        """Return the ratio of the true sign and the other one."""
-        return Fraction(self.truth, GRID - self.truth)
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
         """Draw a column, and keep or turn the sign there."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
-from ldpstats.grid import GRID, exp_below, favoured_numerator, probability
+from ldpstats.grid import exp_below, probability
 from ldpstats.hashing import LARGEST_SYMBOLS, support_counts, symbols_of
 from ldpstats.mechanisms.base import Mechanism, ReportFormat, settled
+from ldpstats.mechanisms.grr import SymbolResponse
 from ldpstats.noise import SupportNoise
 from ldpstats.randomness import Draws
 
@@ -22,7 +21,7 @@ _CERTAINLY_MOST = 20.0
 """Above this level e^ε is larger than the number of symbols can be."""
 
 
-class LocalHashing(Mechanism, Protocol):
+class LocalHashing(SymbolResponse):
     """What all mechanisms of this kind share, given the number g of symbols.
 
     Every respondent draws a hash function of her own, which is public, and answers with her value's symbol: the
@@ -33,21 +32,6 @@ class LocalHashing(Mechanism, Protocol):
 
     The estimate (θ/n - 1/g) / (p - 1/g) from the number θ of supports is Eq. 38 of Wang et al. (2020).
     """
-
-    @property
-    @abstractmethod
-    def _symbols(self) -> int:
-        """The number of symbols."""
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        Mechanism.__post_init__(self)
-        favoured_numerator(self.epsilon, 1, self._symbols)  # refuses levels that are too low
-
-    @property
-    def truth(self) -> int:
-        """How often the symbol is sent as it is, in GRID-ths."""
-        return favoured_numerator(self.epsilon, 1, self._symbols)
 
     @property
     def noise(self) -> SupportNoise:
@@ -70,18 +54,9 @@ class LocalHashing(Mechanism, Protocol):
         return self._symbols
 
     @property
-    def probabilities(self) -> dict[str, int | list[int]]:
-        """How often the symbol is sent as it is."""
-        return {"truth": self.truth}
-
-    @property
     def derived(self) -> dict[str, int]:
         """The number of symbols."""
         return {"symbols": self._symbols}
-
-    def likelihood_ratio(self) -> Fraction:
-        """Return P(y | H(v) = y) / P(y | H(w) another), for a function H that tells v and w apart."""
-        return Fraction(self.truth * (self._symbols - 1), GRID - self.truth)
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint64]:
         """Draw hash functions, and answer with the values' symbols."""
@@ -138,8 +113,6 @@ class LH(LocalHashing):
     4.57
     """
 
-    k: int
-    epsilon: float
     symbols: int | None = None
 
     name: ClassVar[str] = "lh"
@@ -150,7 +123,7 @@ class LH(LocalHashing):
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
         settled(self, "symbols", 2, best_symbols(self.epsilon), LARGEST_SYMBOLS)
-        LocalHashing.__post_init__(self)
+        SymbolResponse.__post_init__(self)
 
     @property
     def _symbols(self) -> int:
@@ -175,9 +148,6 @@ class BLH(LocalHashing):
     >>> BLH(100, epsilon=1.0).report_bits
     129
     """
-
-    k: int
-    epsilon: float
 
     name: ClassVar[str] = "blh"
     aliases: ClassVar[tuple[str, ...]] = ("binary local hashing",)
@@ -219,9 +189,6 @@ class OLH(LocalHashing):
     3        0.50     0.02   0.45   0.54
     999      0.54     0.02   0.50   0.58
     """
-
-    k: int
-    epsilon: float
 
     name: ClassVar[str] = "olh"
     aliases: ClassVar[tuple[str, ...]] = ("optimal local hashing", "optimized local hashing")

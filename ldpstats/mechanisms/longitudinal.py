@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, positive_epsilon
+from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import exp_below
+from ldpstats.hashing import symbols_of
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.mechanisms.changing import checked_course
 from ldpstats.mechanisms.patterns import by_pattern
@@ -47,24 +46,6 @@ class Longitudinal(Mechanism, Protocol):
     def permanent(self) -> Mechanism:
         """The mechanism for a single collection that draws the permanent answers."""
 
-    def __post_init__(self) -> None:
-        """Check the levels: that of one report is half of `epsilon` where none is given, as in Arcolezi et al. (2023).
-
-        The second round, which randomizes the permanent answer once more for every report, is the least noisy one
-        for which the chain of both rounds keeps one report within that level.
-        """
-        Mechanism.__post_init__(self)
-        first = (
-            self.epsilon / 2 if self.first_epsilon is None else positive_epsilon(self.first_epsilon, "first_epsilon")
-        )
-        if first >= self.epsilon:
-            raise LdpstatsError(
-                f"first_epsilon = {first!r} with epsilon = {self.epsilon!r}",
-                "a level of one report below that of all reports",
-                "A mechanism for a single collection needs no second round.",
-            )
-        object.__setattr__(self, "first_epsilon", first)
-
     @property
     def finest(self) -> Mechanism:
         """Counted as permanent answers would be."""
@@ -85,6 +66,11 @@ class Longitudinal(Mechanism, Protocol):
     def hash_symbols(self) -> int | None:
         """Those of a permanent answer."""
         return self.permanent.hash_symbols
+
+    @property
+    def derived(self) -> dict[str, int]:
+        """Those of a permanent answer."""
+        return self.permanent.derived
 
     def lifetime_ratio(self) -> Fraction | None:
         """Return the ratio of the permanent answer."""
@@ -144,24 +130,24 @@ class Longitudinal(Mechanism, Protocol):
         return self.remember(values, draws)
 
     def kept(self, permanent: NDArray[Any]) -> NDArray[Any]:
-        """Return what of a permanent answer its respondent keeps for all values, a row each; here nothing.
+        """Return what of a permanent answer its respondent keeps for all values, a row each: a hash function, if any.
 
         Parameters
         ----------
         permanent : array
             Permanent answers, a row per respondent.
         """
-        return np.empty((len(permanent), 0), dtype=permanent.dtype)
+        return np.empty((len(permanent), 0), permanent.dtype) if self.hash_symbols is None else permanent[:, :-1]
 
     @property
     def most_classes(self) -> int:
         """How many permanent answers one respondent can need at most: the numbers of their classes are below."""
-        return self.k
+        return self.hash_symbols or self.k
 
     def classes(self, permanent: NDArray[Any], values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Number, from 0 on, the permanent answer that each respondent needs for a value, given any one of hers.
 
-        Values with the same number share a permanent answer; here every value has one of its own.
+        Values with the same number share a permanent answer: those of a symbol, where there is a hash function.
 
         Parameters
         ----------
@@ -170,8 +156,7 @@ class Longitudinal(Mechanism, Protocol):
         values : array of int
             A value of each respondent.
         """
-        del permanent
-        return values
+        return values if self.hash_symbols is None else symbols_of(self.kept(permanent), values, self.hash_symbols)
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         """Report once, from a permanent answer that nobody keeps; with a `Memo` it is kept."""
@@ -243,27 +228,3 @@ class Longitudinal(Mechanism, Protocol):
         course = f"changes at most {often}" if changes else "never changes"
         unit = f"all reports in {rounds} rounds about a value that {course}"
         return PrivacyStatement(self.changing_epsilon(rounds, changes), unit)
-
-
-def least_noise(ratio: Callable[[int], Fraction], most: int, epsilon: float) -> int:
-    """Return the least noise of a second round for which one report's exact ratio is at most e^epsilon.
-
-    `ratio` falls as the noise grows from 0 to `most` GRID-ths, where a report reveals nothing. So no formula for
-    the parameters of a second round is trusted: they are searched by bisection, in rational numbers.
-    """
-    bound = exp_below(epsilon)
-    if ratio(0) <= bound:
-        raise LdpstatsError(
-            f"first_epsilon = {epsilon!r}",
-            f"levels below about {strict_epsilon(ratio(0)):.4g}, that of a report with the least noise that a second "
-            "round of this kind can add",
-            "Ask for a lower first_epsilon, a higher epsilon, or another kind of second round.",
-        )
-    too_little, enough = 0, most
-    while enough - too_little > 1:
-        middle = (too_little + enough) // 2
-        if ratio(middle) <= bound:
-            enough = middle
-        else:
-            too_little = middle
-    return enough

@@ -47,7 +47,7 @@ class Memo(Saveable):
     Examples
     --------
     >>> from ldpstats import Memo
-    >>> from ldpstats.mechanisms.longitudinal_unary import LSUE
+    >>> from ldpstats.mechanisms import LSUE
     >>> memo = Memo(LSUE(3, epsilon=2.0))
     >>> january = memo.reports(["ann", "bob"], [0, 2], rng=1)
     >>> february = memo.reports(["bob", "eve"], [2, 1], rng=2)
@@ -217,8 +217,8 @@ def _named(users: ArrayLike) -> pd.Index[Any]:
     if array.ndim == 1 and kind == "string":
         texts: pd.Index[Any] = pd.Index(array.astype(object))
         return texts
-    whole = kind == "integer" and _INT64.min <= array.min() <= array.max() <= _INT64.max
-    if array.ndim == 1 and (whole or not array.size):
+    whole = not array.size or (kind == "integer" and _INT64.min <= array.min() <= array.max() <= _INT64.max)
+    if array.ndim == 1 and whole:
         numbers: pd.Index[Any] = pd.Index(array.astype(np.int64))
         return numbers
     missing = " with missing ones" if pd.isna(array).any() else ""

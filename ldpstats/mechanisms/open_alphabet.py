@@ -313,8 +313,6 @@ class OpenRAPPOR(OpenAlphabet):
 class CandidateAnswers(CohortAnswers):
     """O-RR where every string is one of k candidates; `OpenRR.over` makes it."""
 
-    k: int
-    epsilon: float
     _: KW_ONLY
     candidates: tuple[str, ...] = field(repr=False)
     symbols: int
@@ -344,8 +342,6 @@ class CandidateAnswers(CohortAnswers):
 class CandidateFilters(CohortBits):
     """O-RAPPOR where every string is one of k candidates; `OpenRAPPOR.over` makes it."""
 
-    k: int
-    epsilon: float
     _: KW_ONLY
     candidates: tuple[str, ...] = field(repr=False)
     bits: int

@@ -56,8 +56,6 @@ class SHist(CohortAnswers):
     array([767, 679], dtype=uint16)
     """
 
-    k: int
-    epsilon: float
     rows: int | None = None
     seed: int = 0
 

@@ -48,8 +48,6 @@ class RAPPOR(CohortBits):
     (3, 9)
     """
 
-    k: int
-    epsilon: float
     bits: int | None = None
     hashes: int = 2
     cohorts: int | None = None

@@ -20,8 +20,7 @@ from ldpstats.mechanisms.grr import GRR, RR
 from ldpstats.mechanisms.hadamard_response import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
-from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
-from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSOUE, LSUE, LUE
+from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.random_projection import SHist
 from ldpstats.mechanisms.rappor import RAPPOR
 from ldpstats.mechanisms.sketch import CMS, HCMS

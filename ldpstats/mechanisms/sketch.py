@@ -69,8 +69,6 @@ class CMS(CohortBits):
     (128, 32, 133)
     """
 
-    k: int
-    epsilon: float
     hashes: int | None = None
     width: int | None = None
     seed: int = 0
@@ -139,8 +137,6 @@ class HCMS(CohortAnswers):
     13
     """
 
-    k: int
-    epsilon: float
     hashes: int | None = None
     width: int | None = None
     seed: int = 0

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,15 @@ from ldpstats.randomness import Draws
 _HALF = GRID // 2
 
 
-class UnaryEncoding(Mechanism, Protocol):
+@dataclass(frozen=True, slots=True)
+class UnaryEncoding(Mechanism):
     """What all mechanisms of this kind share, given how often a true and a false bit are sent as set.
 
     Reports are packed, eight bits to a byte.
     """
+
+    k: int
+    epsilon: float
 
     @property
     @abstractmethod
@@ -118,9 +122,6 @@ class OUE(UnaryEncoding):
     1.0
     """
 
-    k: int
-    epsilon: float
-
     name: ClassVar[str] = "oue"
     aliases: ClassVar[tuple[str, ...]] = ("optimized unary encoding", "optimal unary encoding")
     source: ClassVar[str] = "Wang, Blocki, Li & Jha 2017, in Wang et al. 2020"
@@ -153,9 +154,6 @@ class SUE(UnaryEncoding):
     >>> sue.estimate(reports).estimate.round(2)
     array([ 0.5 , -0.04,  0.04,  0.51])
     """
-
-    k: int
-    epsilon: float
 
     name: ClassVar[str] = "sue"
     aliases: ClassVar[tuple[str, ...]] = ("symmetric unary encoding", "k-rappor", "basic one-time rappor")
@@ -195,8 +193,6 @@ class UE(UnaryEncoding):
     2.197225
     """
 
-    k: int
-    epsilon: float
     keep: float = 0.5
 
     name: ClassVar[str] = "ue"
@@ -253,9 +249,6 @@ class OneHotCMS(UnaryEncoding):
     True
     """
 
-    k: int
-    epsilon: float
-
     name: ClassVar[str] = "cms-one-hot"
     aliases: ClassVar[tuple[str, ...]] = ("one-hot cms",)
     source: ClassVar[str] = "Le & Zia 2020"
@@ -292,8 +285,6 @@ class THE(UnaryEncoding):
     (0.62, 0.9)
     """
 
-    k: int
-    epsilon: float
     threshold: float | None = None
 
     name: ClassVar[str] = "the"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise, product
 from math import inf, log
 from typing import Any
@@ -18,8 +18,7 @@ from ldpstats.conformance.memory import joint_law, permanent_law
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Longitudinal, Memo, mechanism
 from ldpstats.mechanisms.changing import _courses, _exact_ratio
-from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
-from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSOUE, LSUE, LUE
+from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.privacy import strict_epsilon, worst_ratio
 
 UNARY = ("l-sue", "l-oue", "l-soue", "l-osue", "l-ue")
@@ -95,7 +94,7 @@ def test_a_change_shows_ever_more_plainly() -> None:
 def once_against_never(used: LGRR, rounds: int) -> Fraction:
     """Compare sequences with a change with those without one, and no sequences without any with each other."""
     courses = [course for course in _courses(used.k, rounds, 1, 0) if len(course) == 2]
-    return max(_exact_ratio(used.rounds.parts, course) for course in courses)
+    return max(_exact_ratio(partial(used.rounds.parts, used.k), course) for course in courses)
 
 
 @pytest.mark.parametrize("kind", [LGRR, LSUE, LOUE, LSOUE, LOSUE, LUE, LBLH, LOLH])

@@ -25,8 +25,7 @@ from ldpstats.mechanisms import GRR, OUE, SUE
 from ldpstats.mechanisms.dbitflip import DBitFlipPM
 from ldpstats.mechanisms.local_hashing import OLH
 from ldpstats.mechanisms.longitudinal import Longitudinal
-from ldpstats.mechanisms.longitudinal_response import LBLH, LGRR, LOLH
-from ldpstats.mechanisms.longitudinal_unary import LOSUE, LOUE, LSOUE, LSUE, LUE
+from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo
 
 Factory = Callable[[int, float], Any]

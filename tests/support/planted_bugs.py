@@ -47,7 +47,7 @@ from ldpstats.mechanisms import (
 )
 from ldpstats.mechanisms.codes import Codes
 from ldpstats.mechanisms.cohorts import flip_numerator
-from ldpstats.mechanisms.longitudinal_response import ResponseTwice
+from ldpstats.mechanisms.longitudinal_rounds import ResponseTwice
 from ldpstats.mechanisms.patterns import Patterns
 from ldpstats.noise import (
     CohortChannel,

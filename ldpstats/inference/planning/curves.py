@@ -24,6 +24,7 @@ from ldpstats.inference.planning.design import (
     first_two_given_others,
     levels_of,
     mechanisms_named,
+    noise_of,
     power_in_words,
     randomizers_of,
     respondents_of,
@@ -31,7 +32,7 @@ from ldpstats.inference.planning.design import (
     shape_of,
     target_power,
 )
-from ldpstats.inference.planning.sizing import power, sample_size
+from ldpstats.inference.planning.sizing import hypothesis_of
 from ldpstats.mechanisms import best_name
 from ldpstats.pictures.lines import Lines
 from ldpstats.presentation import Result, Summary, plain_rows, progress, summary_of_figures
@@ -254,21 +255,12 @@ def power_curve(
     sides, reports = shape_for(kinds[0], shape), np.ravel(respondents_of(n))
     parts = []
     lines = list(product(kinds, np.ravel(levels_of(kinds[0], epsilon)).tolist()))
+    threshold = significance(alpha)
+    hypothesis, wanted = hypothesis_of(sides, effect, mutual_information, margins, direction, conditional)
     for kind, level in progress(lines, "power", unit="line"):
         taken = best_name(math.prod(sides), level) if kind == "auto" else kind
-        own = level if isinstance(kind, str) else None
-        found = power(
-            taken,
-            sides,
-            epsilon=own,
-            n=reports,
-            effect=effect,
-            mutual_information=mutual_information,
-            alpha=alpha,
-            margins=margins,
-            direction=direction,
-            conditional=conditional,
-        )
+        seen = hypothesis.seen_through(noise_of(taken, math.prod(sides), level))
+        found = seen.power(reports, np.broadcast_to(wanted, reports.shape), threshold)
         columns = {"mechanism": _named(taken), "epsilon": getattr(taken, "epsilon", level)}
         parts.append(pd.DataFrame({**columns, "n": reports, "power": found}))
     table = pd.concat(parts).drop_duplicates(["mechanism", "epsilon", "n"]).reset_index(drop=True)
@@ -320,25 +312,12 @@ def sample_size_curve(
     """
     size, sides = DepartureSize.single(effect, mutual_information), shape_of(shape)
     settings = list(product(mechanisms_named(mechanism), np.unique(levels_of("auto", epsilon)).tolist()))
-    rows = [
-        {
-            "mechanism": name,
-            "epsilon": level,
-            "n": sample_size(
-                name,
-                sides,
-                epsilon=level,
-                effect=effect,
-                mutual_information=mutual_information,
-                power=power,
-                alpha=alpha,
-                margins=margins,
-                direction=direction,
-                conditional=conditional,
-            ),
-        }
-        for name, level in progress(settings, "sample sizes", unit="setting")
-    ]
+    target = target_power(power, significance(alpha))
+    hypothesis, wanted = hypothesis_of(sides, effect, mutual_information, margins, direction, conditional)
+    rows = []
+    for name, level in progress(settings, "sample sizes", unit="setting"):
+        seen = hypothesis.seen_through(noise_of(name, math.prod(sides), float(levels_of(name, level))))
+        rows.append({"mechanism": name, "epsilon": level, "n": seen.respondents(target, float(wanted), alpha)})
     tested = first_two_given_others(sides) if conditional else None
     title = f"{departure_in_words(size, sides, tested)}, level {alpha:g}"
     assumed = power_in_words(margins is None, direction, conditional)

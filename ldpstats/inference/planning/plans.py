@@ -37,7 +37,7 @@ from ldpstats.inference.planning.design import (
 )
 from ldpstats.mechanisms import GRID_LEVEL, mechanism as named_mechanism, recommend
 from ldpstats.pictures.ranking import Ranking
-from ldpstats.presentation import Result, Summary, plain_rows, summary_of_figures
+from ldpstats.presentation import Result, Summary, plain_fields, plain_rows, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of, named_groups
 from ldpstats.workers import each
@@ -191,17 +191,8 @@ class Plan(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain values; a level where none is enough is None."""
-        return {
-            "wanted": self.wanted,
-            "found": self.found,
-            "power": self.power,
-            "alpha": self.alpha,
-            "tests": self.tests,
-            "groups": self.groups,
-            "conditional": self.conditional,
-            "asked": [list(group) for group in self.asked],
-            "mechanisms": plain_rows(self.table),
-        }
+        settings = plain_fields(self, "wanted found power alpha tests groups conditional asked")
+        return {**settings, "mechanisms": plain_rows(self.table)}
 
     def picture(self) -> Ranking:
         """Return what every mechanism needs, or finds, beside the others."""

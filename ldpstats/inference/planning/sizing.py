@@ -94,7 +94,7 @@ def power(
     array([0.15, 0.61, 1.  ])
     """
     sides, threshold = shape_for(mechanism, shape), significance(alpha)
-    hypothesis, wanted = _hypothesis(sides, effect, mutual_information, margins, direction, conditional)
+    hypothesis, wanted = hypothesis_of(sides, effect, mutual_information, margins, direction, conditional)
     reports, sizes, levels = _broadcast(respondents_of(n), wanted, levels_of(mechanism, epsilon))
     found = np.empty(reports.shape)
     for level in np.unique(levels):
@@ -144,7 +144,7 @@ def sample_size(
     11675
     """
     sides, target = shape_for(mechanism, shape), target_power(power, significance(alpha))
-    hypothesis, size = _hypothesis(sides, effect, mutual_information, margins, direction, conditional)
+    hypothesis, size = hypothesis_of(sides, effect, mutual_information, margins, direction, conditional)
     level = levels_of(mechanism, epsilon)
     if size.ndim or level.ndim:
         raise LdpstatsError("several effects or levels", "one of each", "`power` takes many at once.")
@@ -152,7 +152,7 @@ def sample_size(
     return seen.respondents(target, float(size), alpha)
 
 
-def _hypothesis(
+def hypothesis_of(
     shape: Shape,
     effect: ArrayLike | None,
     mutual_information: ArrayLike | None,

@@ -18,7 +18,7 @@ from ldpstats.inference.hypothesis_tests.result import model_fit
 from ldpstats.inference.published.two_steps import RULES, Rule, accepted_by
 from ldpstats.noise import simulation
 from ldpstats.pictures.model_fit import ModelFit
-from ldpstats.presentation import Result, Summary, summary_of_facts
+from ldpstats.presentation import Result, Summary, plain_fields, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table, checked_table
 
@@ -154,13 +154,8 @@ class PublishedResult(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values."""
-        names = (
-            *("name", "hypothesis", "statistic", "pvalue", "threshold", "alpha", "rejected", "rule", "rule_applied"),
-            *("small_cells", "small_tables", "method", "pvalue_source", "seed", "n", "simulated"),
-        )
-        plain = {name: getattr(self, name) for name in names}
-        lists = {"attributes": list(self.attributes), "caveats": list(self.caveats)}
-        return plain | lists | {"privacy": self.privacy.to_dict()}
+        tested = "name hypothesis statistic pvalue threshold alpha rejected rule rule_applied small_cells small_tables"
+        return plain_fields(self, f"{tested} method pvalue_source seed n simulated attributes caveats privacy")
 
     def summary(self) -> Summary:
         """Return the result as a table and sentences that can be read aloud."""

@@ -24,7 +24,7 @@ from ldpstats.estimation.shown_values import notes_of, shown_values
 from ldpstats.estimation.unbiased_estimates import full_blocks
 from ldpstats.hints import Share
 from ldpstats.noise import simulation
-from ldpstats.presentation import Picture, Result, Summary, plain_list, summary_of_figures
+from ldpstats.presentation import Picture, Result, Summary, plain_fields, plain_list, summary_of_figures
 from ldpstats.tables import Table, checked_table
 
 _WIDTHS = {
@@ -164,13 +164,9 @@ class Convergence(Result):
             "estimates": plain_list(self.estimates),
             "intervals": plain_list(self.limits),
             "level": 1 - self.alpha,
-            "width": self.width,
-            "stopped_at": self.stopped_at,
-            "stays_from": self.stays_from,
+            **plain_fields(self, "width stopped_at stays_from"),
             "estimate": None if self.estimate is None else plain_list(self.estimate),
-            "n": self.table.n,
-            "simulated": self.table.simulated,
-            "privacy": self.table.privacy.to_dict(),
+            **plain_fields(self.table, "n simulated privacy"),
         }
 
     def picture(self) -> Picture:
