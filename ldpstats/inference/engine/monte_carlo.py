@@ -153,6 +153,10 @@ class MonteCarlo(Saveable):
         """Yield the sizes of the batches to draw, up to `tables` each: one ends the first part of the draws.
 
         A clear case of nothing is decided by the first one; where draws may end early, half as many follow each time.
+
+        Parameters
+        ----------
+        tables : int
         """
         drawn, first = 0, _FIRST_BATCH if self.enough is None else min(_FIRST_BATCH, 5 * self.enough // 2)
         while drawn < self.most:
@@ -162,7 +166,13 @@ class MonteCarlo(Saveable):
             drawn += min(max(following, 1), tables, end - drawn)
 
     def decided(self, reached: BoolArray) -> float:
-        """Return the p-value if so many tables are enough; else nan."""
+        """Return the p-value if so many tables are enough; else nan.
+
+        Parameters
+        ----------
+        reached : array of bool
+            Which of the tables that were drawn reached the observed one.
+        """
         first, places = self.n_resamples, np.flatnonzero(reached)
         if self.enough is not None and self.enough <= np.count_nonzero(places < first):
             return self._as_few(self.enough - 1, int(places[self.enough - 1]))
