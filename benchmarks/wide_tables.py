@@ -35,7 +35,7 @@ SIZES = {16: (0.2, "2.5"), 24: (0.5, "11 to 136"), 32: (1.0, "270 (OLH)"), 64: (
 SETTINGS = ((0.5, 2_000), (1.0, 10_000), (1.0, 100_000), (2.0, 100_000), (4.0, 1_000), (4.0, 10_000), (4.0, 1_000_000))
 DEPENDENCES = (0.0, 0.3)
 GIGABYTE, RUNS, LEVEL, HELD = 1.0, 400, 0.05, (0.03, 0.065)
-LEVELS = {(24, 24): ((1.0, 100_000), (4.0, 10_000)), (5, 60): ((1.0, 30_000), (4.0, 2_000))}
+LEVELS = dict.fromkeys(((24, 24), (5, 60)), ((2.0, 100_000), (4.0, 10_000)))
 
 
 def table(shape: tuple[int, int], mechanism: str, epsilon: float, n: int, dependence: float, seed: int) -> ldp.Table:
