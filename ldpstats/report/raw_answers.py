@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from ldpstats.datasets import true_cramers_v
-from ldpstats.pictures.raw_and_private import RawAndPrivate
+from ldpstats.pictures.intervals import RawAndPrivate
 from ldpstats.plots import compared_cells
 from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.population import Population

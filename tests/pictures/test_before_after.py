@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpstats.pictures.before_after import BeforeAfter
+from ldpstats.pictures.intervals import BeforeAfter
 
 PICTURE = BeforeAfter(
     "Consistency", ("simulated",), ("a: $x$", "b: _"), ((0.1, -0.2, 0.3), (0.5,)), (0.05, 0.45), "proportion"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ldpstats.pictures.ranking import Ranking
+from ldpstats.pictures.intervals import Ranking
 
 
 @pytest.mark.parametrize("logarithmic", [False, True])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldpstats.pictures.raw_and_private import RawAndPrivate
+from ldpstats.pictures.intervals import RawAndPrivate
 
 
 def drawn(many: int) -> RawAndPrivate:
