@@ -43,15 +43,12 @@ class DotPlot(Picture):
 
     Parameters
     ----------
-    title : str
-    notes : tuple of str
-        What must be said beside it, such as "simulated".
+    title, notes
+        As in `Picture`.
     labels : tuple of str
         What each row is of.
     """
 
-    title: str
-    notes: tuple[str, ...]
     labels: tuple[str, ...]
 
     @property
@@ -313,7 +310,7 @@ class RawAndPrivate(DotPlot):
         if len(self.labels) > _MANY:
             self._draw_points(ax)
         else:
-            self._lines._draw_on(ax)
+            self._lines.draw(ax)
 
     def _draw_points(self, ax: Axes) -> None:
         (held, missed), drawn = self._held(), []
@@ -452,7 +449,7 @@ def _set_scale(ax: Axes, window: tuple[float, float], logarithmic: bool) -> None
 
 
 def _finite(values: ArrayLike) -> NDArray[np.float64]:
-    given = np.asarray(values, dtype=float)
+    given: NDArray[np.float64] = np.asarray(values, dtype=float)
     return given[np.isfinite(given)]
 
 

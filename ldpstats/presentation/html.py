@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
-from ldpstats.presentation.layout import PanelLike, SummaryLike, figures_in
+from ldpstats.presentation.layout import Panel
 from ldpstats.presentation.text import visible
 
 
-def page(summary: SummaryLike) -> str:
-    """Return a summary as HTML.
-
-    Parameters
-    ----------
-    summary : Summary
-    """
-    tables = [_table(panel, "" if place else summary.title) for place, panel in enumerate(summary.panels)]
-    alone = [] if summary.panels else [f"<p><strong>{_escaped(summary.title)}</strong></p>"]
-    sentences = [f"<p>{_escaped(one)}</p>" for one in summary.sentences]
-    return "\n".join(['<div class="ldpstats">', *alone, *tables, *sentences, "</div>"])
+def page(title: str, panels: Sequence[Panel], sentences: Sequence[str]) -> str:
+    """Return a summary as HTML."""
+    tables = [_table(panel, "" if place else title) for place, panel in enumerate(panels)]
+    alone = [] if panels else [f"<p><strong>{_escaped(title)}</strong></p>"]
+    said = [f"<p>{_escaped(one)}</p>" for one in sentences]
+    return "\n".join(['<div class="ldpstats">', *alone, *tables, *said, "</div>"])
 
 
-def _table(panel: PanelLike, title: str) -> str:
-    right = figures_in(panel)
+def _table(panel: Panel, title: str) -> str:
+    right = panel.figures
     caption = " · ".join(_escaped(one) for one in (title, panel.title) if one)
     # facts have no headers
     head = _row("".join(map(_head, panel.headers, right)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 
-from ldpstats.presentation.layout import PanelLike, SummaryLike, figures_in
+from ldpstats.presentation.layout import Panel
 from ldpstats.presentation.text import visible
 
 _FACTS = r"lp{0.68\linewidth}"
@@ -84,23 +84,18 @@ _LAST = "\u017f"
 _LIGATURES = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=`)(?=`)|(?<=[?!])(?=`)|(?<=,)(?=,)")
 
 
-def page(summary: SummaryLike) -> str:
-    """Return a summary as LaTeX.
-
-    Parameters
-    ----------
-    summary : Summary
-    """
-    parts = [rf"\textbf{{{escaped(summary.title)}}}"]
-    for panel in summary.panels:
+def page(title: str, panels: Sequence[Panel], sentences: Sequence[str]) -> str:
+    """Return a summary as LaTeX."""
+    parts = [rf"\textbf{{{escaped(title)}}}"]
+    for panel in panels:
         parts += [rf"\textit{{{escaped(panel.title)}}}"] if panel.title else []
         parts.append(_tabular(panel))
-    sentences = [rf"\noindent {escaped(one)}\par" for one in summary.sentences]
-    return "\n".join([r"\begin{center}", "\\\\[0.5ex]\n".join(parts), r"\end{center}", *sentences])
+    said = [rf"\noindent {escaped(one)}\par" for one in sentences]
+    return "\n".join([r"\begin{center}", "\\\\[0.5ex]\n".join(parts), r"\end{center}", *said])
 
 
-def _tabular(panel: PanelLike) -> str:
-    columns = "".join("r" if figures else "l" for figures in figures_in(panel)) if panel.headers else _FACTS
+def _tabular(panel: Panel) -> str:
+    columns = "".join("r" if figures else "l" for figures in panel.figures) if panel.headers else _FACTS
     head = [_row(panel.headers), r"\hline"] if panel.headers else []
     rows = [_row(row) for row in panel.rows]
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\hline", *head, *rows, r"\hline", r"\end{tabular}"]

@@ -19,8 +19,8 @@ from ldpstats.inference.engine.scope import scope_in_words
 from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.inference.planning.design import target_power
 from ldpstats.noise import simulation
-from ldpstats.pictures.lines import Lines
 from ldpstats.pictures.intervals import ModelFit
+from ldpstats.pictures.lines import Lines
 from ldpstats.presentation import Picture, Result, Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
