@@ -117,9 +117,9 @@ class Analysis:
         ----------
         title : str, optional
         """
-        from ldpstats.report import studied_page
+        from ldpstats.report import report_page
 
-        return studied_page(self.studied, title or f"Analysis of {Path(self.file.name).name}", self._repeated)
+        return report_page(self.studied, title or f"Analysis of {Path(self.file.name).name}", self._repeated)
 
     @property
     def _repeated(self) -> pd.DataFrame:

@@ -39,30 +39,17 @@ def write_report(
 
 
 def report_page(
-    tables: TableSet, title: str | None = None, truth: Population | None = None, network: bool = False
+    tables: TableSet | StudiedTables, title: str | None = None, truth: Population | None = None, network: bool = False
 ) -> str:
-    """Return a report about tables as HTML.
+    """Return a report about tables as HTML; those of studied tables need not be tested again.
 
     Parameters
     ----------
-    tables : TableSet
+    tables : TableSet or StudiedTables
     title, truth, network
         As in `TableSet.report`.
     """
-    return studied_page(StudiedTables(checked_table_set(tables)), title, truth, network)
-
-
-def studied_page(
-    studied: StudiedTables, title: str | None = None, truth: Population | None = None, network: bool = False
-) -> str:
-    """Return a report about tables as HTML, whose pairs need not be tested again.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    title, truth, network
-        As in `TableSet.report`.
-    """
+    studied = tables if isinstance(tables, StudiedTables) else StudiedTables(checked_table_set(tables))
     if title is not None and not (isinstance(title, str) and _can_be_written(title)):
         raise LdpstatsError(f"title = {shortened(title)}", "a text of whole letters")
     written: list[Callable[[StudiedTables], Section]] = [
