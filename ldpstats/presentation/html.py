@@ -21,8 +21,8 @@ def _table(panel: Panel, title: str) -> str:
     right = panel.figures
     caption = " · ".join(_escaped(one) for one in (title, panel.title) if one)
     # facts have no headers
-    head = _row("".join(map(_head, panel.headers, right)))
-    body = [_row("".join(map(_cell, row, right, [True, *[False] * (len(row) - 1)]))) for row in panel.rows]
+    head = _row(panel.headers, right, ["col"] * len(right))
+    body = [_row(row, right, ["row", *[""] * (len(row) - 1)]) for row in panel.rows]
     return "\n".join(
         [
             "<table>",
@@ -36,22 +36,15 @@ def _table(panel: Panel, title: str) -> str:
     )
 
 
-def _row(cells: str) -> str:
-    return f"<tr>{cells}</tr>"
+def _row(cells: Sequence[str], right: Sequence[bool], scopes: Sequence[str]) -> str:
+    return f"<tr>{''.join(map(_cell, cells, right, scopes))}</tr>"
 
 
-def _head(one: str, figures: bool) -> str:
-    return f'<th scope="col"{_placed(figures)}>{_escaped(one)}</th>'
-
-
-def _cell(one: str, figures: bool, heads: bool) -> str:
-    if heads and not figures and one:
-        return f'<th scope="row" style="text-align:left">{_escaped(one)}</th>'
-    return f"<td{_placed(figures)}>{_escaped(one)}</td>"
-
-
-def _placed(figures: bool) -> str:
-    return f' style="text-align:{"right" if figures else "left"}"'
+def _cell(one: str, figures: bool, scope: str) -> str:
+    """Return a cell; it heads its column, or its row where it is words."""
+    heads = scope == "col" or (scope and one and not figures)
+    tag, scoped = ("th", f' scope="{scope}"') if heads else ("td", "")
+    return f'<{tag}{scoped} style="text-align:{"right" if figures else "left"}">{_escaped(one)}</{tag}>'
 
 
 def _escaped(words: str) -> str:

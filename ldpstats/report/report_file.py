@@ -1,10 +1,9 @@
-"""The report: all sections of one about a table set, as an HTML page in a file."""
+"""The report: all sections of one about a table set, as an HTML page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.presentation import progress
@@ -20,22 +19,7 @@ from ldpstats.report.page import can_draw, set_page
 from ldpstats.report.raw_answers import raw_and_private
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.report.trust import trust
-from ldpstats.saving import write
 from ldpstats.tables import TableSet, checked_table_set
-
-
-def write_report(
-    tables: TableSet, path: str | Path, title: str | None = None, truth: Population | None = None, network: bool = False
-) -> None:
-    """Write a report about tables; see `TableSet.report`.
-
-    Parameters
-    ----------
-    tables : TableSet
-    path, title, truth, network
-        As there.
-    """
-    write(path, report_page(tables, title, truth, network))
 
 
 def report_page(
