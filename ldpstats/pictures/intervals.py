@@ -406,6 +406,11 @@ class Ranking(DotPlot):
     scale: str
     logarithmic: bool = False
 
+    @property
+    def size(self) -> tuple[float, float]:
+        """The width and height in inches that it looks right at."""
+        return _WIDE, 1.2 + _LINE * max(len(self.labels), 2)
+
     def to_frame(self) -> pd.DataFrame:
         """Return the figures that are drawn."""
         return pd.DataFrame({"label": self.labels, "value": self.values})
@@ -415,10 +420,6 @@ class Ranking(DotPlot):
         shown = [f"{label} {_ranked(value)}" for label, value in zip(self.labels, self.values, strict=True)]
         more = [f"and {len(shown) - _SPOKEN} more"] if len(shown) > _SPOKEN else []
         return f"{self.title}: {self.scale}. {'; '.join([*shown[:_SPOKEN], *more])}."
-
-    @property
-    def _around(self) -> float:
-        return 1.2
 
     def _draw_on(self, ax: Axes) -> None:
         low, high = self._window()
