@@ -287,8 +287,8 @@ class RawAndPrivate(DotPlot):
     def described(self) -> str:
         """Return what is to be seen, in a sentence or two, for those who cannot see it."""
         frame, (held, missed) = self.to_frame(), self._held()
-        far = (frame["raw"] - frame["private"]).abs()
-        known = frame[np.isfinite(far)].assign(far=far).sort_values("far", ascending=False, kind="stable")
+        frame = frame.assign(far=(frame["raw"] - frame["private"]).abs())
+        known = frame[np.isfinite(frame["far"])].sort_values("far", ascending=False, kind="stable")
         shown = [f"{one.label} {one.raw:.3g} and {one.private:.3g}" for one in known.head(_COMPARED).itertuples()]
         return (
             f"{self.title}: {self.scale} in the raw data against private estimates, {len(frame)} of them. "

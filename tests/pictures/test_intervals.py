@@ -196,7 +196,7 @@ def test_figures_that_are_not_known_are_left_out_without_a_warning():
     nan = float("nan")
     unknown = RawAndPrivate("Pairs", (), ("a", "b"), (0.1, nan), (nan, 0.2), (nan, 0.1), (nan, 0.3), "V")
     unknown.draw().figure.canvas.draw()
-    assert "0 of 0 intervals" in unknown.described()
+    assert "0 of 0 intervals hold the raw figure. Furthest apart are none." in unknown.described()
     RawAndPrivate("Pairs", (), ("a",), (nan,), (0.2,), (0.1,), (0.3,), "V").draw().figure.canvas.draw()
     none = RawAndPrivate("Pairs", (), ("a",) * 50, *((nan,) * 50 for _ in range(4)), "V")
     none.draw().figure.canvas.draw()
