@@ -17,20 +17,23 @@ from ldpstats.answers.preparation import MISSING_CATEGORY, USUAL_CLASSES, Cut, P
 from ldpstats.demo import (
     association_in_words,
     at_least_in_words,
+    beside_raw,
     classical_association,
+    pair_counts,
+    reports_in_words,
     reports_needed,
     respondents_in_words,
+    v_in_words,
 )
 from ldpstats.errors import LdpstatsError
-from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
-from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT, NOT_SHOWN
-from ldpstats.presentation import Summary, plain_rows, progress, summary_of_figures
+from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT
+from ldpstats.presentation import Summary, plain_rows, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.summary import counted
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.tables import TableSet
 
-_ALPHA, _POWER, _HOLM, _MOST_ROWS = 0.05, 0.8, "holm", 40
+_POWER, _MOST_ROWS = 0.8, 40
 _LEAST, _FEW, _ENOUGH = 2, 10, 100
 """Respondents of a pair: fewer are refused, so few are worth a word, and so many are proposed."""
 
@@ -114,9 +117,9 @@ class Analysis:
         ----------
         title : str, optional
         """
-        from ldpstats.report import studied_page
+        from ldpstats.report import report_page
 
-        return studied_page(self.studied, title or f"Analysis of {Path(self.file.name).name}", self._repeated)
+        return report_page(self.studied, title or f"Analysis of {Path(self.file.name).name}", self._repeated)
 
     @property
     def _repeated(self) -> pd.DataFrame:
@@ -125,24 +128,21 @@ class Analysis:
         return people[list(self.tables.domain.names)]
 
     def _sentences(self) -> list[str]:
-        found, raw = (self.pairs[name] == DEPENDENT for name in ("verdict", "raw_verdict"))
-        both, others = int((found & raw).sum()), int((found & ~raw).sum())
-        balance = f"Of {counted(int(raw.sum()), 'dependence')} that the raw answers show, the reports show {both}"
-        stars = f"p adjusted for {len(self.pairs)} tests by Holm's method, up to .05 (*), .01 (**), .001 (***)"
+        raw = self.pairs[self.pairs["raw_verdict"] == DEPENDENT]
         groups = len(self.tables)
         each = self.tables.n / groups
         asked = f"About {each:,.0f} respondents were asked about each of {counted(groups, 'group')} of questions"
         done = f"This is a simulation (seed {self.seed}) of what respondents' devices would do"
         level = f"epsilon = {self.tables.privacy.epsilon:g}"
         return [
-            f"{balance}, and {others or 'no'} others. Not shown is not a proof of independence.",
+            f"Of {counted(len(raw), 'dependence')} that the raw answers show, {reports_in_words(self.pairs)}",
             f"{asked}; fewer questions (--columns), fewer classes (--cut) and more respondents show more.",
             (
                 f"respondents needed: of the whole survey, to find what raw answers show with {_POWER:.0%} power, if "
                 'they are the true table; "-" where they show nothing, or nobody was asked.'
             ),
-            *at_least_in_words(self.pairs[self.pairs["raw_verdict"] == DEPENDENT]),
-            f"V: Cramér's V, from 0 (independent) to 1, of reports corrected for the noise. Asterisks: {stars}.",
+            *at_least_in_words(raw),
+            v_in_words(self.pairs),
             f"{done}: of each row one group of questions was randomized, and the tests saw the reports alone.",
             f"It protects nobody whose answers are in the file. Of answers collected so each respondent had {level}.",
             *self.tables.channel_fit().warning,
@@ -239,27 +239,18 @@ def _beside_raw(
     """Return the tests of all pairs beside what the raw answers show, and how many would be needed to find that."""
     tests = studied.tests
     assert tests is not None  # every pair is in a group
-    shown = tests.to_frame()
+    domain, tables = protocol.domain, studied.pairs
     weights = np.ones(len(people), dtype=np.int64) if counts is None else people[counts].to_numpy(dtype=np.int64)
-    found, tables = [], studied.pairs
-    respondents_each = math.comb(len(protocol.domain), 2) / math.comb(protocol.k, 2)  # of a pair's reports
-    pairs = zip(shown["first"], shown["second"], strict=True)
-    for first, second in progress(pairs, "raw answers", len(shown), "pair"):
-        sizes = (people[first].cat.categories.size, people[second].cat.categories.size)
-        cells = people[first].cat.codes.to_numpy(np.int64) * sizes[1] + people[second].cat.codes.to_numpy(np.int64)
-        table = np.bincount(cells, weights, minlength=sizes[0] * sizes[1]).astype(np.int64).reshape(sizes)
-        least, needed, _ = reports_needed(tables[first, second], table / table.sum(), tests.level)
-        reports = (math.nan if one is None else one * respondents_each for one in (needed, least))
-        found.append((*classical_association(table), *reports))
-    for column, values in zip(
-        ("raw_v", "raw_pvalue", "needed", "needed_at_least"), zip(*found, strict=True), strict=True
-    ):
-        shown[column] = values
-    known = shown["raw_pvalue"].notna()
-    shown["raw_adjusted"] = math.nan
-    shown.loc[known, "raw_adjusted"] = adjusted_pvalues(shown.loc[known, "raw_pvalue"].to_numpy(), _ALPHA, _HOLM)
-    shown["raw_verdict"] = np.where(shown["raw_adjusted"] <= _ALPHA, DEPENDENT, NOT_SHOWN)
-    return shown
+    codes = np.column_stack([people[name].cat.codes.to_numpy(np.int64) for name in domain.names])
+    respondents_each = math.comb(len(domain), 2) / math.comb(protocol.k, 2)  # of a pair's reports
+
+    def known(first: str, second: str) -> dict[str, Any]:
+        table = pair_counts(domain, codes, (first, second), weights)
+        reports = reports_needed(tables[first, second], table / table.sum(), tests.level)
+        least, needed, _ = (math.nan if one is None else one * respondents_each for one in reports)
+        return {**classical_association(table), "needed": needed, "needed_at_least": least}
+
+    return beside_raw(tests.to_frame(), known, "raw answers")
 
 
 def _repeated(people: pd.DataFrame, counts: str) -> pd.DataFrame:

@@ -104,10 +104,7 @@ class KnownPopulation:
         domain = Domain.from_frame(rows)
 
         def pair(first: str, second: str) -> FloatArray:
-            counts = np.bincount(
-                domain.cells(domain.encode(rows), (first, second)), minlength=domain.size((first, second))
-            )
-            joint: FloatArray = counts.reshape(domain.project((first, second)).shape) / len(rows)
+            joint: FloatArray = pair_counts(domain, domain.encode(rows), (first, second)) / len(rows)
             return joint
 
         return cls(
@@ -298,9 +295,8 @@ class Demonstration:
         )
 
     def _legend(self) -> list[str]:
-        adjusted = f"adjusted for {len(self.pairs)} tests by Holm's method, up to .05 (*), .01 (**), .001 (***)"
         return [
-            f"V: Cramér's V, from 0 (independent) to 1, of reports corrected for the noise. Asterisks: p {adjusted}.",
+            v_in_words(self.pairs),
             "raw data would show: the classical χ² test of the true answers of all these respondents.",
             "private shows: ldpstats on the randomized reports, which are all that it sees.",
             f'respondents needed: for {_POWER:.0%} power, at the adjusted level, by the true shares; "-": over 10^12.',
@@ -309,12 +305,8 @@ class Demonstration:
 
     def _balance(self) -> str:
         """Compare the verdicts on reports with those on the true answers."""
-        found, raw = (self.pairs[name] == DEPENDENT for name in ("verdict", "raw_verdict"))
-        both, others = int((found & raw).sum()), int((found & ~raw).sum())
-        return (
-            f"Of {raw.sum()} dependences in the raw data the reports show {both}, and {others or 'no'} others. "
-            "Not shown is not a proof of independence."
-        )
+        raw = (self.pairs["raw_verdict"] == DEPENDENT).sum()
+        return f"Of {raw} dependences in the raw data {reports_in_words(self.pairs)}"
 
 
 def demonstrate(
@@ -344,26 +336,41 @@ def _compared(
     population: KnownPopulation, people: pd.DataFrame, protocol: SampledGroups, tables: TableSet
 ) -> pd.DataFrame:
     """Return the tests of all pairs beside what the true answers show, the strongest pair first."""
-    tests, domain = independence_tests(tables, adjust=_HOLM).to_frame(), population.domain
-    codes, known = domain.encode(people), []
-    for first, second in progress(zip(tests["first"], tests["second"], strict=True), "comparing", len(tests), "pair"):
-        counts = np.bincount(domain.cells(codes, (first, second)), minlength=domain.size((first, second)))
-        raw_v, raw_pvalue = classical_association(counts.reshape(domain.project((first, second)).shape))
+    domain = population.domain
+    codes = domain.encode(people)
+
+    def known(first: str, second: str) -> dict[str, Any]:
         joint = population.pair(first, second)
         least, needed = _needed(joint, protocol, (first, second))
         truth = {"true_v": true_cramers_v(joint), "needed": needed, "needed_at_least": least}
-        raw = {"raw_v": raw_v, "raw_pvalue": raw_pvalue}
-        known.append({**raw, **naive_association(tables[first, second]), **truth})
-    compared = pd.concat([tests, pd.DataFrame(known)], axis=1)
-    asked = compared["raw_pvalue"].notna()
-    pvalues = compared.loc[asked, "raw_pvalue"].to_numpy()
-    compared.loc[asked, "raw_adjusted"] = adjusted_pvalues(pvalues, _ALPHA, _HOLM)
-    compared["raw_verdict"] = np.where(compared["raw_adjusted"] <= _ALPHA, DEPENDENT, NOT_SHOWN)
+        raw = classical_association(pair_counts(domain, codes, (first, second)))
+        return {**raw, **naive_association(tables[first, second]), **truth}
+
+    compared = beside_raw(independence_tests(tables, adjust=_HOLM).to_frame(), known, "comparing")
     compared["truth"] = np.where(compared["true_v"] > _ROUNDING, DEPENDENT, "independent")
     return compared.sort_values("true_v", ascending=False, kind="stable", ignore_index=True)
 
 
-def classical_association(counts: NDArray[np.int64]) -> tuple[float, float]:
+def beside_raw(tests: pd.DataFrame, known: Callable[[str, str], dict[str, Any]], doing: str) -> pd.DataFrame:
+    """Return the tests of all pairs beside what is known of each, with its raw p-value adjusted as those of reports."""
+    pairs = progress(zip(tests["first"], tests["second"], strict=True), doing, len(tests), "pair")
+    compared = pd.concat([tests, pd.DataFrame([known(*pair) for pair in pairs])], axis=1)
+    asked = compared["raw_pvalue"].notna()
+    pvalues = compared.loc[asked, "raw_pvalue"].to_numpy()
+    compared.loc[asked, "raw_adjusted"] = adjusted_pvalues(pvalues, _ALPHA, _HOLM)
+    compared["raw_verdict"] = np.where(compared["raw_adjusted"] <= _ALPHA, DEPENDENT, NOT_SHOWN)
+    return compared
+
+
+def pair_counts(
+    domain: Domain, codes: NDArray[np.integer], pair: tuple[str, str], weights: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Return how many respondents gave each pair of answers; a row may stand for several of them."""
+    counts = np.bincount(domain.cells(codes, pair), weights, minlength=domain.size(pair))
+    return counts.astype(np.int64).reshape(domain.project(pair).shape)
+
+
+def classical_association(counts: NDArray[np.int64]) -> dict[str, float]:
     """Return Cramér's V of counted true answers, and the p-value of the classical χ² test of independence.
 
     Parameters
@@ -373,16 +380,16 @@ def classical_association(counts: NDArray[np.int64]) -> tuple[float, float]:
 
     Examples
     --------
-    >>> v, pvalue = classical_association(np.array([[30, 10, 0], [10, 30, 0]]))
+    >>> v, pvalue = classical_association(np.array([[30, 10, 0], [10, 30, 0]])).values()
     >>> v, round(pvalue, 8)
     (0.5, 7.74e-06)
     """
     kept = counts[counts.any(axis=1)][:, counts.any(axis=0)]
     if min(kept.shape) < 2:
-        return math.nan, math.nan
+        return {"raw_v": math.nan, "raw_pvalue": math.nan}
     v, n = true_cramers_v(kept / kept.sum()), int(kept.sum())
     df = (kept.shape[0] - 1) * (kept.shape[1] - 1)
-    return v, chi_square_pvalue(df, n * v**2 * (min(kept.shape) - 1))
+    return {"raw_v": v, "raw_pvalue": chi_square_pvalue(df, n * v**2 * (min(kept.shape) - 1))}
 
 
 def naive_association(table: Table) -> dict[str, Any]:
@@ -470,6 +477,19 @@ def association_in_words(v: float, adjusted: float, verdict: str) -> str:
         return verdict
     stars = next((stars for level, stars in _STARS.items() if adjusted <= level), "not shown")
     return f"{_v(v)} {stars}"
+
+
+def v_in_words(pairs: pd.DataFrame) -> str:
+    """Say what V and asterisks are."""
+    adjusted = f"adjusted for {len(pairs)} tests by Holm's method, up to .05 (*), .01 (**), .001 (***)"
+    return f"V: Cramér's V, from 0 (independent) to 1, of reports corrected for the noise. Asterisks: p {adjusted}."
+
+
+def reports_in_words(pairs: pd.DataFrame) -> str:
+    """Compare the verdicts on reports with those on the raw answers."""
+    found, raw = (pairs[name] == DEPENDENT for name in ("verdict", "raw_verdict"))
+    both, others = (found & raw).sum(), (found & ~raw).sum()
+    return f"the reports show {both}, and {others or 'no'} others. Not shown is not a proof of independence."
 
 
 def respondents_in_words(needed: float, at_least: float) -> str:

@@ -13,7 +13,7 @@ from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.inference import Effect
 from ldpstats.inference.effects.effect_size import forest_picture
 from ldpstats.pictures.drawing import Axes
-from ldpstats.pictures.raw_and_private import RawAndPrivate
+from ldpstats.pictures.intervals import RawAndPrivate
 from ldpstats.presentation import progress
 from ldpstats.protocols.population import Population
 from ldpstats.protocols.raw_proportions import raw_proportions

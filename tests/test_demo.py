@@ -106,7 +106,7 @@ def test_what_a_report_tells_of_one_respondent_is_what_the_level_allows(shown: D
 
 
 def test_counts_without_variation_have_no_association() -> None:
-    assert all(map(math.isnan, classical_association(np.array([[3, 4], [0, 0]]))))
+    assert all(map(math.isnan, classical_association(np.array([[3, 4], [0, 0]])).values()))
     assert classical_association(np.array([[3, 0, 4], [5, 0, 1]])) == classical_association(np.array([[3, 4], [5, 1]]))
 
 

@@ -21,7 +21,7 @@ from ldpstats.estimation import ASSUMED, pvalue_in_words
 from ldpstats.hints import Amount, Count, Share
 from ldpstats.identification.bounds import LEVEL
 from ldpstats.noise import simulation
-from ldpstats.pictures.before_after import BeforeAfter
+from ldpstats.pictures.intervals import BeforeAfter
 from ldpstats.presentation import Result, Summary, panel_of_facts, panel_of_figures, plain_fields
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Consistent, Table, TableSet, checked_table_set

@@ -23,12 +23,10 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.rare import OwnReports
 from ldpstats.estimation.shown_values import (
     counted_values,
-    names_of,
-    notes_of,
+    picture_of_values,
     refuse_many_tables,
     refuse_other_names,
     reports_in_sentences,
-    shown_values,
     summary_of_values,
 )
 from ldpstats.noise import NoiseModel, Tally
@@ -423,20 +421,10 @@ class Estimate(Result):
         alpha : float
             One minus the confidence of the intervals.
         """
-        from ldpstats.pictures.intervals import Intervals
-
         refuse_many_tables(self.estimate)
-        shown, limits = shown_values(self.estimate), self.conf_int(alpha)
+        limits = self.conf_int(alpha)
         said = f"pointwise {100 * (1 - float(alpha)):g} % intervals ({self.kind_of_intervals})"
-        return Intervals(
-            "Estimated frequencies",
-            notes_of(self.simulated, self.n, self.estimate, said),
-            names_of(self.names, shown),
-            tuple(self.estimate[shown].tolist()),
-            tuple(limits[shown, 0].tolist()),
-            tuple(limits[shown, 1].tolist()),
-            "proportion",
-        )
+        return picture_of_values(self.estimate, limits, self.names, (self.simulated, self.n), said)
 
 
 def invert(tally: Tally, privacy: PrivacyStatement | None = None) -> Estimate:

@@ -20,12 +20,10 @@ from ldpstats.estimation.likelihood import expectation_maximization, iterative_b
 from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance, PostProcessing
 from ldpstats.estimation.shown_values import (
     counted_values,
-    names_of,
-    notes_of,
+    picture_of_values,
     refuse_many_tables,
     refuse_other_names,
     reports_in_sentences,
-    shown_values,
     summary_of_values,
 )
 from ldpstats.hints import Count
@@ -135,20 +133,9 @@ class ProcessedEstimate(Result):
 
     def picture(self) -> Picture:
         """Return the frequencies, as `plot` draws them; they have no intervals."""
-        from ldpstats.pictures.intervals import Intervals
-
         refuse_many_tables(self.estimate)
-        shown = shown_values(self.estimate)
-        none = (np.nan,) * shown.size
-        return Intervals(
-            "Estimated frequencies",
-            notes_of(self.simulated, self.n, self.estimate, f"by {self.method}: biased, and so without intervals"),
-            names_of(self.names, shown),
-            tuple(self.estimate[shown].tolist()),
-            none,
-            none,
-            scale="proportion",
-        )
+        none, said = np.full((self.estimate.size, 2), np.nan), f"by {self.method}: biased, and so without intervals"
+        return picture_of_values(self.estimate, none, self.names, (self.simulated, self.n), said)
 
     def _refuse(self, what: str) -> NoReturn:
         raise LdpstatsError(

@@ -9,7 +9,7 @@ import numpy as np
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.noise import simulation
-from ldpstats.presentation import Summary, summary_of_facts, summary_of_figures
+from ldpstats.presentation import Picture, Summary, summary_of_facts, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 
 MOST_SHOWN = 60
@@ -128,6 +128,18 @@ def notes_of(simulated: int, n: int, estimate: FloatArray, *said: str, most: int
     kind = simulation(simulated, n).strip(" ()")
     some = f"the {most} most frequent of {estimate.size:,} values" if estimate.size > most else ""
     return tuple(filter(None, (kind, some, *said)))
+
+
+def picture_of_values(
+    estimate: FloatArray, limits: FloatArray, names: tuple[str, ...], reports: tuple[int, int], said: str
+) -> Picture:
+    """Return the values that are shown, with their limits; reports are how many were simulated, and how many came."""
+    from ldpstats.pictures.intervals import Intervals
+
+    shown = shown_values(estimate)
+    drawn, lower, upper = map(tuple, np.column_stack([estimate, limits])[shown].T.tolist())
+    notes, labels = notes_of(*reports, estimate, said), names_of(names, shown)
+    return Intervals("Estimated frequencies", notes, labels, drawn, lower, upper, "proportion")
 
 
 def reports_in_sentences(n: int, privacy: PrivacyStatement | None) -> list[str]:

@@ -31,9 +31,8 @@ class AssociationPlot(Picture):
 
     Parameters
     ----------
-    title : str
-    notes : tuple of str
-        What must be said beside it, such as "simulated".
+    title, notes
+        As in `Picture`.
     names : pair of str
         The attribute whose categories are rows, and the one of the columns.
     rows, columns : tuple of str
@@ -46,8 +45,6 @@ class AssociationPlot(Picture):
         How far a residual that says nothing may be from zero.
     """
 
-    title: str
-    notes: tuple[str, ...]
     names: tuple[str, str]
     rows: tuple[str, ...]
     columns: tuple[str, ...]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import StringIO
 from itertools import chain, product
 from textwrap import wrap
 from threading import RLock
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from warnings import catch_warnings, filterwarnings
 
 import numpy as np
@@ -54,24 +56,32 @@ _ONE_AT_A_TIME = RLock()
 _ALONE = {"axes.facecolor": "none", "figure.facecolor": "none"}
 
 
-class Picture(Protocol):
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture(ABC):
     """A picture as data: whoever cannot see it has its frame and its description.
 
-    A picture gives `title`, `notes` (such as "simulated"), `size` in inches, `_draw_on`, `to_frame` and `described`.
-    """
+    A kind gives `size` in inches, `_draw_on`, `to_frame` and `described`.
 
-    __slots__ = ()
+    Parameters
+    ----------
+    title : str
+    notes : tuple of str
+        What must be said beside it, such as "simulated".
+    """
 
     title: str
     notes: tuple[str, ...]
 
     @property
+    @abstractmethod
     def size(self) -> tuple[float, float]:
         """The width and height in inches that it looks right at."""
 
+    @abstractmethod
     def to_frame(self) -> pd.DataFrame:
         """Return the figures that are drawn."""
 
+    @abstractmethod
     def described(self) -> str:
         """Return what is to be seen, in a sentence or two, for those who cannot see it."""
 
@@ -79,6 +89,7 @@ class Picture(Protocol):
         """Return the notes as sentences: whoever cannot see them must know that something is simulated or assumed."""
         return " ".join(f"{note[0].upper()}{note[1:].rstrip('.')}." for note in self.notes if note)
 
+    @abstractmethod
     def _draw_on(self, ax: Axes) -> None: ...
 
     def draw(self, ax: Axes | None = None) -> Axes:

@@ -71,8 +71,8 @@ class NetworkGraph(Picture):
 
     Parameters
     ----------
-    title : str
-    notes : tuple of str
+    title, notes
+        As in `Picture`.
     nodes : tuple of str
     edges : tuple of DrawnEdge
         Without cycles, from their first to their second ends.
@@ -82,8 +82,6 @@ class NetworkGraph(Picture):
         What an edge with an arrow means, and one without.
     """
 
-    title: str
-    notes: tuple[str, ...]
     nodes: tuple[str, ...]
     edges: tuple[DrawnEdge, ...]
     strength: str = "strength {}"

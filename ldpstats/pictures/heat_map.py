@@ -30,9 +30,8 @@ class HeatMap(Picture):
 
     Parameters
     ----------
-    title : str
-    notes : tuple of str
-        What must be said beside it, such as "simulated".
+    title, notes
+        As in `Picture`.
     labels : tuple of str
         The attributes.
     values : array, shape (attributes, attributes)
@@ -45,8 +44,6 @@ class HeatMap(Picture):
         What the numbers are.
     """
 
-    title: str
-    notes: tuple[str, ...]
     labels: tuple[str, ...]
     values: NDArray[np.float64]
     decided: NDArray[np.bool_]

@@ -1,45 +1,105 @@
-"""Estimates with their intervals, a line each: proportions, effects (a forest plot), and bounds."""
+"""Dot plots, a row for everything with a label: estimates with intervals, rankings, and one figure beside another."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.pictures.colours import BLUE, INK, UNDECIDED, VERMILLION
-from ldpstats.pictures.drawing import LONGEST_LINE, Axes, Picture, label_lines, legend_below, literal, number_ratios
+from ldpstats.pictures.drawing import (
+    LONGEST_LINE,
+    Axes,
+    Picture,
+    label_lines,
+    legend_below,
+    literal,
+    number_ratios,
+    plain_number,
+)
 
-_LINE, _TWO_LINES, _CROWDED, _NOTE = 0.28, 0.4, 0.2, 0.17
+_WIDE, _LINE, _TWO_LINES, _CROWDED, _NOTE = 6.4, 0.28, 0.4, 0.2, 0.17
 _MANY = 40
-"""So many lines stand closer to each other."""
+"""So many lines stand closer to each other, and so many raw figures beside private ones are a cloud of points."""
 _THICK, _MIDDLE, _THIN = 6.0, 2.2, 1.4
 _MARGIN = 0.04
 _WIDTHS = 3
 """So many ordinary widths, and the span of all estimates, an interval may reach beyond them without being cut."""
-_SPOKEN = 12
-"""So many are described one by one."""
+_SPOKEN, _COMPARED = 12, 5
+"""So many are described one by one, and so many beside something else."""
+_BESIDE, _DIGITS = 0.12, 4
+"""Room for the numbers of a ranking, as a share of what its scale reaches, and their digits."""
 
 MOST_LINES = 600
 """More would be taller than anything that can be drawn."""
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals(Picture):
-    """Estimates with their intervals, from top to bottom.
+class DotPlot(Picture):
+    """Rows with labels, from top to bottom, on one scale.
+
+    Parameters
+    ----------
+    title, notes
+        As in `Picture`.
+    labels : tuple of str
+        What each row is of.
+    """
+
+    labels: tuple[str, ...]
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """The width and height in inches that it looks right at."""
+        lines = len(self.labels) + len(self._headings)
+        line = _CROWDED if lines > _MANY else _LINE
+        if any(len(one) > LONGEST_LINE for one in self.labels):
+            line = _TWO_LINES
+        return _WIDE, self._around + line * max(lines, 2)
+
+    @property
+    def _around(self) -> float:
+        """Inches above and below all rows."""
+        return 1.8
+
+    @property
+    def _headings(self) -> dict[int, str]:
+        """What stands above some of the rows."""
+        return {}
+
+    @property
+    def _places(self) -> NDArray[np.float64]:
+        """Where every row stands, from the top, with room for headings."""
+        order, headings = np.arange(len(self.labels)), self._headings
+        above = np.isin(order, list(headings)).cumsum()
+        return np.asarray(order.size + len(headings) - 1 - order - above, dtype=float)
+
+    def _name_axes(self, ax: Axes, scale: str) -> None:
+        places, headings = self._places, self._headings
+        above = [float(places[first]) + 1 for first in headings]
+        ax.set_yticks([*places, *above], list(map(label_lines, [*self.labels, *headings.values()])))
+        for place in above[1:]:
+            ax.axhline(place + 0.5, color=UNDECIDED, linewidth=0.4)
+        for tick in ax.yaxis.get_major_ticks()[len(places) :]:
+            tick.label1.set_fontweight("bold")
+            tick.tick1line.set_visible(False)
+        ax.set_ylim(-0.6, len(places) + len(headings) - 0.4)
+        ax.set_xlabel(literal(scale))
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals(DotPlot):
+    """Estimates with their intervals: proportions, effects (a forest plot), and bounds.
 
     An end that is infinite, or far beyond all others, is an arrow at the border of the picture.
 
     Parameters
     ----------
-    title : str
-    notes : tuple of str
-        What must be said beside it, such as "simulated".
-    labels : tuple of str
-        What each of them is of.
+    title, notes, labels
+        As in `DotPlot`.
     estimates, lower, upper : tuple of float
         nan where there is none.
     scale : str
@@ -52,11 +112,12 @@ class Intervals(Picture):
         Intervals inside these, if there are any; they are drawn thick, and the others thin.
     groups : tuple of str
         What each line belongs to, if to anything: a heading stands above the first one of each.
+    others : tuple of float
+        Figures from elsewhere, hollow beside the estimates, if there are any; nan where there is none.
+    words : pair of str
+        What the others are, and what the estimates are.
     """
 
-    title: str
-    notes: tuple[str, ...]
-    labels: tuple[str, ...]
     estimates: tuple[float, ...]
     lower: tuple[float, ...]
     upper: tuple[float, ...]
@@ -66,16 +127,8 @@ class Intervals(Picture):
     inner_lower: tuple[float, ...] = ()
     inner_upper: tuple[float, ...] = ()
     groups: tuple[str, ...] = ()
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """The width and height in inches that it looks right at."""
-        lines = len(self.labels) + len(self._headings)
-        line = _CROWDED if lines > _MANY else _LINE
-        if any(len(one) > LONGEST_LINE for one in self.labels):
-            line = _TWO_LINES
-        legend = _NOTE if UNDECIDED in self._colours() else 0.0
-        return 6.4, 1.3 + legend + _NOTE * len(self.notes) + line * max(lines, 2)
+    others: tuple[float, ...] = ()
+    words: tuple[str, str] = ("", "")
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures that are drawn."""
@@ -97,36 +150,21 @@ class Intervals(Picture):
         intervals = " with intervals" if unsaid else ""
         return f"{self.title}: {self.scale}{intervals}. {number}{'; '.join(said)}."
 
-    def draw_beside(self, ax: Axes, others: Sequence[float], words: str, own: str) -> None:
-        """Draw it, with a hollow mark for another number on each line, and say below what is what.
+    @property
+    def _around(self) -> float:
+        legend = (_NOTE if UNDECIDED in self._colours() else 0.0) + (0.5 if self.others else 0.0)
+        return 1.3 + legend + _NOTE * len(self.notes)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes
-        others : sequence of float
-        words, own : str
-            What the others are, and what the estimates are.
-        """
-        from matplotlib.lines import Line2D
-
-        self.draw(ax)
-        hollow: Any = {"marker": "D", "linestyle": "", "markerfacecolor": "none", "color": VERMILLION}
-        marks = np.array(others, dtype=float)
-        ax.plot(marks, self._places, zorder=4, **hollow)
-        low, high = ax.get_xlim()
-        beyond, known = 0.03 * (high - low), _finite(marks)
-        ax.set_xlim(min(low, *(known - beyond)), max(high, *(known + beyond)))
-        estimated = Line2D([], [], color=BLUE, marker="o", markersize=5, label=own)
-        legend_below(ax, [Line2D([], [], label=words, **hollow), estimated], 2)
+    @property
+    def _headings(self) -> dict[int, str]:
+        """The groups, by the first line of each."""
+        return {place: group for place, group in enumerate(self.groups) if not place or group != self.groups[place - 1]}
 
     def _draw_on(self, ax: Axes) -> None:
         from matplotlib.lines import Line2D
 
-        places, window = self._places, self._window()
-        if self.logarithmic:
-            ax.set_xscale("log")
-            number_ratios(ax.xaxis, *window)
-        ax.set_xlim(*window)
+        places = self._places
+        _set_scale(ax, self._window(), self.logarithmic)
         if self.reference is not None:
             ax.axvline(self.reference, color=INK, linewidth=0.8, linestyle=":")
         self._draw_ends(ax, self.lower, self.upper, _THIN if self.inner_lower else _MIDDLE)
@@ -135,32 +173,25 @@ class Intervals(Picture):
         ax.scatter(self.estimates, places, color=self._colours(), s=28, zorder=3)
         for place in places[np.isnan([self.estimates, self.lower, self.upper]).all(axis=0)]:
             ax.annotate("not estimable", (0.02, place), xycoords=("axes fraction", "data"), va="center", size=8)
-        headings = self._headings
-        above = [float(places[first]) + 1 for first in headings]
-        ax.set_yticks([*places, *above], list(map(label_lines, [*self.labels, *headings.values()])))
-        for place in above[1:]:
-            ax.axhline(place + 0.5, color=UNDECIDED, linewidth=0.4)
-        for tick in ax.yaxis.get_major_ticks()[len(places) :]:
-            tick.label1.set_fontweight("bold")
-            tick.tick1line.set_visible(False)
-        ax.set_ylim(-0.6, len(self.labels) + len(headings) - 0.4)
-        ax.set_xlabel(literal(self.scale))
-        if UNDECIDED in self._colours():
+        self._name_axes(ax, self.scale)
+        if self.others:
+            self._draw_others(ax)
+        elif UNDECIDED in self._colours():
             grey = Line2D([], [], color=UNDECIDED, marker="o", markersize=5, linewidth=_MIDDLE)
             grey.set_label(f"grey: the interval holds {self.reference:g}")
             legend_below(ax, [grey], 1)
 
-    @property
-    def _headings(self) -> dict[int, str]:
-        """The groups, by the first line of each."""
-        return {place: group for place, group in enumerate(self.groups) if not place or group != self.groups[place - 1]}
+    def _draw_others(self, ax: Axes) -> None:
+        """Draw a hollow mark on each line, and say below what is what."""
+        from matplotlib.lines import Line2D
 
-    @property
-    def _places(self) -> NDArray[np.float64]:
-        """Where every line stands, from the top, with room for headings."""
-        order, headings = np.arange(len(self.labels)), self._headings
-        above = np.isin(order, list(headings)).cumsum()
-        return np.asarray(order.size + len(headings) - 1 - order - above, dtype=float)
+        hollow: Any = {"marker": "D", "linestyle": "", "markerfacecolor": "none", "color": VERMILLION}
+        ax.plot(self.others, self._places, zorder=4, **hollow)
+        low, high = ax.get_xlim()
+        beyond, known = 0.03 * (high - low), _finite(self.others)
+        ax.set_xlim(min([low, *(known - beyond)]), max([high, *(known + beyond)]))
+        estimated = Line2D([], [], color=BLUE, marker="o", markersize=5, label=self.words[1])
+        legend_below(ax, [Line2D([], [], label=self.words[0], **hollow), estimated], 2)
 
     def _draw_ends(self, ax: Axes, lower: tuple[float, ...], upper: tuple[float, ...], width: float) -> None:
         """Draw lines between two ends, with arrows at those that lie beyond the scale."""
@@ -206,8 +237,221 @@ class Intervals(Picture):
         return [UNDECIDED if held else BLUE for held in holds]
 
 
-def _finite(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return values[np.isfinite(values)]
+@dataclass(frozen=True, slots=True)
+class ModelFit(Intervals):
+    """Estimated proportions with their intervals, and beside them, as `others`, what a model or hypothesis expects."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures that are drawn."""
+        return Intervals.to_frame(self).assign(expected=self.others)
+
+    def described(self) -> str:
+        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        frame = self.to_frame()
+        outside = frame[(frame["expected"] < frame["lower"]) | (frame["expected"] > frame["upper"])]
+        apart = ", ".join(map(str, outside["label"].head(_COMPARED)))
+        held = f"{len(outside)} intervals do not hold it: {apart}" if len(outside) else "every interval holds it"
+        return f"{self.title}: {len(frame)} estimated proportions beside what is {self.words[0]}; {held}."
+
+
+@dataclass(frozen=True, slots=True)
+class RawAndPrivate(DotPlot):
+    """Figures of the raw data, and their estimates from private reports with intervals; if they are many, as a cloud.
+
+    Parameters
+    ----------
+    title, notes, labels
+        As in `DotPlot`; notes say that reports are simulated, or nobody could know the raw figures.
+    raw, private, lower, upper : tuple of float
+        nan where there is none.
+    scale : str
+        What they measure.
+    """
+
+    raw: tuple[float, ...]
+    private: tuple[float, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    scale: str
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """The width and height in inches that it looks right at."""
+        return (_WIDE, 5.6 + 0.2 * len(self.notes)) if len(self.labels) > _MANY else self._lines.size
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures that are drawn."""
+        columns = {"raw": self.raw, "private": self.private, "lower": self.lower, "upper": self.upper}
+        return pd.DataFrame({"label": self.labels, **columns})
+
+    def described(self) -> str:
+        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        frame, (held, missed) = self.to_frame(), self._held()
+        frame = frame.assign(far=(frame["raw"] - frame["private"]).abs())
+        known = frame[np.isfinite(frame["far"])].sort_values("far", ascending=False, kind="stable")
+        shown = [f"{one.label} {one.raw:.3g} and {one.private:.3g}" for one in known.head(_COMPARED).itertuples()]
+        return (
+            f"{self.title}: {self.scale} in the raw data against private estimates, {len(frame)} of them. "
+            f"{held.sum()} of {(held | missed).sum()} intervals hold the raw figure. "
+            f"Furthest apart are {'; '.join(shown) or 'none'}."
+        )
+
+    def _held(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Say whose interval holds what the raw data show, and whose does not; some may have none."""
+        raw, lower, upper = (np.array(one, dtype=float) for one in (self.raw, self.lower, self.upper))
+        return (lower <= raw) & (raw <= upper), (raw < lower) | (raw > upper)
+
+    @property
+    def _lines(self) -> Intervals:
+        drawn = (self.title, self.notes, self.labels, self.private, self.lower, self.upper, self.scale)
+        return Intervals(*drawn, others=self.raw, words=("raw data", "private reports, with intervals"))
+
+    def _draw_on(self, ax: Axes) -> None:
+        if len(self.labels) > _MANY:
+            self._draw_points(ax)
+        else:
+            self._lines.draw(ax)
+
+    def _draw_points(self, ax: Axes) -> None:
+        (held, missed), drawn = self._held(), []
+        raw, private, lower, upper = (np.array(one) for one in (self.raw, self.private, self.lower, self.upper))
+        kinds = (
+            (held, BLUE, "o", "interval holds it"),
+            (missed, VERMILLION, "D", "interval misses it"),
+            (~held & ~missed, UNDECIDED, "s", "no interval"),
+        )
+        for chosen, colour, marker, words in (kind for kind in kinds if kind[0].any()):
+            ax.vlines(raw[chosen], lower[chosen], upper[chosen], color=colour, linewidth=0.7, alpha=0.35)
+            label = f"{words} ({chosen.sum():,})"
+            drawn.append(ax.scatter(raw[chosen], private[chosen], s=12, color=colour, marker=marker, label=label))
+        both = np.concatenate([raw, private])
+        ends = (np.nanmin(both), np.nanmax(both)) if np.isfinite(both).any() else (0.0, 1.0)
+        ax.plot(ends, ends, color=INK, linewidth=0.8, linestyle=":", zorder=0)
+        ax.set_xlabel(literal(f"{self.scale}, raw data"))
+        ax.set_ylabel(literal(f"{self.scale}, private reports"))
+        legend_below(ax, drawn, max(1, len(drawn)))
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeAfter(DotPlot):
+    """What several tables say of the same proportion, and what they say once they agree.
+
+    Parameters
+    ----------
+    title, notes, labels
+        As in `DotPlot`.
+    before : tuple of tuple of float
+        What was said of it, by each of those who say something.
+    after : tuple of float
+    scale : str
+        What is measured.
+    """
+
+    before: tuple[tuple[float, ...], ...]
+    after: tuple[float, ...]
+    scale: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures that are drawn: a row for every value before."""
+        rows = [
+            (label, value, after)
+            for label, values, after in zip(self.labels, self.before, self.after, strict=True)
+            for value in values
+        ]
+        return pd.DataFrame(rows, columns=["label", "before", "after"])
+
+    def described(self) -> str:
+        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        widest = sorted(zip(self.before, self.labels, self.after, strict=True), key=lambda row: -np.ptp(row[0]))
+        shown = "; ".join(
+            f"{label} from {min(values):.3g} to {max(values):.3g}, then {after:.3g}"
+            for values, label, after in widest[:_COMPARED]
+        )
+        below = sum(value < 0 for values in self.before for value in values)
+        return (
+            f"{self.title}: {self.scale} before and after, {len(self.labels)} of them. {below} values before are "
+            f"below zero, {sum(value < 0 for value in self.after)} after. Furthest apart were {shown}."
+        )
+
+    def _draw_on(self, ax: Axes) -> None:
+        places, across = self._places, np.concatenate(self.before)
+        up = np.repeat(places, list(map(len, self.before)))
+        ax.hlines(places, list(map(min, self.before)), list(map(max, self.before)), color=BLUE, linewidth=1, alpha=0.5)
+        before = ax.scatter(across, up, s=18, color=BLUE, alpha=0.65, linewidth=0, label="before")
+        upright: Any = {"linestyle": "", "marker": "|", "markersize": 14, "markeredgewidth": 2, "color": VERMILLION}
+        after = ax.plot(self.after, places, label="after", **upright)
+        if min(across) < 0:
+            ax.axvline(0, color=INK, linewidth=0.8, linestyle=":")
+        self._name_axes(ax, self.scale)
+        legend_below(ax, [before, *after], 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking(DotPlot):
+    """A point for each of several things, the best on top, with its number beside it.
+
+    Parameters
+    ----------
+    title, notes, labels
+        As in `DotPlot`.
+    values : tuple of float
+        Infinite where no number is enough.
+    scale : str
+        What they measure.
+    logarithmic : bool
+        Whether ratios matter, and not differences.
+    """
+
+    values: tuple[float, ...]
+    scale: str
+    logarithmic: bool = False
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """The width and height in inches that it looks right at."""
+        return _WIDE, 1.2 + _LINE * max(len(self.labels), 2)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures that are drawn."""
+        return pd.DataFrame({"label": self.labels, "value": self.values})
+
+    def described(self) -> str:
+        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        shown = [f"{label} {_ranked(value)}" for label, value in zip(self.labels, self.values, strict=True)]
+        more = [f"and {len(shown) - _SPOKEN} more"] if len(shown) > _SPOKEN else []
+        return f"{self.title}: {self.scale}. {'; '.join([*shown[:_SPOKEN], *more])}."
+
+    def _draw_on(self, ax: Axes) -> None:
+        low, high = self._window()
+        _set_scale(ax, (low, high), self.logarithmic)
+        for row, (place, value) in enumerate(zip(self._places, self.values, strict=True)):
+            finite = np.isfinite(value)
+            ax.plot([low, value if finite else high], [place, place], color=UNDECIDED, linewidth=0.6, linestyle=":")
+            if finite:
+                ax.plot([value], [place], "o", color=BLUE, markersize=5 if row else 7)
+            at, aside = (value, (6, 0)) if finite else (low, (4, 0))
+            ax.annotate(_ranked(value), (at, place), aside, textcoords="offset points", va="center", size=8, color=INK)
+        self._name_axes(ax, f"{self.scale}, logarithmic" if self.logarithmic else self.scale)
+
+    def _window(self) -> tuple[float, float]:
+        """Return where the scale begins and ends, with room for the numbers."""
+        known = [value for value in self.values if np.isfinite(value)] or [1.0]
+        if not self.logarithmic:
+            return 0.0, max(known) * (1 + _BESIDE) or 1.0
+        reach = max(max(known) / min(known), 2.0)
+        return min(known) / reach**_BESIDE, max(known) * reach ** (2 * _BESIDE)
+
+
+def _set_scale(ax: Axes, window: tuple[float, float], logarithmic: bool) -> None:
+    if logarithmic:
+        ax.set_xscale("log")
+        number_ratios(ax.xaxis, *window)
+    ax.set_xlim(*window)
+
+
+def _finite(values: ArrayLike) -> NDArray[np.float64]:
+    given: NDArray[np.float64] = np.asarray(values, dtype=float)
+    return given[np.isfinite(given)]
 
 
 def _spoken(label: str, estimate: float, low: float, high: float) -> str:
@@ -219,3 +463,9 @@ def _spoken(label: str, estimate: float, low: float, high: float) -> str:
 
 def _between(low: float, high: float) -> str:
     return f"{low:.3g} to {high:.3g}"
+
+
+def _ranked(value: float) -> str:
+    if not np.isfinite(value):
+        return "none is enough"
+    return plain_number(value if value == round(value) else float(f"{value:.{_DIGITS}g}"))

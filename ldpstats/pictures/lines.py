@@ -26,9 +26,8 @@ class Lines(Picture):
 
     Parameters
     ----------
-    title : str
-    notes : tuple of str
-        What must be said beside it, such as "simulated".
+    title, notes
+        As in `Picture`.
     x : tuple of float
         Where every line is known.
     series : mapping from str to tuple of float
@@ -53,8 +52,6 @@ class Lines(Picture):
     Growth: height over years from 1 to 2. a: from 1 to 4. Marked: enough 3.
     """
 
-    title: str
-    notes: tuple[str, ...]
     x: tuple[float, ...]
     series: Mapping[str, tuple[float, ...]]
     across: str

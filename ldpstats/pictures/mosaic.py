@@ -36,9 +36,8 @@ class Mosaic(Picture):
 
     Parameters
     ----------
-    title : str
-    notes : tuple of str
-        What must be said beside it, such as "simulated".
+    title, notes
+        As in `Picture`.
     names : pair of str
         The attribute across, and the one that goes down.
     across, down : tuple of str
@@ -56,8 +55,6 @@ class Mosaic(Picture):
         How far a residual that says nothing may be from zero.
     """
 
-    title: str
-    notes: tuple[str, ...]
     names: tuple[str, str]
     across: tuple[str, ...]
     down: tuple[str, ...]

@@ -30,9 +30,8 @@ class Posterior(Picture):
 
     Parameters
     ----------
-    title : str
-    notes : tuple of str
-        What must be said beside it, such as the unit.
+    title, notes
+        As in `Picture`.
     levels : mapping from str to float
         Levels that are guaranteed, by what they are about; the first is that of all that is sent.
     others : mapping from str to float
@@ -44,8 +43,6 @@ class Posterior(Picture):
     A suspicion. epsilon = 1: a suspicion of 10 % becomes 3.93 % to 23.2 %, one of 50 % becomes 26.9 % to 73.1 %.
     """
 
-    title: str
-    notes: tuple[str, ...]
     levels: Mapping[str, float]
     others: Mapping[str, float] = field(default_factory=dict)
 

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
-from ldpstats.presentation.layout import PanelLike, SummaryLike, figures_in
+from ldpstats.presentation.layout import Panel
 from ldpstats.presentation.text import visible
 
 
-def page(summary: SummaryLike) -> str:
-    """Return a summary as HTML.
-
-    Parameters
-    ----------
-    summary : Summary
-    """
-    tables = [_table(panel, "" if place else summary.title) for place, panel in enumerate(summary.panels)]
-    alone = [] if summary.panels else [f"<p><strong>{_escaped(summary.title)}</strong></p>"]
-    sentences = [f"<p>{_escaped(one)}</p>" for one in summary.sentences]
-    return "\n".join(['<div class="ldpstats">', *alone, *tables, *sentences, "</div>"])
+def page(title: str, panels: Sequence[Panel], sentences: Sequence[str]) -> str:
+    """Return a summary as HTML."""
+    tables = [_table(panel, "" if place else title) for place, panel in enumerate(panels)]
+    alone = [] if panels else [f"<p><strong>{_escaped(title)}</strong></p>"]
+    said = [f"<p>{_escaped(one)}</p>" for one in sentences]
+    return "\n".join(['<div class="ldpstats">', *alone, *tables, *said, "</div>"])
 
 
-def _table(panel: PanelLike, title: str) -> str:
-    right = figures_in(panel)
+def _table(panel: Panel, title: str) -> str:
+    right = panel.figures
     caption = " · ".join(_escaped(one) for one in (title, panel.title) if one)
     # facts have no headers
-    head = _row("".join(map(_head, panel.headers, right)))
-    body = [_row("".join(map(_cell, row, right, [True, *[False] * (len(row) - 1)]))) for row in panel.rows]
+    head = _row(panel.headers, right, ["col"] * len(right))
+    body = [_row(row, right, ["row", *[""] * (len(row) - 1)]) for row in panel.rows]
     return "\n".join(
         [
             "<table>",
@@ -40,22 +36,15 @@ def _table(panel: PanelLike, title: str) -> str:
     )
 
 
-def _row(cells: str) -> str:
-    return f"<tr>{cells}</tr>"
+def _row(cells: Sequence[str], right: Sequence[bool], scopes: Sequence[str]) -> str:
+    return f"<tr>{''.join(map(_cell, cells, right, scopes))}</tr>"
 
 
-def _head(one: str, figures: bool) -> str:
-    return f'<th scope="col"{_placed(figures)}>{_escaped(one)}</th>'
-
-
-def _cell(one: str, figures: bool, heads: bool) -> str:
-    if heads and not figures and one:
-        return f'<th scope="row" style="text-align:left">{_escaped(one)}</th>'
-    return f"<td{_placed(figures)}>{_escaped(one)}</td>"
-
-
-def _placed(figures: bool) -> str:
-    return f' style="text-align:{"right" if figures else "left"}"'
+def _cell(one: str, figures: bool, scope: str) -> str:
+    """Return a cell; it heads its column, or its row where it is words."""
+    heads = scope == "col" or (scope and one and not figures)
+    tag, scoped = ("th", f' scope="{scope}"') if heads else ("td", "")
+    return f'<{tag}{scoped} style="text-align:{"right" if figures else "left"}">{_escaped(one)}</{tag}>'
 
 
 def _escaped(words: str) -> str:

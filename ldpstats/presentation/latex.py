@@ -4,68 +4,33 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 
-from ldpstats.presentation.layout import PanelLike, SummaryLike, figures_in
+from ldpstats.presentation.layout import Panel
 from ldpstats.presentation.text import visible
 
 _FACTS = r"lp{0.68\linewidth}"
 _SPECIAL = {
+    **{one: f"\\{one}" for one in "&%$#_{}"},
+    **{one: f"{{{one}}}" for one in "[]*"},
     "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    "[": r"{[}",
-    "]": r"{]}",
-    "*": r"{*}",
 }
+_NAMES = (
+    "α alpha, β beta, γ gamma, δ delta, Δ Delta, ε varepsilon, λ lambda, μ mu, π pi, ρ rho, σ sigma, Σ Sigma, "
+    "φ varphi, χ chi, ω omega, × times, · cdot, ± pm, ≤ le, ≥ ge, ≠ ne, ≈ approx, ∞ infty, √ surd, → to, "
+    "← leftarrow, ↔ leftrightarrow, ∈ in, ℓ ell, † dagger"
+)
 _MATHEMATICAL = {
-    "α": r"\alpha",
-    "β": r"\beta",
-    "γ": r"\gamma",
-    "δ": r"\delta",
-    "Δ": r"\Delta",
-    "ε": r"\varepsilon",
-    "λ": r"\lambda",
-    "μ": r"\mu",
-    "π": r"\pi",
-    "ρ": r"\rho",
-    "σ": r"\sigma",
-    "Σ": r"\Sigma",
-    "φ": r"\varphi",
-    "χ": r"\chi",
-    "ω": r"\omega",
-    "×": r"\times",
-    "·": r"\cdot",
-    "±": r"\pm",
+    **{one: f"\\{name}" for one, name in map(str.split, _NAMES.split(", "))},
+    **{one: f"{{}}^{{{raised}}}" for one, raised in zip("²³⁻¹", "23-1", strict=True)},
     "−": "-",
-    "≤": r"\le",
-    "≥": r"\ge",
-    "≠": r"\ne",
-    "≈": r"\approx",
-    "∞": r"\infty",
-    "√": r"\surd",
-    "→": r"\to",
-    "←": r"\leftarrow",
-    "↔": r"\leftrightarrow",
-    "∈": r"\in",
-    "ℓ": r"\ell",
-    "²": "{}^{2}",
-    "³": "{}^{3}",
-    "⁻": "{}^{-}",
-    "¹": "{}^{1}",
     "½": r"\frac{1}{2}",
-    "†": r"\dagger",
     "°": r"{}^{\circ}",
 }
 _TYPOGRAPHIC = {
@@ -84,23 +49,18 @@ _LAST = "\u017f"
 _LIGATURES = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=`)(?=`)|(?<=[?!])(?=`)|(?<=,)(?=,)")
 
 
-def page(summary: SummaryLike) -> str:
-    """Return a summary as LaTeX.
-
-    Parameters
-    ----------
-    summary : Summary
-    """
-    parts = [rf"\textbf{{{escaped(summary.title)}}}"]
-    for panel in summary.panels:
+def page(title: str, panels: Sequence[Panel], sentences: Sequence[str]) -> str:
+    """Return a summary as LaTeX."""
+    parts = [rf"\textbf{{{escaped(title)}}}"]
+    for panel in panels:
         parts += [rf"\textit{{{escaped(panel.title)}}}"] if panel.title else []
         parts.append(_tabular(panel))
-    sentences = [rf"\noindent {escaped(one)}\par" for one in summary.sentences]
-    return "\n".join([r"\begin{center}", "\\\\[0.5ex]\n".join(parts), r"\end{center}", *sentences])
+    said = [rf"\noindent {escaped(one)}\par" for one in sentences]
+    return "\n".join([r"\begin{center}", "\\\\[0.5ex]\n".join(parts), r"\end{center}", *said])
 
 
-def _tabular(panel: PanelLike) -> str:
-    columns = "".join("r" if figures else "l" for figures in figures_in(panel)) if panel.headers else _FACTS
+def _tabular(panel: Panel) -> str:
+    columns = "".join("r" if figures else "l" for figures in panel.figures) if panel.headers else _FACTS
     head = [_row(panel.headers), r"\hline"] if panel.headers else []
     rows = [_row(row) for row in panel.rows]
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\hline", *head, *rows, r"\hline", r"\end{tabular}"]

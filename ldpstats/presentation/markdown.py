@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ldpstats.presentation.layout import PanelLike, SummaryLike, figures_in
+from ldpstats.presentation.layout import Panel
 from ldpstats.presentation.text import visible
 
 # at the beginning of a paragraph: lists and rules
@@ -14,23 +14,18 @@ _SPECIAL = re.compile(r"([\\`*_\[\]|~$#])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
-def page(summary: SummaryLike) -> str:
-    """Return a summary as Markdown.
-
-    Parameters
-    ----------
-    summary : Summary
-    """
-    parts = [f"**{title}**"] if (title := escaped(summary.title)) else []
-    for panel in summary.panels:
-        parts += [f"*{title}*"] if (title := escaped(panel.title)) else []
+def page(title: str, panels: Sequence[Panel], sentences: Sequence[str]) -> str:
+    """Return a summary as Markdown."""
+    parts = [f"**{shown}**"] if (shown := escaped(title)) else []
+    for panel in panels:
+        parts += [f"*{shown}*"] if (shown := escaped(panel.title)) else []
         parts.append(_table(panel))
     # a line each, as they are in the other formats
-    return "\n\n".join([*parts, *(_LIST.sub(r"\1\\\2", escaped(one)) for one in summary.sentences)])
+    return "\n\n".join([*parts, *(_LIST.sub(r"\1\\\2", escaped(one)) for one in sentences)])
 
 
-def _table(panel: PanelLike) -> str:
-    right = figures_in(panel)
+def _table(panel: Panel) -> str:
+    right = panel.figures
     headers = panel.headers or ("",) * len(right)
     rules = ["---:" if figures else ":---" for figures in right]
     return "\n".join([_row(map(escaped, headers)), _row(rules), *(_row(map(escaped, row)) for row in panel.rows)])

@@ -7,24 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from ldpstats.presentation import html, latex, markdown, text
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """A table of texts as it shall be shown.
-
-    Parameters
-    ----------
-    headers : tuple of str
-        The names of the columns; none where the first column says what stands in the second (facts).
-    rows : tuple of tuples of str
-    title : str
-        What is above it, in a summary of several panels.
-    """
-
-    headers: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    title: str = ""
+from ldpstats.presentation.layout import Panel
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +47,19 @@ class Summary:
 
     def as_text(self) -> str:
         """Return it for a terminal."""
-        return text.page(self)
+        return text.page(self.title, self.panels, self.sentences)
 
     def as_html(self) -> str:
         """Return it as HTML, every text escaped."""
-        return html.page(self)
+        return html.page(self.title, self.panels, self.sentences)
 
     def as_latex(self) -> str:
         """Return it as LaTeX without packages, every text escaped."""
-        return latex.page(self)
+        return latex.page(self.title, self.panels, self.sentences)
 
     def as_markdown(self) -> str:
         """Return it as Markdown with pipe tables."""
-        return markdown.page(self)
+        return markdown.page(self.title, self.panels, self.sentences)
 
     def __str__(self) -> str:
         return self.as_text()

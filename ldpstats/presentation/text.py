@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import chain
 from textwrap import wrap
 
-from ldpstats.presentation.layout import PanelLike, SummaryLike, figures_in
+from ldpstats.presentation.layout import Panel
 
 _GAP = "  "
 _LONGEST = 100
@@ -17,20 +17,15 @@ _STEERING = ("Cc", "Cf", "Zl", "Zp")
 _JOINERS = "\u200c\u200d"
 
 
-def page(summary: SummaryLike) -> str:
-    """Return a summary for a terminal.
-
-    Parameters
-    ----------
-    summary : Summary
-    """
-    panels = [_lines(panel) for panel in summary.panels]
-    width = max((_width(line) for lines in panels for line in lines), default=0)
-    body = [line if line.strip("-") else "-" * width for lines in panels for line in lines]
-    title, rule = visible(summary.title), "=" * width
-    centred = " " * max(0, (width - _width(title)) // 2) + title
-    sentences = [wrap(visible(one), max(width, _LONGEST), subsequent_indent=_GAP) for one in summary.sentences]
-    return "\n".join([centred, rule, *body, rule, *chain.from_iterable(sentences)])
+def page(title: str, panels: Sequence[Panel], sentences: Sequence[str]) -> str:
+    """Return a summary for a terminal."""
+    lines = list(chain.from_iterable(map(_lines, panels)))
+    width = max(map(_width, lines), default=0)
+    body = [line if line.strip("-") else "-" * width for line in lines]
+    heading, rule = visible(title), "=" * width
+    centred = " " * max(0, (width - _width(heading)) // 2) + heading
+    said = [wrap(visible(one), max(width, _LONGEST), subsequent_indent=_GAP) for one in sentences]
+    return "\n".join([centred, rule, *body, rule, *chain.from_iterable(said)])
 
 
 def visible(words: str) -> str:
@@ -53,12 +48,12 @@ def _steers(one: str) -> bool:
     return one not in _JOINERS and unicodedata.category(one) in _STEERING
 
 
-def _lines(panel: PanelLike) -> list[str]:
+def _lines(panel: Panel) -> list[str]:
     """Return the lines of a panel; one of dashes alone is a rule of the page's width."""
     rows = [list(map(visible, row)) for row in ([panel.headers] if panel.headers else []) + list(panel.rows)]
     rows = rows if panel.headers else _wrapped(rows)
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-    right = figures_in(panel)
+    right = panel.figures
     lines = [
         _GAP.join(_set(one, width, figures) for one, width, figures in zip(row, widths, right, strict=True)).rstrip()
         for row in rows

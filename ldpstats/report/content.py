@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from ldpstats.pictures.drawing import Picture
 from ldpstats.presentation import Panel, Summary
-from ldpstats.presentation.layout import figures_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +17,6 @@ class Warned:
     ----------
     words : str
     """
-
-    kind: ClassVar[str] = "warning"
 
     words: str
 
@@ -32,8 +29,6 @@ class Listed:
     ----------
     items : tuple of str
     """
-
-    kind: ClassVar[str] = "listed"
 
     items: tuple[str, ...]
 
@@ -50,30 +45,8 @@ class Rows:
         What each row leads to, by name; empty where it leads nowhere.
     """
 
-    kind: ClassVar[str] = "rows"
-
     panel: Panel
     links: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """What stands above it."""
-        return self.panel.title
-
-    @property
-    def headers(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return self.panel.headers
-
-    @property
-    def rows(self) -> tuple[tuple[str, ...], ...]:
-        """The texts."""
-        return self.panel.rows
-
-    @property
-    def figures(self) -> list[bool]:
-        """Which columns hold figures."""
-        return figures_in(self.panel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +61,6 @@ class Drawn:
     parts : tuple of parts
         What stands below it.
     """
-
-    kind: ClassVar[str] = "drawn"
 
     picture: Picture
     name: str
@@ -112,8 +83,6 @@ class Folded:
         Whether it is unfolded on paper, where nobody can ask.
     """
 
-    kind: ClassVar[str] = "folded"
-
     title: str
     parts: tuple[Part, ...]
     note: str = ""
@@ -132,8 +101,6 @@ class Entry:
     title : str
     parts : tuple of parts
     """
-
-    kind: ClassVar[str] = "entry"
 
     name: str
     title: str

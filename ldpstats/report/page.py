@@ -74,7 +74,7 @@ def _lines(part: Rows, right: Sequence[bool]) -> Markup:
 
     classes = [' class="figures"' if one else "" for one in right]
     set_rows = []
-    for row, target in zip(part.rows, chain(part.links, repeat("")), strict=False):
+    for row, target in zip(part.panel.rows, chain(part.links, repeat("")), strict=False):
         cells = [str(escape(visible(cell))) for cell in row]
         tags = ["th" if place == 0 and cell else "td" for place, cell in enumerate(cells)]
         if target:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from ldpstats.datasets import true_cramers_v
-from ldpstats.pictures.raw_and_private import RawAndPrivate
-from ldpstats.plots import compared_cells
+from ldpstats.pictures.intervals import RawAndPrivate
+from ldpstats.plots import ComparedCell, compared_cells
 from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.population import Population
 from ldpstats.protocols.raw_proportions import raw_proportions
@@ -17,8 +16,6 @@ from ldpstats.report.content import Drawn, Folded, Rows, Section
 from ldpstats.report.studied_pairs import StudiedPair
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.tables import Table
-
-_Line: TypeAlias = tuple[str, float, float, float, float]
 
 
 def raw_and_private(studied: StudiedTables, truth: Population) -> Section:
@@ -70,7 +67,7 @@ def _is_comparable(pair: StudiedPair) -> bool:
     return pair.is_plausible and not pair.effect.why_not and not pair.effect.without
 
 
-def _compared(name: str, title: str, notes: tuple[str, ...], lines: Sequence[_Line], scale: str) -> Drawn:
+def _compared(name: str, title: str, notes: tuple[str, ...], lines: Sequence[ComparedCell], scale: str) -> Drawn:
     """Return raw figures beside estimates as a picture, and as a table for those who ask for it."""
     labels, raw, private, lower, upper = zip(*lines, strict=True)
     picture = RawAndPrivate(title, notes, labels, raw, private, lower, upper, scale)

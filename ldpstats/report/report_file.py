@@ -1,10 +1,9 @@
-"""The report: all sections of one about a table set, as an HTML page in a file."""
+"""The report: all sections of one about a table set, as an HTML page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.presentation import progress
@@ -20,49 +19,21 @@ from ldpstats.report.page import can_draw, set_page
 from ldpstats.report.raw_answers import raw_and_private
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.report.trust import trust
-from ldpstats.saving import write
 from ldpstats.tables import TableSet, checked_table_set
 
 
-def write_report(
-    tables: TableSet, path: str | Path, title: str | None = None, truth: Population | None = None, network: bool = False
-) -> None:
-    """Write a report about tables; see `TableSet.report`.
-
-    Parameters
-    ----------
-    tables : TableSet
-    path, title, truth, network
-        As there.
-    """
-    write(path, report_page(tables, title, truth, network))
-
-
 def report_page(
-    tables: TableSet, title: str | None = None, truth: Population | None = None, network: bool = False
+    tables: TableSet | StudiedTables, title: str | None = None, truth: Population | None = None, network: bool = False
 ) -> str:
-    """Return a report about tables as HTML.
+    """Return a report about tables as HTML; those of studied tables need not be tested again.
 
     Parameters
     ----------
-    tables : TableSet
+    tables : TableSet or StudiedTables
     title, truth, network
         As in `TableSet.report`.
     """
-    return studied_page(StudiedTables(checked_table_set(tables)), title, truth, network)
-
-
-def studied_page(
-    studied: StudiedTables, title: str | None = None, truth: Population | None = None, network: bool = False
-) -> str:
-    """Return a report about tables as HTML, whose pairs need not be tested again.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    title, truth, network
-        As in `TableSet.report`.
-    """
+    studied = tables if isinstance(tables, StudiedTables) else StudiedTables(checked_table_set(tables))
     if title is not None and not (isinstance(title, str) and _can_be_written(title)):
         raise LdpstatsError(f"title = {shortened(title)}", "a text of whole letters")
     written: list[Callable[[StudiedTables], Section]] = [

@@ -26,6 +26,7 @@ from ldpstats.noise import Tally, simulation
 from ldpstats.parts import Parts
 from ldpstats.presentation import Picture, Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement, rounded_up
+from ldpstats.saving import write
 from ldpstats.tables.origin import Origin
 from ldpstats.tables.pooled import pooled_table
 from ldpstats.tables.provenance import merged, saved
@@ -282,7 +283,7 @@ class TableSet(Result):
         ...     tables.report(f"{directory}/report.html", title="Cars")
         """
         # by name: a report is made of tests, effects and networks, which are all made of tables
-        import_module("ldpstats.report").write_report(self, path, title, truth, network=network)
+        write(path, import_module("ldpstats.report").report_page(self, title, truth, network=network))
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ def test_an_analysis_says_all_that_it_did(folder: Path, monkeypatch: pytest.Monk
     assert "column 'age' has 72 different numbers, put into the classes under 3" in made.stderr
     assert made.stdout.endswith("Report: people-report.html\n")
     assert "Analysis of people.csv" in (folder / "people-report.html").read_text("utf-8")
-    monkeypatch.setattr("ldpstats.report.studied_page", lambda *_: "a page")
+    monkeypatch.setattr("ldpstats.report.report_page", lambda *_: "a page")
     plain = json.loads(done("analyse", "people.csv", "--epsilon", "3", "--json").stdout)
     assert plain["report"].startswith("people-report.html") or "not written" in plain["report"]
     strongest = plain["pairs"][0]
@@ -102,7 +102,7 @@ def test_an_analysis_of_parquet_is_that_of_the_same_csv(folder: Path) -> None:
 
 
 def test_an_analysis_overwrites_no_other_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpstats.report.studied_page", lambda *_: "a page")
+    monkeypatch.setattr("ldpstats.report.report_page", lambda *_: "a page")
     (folder / "people-report.html").write_text("mine")
     made = done("analyse", "people.csv", "--epsilon", "3")
     assert "Report: not written: " in made.stdout
@@ -208,7 +208,7 @@ def test_codes_for_missing_answers_are_said_in_every_step(folder: Path) -> None:
 
 
 def test_a_frequency_table_is_refused_until_its_counts_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpstats.report.studied_page", lambda *_: "a page")
+    monkeypatch.setattr("ldpstats.report.report_page", lambda *_: "a page")
     (folder / "counted.csv").write_text("sex,car,n\nF,yes,300\nF,no,700\nM,yes,800\nM,no,200\n")
     refused = run("analyse", "counted.csv", "--epsilon", "3")
     assert refused.exit_code == 3

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import isabstract
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -90,7 +91,7 @@ def kinds() -> set[str]:
     while left:
         kind = left.pop()
         left += kind.__subclasses__()
-        if kind.__module__.startswith("ldpstats."):
+        if kind.__module__.startswith("ldpstats.") and not isabstract(kind):
             known.add(kind.__name__)
     return known
 

@@ -18,8 +18,7 @@ from matplotlib.text import Text
 from ldpstats import LdpstatsError
 from ldpstats.pictures import colours
 from ldpstats.pictures.drawing import label_lines, legend_below, literal, number_ratios
-from ldpstats.pictures.intervals import Intervals
-from ldpstats.pictures.raw_and_private import RawAndPrivate
+from ldpstats.pictures.intervals import Intervals, RawAndPrivate
 
 
 def picture(title: str = "Shares", *notes: str) -> Intervals:

@@ -1,4 +1,4 @@
-"""Intervals: what is drawn is what the frame says, also of ends that are infinite or not there."""
+"""Dot plots: what is drawn is what the frame says, also of what is infinite or not there."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ldpstats.pictures.colours import BLUE, UNDECIDED
-from ldpstats.pictures.intervals import Intervals
+from ldpstats.pictures.intervals import BeforeAfter, Intervals, Ranking, RawAndPrivate
+
+CONSISTENCY = BeforeAfter(
+    "Consistency", ("simulated",), ("a: $x$", "b: _"), ((0.1, -0.2, 0.3), (0.5,)), (0.05, 0.45), "proportion"
+)
 
 
 def intervals(rows: list[tuple[float, float, float]], **more: object) -> Intervals:
@@ -103,3 +108,95 @@ def test_grey_is_explained_where_there_is_some() -> None:
             if legend
             else not said
         )
+
+
+def test_every_value_before_stands_on_its_line():
+    axes = CONSISTENCY.draw()
+    _, points = axes.collections
+    assert points.get_offsets().tolist() == [[0.1, 1], [-0.2, 1], [0.3, 1], [0.5, 0]]
+    after = next(line for line in axes.get_lines() if line.get_marker() == "|")
+    assert after.get_xydata().tolist() == [[0.05, 1], [0.45, 0]]
+    assert axes.get_title(loc="left") == "Consistency\nsimulated"
+
+
+def test_zero_is_marked_where_something_is_below_it():
+    assert len(CONSISTENCY.draw().get_lines()) == 2
+    above = BeforeAfter("Consistency", (), ("a",), ((0.1,),), (0.2,), "proportion").draw()
+    assert len(above.get_lines()) == 1
+
+
+def test_words_and_frame_hold_what_is_before_and_after():
+    assert CONSISTENCY.to_frame()["before"].tolist() == [0.1, -0.2, 0.3, 0.5]
+    np.testing.assert_array_equal(CONSISTENCY.to_frame()["after"], [0.05, 0.05, 0.05, 0.45])
+    assert "1 values before are below zero, 0 after" in CONSISTENCY.described()
+    assert "a: $x$ from -0.2 to 0.3, then 0.05" in CONSISTENCY.described()
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+def test_points_stand_at_their_numbers(logarithmic: bool) -> None:
+    picture = Ranking("Needed", (), ("$a_1$", "b", "c"), (0.25, 1200.0, np.inf), "respondents", logarithmic)
+    axes = picture.draw(Figure().subplots())
+    points = [line.get_xydata()[0].tolist() for line in axes.get_lines() if line.get_marker() == "o"]
+    assert points == [[0.25, 2.0], [1200.0, 1.0]]
+    assert [text.get_text() for text in axes.texts] == ["0.25", "1,200", "none is enough"]
+    assert picture.described() == "Needed: respondents. $a_1$ 0.25; b 1,200; c none is enough."
+    assert picture.to_frame()["value"].tolist() == [0.25, 1200.0, np.inf]
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_few_and_many_are_ranked(count: int) -> None:
+    picture = Ranking("Needed", (), tuple(map(str, range(count))), (np.inf,) * count, "respondents", True)
+    assert picture.svg("many").startswith("<svg")
+    assert ("and 48 more" in picture.described()) == (count == 60)
+
+
+def drawn(many: int) -> RawAndPrivate:
+    raw = np.linspace(0.1, 0.9, many)
+    private = raw + 0.02 * (-1.0) ** np.arange(many)
+    reach = np.where(np.arange(many) % 5 == 2, 0.01, 0.05)
+    labels = tuple(f"_pair ${place}$" for place in range(many))
+    return RawAndPrivate(
+        "Pairs", ("simulated",), labels, *map(tuple, (raw, private, private - reach, private + reach)), "V"
+    )
+
+
+@pytest.mark.parametrize("many", [1, 2, 40])
+def test_few_have_a_line_each(many: int):
+    picture = drawn(many)
+    axes = picture.draw()
+    raw = next(line for line in axes.get_lines() if line.get_marker() == "D" and len(line.get_xdata()))
+    assert raw.get_xdata().tolist() == list(picture.raw)
+    (points,) = axes.collections
+    assert points.get_offsets()[:, 0].tolist() == list(picture.private)
+    low, high = axes.get_xlim()
+    assert low < min(*picture.raw, 1)
+    assert high > max(picture.raw)
+    assert axes.get_title(loc="left") == "Pairs\nsimulated"
+    assert len(axes.get_legend().get_texts()) == 2
+
+
+@pytest.mark.parametrize("many", [41, 666])
+def test_many_are_points_with_those_that_their_interval_misses_apart(many: int):
+    picture = drawn(many)
+    axes = picture.draw()
+    held, missed = (one.get_offsets() for one in axes.collections if len(one.get_offsets()) > 1)
+    assert len(missed) == len(range(2, many, 5))
+    assert sorted(np.concatenate([held, missed])[:, 0].tolist()) == list(picture.raw)
+    assert f"interval misses it ({len(missed)})" in axes.get_legend().get_texts()[1].get_text()
+
+
+def test_words_and_frame_hold_what_is_raw_and_private():
+    picture = drawn(7)
+    assert picture.to_frame().columns.tolist() == ["label", "raw", "private", "lower", "upper"]
+    assert "6 of 7 intervals hold the raw figure. Furthest apart are _pair $" in picture.described()
+    assert "V in the raw data" in picture.described()
+
+
+def test_figures_that_are_not_known_are_left_out_without_a_warning():
+    nan = float("nan")
+    unknown = RawAndPrivate("Pairs", (), ("a", "b"), (0.1, nan), (nan, 0.2), (nan, 0.1), (nan, 0.3), "V")
+    unknown.draw().figure.canvas.draw()
+    assert "0 of 0 intervals hold the raw figure. Furthest apart are none." in unknown.described()
+    RawAndPrivate("Pairs", (), ("a",), (nan,), (0.2,), (0.1,), (0.3,), "V").draw().figure.canvas.draw()
+    none = RawAndPrivate("Pairs", (), ("a",) * 50, *((nan,) * 50 for _ in range(4)), "V")
+    none.draw().figure.canvas.draw()

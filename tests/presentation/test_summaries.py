@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from ldpstats.presentation import Summary, panel_of_facts, panel_of_figures, summary_of_facts, summary_of_figures
-from ldpstats.presentation.layout import figures_in
 from ldpstats.presentation.text import visible
 
 NAMES = st.text(min_size=1, max_size=20)
@@ -104,9 +103,9 @@ def test_columns_stand_under_each_other_in_wide_letters() -> None:
 def test_figures_stand_to_the_right_and_words_to_the_left() -> None:
     rows = [["a", "0.5", "< 0.001", "12,000", "1.2e-05", "---", "x 1", "21.5 % ± 1.3"], ["b", *["1"] * 5, "2", "3 %"]]
     panel = panel_of_figures(["h"] * 8, rows)
-    assert figures_in(panel) == [False, True, True, True, True, True, False, True]
-    assert figures_in(panel_of_facts({"n": "100"})) == [False, False]
-    assert figures_in(panel_of_figures(["a", "b"], [])) == [False, False]
+    assert panel.figures == [False, True, True, True, True, True, False, True]
+    assert panel_of_facts({"n": "100"}).figures == [False, False]
+    assert panel_of_figures(["a", "b"], []).figures == [False, False]
 
 
 def test_a_summary_may_have_no_panels_and_several() -> None:

@@ -29,10 +29,10 @@ def said(tables: ldp.TableSet) -> str:
 def test_every_table_is_judged_the_most_doubtful_first() -> None:
     section = trust(StudiedTables(collected()))
     table = next(part for part in section.parts if isinstance(part, Rows))
-    assert {row[0] for row in table.rows} == {"sex × car", "sex × age", "car × age"}
-    pvalues = [float(row[2]) for row in table.rows]
+    assert {row[0] for row in table.panel.rows} == {"sex × car", "sex × age", "car × age"}
+    pvalues = [float(row[2]) for row in table.panel.rows]
     assert pvalues == sorted(pvalues)
-    assert {row[-1] for row in table.rows} == {"fits"}
+    assert {row[-1] for row in table.panel.rows} == {"fits"}
 
 
 def test_what_was_not_checked_is_said() -> None:

@@ -14,7 +14,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import LEVEL, pvalue_in_words
 from ldpstats.hints import Count, Share
 from ldpstats.noise import simulation
-from ldpstats.pictures.ranking import Ranking
+from ldpstats.pictures.intervals import Ranking
 from ldpstats.presentation import Picture, Result, Summary, plain_rows, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 

@@ -25,7 +25,7 @@ from ldpstats.inference.engine.statistics import NestedStatistic, NullFitter
 from ldpstats.inference.hypothesis_tests.reporting import null_model_test, result_of
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult, model_fit
 from ldpstats.noise import simulation
-from ldpstats.pictures.model_fit import ModelFit
+from ldpstats.pictures.intervals import ModelFit
 from ldpstats.presentation import Result, Summary, plain_rows, summary_of_figures
 from ldpstats.tables import Table, checked_table
 from ldpstats.tables.unbiased_cells import provenance_in_words

@@ -19,8 +19,8 @@ from ldpstats.inference.engine.scope import scope_in_words
 from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.inference.planning.design import target_power
 from ldpstats.noise import simulation
+from ldpstats.pictures.intervals import ModelFit
 from ldpstats.pictures.lines import Lines
-from ldpstats.pictures.model_fit import ModelFit
 from ldpstats.presentation import Picture, Result, Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
@@ -44,7 +44,9 @@ def model_fit(table: Table, expected: FloatArray, title: str, words: str) -> Mod
         How it is expected, such as "fitted by a*b + c".
     """
     shown = intervals(table)
-    return ModelFit(title, shown.notes, shown, tuple(map(float, expected.ravel())), words)
+    drawn = (shown.notes, shown.labels, shown.estimates, shown.lower, shown.upper, shown.scale)
+    others = tuple(map(float, expected.ravel()))
+    return ModelFit(title, *drawn, others=others, words=(words, "estimates, with intervals"))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -36,7 +36,7 @@ from ldpstats.inference.planning.design import (
     uniform_margins,
 )
 from ldpstats.mechanisms import GRID_LEVEL, mechanism as named_mechanism, recommend
-from ldpstats.pictures.ranking import Ranking
+from ldpstats.pictures.intervals import Ranking
 from ldpstats.presentation import Result, Summary, plain_fields, plain_rows, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of, named_groups

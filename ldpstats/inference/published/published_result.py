@@ -17,7 +17,7 @@ from ldpstats.inference.hypothesis_tests.independence import mutual_independence
 from ldpstats.inference.hypothesis_tests.result import model_fit
 from ldpstats.inference.published.two_steps import RULES, Rule, accepted_by
 from ldpstats.noise import simulation
-from ldpstats.pictures.model_fit import ModelFit
+from ldpstats.pictures.intervals import ModelFit
 from ldpstats.presentation import Result, Summary, plain_fields, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table, checked_table

@@ -14,8 +14,8 @@ from ldpstats.envelope import sealed
 from ldpstats.inference.engine.detectability import RespondentsNeeded
 from ldpstats.inference.planning.sizing import sample_size
 from ldpstats.pictures.association_plot import AssociationPlot
+from ldpstats.pictures.intervals import ModelFit
 from ldpstats.pictures.lines import Lines
-from ldpstats.pictures.model_fit import ModelFit
 
 DOMAIN = ldp.Domain({"a": [0, 1], "b": [0, 1], "c": [0, 1, 2]})
 
