@@ -22,7 +22,7 @@ from ldpstats.hints import Amount, Count, Share
 from ldpstats.identification.bounds import LEVEL
 from ldpstats.noise import simulation
 from ldpstats.pictures.before_after import BeforeAfter
-from ldpstats.presentation import Result, Summary, panel_of_facts, panel_of_figures, plain_rows
+from ldpstats.presentation import Result, Summary, panel_of_facts, panel_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Consistent, Table, TableSet, checked_table_set
 from ldpstats.tables.shared import as_reported
@@ -188,22 +188,6 @@ class ConsistencyReport(Result):
     def to_frame(self) -> pd.DataFrame:
         """Return a row per table."""
         return self.tables.copy()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values."""
-        return {
-            "tables": plain_rows(self.tables),
-            "margins": plain_rows(self.margins),
-            "furthest": self.furthest,
-            "statistic": self.statistic,
-            "df": self.df,
-            "pvalue": self.pvalue,
-            "bound": self.bound,
-            "n": self.n,
-            "simulated": self.simulated,
-            "privacy": self.privacy.to_dict(),
-            "warning": list(self.warning),
-        }
 
     @property
     def headline(self) -> str:

@@ -32,7 +32,7 @@ from ldpstats.estimation.shown_values import (
     summary_of_values,
 )
 from ldpstats.noise import NoiseModel, Tally
-from ldpstats.presentation import Picture, Result, Summary, plain_list
+from ldpstats.presentation import Picture, Result, Summary, plain_list, plain_values
 from ldpstats.privacy import PrivacyStatement
 
 ASSUMED = "Assumes independent respondents, and one look at the data."
@@ -405,15 +405,12 @@ class Estimate(Result):
         alpha : float
             One minus the confidence of the intervals.
         """
-        return {
-            "estimate": plain_list(self.estimate),
-            "std_err": plain_list(self.std_err),
-            "level": 1 - significance(alpha),
-            "intervals": plain_list(self.conf_int(alpha)),
-            "n": self.n,
-            "simulated": self.simulated,
-            "privacy": None if self.privacy is None else self.privacy.to_dict(),
-        }
+        return plain_values(
+            self,
+            "estimate std_err level intervals n simulated privacy",
+            level=1 - significance(alpha),
+            intervals=plain_list(self.conf_int(alpha)),
+        )
 
     def picture(self, alpha: float = 0.05) -> Picture:
         """Return the frequencies with their intervals, as `plot` draws them.

@@ -29,7 +29,7 @@ from ldpstats.identification.possible_tables import (
 )
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.noise import simulation
-from ldpstats.presentation import Picture, Result, Summary, plain_list, summary_of_figures
+from ldpstats.presentation import Picture, Result, Summary, plain_list, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 
 LEVEL = 0.001
@@ -324,23 +324,14 @@ class Bounds(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the bounds as plain values; None stands for limits that there are not."""
-        none = bool(self.why_not)
-        return {
-            "attributes": list(self.domain.names),
-            "categories": self.domain.to_dict(),
-            **{name: None if none else getattr(self, name).tolist() for name in _LIMITS},
-            "level": 1 - self.alpha,
-            "simultaneous": self.simultaneous,
-            "df": self.df,
-            "pvalue": self.pvalue,
-            "why_not": self.why_not,
-            "how": self.words,
-            "covers": self.covers,
-            "assumption": None,
-            "n": self.n,
-            "privacy": None if self.privacy is None else self.privacy.to_dict(),
-            "simulated": self.simulated,
-        }
+        return plain_values(
+            self,
+            "attributes=domain.names categories=domain lower upper point_lower point_upper level simultaneous df "
+            "pvalue why_not how=words covers assumption n privacy simulated",
+            level=1 - self.alpha,
+            assumption=None,
+            **(dict.fromkeys(_LIMITS) if self.why_not else {}),
+        )
 
     def summary(self) -> Summary:
         """Return the limits of every cell as a table that can be read aloud, with what they mean."""

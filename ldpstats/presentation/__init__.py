@@ -1,7 +1,7 @@
 """Presentation: what results say, as text, HTML, LaTeX, Markdown, data frame and picture, written once."""
 
 from ldpstats.pictures.drawing import Axes, Picture, axes_to_draw_on
-from ldpstats.presentation.plain import plain_list, plain_rows
+from ldpstats.presentation.plain import plain_list, plain_rows, plain_values
 from ldpstats.presentation.progress import progress
 from ldpstats.presentation.results import Result, Shown
 from ldpstats.presentation.summaries import (
@@ -25,6 +25,7 @@ __all__ = [
     "panel_of_figures",
     "plain_list",
     "plain_rows",
+    "plain_values",
     "progress",
     "summary_of_facts",
     "summary_of_figures",

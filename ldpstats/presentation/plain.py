@@ -1,7 +1,8 @@
-"""Plain values: data frames and arrays as what JSON can hold."""
+"""Plain values: what results, data frames and arrays hold, as what JSON can hold."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,3 +46,45 @@ def plain_list(values: ArrayLike) -> Any:
     plain = given.astype(object)
     plain[~np.isfinite(given)] = None
     return plain.tolist()
+
+
+def plain_values(thing: object, names: str, **given: Any) -> dict[str, Any]:
+    """Return attributes of a thing as plain values, in the order of their names.
+
+    Parameters
+    ----------
+    thing : object
+    names : str
+        With spaces between, as of a `namedtuple`; "key=path.to.attribute" for one that goes by another name. Methods
+        are called, and nothing is looked for in None.
+    **given : plain values
+        What stands under some of the names instead.
+
+    Examples
+    --------
+    >>> plain_values(np.array([[0.5, np.nan]]), "figures=tolist shape sort=T.tolist level", level=0.95)
+    {'figures': [[0.5, None]], 'shape': [1, 2], 'sort': [[0.5], [None]], 'level': 0.95}
+    """
+    paths = {key: path or key for key, _, path in (name.partition("=") for name in names.split())}
+    return {key: given[key] if key in given else _plain(_reached(thing, path)) for key, path in paths.items()}
+
+
+def _reached(thing: Any, path: str) -> Any:
+    for name in path.split("."):
+        thing = None if thing is None else getattr(thing, name)
+        thing = thing() if callable(thing) else thing
+    return thing
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | float):
+        return plain_list(value)
+    if hasattr(value, "iterrows"):
+        return plain_rows(value)
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value.item() if isinstance(value, np.generic) else value

@@ -76,6 +76,11 @@ class PublishedResult(Result):
     INVALID: this test ignores the noise; its true level may be anything up to 1.
     """
 
+    _in_dict = (
+        "name hypothesis statistic pvalue threshold alpha rejected rule rule_applied small_cells small_tables "
+        "method pvalue_source seed n simulated attributes caveats privacy"
+    )
+
     name: str
     attributes: tuple[str, ...]
     statistic: float
@@ -151,16 +156,6 @@ class PublishedResult(Result):
     def picture(self) -> ModelFit:
         """Return the estimates with their intervals, beside what independence expects by the published fit."""
         return model_fit(self.table, self.expected, self.name, "expected under independence")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain values."""
-        names = (
-            *("name", "hypothesis", "statistic", "pvalue", "threshold", "alpha", "rejected", "rule", "rule_applied"),
-            *("small_cells", "small_tables", "method", "pvalue_source", "seed", "n", "simulated"),
-        )
-        plain = {name: getattr(self, name) for name in names}
-        lists = {"attributes": list(self.attributes), "caveats": list(self.caveats)}
-        return plain | lists | {"privacy": self.privacy.to_dict()}
 
     def summary(self) -> Summary:
         """Return the result as a table and sentences that can be read aloud."""
