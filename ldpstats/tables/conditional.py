@@ -254,8 +254,8 @@ class Conditional(TableResult):
             self,
             "of given categories=table.domain estimate std_err why_not level intervals interval_from=kind_of_intervals "
             "covers provenance=table.provenance n privacy simulated channel_fit=table.channel_fit",
-            level=1 - alpha,
             intervals=self.conf_int(alpha).tolist(),
+            level=1 - alpha,
         )
 
     def picture(self) -> Picture:
