@@ -241,14 +241,11 @@ class Demonstration:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
+        about = "population=population.name simulated=tables.simulated n=tables.n domain=protocol.domain"
         strongest = self.strongest
         cells = plain_rows(strongest.to_frame().reset_index())
-        return plain_values(
-            self,
-            "population=population.name simulated=tables.simulated n=tables.n domain=protocol.domain "
-            "privacy=protocol.privacy tests=pairs table",
-            table={"attributes": list(strongest.attributes), "cells": cells},
-        )
+        table = {"attributes": list(strongest.attributes), "cells": cells}
+        return plain_values(self, f"{about} privacy=protocol.privacy tests=pairs table", table=table)
 
     def _example(self) -> tuple[dict[str, str], dict[str, str]]:
         """Return the answers of somebody with something to hide, and what leaves her device, by question.

@@ -405,12 +405,9 @@ class Estimate(Result):
         alpha : float
             One minus the confidence of the intervals.
         """
-        return plain_values(
-            self,
-            "estimate std_err level intervals n simulated privacy",
-            level=1 - significance(alpha),
-            intervals=plain_list(self.conf_int(alpha)),
-        )
+        names = "estimate std_err level intervals n simulated privacy"
+        intervals = plain_list(self.conf_int(alpha))
+        return plain_values(self, names, level=1 - significance(alpha), intervals=intervals)
 
     def picture(self, alpha: float = 0.05) -> Picture:
         """Return the frequencies with their intervals, as `plot` draws them.

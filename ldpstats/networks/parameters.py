@@ -322,12 +322,9 @@ class FittedParameters(Result):
         alpha : float
             One minus the confidence of the intervals.
         """
-        return plain_values(
-            self,
-            "network parameters level smoothing assumptions n privacy simulated channel_fit=reports.channel_fit",
-            parameters=plain_rows(self.to_frame(alpha)),
-            level=1 - significance(alpha),
-        )
+        names = "network parameters level smoothing assumptions n privacy simulated channel_fit=reports.channel_fit"
+        parameters = plain_rows(self.to_frame(alpha))
+        return plain_values(self, names, parameters=parameters, level=1 - significance(alpha))
 
     def picture(self) -> NetworkGraph:
         """Return the graph of the fitted network; edges to attributes under an assumption have their own colour."""

@@ -282,12 +282,9 @@ class QueryResult(Result):
         alpha : float
             One minus the confidence of the intervals.
         """
-        return plain_values(
-            self,
-            "of=domain given estimate level intervals n privacy simulated assumptions bound",
-            level=1 - significance(alpha),
-            intervals=None if self.quotients is None else self.conf_int(alpha).tolist(),
-        )
+        names = "of=domain given estimate level intervals n privacy simulated assumptions bound"
+        intervals = None if self.quotients is None else self.conf_int(alpha).tolist()
+        return plain_values(self, names, level=1 - significance(alpha), intervals=intervals)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -658,14 +658,11 @@ class Table(Result):
         alpha : float
             One minus the confidence of the intervals.
         """
-        refused = {"std_err": None} if self.provenance.refused else {}
-        return plain_values(
-            self,
-            "attributes categories=domain estimate std_err level intervals provenance n privacy simulated channel_fit",
-            level=1 - significance(alpha),
-            intervals=None if refused else self.conf_int(alpha).tolist(),
-            **refused,
-        )
+        level, reports = 1 - significance(alpha), "provenance n privacy simulated channel_fit"
+        names = f"attributes categories=domain estimate std_err level intervals {reports}"
+        if self.provenance.refused:
+            return plain_values(self, names, level=level, std_err=None, intervals=None)
+        return plain_values(self, names, level=level, intervals=self.conf_int(alpha).tolist())
 
     def picture(self, kind: TableKind | None = None) -> Picture:
         """Return what `plot` draws, as data.

@@ -178,13 +178,9 @@ class CollectorComparison(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain values."""
-        return plain_values(
-            self,
-            "check collectors level differing n simulated privacy tests=to_frame left_out warning",
-            check="collectors",
-            collectors=dict(zip(self.names, self.reports, strict=True)),
-            level=LEVEL,
-        )
+        names = "check collectors level differing n simulated privacy tests=to_frame left_out warning"
+        collectors = dict(zip(self.names, self.reports, strict=True))
+        return plain_values(self, names, check="collectors", collectors=collectors, level=LEVEL)
 
     def picture(self) -> Picture:
         """Return what `plot` draws: how much speaks against every collector."""

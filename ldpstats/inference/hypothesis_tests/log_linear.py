@@ -234,12 +234,9 @@ class LogLinearFit(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fit as plain values."""
-        return plain_values(
-            self,
-            "formula generators converged cells n=table.n simulated=table.simulated privacy=table.privacy "
-            "provenance=table.provenance channel_fit=table.channel_fit",
-            cells=plain_rows(self.to_frame().reset_index()),
-        )
+        of_table = "n=table.n simulated=table.simulated privacy=table.privacy provenance=table.provenance"
+        names = f"formula generators converged cells {of_table} channel_fit=table.channel_fit"
+        return plain_values(self, names, cells=plain_rows(self.to_frame().reset_index()))
 
     def picture(self) -> ModelFit:
         """Return the estimates with their intervals, beside what the model fits."""

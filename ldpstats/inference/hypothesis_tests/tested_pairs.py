@@ -277,11 +277,9 @@ class IndependenceTests(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the tests as plain values."""
         more = [{"method": one.method, "pvalue_source": one.pvalue_source, "seed": one.seed} for one in self.pairs]
-        return plain_values(
-            self,
-            "adjust alpha level_of_first_step=level n simulated respondents privacy pairs warning",
-            pairs=[{**row, **said} for row, said in zip(plain_rows(self.to_frame()), more, strict=True)],
-        )
+        pairs = [{**row, **said} for row, said in zip(plain_rows(self.to_frame()), more, strict=True)]
+        names = "adjust alpha level_of_first_step=level n simulated respondents privacy pairs warning"
+        return plain_values(self, names, pairs=pairs)
 
     def picture(self) -> Picture:
         """Return Cramér's V of all pairs, grey where no dependence is shown."""
