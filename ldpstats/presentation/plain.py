@@ -58,7 +58,7 @@ def plain_values(thing: object, names: str, **given: Any) -> dict[str, Any]:
         With spaces between, as of a `namedtuple`; "key=path.to.attribute" for one that goes by another name. Methods
         are called, and nothing is looked for in None.
     **given : plain values
-        What stands under some of the names instead.
+        What stands under some of the names instead. Others are of no use, and harmless.
 
     Examples
     --------
@@ -77,7 +77,9 @@ def _reached(thing: Any, path: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | float):
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind != "f":
+        value = value.tolist()
+    if isinstance(value, np.ndarray | np.floating | float):
         return plain_list(value)
     if hasattr(value, "iterrows"):
         return plain_rows(value)
@@ -87,4 +89,4 @@ def _plain(value: Any) -> Any:
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
-    return value.item() if isinstance(value, np.generic) else value
+    return value
