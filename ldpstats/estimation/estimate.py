@@ -406,8 +406,8 @@ class Estimate(Result):
             One minus the confidence of the intervals.
         """
         names = "estimate std_err level intervals n simulated privacy"
-        intervals = plain_list(self.conf_int(alpha))
-        return plain_values(self, names, level=1 - significance(alpha), intervals=intervals)
+        errors, intervals = plain_list(self.std_err), plain_list(self.conf_int(alpha))
+        return plain_values(self, names, std_err=errors, level=1 - significance(alpha), intervals=intervals)
 
     def picture(self, alpha: float = 0.05) -> Picture:
         """Return the frequencies with their intervals, as `plot` draws them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,7 @@ def plain_list(values: ArrayLike) -> Any:
 
 
 def plain_values(thing: object, names: str, **given: Any) -> dict[str, Any]:
-    """Return attributes of a thing as plain values, in the order of their names.
+    """Return attributes of a thing as plain values, in the order of their names, with None for nan.
 
     Parameters
     ----------
@@ -77,16 +78,14 @@ def _reached(thing: Any, path: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind != "f":
+    if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    if isinstance(value, np.ndarray | np.floating | float):
-        return plain_list(value)
-    if hasattr(value, "iterrows"):
-        return plain_rows(value)
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
-    return value
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if hasattr(value, "iterrows"):
+        return plain_rows(value)
+    return value.to_dict() if hasattr(value, "to_dict") else value

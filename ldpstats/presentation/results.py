@@ -62,7 +62,7 @@ class Result(Shown, Saveable, Protocol):
         """Return its figures as a tidy data frame."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values; None stands for what is not there, or not a finite number."""
+        """Return it as plain values; None stands for what is not there, or no number."""
         return plain_values(self, self._in_dict or " ".join(one.name for one in fields(cast("Any", self))))
 
     def picture(self) -> Picture:

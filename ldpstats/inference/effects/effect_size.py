@@ -216,6 +216,7 @@ class Effect(Result):
             self,
             "name estimate why_not level intervals interval_from=inversion.words covers provenance=table.provenance "
             "n privacy simulated channel_fit=fit",
+            estimate=plain_list(self.estimate),
             intervals=plain_list(self.conf_set(alpha)),
             level=1 - alpha,
         )

@@ -24,7 +24,7 @@ from ldpstats.estimation.shown_values import notes_of, shown_values
 from ldpstats.estimation.unbiased_estimates import full_blocks
 from ldpstats.hints import Share
 from ldpstats.noise import simulation
-from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_figures
+from ldpstats.presentation import Picture, Result, Summary, plain_list, plain_values, summary_of_figures
 from ldpstats.tables import Table, checked_table
 
 _WIDTHS = {
@@ -159,9 +159,10 @@ class Convergence(Result):
         """Return the comparison as plain values, a row per block."""
         return plain_values(
             self,
-            "attributes=table.attributes categories=table.domain reports estimates intervals=limits level width "
+            "attributes=table.attributes categories=table.domain reports estimates intervals level width "
             "stopped_at stays_from estimate n=table.n simulated=table.simulated privacy=table.privacy",
             reports=[block.n for block in self.blocks],
+            intervals=plain_list(self.limits),
             level=1 - self.alpha,
         )
 
