@@ -27,7 +27,7 @@ from ldpstats.demo import (
 )
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT
-from ldpstats.presentation import Summary, plain_rows, summary_of_figures
+from ldpstats.presentation import Summary, plain_values, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.summary import counted
 from ldpstats.report.studied_tables import StudiedTables
@@ -93,17 +93,8 @@ class Analysis:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        return {
-            "file": self.file.name,
-            "n": self.tables.n,
-            "simulated": self.tables.simulated,
-            "seed": self.seed,
-            "notes": self.notes,
-            "domain": self.tables.domain.to_dict(),
-            "left_out": self.preparation.left_out,
-            "privacy": self.tables.privacy.to_dict(),
-            "pairs": plain_rows(self.pairs),
-        }
+        tables = "n=tables.n simulated=tables.simulated seed notes domain=tables.domain"
+        return plain_values(self, f"file=file.name {tables} left_out=preparation.left_out privacy=tables.privacy pairs")
 
     @property
     def notes(self) -> list[str]:

@@ -170,14 +170,10 @@ class Audit(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        names = ("n", "confidence", "simulated", "asked", "claimed", "lifetime", "exact", "lower_bound", "event")
-        plain = {name: plain_level(getattr(self, name)) for name in names}
-        return {
-            "mechanism": plain_mechanism(self.mechanism),
-            **plain,
-            "power": dict(self.power),
-            "verdict": self.verdict,
-        }
+        names = "n confidence simulated asked claimed lifetime exact lower_bound event"
+        plain = {name: plain_level(getattr(self, name)) for name in names.split()}
+        mechanism = plain_mechanism(self.mechanism)
+        return {"mechanism": mechanism, **plain, "power": dict(self.power), "verdict": self.verdict}
 
 
 def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng: Rng = None) -> Audit:

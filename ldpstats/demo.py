@@ -25,7 +25,7 @@ from ldpstats.inference.engine.procedure import chi_square_pvalue, evidence_of, 
 from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
 from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT, NOT_SHOWN
 from ldpstats.mechanisms import GRR
-from ldpstats.presentation import Summary, plain_rows, progress, summary_of_figures
+from ldpstats.presentation import Summary, plain_rows, plain_values, progress, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.randomness import generator
 from ldpstats.report import report_page
@@ -238,19 +238,11 @@ class Demonstration:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
+        about = "population=population.name simulated=tables.simulated n=tables.n domain=protocol.domain"
         strongest = self.strongest
-        return {
-            "population": self.population.name,
-            "simulated": self.tables.simulated,
-            "n": self.tables.n,
-            "domain": self.protocol.domain.to_dict(),
-            "privacy": self.protocol.privacy().to_dict(),
-            "tests": plain_rows(self.pairs),
-            "table": {
-                "attributes": list(strongest.attributes),
-                "cells": plain_rows(strongest.to_frame().reset_index()),
-            },
-        }
+        cells = plain_rows(strongest.to_frame().reset_index())
+        table = {"attributes": list(strongest.attributes), "cells": cells}
+        return plain_values(self, f"{about} privacy=protocol.privacy tests=pairs table", table=table)
 
     def _example(self) -> tuple[dict[str, str], dict[str, str]]:
         """Return the answers of somebody with something to hide, and what leaves her device, by question.

@@ -15,7 +15,7 @@ from ldpstats.blocks import Block
 from ldpstats.mechanisms import Mechanism, mechanism, plain_mechanism
 from ldpstats.mechanisms.registry import checked_mechanism, registered_mechanisms
 from ldpstats.noise import NoisyCounts
-from ldpstats.presentation import Picture, Result, Summary, plain_fields, progress, summary_of_facts
+from ldpstats.presentation import Picture, Result, Summary, plain_values, progress, summary_of_facts
 from ldpstats.tables import Table
 
 _TWO_SIDED = NormalDist().inv_cdf(0.975)
@@ -125,11 +125,8 @@ class Poisoning(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values."""
-        return {
-            "mechanism": plain_mechanism(self.mechanism),
-            **plain_fields(self, "share target n rise fall shift amplification"),
-            "std_err": None if math.isnan(self.std_err) else self.std_err,
-        }
+        names = "mechanism share target n rise fall shift amplification std_err"
+        return plain_values(self, names, mechanism=plain_mechanism(self.mechanism))
 
     def summary(self) -> Summary:
         """Return the figures as a table that can be read aloud."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.hints import Amount, Share
 from ldpstats.mechanisms import best_name, mechanism
-from ldpstats.presentation import Result, Summary, plain_fields, plain_rows, summary_of_figures
+from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, checked_domain, groups_of, label
 from ldpstats.protocols.summary import named
@@ -100,6 +100,11 @@ class CalmDesign(Result):
     considered : tuple of CalmDesign
         The designs that these views were chosen from.
     """
+
+    _in_dict = (
+        "views k=release.k n=release.n epsilon=release.epsilon mechanism=release.mechanism noise_error "
+        "sampling_error left_open covered threshold considered=to_frame"
+    )
 
     release: DesignProblem
     views: tuple[Group, ...] = field(repr=False)
@@ -192,16 +197,6 @@ class CalmDesign(Result):
         within = self.error <= self.threshold
         reason = "of those within it they leave least open" if within else "none is within it, and theirs is the least"
         return [f"Why these: the noise and sampling error was to be {self.threshold:.2g} at most; {reason}."]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the design as plain values."""
-        return {
-            **plain_fields(self, "views"),
-            **plain_fields(self.release, "k n epsilon mechanism"),
-            **plain_fields(self, "noise_error sampling_error left_open covered"),
-            "threshold": None if math.isnan(self.threshold) else self.threshold,
-            "considered": plain_rows(self.to_frame()),
-        }
 
 
 def _percent(share: float) -> str:

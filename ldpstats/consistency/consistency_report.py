@@ -22,7 +22,7 @@ from ldpstats.hints import Amount, Count, Share
 from ldpstats.identification.bounds import LEVEL
 from ldpstats.noise import simulation
 from ldpstats.pictures.intervals import BeforeAfter
-from ldpstats.presentation import Result, Summary, panel_of_facts, panel_of_figures, plain_fields
+from ldpstats.presentation import Result, Summary, panel_of_facts, panel_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Consistent, Table, TableSet, checked_table_set
 from ldpstats.tables.shared import as_reported
@@ -188,11 +188,6 @@ class ConsistencyReport(Result):
     def to_frame(self) -> pd.DataFrame:
         """Return a row per table."""
         return self.tables.copy()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values."""
-        names = "tables margins furthest statistic df pvalue bound n simulated privacy warning"
-        return plain_fields(self, names)
 
     @property
     def headline(self) -> str:

@@ -30,7 +30,7 @@ from ldpstats.estimation.shown_values import (
     summary_of_values,
 )
 from ldpstats.noise import NoiseModel, Tally
-from ldpstats.presentation import Picture, Result, Summary, plain_list
+from ldpstats.presentation import Picture, Result, Summary, plain_list, plain_values
 from ldpstats.privacy import PrivacyStatement
 
 ASSUMED = "Assumes independent respondents, and one look at the data."
@@ -403,15 +403,9 @@ class Estimate(Result):
         alpha : float
             One minus the confidence of the intervals.
         """
-        return {
-            "estimate": plain_list(self.estimate),
-            "std_err": plain_list(self.std_err),
-            "level": 1 - significance(alpha),
-            "intervals": plain_list(self.conf_int(alpha)),
-            "n": self.n,
-            "simulated": self.simulated,
-            "privacy": None if self.privacy is None else self.privacy.to_dict(),
-        }
+        names = "estimate std_err level intervals n simulated privacy"
+        errors, intervals = plain_list(self.std_err), plain_list(self.conf_int(alpha))
+        return plain_values(self, names, std_err=errors, level=1 - significance(alpha), intervals=intervals)
 
     def picture(self, alpha: float = 0.05) -> Picture:
         """Return the frequencies with their intervals, as `plot` draws them.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, TypeAlias
+from typing import ClassVar, NoReturn, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ from ldpstats.estimation.shown_values import (
 )
 from ldpstats.hints import Count
 from ldpstats.noise import Tally
-from ldpstats.presentation import Picture, Result, Summary, plain_list
+from ldpstats.presentation import Picture, Result, Summary
 from ldpstats.privacy import PrivacyStatement
 
 
@@ -50,6 +50,7 @@ class ProcessedEstimate(Result):
     """
 
     later: ClassVar[tuple[str, ...]] = ("names",)
+    _in_dict = "estimate method n simulated privacy iterations=fitted.iterations converged=fitted.converged"
 
     estimate: FloatArray
     method: str
@@ -118,18 +119,6 @@ class ProcessedEstimate(Result):
         made, rise = f"{self.fitted.iterations:,} iterations", f"{self.n * self.fitted.gap:.2g}"
         ended = f"{made}, which converged" if self.fitted.converged else f"NOT CONVERGED after {made}"
         return [f"{ended}; the log-likelihood could still rise by at most {rise}."]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the estimate as plain values."""
-        return {
-            "estimate": plain_list(self.estimate),
-            "method": self.method,
-            "n": self.n,
-            "simulated": self.simulated,
-            "privacy": None if self.privacy is None else self.privacy.to_dict(),
-            "iterations": None if self.fitted is None else self.fitted.iterations,
-            "converged": None if self.fitted is None else self.fitted.converged,
-        }
 
     def picture(self) -> Picture:
         """Return the frequencies, as `plot` draws them; they have no intervals."""

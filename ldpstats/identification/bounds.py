@@ -30,7 +30,7 @@ from ldpstats.identification.possible_tables import (
 )
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.noise import simulation
-from ldpstats.presentation import Picture, Result, Summary, plain_fields, plain_list, summary_of_figures
+from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 
 LEVEL = 0.001
@@ -138,11 +138,9 @@ class AssociationBounds(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the bounds as plain values; None stands for limits that there are not."""
-        names = ("low", "high", "point_low", "point_high")
-        limits = dict(zip(names, plain_list([getattr(self, name) for name in names]), strict=True))
-        about = {} if self.of is None else {"level": 1 - self.of.alpha, "n": self.of.n, "simulated": self.of.simulated}
-        attributes = None if self.of is None else list(self.of.domain.names)
-        return {"attributes": attributes, **limits, "how": self.words, "assumption": None, **about}
+        about = "level n=of.n simulated=of.simulated" if self.of else ""
+        names = f"attributes=of.domain.names low high point_low point_high how=words assumption {about}"
+        return plain_values(self, names, assumption=None, level=1 - self.of.alpha if self.of else None)
 
     def summary(self) -> Summary:
         """Return the limits as a table that can be read aloud, with how they were found."""
@@ -325,18 +323,14 @@ class Bounds(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the bounds as plain values; None stands for limits that there are not."""
-        none = bool(self.why_not)
-        return {
-            "attributes": list(self.domain.names),
-            "categories": self.domain.to_dict(),
-            **{name: None if none else getattr(self, name).tolist() for name in _LIMITS},
-            "level": 1 - self.alpha,
-            **plain_fields(self, "simultaneous df pvalue why_not"),
-            "how": self.words,
-            "covers": self.covers,
-            "assumption": None,
-            **plain_fields(self, "n privacy simulated"),
-        }
+        return plain_values(
+            self,
+            "attributes=domain.names categories=domain lower upper point_lower point_upper level simultaneous df "
+            "pvalue why_not how=words covers assumption n privacy simulated",
+            level=1 - self.alpha,
+            assumption=None,
+            **(dict.fromkeys(_LIMITS) if self.why_not else {}),
+        )
 
     def summary(self) -> Summary:
         """Return the limits of every cell as a table that can be read aloud, with what they mean."""

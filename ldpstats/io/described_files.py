@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.hints import Count
 from ldpstats.io.headers import Header
-from ldpstats.presentation import Result, Summary, plain_fields, plain_rows, summary_of_figures
+from ldpstats.presentation import Result, Summary, plain_rows, plain_values, summary_of_figures
 from ldpstats.privacy import plain_level, rounded_up
 
 _SAID = 30
@@ -138,13 +138,9 @@ class ReportFile(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        return {
-            **plain_fields(self, "form protocol collection n simulated tokens"),
-            "epsilon": plain_level(self.epsilon),
-            **plain_fields(self, "unit writer"),
-            "of no row": self.counts[-1],
-            "rows": plain_rows(self.to_frame()),
-        }
+        named = "form protocol collection n simulated tokens epsilon unit writer"
+        plain = plain_values(self, named, epsilon=plain_level(self.epsilon))
+        return {**plain, "of no row": self.counts[-1], "rows": plain_rows(self.to_frame())}
 
     def summary(self) -> Summary:
         """Return how many reports about what there are, and in sentences what the file says about itself."""

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.hints import Count
-from ldpstats.presentation import Result, Summary, summary_of_facts
+from ldpstats.presentation import Result, Summary, plain_values, summary_of_facts
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -61,8 +61,7 @@ class RepeatedTokens(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        numbers = {"n": self.n, "left_out": self.left_out, "unnamed": self.unnamed}
-        return {"check": "repeated tokens", **numbers, "warning": list(self.warning)}
+        return plain_values(self, "check n left_out unnamed warning", check="repeated tokens")
 
     def summary(self) -> Summary:
         """Return the numbers, and what they mean."""

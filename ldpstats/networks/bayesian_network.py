@@ -78,6 +78,8 @@ class BayesianNetwork(Result):
     2  yes   wet
     """
 
+    _in_dict = "attributes=domain parents tables"
+
     domain: Domain
     parents: Mapping[str, tuple[str, ...]]
     tables: Mapping[str, FloatArray]
@@ -265,14 +267,6 @@ class BayesianNetwork(Result):
                 "`save` writes any network, and takes less room.",
             )
         return text
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the network as plain values."""
-        return {
-            "attributes": self.domain.to_dict(),
-            "parents": {name: list(own) for name, own in self.parents.items()},
-            "tables": {name: table.tolist() for name, table in self.tables.items()},
-        }
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for every probability: of which category, given which categories of the parents."""

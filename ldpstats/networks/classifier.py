@@ -54,6 +54,8 @@ class Classifier(Result):
     0    0.97  0.03
     """
 
+    _in_dict = "name label features assumption notes parameters=fitted"
+
     name: str
     label: str
     fitted: FittedParameters
@@ -180,17 +182,6 @@ class Classifier(Result):
     def to_frame(self) -> pd.DataFrame:
         """Return a row per conditional probability, with the interval that the reports tell of it."""
         return self.fitted.to_frame()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        return {
-            "name": self.name,
-            "label": self.label,
-            "features": list(self.features),
-            "assumption": self.assumption,
-            "notes": list(self.notes),
-            "parameters": self.fitted.to_dict(),
-        }
 
     def picture(self) -> NetworkGraph:
         """Return the graph of label and features."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -68,6 +68,7 @@ class ExpectedAccuracy(Result):
     """
 
     later: ClassVar[tuple[str, ...]] = ("warning",)
+    _in_dict = "label alpha rules=table n_resamples n simulated privacy"
 
     table: pd.DataFrame
     label: str
@@ -99,18 +100,6 @@ class ExpectedAccuracy(Result):
     def to_frame(self) -> pd.DataFrame:
         """Return a row per rule: rule, accuracy, limits, assumption."""
         return self.table.copy()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values."""
-        return {
-            "label": self.label,
-            "alpha": self.alpha,
-            "rules": self.table.to_dict(orient="records"),
-            "n_resamples": self.n_resamples,
-            "n": self.n,
-            "simulated": self.simulated,
-            "privacy": self.privacy.to_dict(),
-        }
 
     def summary(self) -> Summary:
         """Return the accuracies as a table, and in sentences what they rest on."""

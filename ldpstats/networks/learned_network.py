@@ -26,7 +26,7 @@ from ldpstats.networks.parameters import FittedParameters, fit_parameters
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
 from ldpstats.noise import simulation
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
-from ldpstats.presentation import Result, Summary, plain_rows, progress, summary_of_figures
+from ldpstats.presentation import Result, Summary, plain_rows, plain_values, progress, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng
 from ldpstats.tables import TableSet
@@ -376,22 +376,12 @@ class LearnedNetwork(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the network as plain values, without its parameters."""
-        return {
-            "attributes": self.domain.to_dict(),
-            "method": self.method,
-            "alpha": self.alpha,
-            "edges": plain_rows(self.edges),
-            "pairs": plain_rows(self.pairs),
-            "graph": [list(edge) for edge in self.orientation.chosen],
-            "separations": plain_rows(self.separations),
-            "constraints": asdict(self.constraints),
-            "n_resamples": self.n_resamples,
-            "notes": list(self.notes),
-            "n": self.n,
-            "privacy": self.privacy.to_dict(),
-            "simulated": self.simulated,
-            "channel_fit": self.tables.channel_fit().to_dict(),
-        }
+        return plain_values(
+            self,
+            "attributes=domain method alpha edges pairs graph=orientation.chosen separations constraints n_resamples "
+            "notes n privacy simulated channel_fit=tables.channel_fit",
+            constraints=asdict(self.constraints),
+        )
 
     def summary(self) -> Summary:
         """Return the edges as a table, and how they were found, directed and left out, in sentences."""

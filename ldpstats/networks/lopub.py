@@ -25,7 +25,7 @@ from ldpstats.networks.shrunken_information import plug_in_information
 from ldpstats.noise import simulation
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
 from ldpstats.pictures.layered import outward
-from ldpstats.presentation import Result, Summary, summary_of_facts
+from ldpstats.presentation import Result, Summary, plain_values, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import PerAttribute
 from ldpstats.randomness import Rng
@@ -230,16 +230,8 @@ class LoPubModel(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {
-            "attributes": self.domain.to_dict(),
-            "edges": [list(edge) for edge in self.graph.edges],
-            "cliques": [list(clique) for clique in self.cliques],
-            "tables": [table.tolist() for table in self.beliefs.tables],
-            "estimator": self.estimator,
-            "n": self.n,
-            "privacy": self.privacy.to_dict(),
-            "simulated": self.simulated,
-        }
+        names = "attributes=domain edges cliques tables=beliefs.tables estimator n privacy simulated"
+        return plain_values(self, names, edges=[list(edge) for edge in self.graph.edges])
 
     def picture(self) -> NetworkGraph:
         """Return the dependency graph, with edges as wide as the mutual information of their ends."""

@@ -144,6 +144,11 @@ class NetworkComparison(Result):
     """
 
     later: ClassVar[tuple[str, ...]] = ("attributes",)
+    _in_dict = (
+        "precision recall f1 shd divergence records=records.n log_likelihood=records.learned "
+        "true_log_likelihood=records.truth difference=records.difference std_err=records.std_err "
+        "impossible_records=records.impossible"
+    )
 
     shared: tuple[Edge, ...]
     missing: tuple[Edge, ...]
@@ -168,23 +173,6 @@ class NetworkComparison(Result):
     def f1(self) -> float:
         """The harmonic mean of precision and recall; 1 if there are no edges, and none was found."""
         return _share(2 * len(self.shared), len(self.missing) + len(self.extra))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        told = self.records
-        return {
-            "precision": self.precision,
-            "recall": self.recall,
-            "f1": self.f1,
-            "shd": self.shd,
-            "divergence": self.divergence,
-            "records": told and told.n,
-            "log_likelihood": told and told.learned,
-            "true_log_likelihood": told and told.truth,
-            "difference": told and told.difference,
-            "std_err": told and told.std_err,
-            "impossible_records": told and told.impossible,
-        }
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures as a row, so that several comparisons make a table."""

@@ -22,7 +22,7 @@ from ldpstats.networks.family_estimates import MAXIMUM_ENTROPY, Family, FamilyEs
 from ldpstats.networks.smoothed_rows import SmoothedRows, spread_of
 from ldpstats.noise import simulation
 from ldpstats.pictures.graph import NetworkGraph
-from ldpstats.presentation import Result, Summary, plain_rows, progress, summary_of_facts
+from ldpstats.presentation import Result, Summary, plain_rows, plain_values, progress, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator
 from ldpstats.tables import TableSet, checked_table_set
@@ -322,17 +322,9 @@ class FittedParameters(Result):
         alpha : float
             One minus the confidence of the intervals.
         """
-        return {
-            "network": self.network.to_dict(),
-            "parameters": plain_rows(self.to_frame(alpha)),
-            "level": 1 - significance(alpha),
-            "smoothing": self.smoothing,
-            "assumptions": self.assumptions,
-            "n": self.n,
-            "privacy": self.privacy.to_dict(),
-            "simulated": self.simulated,
-            "channel_fit": self.reports.channel_fit().to_dict(),
-        }
+        names = "network parameters level smoothing assumptions n privacy simulated channel_fit=reports.channel_fit"
+        parameters = plain_rows(self.to_frame(alpha))
+        return plain_values(self, names, parameters=parameters, level=1 - significance(alpha))
 
     def picture(self) -> NetworkGraph:
         """Return the graph of the fitted network; edges to attributes under an assumption have their own colour."""

@@ -24,7 +24,7 @@ from ldpstats.networks.parameters import MOST_DRAWN, FittedParameters, in_words
 from ldpstats.networks.pgmpy_models import pgmpy_model
 from ldpstats.noise import simulation
 from ldpstats.pictures.intervals import MOST_LINES, Intervals
-from ldpstats.presentation import Result, Summary, summary_of_figures
+from ldpstats.presentation import Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.randomness import Rng, generator
 
@@ -282,18 +282,9 @@ class QueryResult(Result):
         alpha : float
             One minus the confidence of the intervals.
         """
-        return {
-            "of": self.domain.to_dict(),
-            "given": dict(self.given),
-            "estimate": self.estimate.tolist(),
-            "level": 1 - significance(alpha),
-            "intervals": None if self.quotients is None else self.conf_int(alpha).tolist(),
-            "n": self.n,
-            "privacy": self.privacy and self.privacy.to_dict(),
-            "simulated": self.simulated,
-            "assumptions": list(self.assumptions),
-            "bound": self.bound,
-        }
+        names = "of=domain given estimate level intervals n privacy simulated assumptions bound"
+        intervals = None if self.quotients is None else self.conf_int(alpha).tolist()
+        return plain_values(self, names, level=1 - significance(alpha), intervals=intervals)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,7 @@
 
 from ldpstats.pictures.drawing import Axes, Picture, axes_to_draw_on
 from ldpstats.presentation.layout import Panel
-from ldpstats.presentation.plain import plain_fields, plain_list, plain_rows
+from ldpstats.presentation.plain import plain_list, plain_rows, plain_values
 from ldpstats.presentation.progress import progress
 from ldpstats.presentation.results import Result, Shown
 from ldpstats.presentation.summaries import (
@@ -23,9 +23,9 @@ __all__ = [
     "axes_to_draw_on",
     "panel_of_facts",
     "panel_of_figures",
-    "plain_fields",
     "plain_list",
     "plain_rows",
+    "plain_values",
     "progress",
     "summary_of_facts",
     "summary_of_figures",

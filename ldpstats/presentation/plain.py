@@ -1,7 +1,9 @@
-"""Plain values: data frames and arrays as what JSON can hold."""
+"""Plain values: what results, data frames and arrays hold, as what JSON can hold."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,33 +31,6 @@ def plain_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in finite.to_dict(orient="records")]
 
 
-def plain_fields(shown: object, names: str) -> dict[str, Any]:
-    """Return attributes by name as plain values: data frames as rows, tuples as lists, objects by their `to_dict`.
-
-    Parameters
-    ----------
-    shown : object
-    names : str
-        The names with spaces between them, in the order of the dict.
-
-    Examples
-    --------
-    >>> import ldpstats as ldp
-    >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-    >>> plain_fields(domain, "names shape")
-    {'names': ['sex', 'car'], 'shape': [2, 2]}
-    """
-    return {name: _plain(getattr(shown, name)) for name in names.split()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if hasattr(value, "columns"):
-        return plain_rows(value)
-    return value.to_dict() if hasattr(value, "to_dict") else value
-
-
 def plain_list(values: ArrayLike) -> Any:
     """Return an array of numbers as nested lists, with None for what JSON has no number for.
 
@@ -72,3 +47,45 @@ def plain_list(values: ArrayLike) -> Any:
     plain = given.astype(object)
     plain[~np.isfinite(given)] = None
     return plain.tolist()
+
+
+def plain_values(thing: object, names: str, **given: Any) -> dict[str, Any]:
+    """Return attributes of a thing as plain values, in the order of their names, with None for nan.
+
+    Parameters
+    ----------
+    thing : object
+    names : str
+        With spaces between, as of a `namedtuple`; "key=path.to.attribute" for one that goes by another name. Methods
+        are called, and nothing is looked for in None.
+    **given : plain values
+        What stands under some of the names instead. Others are of no use, and harmless.
+
+    Examples
+    --------
+    >>> plain_values(np.array([[0.5, np.nan]]), "figures=tolist shape sort=T.tolist level", level=0.95)
+    {'figures': [[0.5, None]], 'shape': [1, 2], 'sort': [[0.5], [None]], 'level': 0.95}
+    """
+    paths = {key: path or key for key, _, path in (name.partition("=") for name in names.split())}
+    return {key: given[key] if key in given else _plain(_reached(thing, path)) for key, path in paths.items()}
+
+
+def _reached(thing: Any, path: str) -> Any:
+    for name in path.split("."):
+        thing = None if thing is None else getattr(thing, name)
+        thing = thing() if callable(thing) else thing
+    return thing
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if hasattr(value, "iterrows"):
+        return plain_rows(value)
+    return value.to_dict() if hasattr(value, "to_dict") else value

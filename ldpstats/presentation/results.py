@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.pictures.drawing import Axes, Picture
+from ldpstats.presentation.plain import plain_values
 from ldpstats.presentation.summaries import Summary
 from ldpstats.presentation.text import visible
 from ldpstats.saving import Saveable
@@ -43,11 +45,14 @@ class Shown(Protocol):
 class Result(Shown, Saveable, Protocol):
     """A result: a summary, a headline, a tidy frame, plain values, a file, and mostly a picture.
 
-    A class gives `headline`, `summary`, `to_frame` and `to_dict`, and is a dataclass with `repr=False`; where there
-    is something to look at, also `picture`.
+    A class gives `headline`, `summary` and `to_frame`, says in `_in_dict` what `to_dict` gives unless it is all fields,
+    and is a dataclass with `repr=False`; where there is something to look at, also `picture`.
     """
 
     __slots__ = ()
+
+    _in_dict: ClassVar[str] = ""
+    """What `to_dict` gives, as names for `plain_values`; all fields by default."""
 
     @property
     def headline(self) -> str:
@@ -57,7 +62,8 @@ class Result(Shown, Saveable, Protocol):
         """Return its figures as a tidy data frame."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return it as plain values; None stands for what is not there, or no number."""
+        return plain_values(self, self._in_dict or " ".join(one.name for one in fields(cast("Any", self))))
 
     def picture(self) -> Picture:
         """Return what `plot` draws, as data."""

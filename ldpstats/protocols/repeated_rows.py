@@ -17,7 +17,7 @@ from ldpstats.hints import Count
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.unary import UnaryEncoding
 from ldpstats.noise import NoiseModel, SupportNoise
-from ldpstats.presentation import Result, Summary, plain_rows, summary_of_figures
+from ldpstats.presentation import Result, Summary, plain_values, summary_of_figures
 from ldpstats.protocols.counting import SentRow, SentRows
 from ldpstats.protocols.crossed import CrossedAnswers
 
@@ -110,15 +110,8 @@ class RepeatedRows(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {
-            "check": "repeated rows",
-            "n": self.n,
-            "window": self.window,
-            "chance": CHANCE,
-            "copies": plain_rows(self.to_frame()),
-            "same": self.same,
-            "warning": list(self.warning),
-        }
+        names = "check n window chance copies=to_frame same warning"
+        return plain_values(self, names, check="repeated rows", chance=CHANCE)
 
     def summary(self) -> Summary:
         """Return the stretches that stand twice, and what could be found."""

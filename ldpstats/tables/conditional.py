@@ -18,7 +18,7 @@ from ldpstats.confidence.inversion import PooledReports, ScoreInversion, counted
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED
 from ldpstats.noise import simulation
-from ldpstats.presentation import Picture, Summary, summary_of_figures
+from ldpstats.presentation import Picture, Summary, plain_values, summary_of_figures
 from ldpstats.tables.provenance import Consistent
 from ldpstats.tables.table import Table
 from ldpstats.tables.table_result import TableResult
@@ -250,24 +250,13 @@ class Conditional(TableResult):
         alpha : float
             One minus the confidence of the intervals.
         """
-        limits = self.conf_int(alpha)
-        return {
-            "of": list(self.of),
-            "given": list(self.given),
-            "categories": self.table.domain.to_dict(),
-            "estimate": plain_figures(self.estimate),
-            "std_err": plain_figures(self.std_err),
-            "why_not": self.why_not,
-            "level": 1 - alpha,
-            "intervals": limits.tolist(),
-            "interval_from": self.kind_of_intervals,
-            "covers": self.covers,
-            "provenance": self.table.provenance.to_dict(),
-            "n": self.n,
-            "privacy": self.privacy.to_dict(),
-            "simulated": self.simulated,
-            "channel_fit": self.table.channel_fit().to_dict(),
-        }
+        return plain_values(
+            self,
+            "of given categories=table.domain estimate std_err why_not level intervals interval_from=kind_of_intervals "
+            "covers provenance=table.provenance n privacy simulated channel_fit=table.channel_fit",
+            intervals=self.conf_int(alpha).tolist(),
+            level=1 - alpha,
+        )
 
     def picture(self) -> Picture:
         """Return what `plot` draws, as data: proportions with intervals, grouped by what is given."""
@@ -367,15 +356,3 @@ def cell_in_row(shape: tuple[int, int], row: int, column: int) -> Comparison:
 def _inverted(tests: tuple[ScoreInversion, ...], shape: tuple[int, int], alpha: float) -> FloatArray:
     limits = np.array([test.limits(alpha)[0] for test in tests]).reshape(shape[0], -1, 2)
     return limits if limits.shape[1] == shape[1] else np.concatenate([limits, 1 - limits[..., ::-1]], axis=1)
-
-
-def plain_figures(figures: FloatArray) -> Any:
-    """Return figures as nested lists, with None for those that are not estimable.
-
-    Parameters
-    ----------
-    figures : array
-    """
-    found = figures.astype(object)
-    found[np.isnan(figures)] = None
-    return found.tolist()

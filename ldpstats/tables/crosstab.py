@@ -17,8 +17,8 @@ from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, TABLE_METHODS, Estimate
 from ldpstats.noise import simulation
-from ldpstats.presentation import Axes, Picture, Summary
-from ldpstats.tables.conditional import Conditional, plain_figures
+from ldpstats.presentation import Axes, Picture, Summary, plain_values
+from ldpstats.tables.conditional import Conditional
 from ldpstats.tables.residuals import AdjustedResiduals, adjusted_residuals
 from ldpstats.tables.table import Table
 from ldpstats.tables.table_result import TableResult
@@ -236,33 +236,16 @@ class Crosstab(TableResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the crosstab as plain values; None stands for what there is not."""
-        figures = {
-            "proportion": self.estimate,
-            "std_err": self.std_err,
-            "intervals": self.conf_int(),
-            "expected": self.expected,
-            "residuals": self.residuals,
-        }
-        refused = bool(self.table.provenance.refused)
-        totals = {
-            name: {"estimate": plain_figures(one.estimate), "std_err": None if refused else plain_figures(one.std_err)}
-            for name, one in (("row_totals", self.row_totals), ("column_totals", self.column_totals))
-        }
-        return {
-            "rows": list(self.rows),
-            "columns": list(self.columns),
-            "normalize": self.normalize,
-            "categories": self.table.domain.to_dict(),
-            "level": 1 - self.alpha,
-            **{name: plain_figures(values) for name, values in figures.items()},
-            **totals,
-            "why_no_residuals": self.why_no_residuals,
-            "provenance": self.table.provenance.to_dict(),
-            "n": self.n,
-            "privacy": self.privacy.to_dict(),
-            "simulated": self.simulated,
-            "channel_fit": self.table.channel_fit().to_dict(),
-        }
+        refused = {"std_err": None} if self.table.provenance.refused else {}
+        return plain_values(
+            self,
+            "rows columns normalize categories=table.domain level proportion=estimate std_err intervals=conf_int "
+            "expected residuals row_totals column_totals why_no_residuals provenance=table.provenance "
+            "n privacy simulated channel_fit=table.channel_fit",
+            level=1 - self.alpha,
+            row_totals=plain_values(self.row_totals, "estimate std_err", **refused),
+            column_totals=plain_values(self.column_totals, "estimate std_err", **refused),
+        )
 
     def picture(self, kind: CrosstabKind | None = None) -> Picture:
         """Return what `plot` draws, as data.

@@ -32,7 +32,7 @@ from ldpstats.estimation.measured import measured_by, steadied
 from ldpstats.identification import Bounds, bounds_of
 from ldpstats.noise import simulation
 from ldpstats.parts import Parts, new_identity
-from ldpstats.presentation import Axes, Picture, Result, Summary, summary_of_figures
+from ldpstats.presentation import Axes, Picture, Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.figures import Figures, LimitsOfReports
 from ldpstats.tables.provenance import COLLECTED, Consistent, Provenance, Reconstructed, assuming_briefly
@@ -661,21 +661,11 @@ class Table(Result):
         alpha : float
             One minus the confidence of the intervals.
         """
-        level = 1 - significance(alpha)
-        limits = None if self.provenance.refused else self.conf_int(alpha)
-        return {
-            "attributes": list(self.attributes),
-            "categories": self.domain.to_dict(),
-            "estimate": self.estimate.tolist(),
-            "std_err": None if limits is None else self.std_err.tolist(),
-            "level": level,
-            "intervals": None if limits is None else limits.tolist(),
-            "provenance": self.provenance.to_dict(),
-            "n": self.n,
-            "privacy": self.privacy.to_dict(),
-            "simulated": self.simulated,
-            "channel_fit": self.channel_fit().to_dict(),
-        }
+        level, reports = 1 - significance(alpha), "provenance n privacy simulated channel_fit"
+        names = f"attributes categories=domain estimate std_err level intervals {reports}"
+        if self.provenance.refused:
+            return plain_values(self, names, level=level, std_err=None, intervals=None)
+        return plain_values(self, names, level=level, intervals=self.conf_int(alpha).tolist())
 
     def picture(self, kind: TableKind | None = None) -> Picture:
         """Return what `plot` draws, as data.

@@ -24,7 +24,7 @@ from ldpstats.estimation import ASSUMED, ChannelFit
 from ldpstats.hints import fits
 from ldpstats.noise import Tally, simulation
 from ldpstats.parts import Parts
-from ldpstats.presentation import Picture, Result, Summary, summary_of_figures
+from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement, rounded_up
 from ldpstats.saving import write
 from ldpstats.tables.origin import Origin
@@ -296,15 +296,8 @@ class TableSet(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the set as plain values: what was promised, and every table's `to_dict()`."""
-        return {
-            "n": self.n,
-            "simulated": self.simulated,
-            "privacy": self.privacy.to_dict(),
-            "channel_fit": self.channel_fit().to_dict(),
-            **({"checks": [check.to_dict() for check in self.checks]} if self.checks else {}),
-            **({"origins": [origin.to_dict() for origin in self.origins]} if self.origins else {}),
-            "tables": list(map(_plain, self)),
-        }
+        some = " ".join(name for name in ("checks", "origins") if getattr(self, name))
+        return plain_values(self, f"n simulated privacy channel_fit {some} tables", tables=list(map(_plain, self)))
 
     def picture(self) -> Picture:
         """Return what `plot` draws, as data: the proportions of every attribute, pooled, with their intervals."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.hints import Count
-from ldpstats.presentation import Result, Summary, plain_fields, summary_of_facts
+from ldpstats.presentation import Result, Summary, plain_values, summary_of_facts
 from ldpstats.views.arguments import (
     Attribute,
     Cover,
@@ -145,12 +145,8 @@ class ViewsCertificate(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain values."""
-        return {
-            **plain_fields(self, "holds least attributes k cover"),
-            "views": [[list(group) for group in view] for view in self.found],
-            "covered": len(self.covered),
-            **plain_fields(self, "missing disjoint lower_bound failures"),
-        }
+        names = "holds least attributes k cover views=found covered missing disjoint lower_bound failures"
+        return plain_values(self, names, covered=len(self.covered))
 
 
 def certify_views(

@@ -16,7 +16,7 @@ from ldpstats.estimation import ASSUMED, ChannelFit
 from ldpstats.hints import Count
 from ldpstats.noise import simulation
 from ldpstats.pictures.intervals import Intervals
-from ldpstats.presentation import Result, Summary, summary_of_facts
+from ldpstats.presentation import Result, Summary, plain_list, plain_values, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
 from ldpstats.tables.shared import reports_once
@@ -212,20 +212,14 @@ class Effect(Result):
             As in `conf_set`.
         """
         alpha = self.alpha if alpha is None else alpha
-        return {
-            "name": self.name,
-            "estimate": _finite(self.estimate),
-            "why_not": self.why_not,
-            "level": 1 - alpha,
-            "intervals": [[_finite(low), _finite(high)] for low, high in self.conf_set(alpha)],
-            "interval_from": self.inversion.words,
-            "covers": self.covers,
-            "provenance": self.table.provenance.to_dict(),
-            "n": self.n,
-            "privacy": self.privacy.to_dict(),
-            "simulated": self.simulated,
-            "channel_fit": self.fit.to_dict(),
-        }
+        return plain_values(
+            self,
+            "name estimate why_not level intervals interval_from=inversion.words covers provenance=table.provenance "
+            "n privacy simulated channel_fit=fit",
+            estimate=plain_list(self.estimate),
+            intervals=plain_list(self.conf_set(alpha)),
+            level=1 - alpha,
+        )
 
     @property
     def correction(self) -> str:
@@ -330,7 +324,3 @@ def _in_words(low: float, high: float) -> str:
 
 def _level(alpha: float) -> str:
     return f"{100 * (1 - alpha):g} %"
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

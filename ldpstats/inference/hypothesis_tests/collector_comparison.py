@@ -15,7 +15,7 @@ from ldpstats.estimation import LEVEL, pvalue_in_words
 from ldpstats.hints import Count, Share
 from ldpstats.noise import simulation
 from ldpstats.pictures.intervals import Ranking
-from ldpstats.presentation import Picture, Result, Summary, plain_rows, summary_of_figures
+from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 
 _SAID, _MOST_ROWS = 5, 40
@@ -178,18 +178,9 @@ class CollectorComparison(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain values."""
-        return {
-            "check": "collectors",
-            "collectors": dict(zip(self.names, self.reports, strict=True)),
-            "level": LEVEL,
-            "differing": list(self.differing),
-            "n": self.n,
-            "simulated": self.simulated,
-            "privacy": self.privacy.to_dict(),
-            "tests": plain_rows(self.to_frame()),
-            "left_out": list(self.left_out),
-            "warning": list(self.warning),
-        }
+        names = "check collectors level differing n simulated privacy tests=to_frame left_out warning"
+        collectors = dict(zip(self.names, self.reports, strict=True))
+        return plain_values(self, names, check="collectors", collectors=collectors, level=LEVEL)
 
     def picture(self) -> Picture:
         """Return what `plot` draws: how much speaks against every collector."""

@@ -26,7 +26,7 @@ from ldpstats.inference.hypothesis_tests.reporting import null_model_test, resul
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult, model_fit
 from ldpstats.noise import simulation
 from ldpstats.pictures.intervals import ModelFit
-from ldpstats.presentation import Result, Summary, plain_rows, summary_of_figures
+from ldpstats.presentation import Result, Summary, plain_rows, plain_values, summary_of_figures
 from ldpstats.tables import Table, checked_table
 from ldpstats.tables.unbiased_cells import provenance_in_words
 
@@ -234,17 +234,9 @@ class LogLinearFit(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fit as plain values."""
-        return {
-            "formula": self.formula,
-            "generators": [list(generator) for generator in self.generators],
-            "converged": self.converged,
-            "cells": plain_rows(self.to_frame().reset_index()),
-            "n": self.table.n,
-            "simulated": self.table.simulated,
-            "privacy": self.table.privacy.to_dict(),
-            "provenance": self.table.provenance.to_dict(),
-            "channel_fit": self.table.channel_fit().to_dict(),
-        }
+        of_table = "n=table.n simulated=table.simulated privacy=table.privacy provenance=table.provenance"
+        names = f"formula generators converged cells {of_table} channel_fit=table.channel_fit"
+        return plain_values(self, names, cells=plain_rows(self.to_frame().reset_index()))
 
     def picture(self) -> ModelFit:
         """Return the estimates with their intervals, beside what the model fits."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from ldpstats.inference.planning.design import target_power
 from ldpstats.noise import simulation
 from ldpstats.pictures.intervals import ModelFit
 from ldpstats.pictures.lines import Lines
-from ldpstats.presentation import Picture, Result, Summary, summary_of_facts
+from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
 from ldpstats.tables.drawn import intervals
@@ -92,10 +92,6 @@ class Hypothesis(Result):
     def to_frame(self) -> pd.DataFrame:
         """Return it as a row of a data frame."""
         return pd.DataFrame([{**self.to_dict(), "verdicts": " or ".join(self.verdicts)}])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        return {**asdict(self), "verdicts": list(self.verdicts)}
 
     def summary(self) -> Summary:
         """Return what it says, and what holds if it is rejected."""
@@ -259,33 +255,19 @@ class HypothesisResult(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values."""
-        effect: dict[str, Any] = {}
+        effect = ""
+        interval = None
         if self.effect is not None:
-            estimable = not np.isnan(self.effect.cramers_v)
-            effect = {
-                "cramers_v": self.effect.cramers_v if estimable else None,
-                "cramers_v_interval": list(self.effect.conf_int()) if estimable else None,
-            }
-        return {
-            "attributes": list(self.attributes),
-            "test": self.about.name,
-            "hypothesis": self.hypothesis,
-            "statistic": self.statistic,
-            "df": self.df,
-            "pvalue": self.pvalue,
-            "method": self.method,
-            "pvalue_source": self.pvalue_source,
-            "seed": self.seed,
-            "converged": self.converged,
-            "n": self.n,
-            **effect,
-            "scope": scope_in_words(self.table) or None,
-            "provenance": self.table.provenance.to_dict(),
-            "power": {f"{self.about.scale} = {size:g}": value for size, value in self.power.items()},
-            "privacy": self.privacy.to_dict(),
-            "simulated": self.simulated,
-            "channel_fit": self.fit.to_dict(),
-        }
+            effect = "cramers_v=effect.cramers_v cramers_v_interval"
+            interval = None if np.isnan(self.effect.cramers_v) else list(self.effect.conf_int())
+        return plain_values(
+            self,
+            "attributes test=about.name hypothesis statistic df pvalue method pvalue_source seed converged n "
+            f"{effect} scope provenance=table.provenance power privacy simulated channel_fit=fit",
+            cramers_v_interval=interval,
+            scope=scope_in_words(self.table) or None,
+            power={f"{self.about.scale} = {size:g}": value for size, value in self.power.items()},
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures as a row of a data frame."""

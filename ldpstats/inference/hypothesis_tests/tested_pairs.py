@@ -28,7 +28,7 @@ from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES
 from ldpstats.inference.planning.design import USUAL_POWER, target_power
 from ldpstats.noise import simulation
 from ldpstats.pictures.heat_map import HeatMap
-from ldpstats.presentation import Picture, Result, Summary, plain_rows, summary_of_figures
+from ldpstats.presentation import Picture, Result, Summary, plain_rows, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 
 Verdict: TypeAlias = Literal["dependent", "no dependence shown", "not testable", "implausible"]
@@ -277,17 +277,9 @@ class IndependenceTests(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the tests as plain values."""
         more = [{"method": one.method, "pvalue_source": one.pvalue_source, "seed": one.seed} for one in self.pairs]
-        return {
-            "adjust": self.adjust,
-            "alpha": self.alpha,
-            "level_of_first_step": self.level,
-            "n": self.n,
-            "simulated": self.simulated,
-            "respondents": self.respondents,
-            "privacy": self.privacy.to_dict(),
-            "pairs": [{**row, **said} for row, said in zip(plain_rows(self.to_frame()), more, strict=True)],
-            "warning": list(self.warning),
-        }
+        pairs = [{**row, **said} for row, said in zip(plain_rows(self.to_frame()), more, strict=True)]
+        names = "adjust alpha level_of_first_step=level n simulated respondents privacy pairs warning"
+        return plain_values(self, names, pairs=pairs)
 
     def picture(self) -> Picture:
         """Return Cramér's V of all pairs, grey where no dependence is shown."""

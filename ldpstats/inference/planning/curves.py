@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,7 @@ from ldpstats.inference.planning.design import (
 from ldpstats.inference.planning.sizing import hypothesis_of
 from ldpstats.mechanisms import best_name
 from ldpstats.pictures.lines import Lines
-from ldpstats.presentation import Result, Summary, plain_rows, progress, summary_of_figures
+from ldpstats.presentation import Result, Summary, progress, summary_of_figures
 
 _STRICT = "epsilon is the strict level of every respondent."
 _ACROSS = {"n": "reports", "epsilon": "strict epsilon of every respondent"}
@@ -73,6 +73,7 @@ class PowerCurve(Result):
     """
 
     later: ClassVar[tuple[str, ...]] = ("alpha", "assumed")
+    _in_dict = "title alpha assumed power=table"
 
     table: pd.DataFrame
     title: str
@@ -92,10 +93,6 @@ class PowerCurve(Result):
     def to_frame(self) -> pd.DataFrame:
         """Return a row per mechanism, epsilon and n, with the power."""
         return self.table.copy()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the curve as plain values."""
-        return {"title": self.title, "alpha": self.alpha, "assumed": self.assumed, "power": plain_rows(self.table)}
 
     def summary(self) -> Summary:
         """Return the power as a table, and what it rests on."""
@@ -151,6 +148,8 @@ class SampleSizeCurve(Result):
     2       grr      2.0    519
     """
 
+    _in_dict = "title power alpha assumed needed=table"
+
     table: pd.DataFrame
     title: str
     power: Share
@@ -175,11 +174,6 @@ class SampleSizeCurve(Result):
     def to_frame(self) -> pd.DataFrame:
         """Return a row per mechanism and epsilon, with the number of reports."""
         return self.table.copy()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the curve as plain values."""
-        settings = {"title": self.title, "power": self.power, "alpha": self.alpha, "assumed": self.assumed}
-        return {**settings, "needed": plain_rows(self.table)}
 
     def summary(self) -> Summary:
         """Return the numbers of reports as a table, a column per mechanism."""

@@ -37,7 +37,7 @@ from ldpstats.inference.planning.design import (
 )
 from ldpstats.mechanisms import GRID_LEVEL, mechanism as named_mechanism, recommend
 from ldpstats.pictures.intervals import Ranking
-from ldpstats.presentation import Result, Summary, plain_fields, plain_rows, summary_of_figures
+from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of, named_groups
 from ldpstats.workers import each
@@ -103,6 +103,7 @@ class Plan(Result):
     """
 
     later: ClassVar[tuple[str, ...]] = ("conditional", "domain", "asked")
+    _in_dict = "wanted found power alpha tests groups conditional asked mechanisms=table"
 
     table: pd.DataFrame
     found: Literal["n", "epsilon", "power"]
@@ -188,11 +189,6 @@ class Plan(Result):
     def to_frame(self) -> pd.DataFrame:
         """Return a row per mechanism, the best first."""
         return self.table.copy()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain values; a level where none is enough is None."""
-        settings = plain_fields(self, "wanted found power alpha tests groups conditional asked")
-        return {**settings, "mechanisms": plain_rows(self.table)}
 
     def picture(self) -> Ranking:
         """Return what every mechanism needs, or finds, beside the others."""

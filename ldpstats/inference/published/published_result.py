@@ -18,7 +18,7 @@ from ldpstats.inference.hypothesis_tests.result import model_fit
 from ldpstats.inference.published.two_steps import RULES, Rule, accepted_by
 from ldpstats.noise import simulation
 from ldpstats.pictures.intervals import ModelFit
-from ldpstats.presentation import Result, Summary, plain_fields, summary_of_facts
+from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table, checked_table
 
@@ -75,6 +75,11 @@ class PublishedResult(Result):
     >>> print(result.caveats[0])
     INVALID: this test ignores the noise; its true level may be anything up to 1.
     """
+
+    _in_dict = (
+        "name hypothesis statistic pvalue threshold alpha rejected rule rule_applied small_cells small_tables "
+        "method pvalue_source seed n simulated attributes caveats privacy"
+    )
 
     name: str
     attributes: tuple[str, ...]
@@ -151,11 +156,6 @@ class PublishedResult(Result):
     def picture(self) -> ModelFit:
         """Return the estimates with their intervals, beside what independence expects by the published fit."""
         return model_fit(self.table, self.expected, self.name, "expected under independence")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain values."""
-        tested = "name hypothesis statistic pvalue threshold alpha rejected rule rule_applied small_cells small_tables"
-        return plain_fields(self, f"{tested} method pvalue_source seed n simulated attributes caveats privacy")
 
     def summary(self) -> Summary:
         """Return the result as a table and sentences that can be read aloud."""

@@ -24,7 +24,7 @@ from ldpstats.estimation.shown_values import notes_of, shown_values
 from ldpstats.estimation.unbiased_estimates import full_blocks
 from ldpstats.hints import Share
 from ldpstats.noise import simulation
-from ldpstats.presentation import Picture, Result, Summary, plain_fields, plain_list, summary_of_figures
+from ldpstats.presentation import Picture, Result, Summary, plain_list, plain_values, summary_of_figures
 from ldpstats.tables import Table, checked_table
 
 _WIDTHS = {
@@ -157,17 +157,14 @@ class Convergence(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain values, a row per block."""
-        return {
-            "attributes": list(self.table.attributes),
-            "categories": self.table.domain.to_dict(),
-            "reports": [block.n for block in self.blocks],
-            "estimates": plain_list(self.estimates),
-            "intervals": plain_list(self.limits),
-            "level": 1 - self.alpha,
-            **plain_fields(self, "width stopped_at stays_from"),
-            "estimate": None if self.estimate is None else plain_list(self.estimate),
-            **plain_fields(self.table, "n simulated privacy"),
-        }
+        return plain_values(
+            self,
+            "attributes=table.attributes categories=table.domain reports estimates intervals level width "
+            "stopped_at stays_from estimate n=table.n simulated=table.simulated privacy=table.privacy",
+            reports=[block.n for block in self.blocks],
+            intervals=plain_list(self.limits),
+            level=1 - self.alpha,
+        )
 
     def picture(self) -> Picture:
         """Return what `plot` draws: the estimates of the blocks, a line per cell with its intervals as a band."""
