@@ -1,7 +1,7 @@
 """Wide tables and many pairs: what tests, networks and reports cost, in one process, drawn tables included.
 
     python benchmarks/wide_tables.py            all costs, a few minutes
-    python benchmarks/wide_tables.py levels     how often true hypotheses are rejected in wide tables, half an hour
+    python benchmarks/wide_tables.py levels     how often true hypotheses are rejected in wide tables, an hour
 
 Costs are seconds by the clock. Tables of one size are tested in several settings, from 2,000 to 1,000,000 respondents,
 ε from .5 to 4, independent and dependent: the longest counts, and how many settings drew tables. Beside it stands what
@@ -34,7 +34,7 @@ MECHANISMS = ("grr", "ss", "oue", "olh")
 SIZES = {16: (0.2, "2.5"), 24: (0.5, "11 to 136"), 32: (1.0, "270 (OLH)"), 64: (8.0, "")}
 SETTINGS = ((0.5, 2_000), (1.0, 10_000), (1.0, 100_000), (2.0, 100_000), (4.0, 1_000), (4.0, 10_000), (4.0, 1_000_000))
 DEPENDENCES = (0.0, 0.3)
-GIGABYTE, RUNS, LEVEL, HELD = 1.0, 400, 0.05, (0.03, 0.065)
+GIGABYTE, RUNS, LEVEL, HELD = 1.0, 2_000, 0.05, (0.03, 0.065)
 LEVELS = dict.fromkeys(((24, 24), (5, 60)), ((2.0, 100_000), (4.0, 10_000)))
 
 

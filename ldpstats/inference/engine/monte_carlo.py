@@ -23,10 +23,12 @@ from ldpstats.saving import Saveable
 from ldpstats.workers import each, is_spread
 
 _USUAL = 9999
-# exceedances that settle a large p-value; tables that settle one of .05, the fewest of them
-_ENOUGH, _SETTLED, _FEWEST = 100, 1999, 499
-# cells from which on tables take long, and very long; tables of which none need reach the observed one there
-_WIDE, _WIDEST, _NONE = 256, 576, 199
+# exceedances that settle a p-value, tables of which none need reach the observed one, and the most that a single test
+# draws: below 256 cells, below 576, above, and of random subsets
+_WIDE = (256, 576)
+_EFFORTS = ((100, None, _USUAL), (50, 999, 1999), (50, 499, 999), (25, 199, 499))
+# tables that settle a p-value of .05; exceedances in a family
+_SETTLED, _AMONG_MANY = 1999, 50
 # a clear case of nothing is decided by the first batch
 _FIRST_BATCH, _TABLES_AT_ONCE = 250, 1000
 # of all tables drawn at once: what is computed of each then stays in the cache
@@ -279,14 +281,15 @@ def automatic(evidence: Evidence, cells: int, family: AmongMany = ALONE) -> Mont
     """Return a Monte Carlo nobody asked for; its seed is taken from what was seen, so that a table has one p-value.
 
     It ends where the verdict is settled: when 100 tables have reached the observed one (50 in a family), or after 1,999
-    if ten have, else when ten have; so a p-value of .05 is known to a tenth. Tables of 256 cells or more take longer:
-    there 25 end it, or that none of the first 199 reaches the observed one, and from 576 cells on 499 are the most.
-    Among many tests it is enough that none of tests / level tables does, 9,999 (1,999, 499) or more.
+    if ten have, else when ten have; so a p-value of .05 is known to a tenth. Tables of 256 cells or more take longer,
+    those of random subsets very long: there fewer end it, also that none of the first 199 to 999 reaches the observed
+    one. Among many tests it is enough that none of tests / level tables does, or of as many as a single test draws.
     """
-    wide, alone, seed = cells >= _WIDE, family.tests == 1, zlib.crc32(evidence.fingerprint)
-    most = _USUAL if not wide else _SETTLED if cells < _WIDEST else _FEWEST
-    enough = _ENOUGH // 4 if wide else _ENOUGH if alone else _ENOUGH // 2
-    if alone:
-        return MonteCarlo(min(_SETTLED, most), seed, enough, at_most=most, none_of=_NONE if wide else None)
+    subsets = isinstance(evidence, BlockEvidence) and any(one.noise.size not in (None, 1) for one in evidence.blocks)
+    wide = int(np.searchsorted(_WIDE, cells, side="right"))
+    enough, none, most = _EFFORTS[-1 if wide and subsets else wide]
+    seed, most_of_first = zlib.crc32(evidence.fingerprint), min(_SETTLED, most)
+    if family.tests == 1:
+        return MonteCarlo(most_of_first, seed, enough, at_most=most, none_of=none)
     none = max(most, math.ceil(family.tests / family.alpha))
-    return MonteCarlo(min(_SETTLED, most), seed, enough, at_most=max(most, family.draws), none_of=none)
+    return MonteCarlo(most_of_first, seed, min(enough, _AMONG_MANY), at_most=max(most, family.draws), none_of=none)
