@@ -14,7 +14,6 @@ import pandas as pd
 
 from ldpstats.arrays import FloatArray, IntArray, are_shares, at_least, real_array
 from ldpstats.columns import Category, listed
-from ldpstats.consistency.junction_tree import Factor
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.frames import Frame
@@ -25,7 +24,7 @@ from ldpstats.networks.equivalence import refuse_directed_cycles
 from ldpstats.networks.pgmpy_models import parts_of_model, pgmpy_model
 from ldpstats.networks.shrunken_information import plug_in_information
 from ldpstats.networks.structure import Edge
-from ldpstats.networks.variable_elimination import summed_product
+from ldpstats.networks.variable_elimination import joint_probabilities
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
 from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.randomness import Rng, generator
@@ -188,14 +187,7 @@ class BayesianNetwork(Result):
         """
         names = self.domain.project(attributes).names
         refuse_too_many_cells(self.domain.size(names), f"the joint distribution of {one_line(names)}: a table")
-        relevant, waiting = set[str](), list(names)
-        while waiting:
-            relevant.add(name := waiting.pop())
-            waiting += set(self.parents[name]) - relevant
-        # what does not lead to any of them sums to one
-        factors = [Factor((name, *self.parents[name]), self.tables[name]) for name in sorted(relevant)]
-        sizes = dict(zip(self.domain.names, self.domain.shape, strict=True))
-        return summed_product(factors, names, sizes)
+        return joint_probabilities(self.parents, self.tables, names)
 
     def log_likelihood(self, frame: Frame) -> FloatArray:
         """Return the logarithm of the probability of every record; −inf where that is zero.
@@ -214,7 +206,7 @@ class BayesianNetwork(Result):
         return total
 
     def query(self, of: str | Iterable[str], given: Mapping[str, Category] | None = None) -> QueryResult:
-        """Return the exact probabilities of some attributes' categories, given those of others, through pgmpy.
+        """Return the exact probabilities of some attributes' categories, given those of others.
 
         Parameters
         ----------

@@ -10,9 +10,9 @@ import numpy as np
 
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.confidence.confidence_sets import FiellerQuotient
-from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.family_estimates import Family, by_name
 from ldpstats.networks.parameters import FittedParameters, RowsOfFamily
+from ldpstats.networks.variable_elimination import joint_probabilities
 
 _HARDLY = 0.02
 """So many respondents an attribute's own proportions count for in each row of the network that is linearized.
@@ -138,13 +138,11 @@ class LinearizedNetwork:
         joint : array, shape (probabilities, 1 + cells)
             In the networks of `changed`.
         """
-        names = [name for name in self.fitted.network.domain.names if name in self.parents]
         tables = {
             one.attribute: own.reshape(one.domain.shape) for one, own in zip(self.families, self.tables, strict=True)
         }
-        network = BayesianNetwork(self.fitted.network.domain.project(names), self.parents, tables)
         for family, table, cells in zip(self.families, self.tables, self._cells(), strict=True):
-            often = network.joint(family.parents).ravel() if family.parents else np.ones(1)
+            often = joint_probabilities(self.parents, tables, family.parents).ravel() if family.parents else np.ones(1)
             if_sure = joint[:, cells].reshape(len(joint), *table.shape)
             beyond = if_sure - (if_sure * table).sum(axis=1, keepdims=True)
             yield (beyond / often).reshape(len(joint), -1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +20,7 @@ from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.linearized_network import LinearizedNetwork
 from ldpstats.networks.parameters import MOST_DRAWN, FittedParameters, in_words
-from ldpstats.networks.pgmpy_models import pgmpy_model
+from ldpstats.networks.variable_elimination import joint_probabilities, with_ancestors
 from ldpstats.noise import simulation
 from ldpstats.pictures.intervals import MOST_LINES, Intervals
 from ldpstats.presentation import Result, Summary, summary_of_figures
@@ -39,7 +38,7 @@ def query(
 ) -> QueryResult:
     """Return the probabilities of some attributes' categories, given those of others.
 
-    They are exact for the network (pgmpy's variable elimination). For one that was fitted to reports there are
+    They are exact for the network. For one that was fitted to reports there are
     intervals, see `QueryResult.conf_int`.
 
     Parameters
@@ -70,13 +69,11 @@ def query(
             "What learn_network returns has a query of its own.",
         )
     exact = network if isinstance(network, BayesianNetwork) else network.network
-    asked = _Asked.of(exact, of, given)
+    domain, known = _asked(exact.domain, of, given)
     size = at_least(n_resamples, 100, "n_resamples", most=MOST_DRAWN)
     if isinstance(network, BayesianNetwork):
-        # twice, as an attribute has two categories at least
-        joint = asked.answered(exact.parents, {name: np.stack([one, one], -1) for name, one in exact.tables.items()})
-        return QueryResult(asked.domain, asked.given, 2 * joint[..., 0])
-    return _estimated(network, asked, size, generator(rng))
+        return QueryResult(domain, known, _answered(exact.parents, exact.tables, exact.domain, domain, known))
+    return _estimated(network, domain, known, size, generator(rng))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -296,68 +293,34 @@ class QueryResult(Result):
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
-    """What is asked of a network: the attributes, and the categories of others that are given."""
+def _asked(whole: Domain, of: str | Iterable[str], given: object) -> tuple[Domain, dict[str, Category]]:
+    """Check what is asked of a network: the attributes, and the categories of others that are given."""
+    domain = whole.project(listed(of))
+    refuse_too_many_cells(domain.size(), f"the probabilities of {one_line(domain.names)}: a table", LARGEST_JOINT)
+    known = _checked_evidence(whole, {} if given is None else given)
+    both = [name for name in domain.names if name in known]
+    if both:
+        raise LdpstatsError(f"{one_line(both)} both asked about and given", "different attributes")
+    return domain, known
 
-    whole: Domain
-    domain: Domain
-    given: Mapping[str, Category]
-    relevant: tuple[str, ...]
 
-    @classmethod
-    def of(cls, network: BayesianNetwork, of: str | Iterable[str], given: object) -> _Asked:
-        """Check what is asked, and find the attributes that the answer depends on."""
-        domain = network.domain.project(listed(of))
-        refuse_too_many_cells(domain.size(), f"the probabilities of {one_line(domain.names)}: a table", LARGEST_JOINT)
-        known = _checked_evidence(network.domain, {} if given is None else given)
-        both = [name for name in domain.names if name in known]
-        if both:
-            raise LdpstatsError(f"{one_line(both)} both asked about and given", "different attributes")
-        relevant, waiting = set[str](), [*domain.names, *known]
-        while waiting:
-            relevant.add(name := waiting.pop())
-            waiting += set(network.parents[name]) - relevant
-        return cls(network.domain, domain, known, tuple(sorted(relevant)))
-
-    def answered(self, parents: Mapping[str, tuple[str, ...]], tables: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the joint probabilities of what is asked and given in many networks at once, with the sum one.
-
-        Which network it is becomes an attribute that all others depend on, so that one elimination does for all.
-
-        Parameters
-        ----------
-        parents : mapping of str to tuple of str
-        tables : mapping of str to array
-            The axes of each: the attribute, its parents, and the networks, at least two.
-
-        Returns
-        -------
-        array, shape (*shape, networks)
-        """
-        with warnings.catch_warnings():
-            # that its own modules will move, which pgmpy says when it imports them itself
-            warnings.simplefilter("ignore", FutureWarning)
-            from pgmpy.inference import VariableElimination
-
-        which = "network"
-        while which in self.whole.categories:
-            which += "_"
-        many = tables[self.relevant[0]].shape[-1]
-        domain = Domain({which: range(many), **self.whole.project(self.relevant).categories})
-        dependent = {name: (*parents[name], which) for name in self.relevant}
-        made = {which: np.full(many, 1 / many), **{name: tables[name] for name in self.relevant}}
-        eliminating = VariableElimination(pgmpy_model(domain, {which: (), **dependent}, made))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found = eliminating.query([*self.domain.names, which], dict(self.given), show_progress=False)
-        joint: FloatArray = np.asarray(found.values, dtype=float)
-        if not np.isfinite(joint).all():
-            raise LdpstatsError(
-                f"{in_words(self.given)}, which has the probability zero in this network",
-                "categories that occur together",
-                "Let fewer of them be given.",
-            )
-        return joint
+def _answered(
+    parents: Mapping[str, tuple[str, ...]],
+    tables: Mapping[str, FloatArray],
+    whole: Domain,
+    domain: Domain,
+    given: Mapping[str, Category],
+) -> FloatArray:
+    """Return the joint probabilities of what is asked and given, in one network or many at once, with the sum one."""
+    codes = {name: whole.categories[name].index(category) for name, category in given.items()}
+    joint = joint_probabilities(parents, tables, domain.names, codes)
+    if not (total := joint.sum()):
+        raise LdpstatsError(
+            f"{in_words(given)}, which has the probability zero in this network",
+            "categories that occur together",
+            "Let fewer of them be given.",
+        )
+    return joint / total
 
 
 def _checked_evidence(domain: Domain, given: object) -> dict[str, Category]:
@@ -374,19 +337,21 @@ def _checked_evidence(domain: Domain, given: object) -> dict[str, Category]:
     return found
 
 
-def _estimated(fitted: FittedParameters, asked: _Asked, size: int, rng: np.random.Generator) -> QueryResult:
+def _estimated(
+    fitted: FittedParameters, domain: Domain, given: Mapping[str, Category], size: int, rng: np.random.Generator
+) -> QueryResult:
     """Answer a query of a fitted network: exactly for it, for networks that are drawn, and linearized."""
-    linear = LinearizedNetwork.of(fitted, asked.relevant)
+    linear = LinearizedNetwork.of(fitted, with_ancestors(fitted.network.parents, (*domain.names, *given)))
     versions = {
         name: np.concatenate(parts, axis=-1)
         for name, *parts in zip(linear.parents, linear.shown(), linear.drawn(size, rng), linear.changed(), strict=True)
     }
-    joint = asked.answered(linear.parents, versions).reshape(asked.domain.size(), -1)
+    joint = _answered(linear.parents, versions, fitted.network.domain, domain, given).reshape(domain.size(), -1)
     shown, drawn, changed = np.split(joint, [1, 1 + size], axis=1)
     return QueryResult(
-        asked.domain,
-        asked.given,
-        (shown / shown.sum()).reshape(asked.domain.shape),
+        domain,
+        given,
+        (shown / shown.sum()).reshape(domain.shape),
         n=fitted.n,
         simulated=fitted.simulated,
         privacy=fitted.privacy,
