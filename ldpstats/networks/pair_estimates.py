@@ -19,8 +19,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
-from ldpstats.networks.interactions import Margins, interactions_of
-from ldpstats.networks.pair_errors import ErrorAxes, PairErrors, even_law
+from ldpstats.networks.interactions import ErrorAxes, Margins, PairErrors, even_law, interactions_of
 from ldpstats.networks.structure import Edge
 from ldpstats.presentation import progress
 from ldpstats.tables import Table

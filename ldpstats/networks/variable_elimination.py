@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from types import EllipsisType, MappingProxyType
+from string import ascii_letters
+from types import MappingProxyType
 
 import numpy as np
 
@@ -46,7 +47,7 @@ def joint_probabilities(
         family = (own, *parents[own])
         table, axes = tables[own], [name for name in family if name not in given]
         sizes.update(zip(family, table.shape, strict=False))
-        left.append((axes, table[tuple(given.get(name, slice(None)) for name in family)]))
+        left.append((axes, table[tuple(given.get(name, slice(None)) for name in family)] if given else table))
         for name in axes:
             near.setdefault(name, set()).update(axes)
     cells = {name: math.prod(sizes[one] for one in near[name]) for name in near if name not in of}
@@ -66,11 +67,10 @@ def joint_probabilities(
 
 def _multiplied(factors: Sequence[tuple[Sequence[str], FloatArray]], kept: Sequence[str]) -> FloatArray:
     """Multiply tables, and sum out what is not kept; further axes are those of many networks."""
-    number = {name: place for place, name in enumerate(dict.fromkeys(one for axes, _ in factors for one in axes))}
-
-    def axes_of(names: Sequence[str]) -> list[int | EllipsisType]:
-        return [*(number[one] for one in names), ...]
-
-    operands = [part for axes, table in factors for part in (table, axes_of(axes))]
-    product: FloatArray = np.einsum(*operands, axes_of(kept), optimize="greedy")
+    # tables that are not refused have far fewer axes than there are letters
+    letters = dict(zip(dict.fromkeys(name for axes, _ in factors for name in axes), ascii_letters, strict=False))
+    terms = ["".join(map(letters.__getitem__, axes)) + "..." * (table.ndim > len(axes)) for axes, table in factors]
+    formed = "".join(map(letters.__getitem__, kept)) + "..." * any("." in one for one in terms)
+    tables = (table for _, table in factors)
+    product: FloatArray = np.einsum(f"{','.join(terms)}->{formed}", *tables, optimize="greedy")
     return product
