@@ -22,7 +22,7 @@ from ldpstats.networks.bif import LARGEST_BIF, read_bif, written_bif
 from ldpstats.networks.interactions import plug_in_information
 from ldpstats.networks.orientation import refuse_directed_cycles
 from ldpstats.networks.pgmpy_models import parts_of_model, pgmpy_model
-from ldpstats.networks.structure import Edge
+from ldpstats.networks.structure import Edge, graph_of
 from ldpstats.networks.variable_elimination import joint_probabilities
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
 from ldpstats.presentation import Result, Summary, summary_of_facts
@@ -264,13 +264,7 @@ class BayesianNetwork(Result):
 
     def to_networkx(self) -> DiGraph[str]:
         """Return the graph; every attribute knows its number of `categories`."""
-        from networkx import DiGraph
-
-        graph: DiGraph[str] = DiGraph()
-        for name, size in zip(self.domain.names, self.domain.shape, strict=True):
-            graph.add_node(name, categories=size)
-        graph.add_edges_from(self.edges)
-        return graph
+        return graph_of(self.domain, self.edges)
 
     def to_pgmpy(self) -> Any:
         """Return the network as pgmpy's DiscreteBayesianNetwork, whose states are the categories themselves."""

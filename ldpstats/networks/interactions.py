@@ -47,13 +47,13 @@ class Interactions:
     def turned(self) -> Interactions:
         """The same with the second attribute first."""
         order = np.arange(math.prod(self.correlations.shape[-2:])).reshape(self.correlations.shape[-2:]).T.ravel()
-        return Interactions(np.swapaxes(self.correlations, -1, -2), lambda: self.covariance[..., order[:, None], order])
+        return Interactions(self.correlations.mT, lambda: self.covariance[..., order[:, None], order])
 
 
 def cells_of(correlations: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
     """Return the cells of a table with these interactions and margins, shape (sets, rows, columns)."""
     rows, columns = first[..., None] * orthonormal_functions(first), second[..., None] * orthonormal_functions(second)
-    cells: FloatArray = first[..., :, None] * second[..., None, :] + rows @ correlations @ np.swapaxes(columns, -1, -2)
+    cells: FloatArray = first[..., :, None] * second[..., None, :] + rows @ correlations @ columns.mT
     return cells
 
 
@@ -62,8 +62,8 @@ def interactions_of(cells: FloatArray, covariance: FloatArray, first: FloatArray
     functions = orthonormal_functions(first), orthonormal_functions(second)
     table = cells.reshape(*cells.shape[:-1], first.shape[-1], second.shape[-1])
     both = kronecker(*functions)
-    found = np.swapaxes(functions[0], -1, -2) @ table @ functions[1]
-    return Interactions(found, np.swapaxes(both, -1, -2) @ covariance @ both)
+    found = functions[0].mT @ table @ functions[1]
+    return Interactions(found, both.mT @ covariance @ both)
 
 
 def orthonormal_functions(shares: FloatArray) -> FloatArray:
@@ -154,7 +154,7 @@ class PairErrors:
     def of_columns(self) -> FloatArray:
         """The covariance of the sums of columns."""
         factors = self.factors.sum(axis=-3)
-        return np.asarray(self.blocks.sum(axis=-3) + factors @ self.core @ _turned(factors))
+        return np.asarray(self.blocks.sum(axis=-3) + factors @ self.core @ factors.mT)
 
     def with_product(self, rows: PairErrors, columns: FloatArray) -> PairErrors:
         """Add the covariance of the products of errors of the rows' shares and of the columns' shares."""
@@ -173,28 +173,28 @@ class PairErrors:
         core, none = _blocks(self.core, errors.core), np.zeros((*spread.shape[:-1], 1, 1))
         ends = shared.sum(axis=-2, keepdims=True)[..., :-1]
         total, level = spread.sum(axis=-1), spread.mean(axis=-1)
-        varies = total + (ends @ core @ _turned(ends))[..., 0, 0] > _KNOWN * total
+        varies = total + (ends @ core @ ends.mT)[..., 0, 0] > _KNOWN * total
         core = _blocks(core, np.where(varies, 0.0, level)[..., None, None] + none)
         scaled = shared / spread[..., None]
-        within = np.linalg.solve(np.eye(core.shape[-1]) + core @ _turned(shared) @ scaled, core)
+        within = np.linalg.solve(np.eye(core.shape[-1]) + core @ shared.mT @ scaled, core)
         # what was not known of the rows, over its variance
         missing = known - cells.sum(axis=-1)
-        gain = missing / spread - (scaled @ within @ _turned(scaled) @ missing[..., None])[..., 0]
-        shift = self.core @ (_turned(own) @ gain[..., None])
+        gain = missing / spread - (scaled @ within @ scaled.mT @ missing[..., None])[..., 0]
+        shift = self.core @ (own.mT @ gain[..., None])
         moved = cells + each * gain[..., None] + (self.factors @ shift[..., None, :, :])[..., 0]
         size = own.shape[-1]
-        solved = np.eye(core.shape[-1])[:, :size] - within @ _turned(scaled) @ own
+        solved = np.eye(core.shape[-1])[:, :size] - within @ scaled.mT @ own
         cross = solved @ self.core
-        corner = self.core - self.core @ _turned(own) @ scaled @ cross
+        corner = self.core - self.core @ own.mT @ scaled @ cross
         left = np.concatenate([within, -cross], axis=-1)
-        right = np.concatenate([-_turned(cross), corner], axis=-1)
+        right = np.concatenate([-cross.mT, corner], axis=-1)
         factors = _beside(each[..., None] * scaled[..., None, :], self.factors)
         blocks = self.blocks - each[..., :, None] * (each / spread[..., None])[..., None, :]
         return moved, PairErrors(blocks, factors, np.concatenate([left, right], axis=-2))
 
     def given_columns(self, cells: FloatArray, known: FloatArray, errors: FloatArray) -> tuple[FloatArray, PairErrors]:
         """Combine cells with what is known of the sums of columns, which has such a covariance."""
-        with_sums = self.blocks + self.factors @ (self.core @ _turned(self.factors.sum(axis=-3)))[..., None, :, :]
+        with_sums = self.blocks + self.factors @ (self.core @ self.factors.sum(axis=-3).mT)[..., None, :, :]
         inverse = np.linalg.pinv(with_sums.sum(axis=-3) + errors, rcond=_KNOWN, hermitian=True)
         gain = inverse @ (known - cells.sum(axis=-2))[..., None]
         moved = cells + (with_sums @ gain[..., None, :, :])[..., 0]
@@ -235,11 +235,11 @@ class ErrorAxes:
         """Take estimated cells, shape (..., rows, columns), with such margins, for their interactions."""
         rows, columns = (orthonormal_functions(shares) for shares in margins)
         roots, turned = np.sqrt(margins[0])[..., None, None], columns[..., None, :, :]
-        variances, turns = np.linalg.eigh(_turned(turned) @ errors.blocks @ turned / roots**2)
+        variances, turns = np.linalg.eigh(turned.mT @ errors.blocks @ turned / roots**2)
         variances = np.maximum(variances, _ROUNDING * variances.max(axis=(-1, -2), keepdims=True))
         onto = turned @ turns / roots
         along = (cells[..., None, :] @ onto)[..., 0, :]
-        factors = _beside(_turned(onto) @ errors.factors, roots * _turned(turns))
+        factors = _beside(onto.mT @ errors.factors, roots * turns.mT)
         flat = factors.reshape(*factors.shape[:-3], -1, factors.shape[-1])
         shape = rows.shape[-1], columns.shape[-1]
         return cls(along, variances, flat, errors.core, turns, roots[..., 0] * rows, shape)
@@ -263,7 +263,7 @@ class ErrorAxes:
         """Return minus twice the logarithm of the density under such a prior variance, and (V + prior)⁻¹ along."""
         precision, inner, scaled = self._woodbury(prior)
         observed = self.along.reshape(precision.shape)
-        pulled = np.linalg.solve(inner, self._weighed(precision) @ (_turned(scaled) @ observed[..., None]))
+        pulled = np.linalg.solve(inner, self._weighed(precision) @ (scaled.mT @ observed[..., None]))
         solved = precision * observed - (scaled @ pulled)[..., 0]
         fixed = self.factors.shape[-1] - self.core.shape[-1]
         volume = np.linalg.slogdet(inner)[1] + fixed * np.log(precision.mean(axis=-1)) - np.log(precision).sum(axis=-1)
@@ -278,17 +278,17 @@ class ErrorAxes:
         precision = 1 / (self.variances.reshape(*self.variances.shape[:-2], -1) + prior)
         scaled = self.factors * precision[..., None]
         free = np.diag((np.arange(self.factors.shape[-1]) < self.core.shape[-1]).astype(float))
-        return precision, free + self._weighed(precision) @ _turned(self.factors) @ scaled, scaled
+        return precision, free + self._weighed(precision) @ self.factors.mT @ scaled, scaled
 
     def correlations(self, along: FloatArray) -> FloatArray:
         """Return interactions that are given along the axes, shape (..., functions, functions)."""
         rows = (self.turns @ along.reshape(*self.along.shape, 1))[..., 0]
-        return (_turned(self.functions) @ rows).reshape(*rows.shape[:-2], *self.shape)
+        return (self.functions.mT @ rows).reshape(*rows.shape[:-2], *self.shape)
 
     def posterior(self, priors: FloatArray, shares: FloatArray) -> FloatArray:
         """Return one pair's covariance within the components of a prior: their variances, and the share of each."""
         precision, inner, scaled = self._woodbury(priors[:, None])
-        solved = np.linalg.solve(inner, self._weighed(precision) @ _turned(scaled))
+        solved = np.linalg.solve(inner, self._weighed(precision) @ scaled.mT)
         shared = np.tensordot((shares * priors**2)[:, None, None] * scaled, solved, ((0, 2), (0, 1)))
         return self._among_interactions(np.diag(self.variances.ravel() * ((shares * priors) @ precision)) + shared)
 
@@ -297,14 +297,14 @@ class ErrorAxes:
         """The covariance of the interactions."""
         free = self.factors[..., : self.core.shape[-1]]
         own = self.variances.reshape(*free.shape[:-1], 1) * np.eye(free.shape[-2])
-        return self._among_interactions(own + free @ self.core @ _turned(free))
+        return self._among_interactions(own + free @ self.core @ free.mT)
 
     def _among_interactions(self, matrix: FloatArray) -> FloatArray:
         lead, (rows, axes) = matrix.shape[:-2], self.along.shape[-2:]
         for _ in range(2):
             turned = self.turns @ matrix.reshape(*lead, rows, axes, -1)
-            moved = _turned(self.functions) @ turned.reshape(*lead, rows, -1)
-            matrix = _turned(moved.reshape(*lead, moved.shape[-2] * axes, -1))
+            moved = self.functions.mT @ turned.reshape(*lead, rows, -1)
+            matrix = moved.reshape(*lead, moved.shape[-2] * axes, -1).mT
         return matrix
 
     def __getitem__(self, place: tuple[int, int]) -> ErrorAxes:
@@ -314,10 +314,6 @@ class ErrorAxes:
         whole = {name: getattr(self, name) for name in sizes}
         parts = {name: np.broadcast_to(one, (*lead, *one.shape[-sizes[name] :]))[place] for name, one in whole.items()}
         return replace(self, **parts)
-
-
-def _turned(matrix: FloatArray) -> FloatArray:
-    return np.swapaxes(matrix, -1, -2)
 
 
 def _beside(*columns: FloatArray) -> FloatArray:

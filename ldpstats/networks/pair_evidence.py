@@ -75,15 +75,15 @@ class IndependenceAt:
         """Prepare the test, given the margins, with the covariances of their errors, and that at their product."""
         first, second = (orthonormal_functions(shares) for shares in margins)
         both = kronecker(first, second)
-        spread = np.swapaxes(both, -1, -2) @ covariance @ both
+        spread = both.mT @ covariance @ both
         if own:
             rows, columns = (shares.shape[-1] for shares in margins)
             of_first = kronecker(first, np.ones((columns, 1)))
             of_second = kronecker(np.ones((rows, 1)), second)
-            sides = [np.swapaxes(one, -1, -2) @ covariance @ one for one in (of_first, of_second)]
+            sides = [one.mT @ covariance @ one for one in (of_first, of_second)]
             spread = spread + kronecker(*sides)
         elif errors:
-            sides = [np.swapaxes(one, -1, -2) @ error @ one for one, error in zip((first, second), errors, strict=True)]
+            sides = [one.mT @ error @ one for one, error in zip((first, second), errors, strict=True)]
             spread = spread + kronecker(*sides)
         return cls((first, second), np.linalg.pinv(spread, hermitian=True), own)
 
@@ -98,9 +98,9 @@ class IndependenceAt:
         cells = estimates.reshape(*estimates.shape[:-1], first.shape[-2], second.shape[-2])
         if self.own:
             cells = cells - cells.sum(axis=-1, keepdims=True) * cells.sum(axis=-2, keepdims=True)
-        found = np.swapaxes(first, -1, -2) @ cells @ second
+        found = first.mT @ cells @ second
         flat = found.reshape(*found.shape[:-2], 1, self.df)
-        statistic: FloatArray = (flat @ self.inverse @ np.swapaxes(flat, -1, -2))[..., 0, 0]
+        statistic: FloatArray = (flat @ self.inverse @ flat.mT)[..., 0, 0]
         return statistic
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pandas as pd
 
@@ -13,8 +13,22 @@ from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.hints import Share
 
+if TYPE_CHECKING:
+    from networkx import DiGraph
+
 Edge: TypeAlias = tuple[str, str]
 """Two attributes; as an edge without direction, in the order of the domain."""
+
+
+def graph_of(domain: Domain, edges: Iterable[Edge]) -> DiGraph[str]:
+    """Return the graph with these edges; every attribute knows its number of `categories`."""
+    from networkx import DiGraph
+
+    graph: DiGraph[str] = DiGraph()
+    for name, size in zip(domain.names, domain.shape, strict=True):
+        graph.add_node(name, categories=size)
+    graph.add_edges_from(edges)
+    return graph
 
 
 @dataclass(frozen=True, slots=True)
