@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ldpstats.arrays import FloatArray, IntArray, are_shares, at_least, real_array
-from ldpstats.columns import Category, listed
+from ldpstats.columns import Category, checked_categories, listed
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.frames import Frame
@@ -21,7 +21,6 @@ from ldpstats.limits import refuse_too_many_cells
 from ldpstats.networks.bif import LARGEST_BIF, read_bif, written_bif
 from ldpstats.networks.interactions import plug_in_information
 from ldpstats.networks.orientation import refuse_directed_cycles
-from ldpstats.networks.pgmpy_models import parts_of_model, pgmpy_model
 from ldpstats.networks.structure import Edge, graph_of
 from ldpstats.networks.variable_elimination import joint_probabilities
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
@@ -33,6 +32,48 @@ if TYPE_CHECKING:
     from networkx import DiGraph
 
     from ldpstats.networks.queries import QueryResult
+
+
+def parts_of_model(model: Any) -> tuple[Domain, dict[str, tuple[str, ...]], dict[str, FloatArray]]:
+    """Return the domain, the parents and the tables of a model, with the categories in the order of each own table.
+
+    Parameters
+    ----------
+    model : pgmpy DiscreteBayesianNetwork
+    """
+    factors = _factors(model)
+    domain = Domain({name: one.state_names[name] for name, one in factors.items()})
+    parents = {name: tuple(one.variables[1:]) for name, one in factors.items()}
+    if {(parent, name) for name, own in parents.items() for parent in own} != {*model.edges()}:
+        raise LdpstatsError(
+            "a pgmpy model whose tables have other parents than its graph", "one that passes its check_model()"
+        )
+    return domain, parents, {name: _as_in_domain(one, domain) for name, one in factors.items()}
+
+
+def _factors(model: Any) -> dict[str, Any]:
+    """Return pgmpy's table of every attribute."""
+    found = {name: model.get_cpds(name) for name in model.nodes()} if hasattr(model, "get_cpds") else {}
+    lacking = [name for name, one in found.items() if not hasattr(one, "state_names")]
+    if not found or lacking:
+        raise LdpstatsError(
+            f"a pgmpy model without tables of {one_line(lacking)}" if lacking else f"a {type(model).__name__}",
+            "a pgmpy DiscreteBayesianNetwork with a table for every attribute",
+        )
+    return found
+
+
+def _as_in_domain(factor: Any, domain: Domain) -> FloatArray:
+    """Return a table of pgmpy with its categories in the order of the domain, which is not always theirs."""
+    table: FloatArray = np.asarray(factor.values, dtype=float)
+    for axis, name in enumerate(factor.variables):
+        states, known = checked_categories(name, factor.state_names[name]), domain.categories[name]
+        if {*states} != {*known}:
+            raise LdpstatsError(
+                f"the states {one_line(states)} of {name!r} in the table of {factor.variable!r}", one_line(known)
+            )
+        table = table.take([states.index(one) for one in known], axis=axis)
+    return table
 
 
 def drawn(distributions: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
@@ -268,7 +309,17 @@ class BayesianNetwork(Result):
 
     def to_pgmpy(self) -> Any:
         """Return the network as pgmpy's DiscreteBayesianNetwork, whose states are the categories themselves."""
-        return pgmpy_model(self.domain, self.parents, self.tables)
+        from pgmpy.factors.discrete import TabularCPD
+        from pgmpy.models import DiscreteBayesianNetwork
+
+        model = DiscreteBayesianNetwork()
+        model.add_nodes_from(self.domain.names)
+        model.add_edges_from(self.edges)
+        for name, table in self.tables.items():
+            own, rows = self.parents[name], table.reshape(len(table), -1)
+            states = {one: list(self.domain.categories[one]) for one in (name, *own)}
+            model.add_cpds(TabularCPD(name, len(table), rows, list(own), table.shape[1:], states))
+        return model
 
     def to_bif(self, path: str | Path) -> None:
         """Write a file in the interchange format for Bayesian networks, as a whole or not at all.

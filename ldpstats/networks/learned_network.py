@@ -20,8 +20,8 @@ from ldpstats.hints import Count
 from ldpstats.inference import mutual_information
 from ldpstats.networks.bayesian_network import BayesianNetwork, in_numbers
 from ldpstats.networks.chain_tests import ChainTests, oriented_by_tests
-from ldpstats.networks.edge_confidence import averaging_threshold
 from ldpstats.networks.orientation import Orientation, unshielded_triples
+from ldpstats.networks.pair_evidence import averaging_threshold
 from ldpstats.networks.parameters import FittedParameters, fit_parameters
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure, graph_of
 from ldpstats.noise import simulation

@@ -423,6 +423,7 @@ def dependency_graph(
     >>> [list(dependency_graph(tables, rule).edges) for rule in ("direct", "significance")]
     [[('a', 'b'), ('b', 'c')], [('a', 'b'), ('a', 'c'), ('b', 'c')]]
     """
+    from networkx import Graph
     from scipy.stats import false_discovery_control
 
     if not isinstance(rule, str) or rule not in get_args(Rule):
@@ -436,7 +437,9 @@ def dependency_graph(
             "no two-way tables", "at least one", "Take table.marginal([...]) of wider ones, or collect pairs."
         )
     found = [PairAssociation.of(table) for table in pairs]
-    graph = _unjoined(pairs)
+    graph: Graph[str] = Graph()
+    for table in pairs:
+        graph.add_nodes_from((name, {"categories": k}) for name, k in zip(table.attributes, table.shape, strict=True))
     for one, adjusted in zip(found, false_discovery_control([one.pvalue for one in found]).tolist(), strict=True):
         if one.mi > least * one.side if rule == "published" else adjusted <= level:
             graph.add_edge(*one.pair, **asdict(one), adjusted=adjusted)
@@ -515,14 +518,3 @@ def _published_threshold(phi: object) -> float:
     if not 0 < share < math.inf:
         raise LdpstatsError(f"phi = {phi!r}", "a finite number above 0, such as 0.2")
     return share**2 / 2
-
-
-def _unjoined(tables: Iterable[Table]) -> Graph[str]:
-    """Return the graph of all attributes, without edges."""
-    from networkx import Graph
-
-    graph: Graph[str] = Graph()
-    for table in tables:
-        for name, categories in zip(table.attributes, table.shape, strict=True):
-            graph.add_node(name, categories=categories)
-    return graph

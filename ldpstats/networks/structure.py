@@ -25,8 +25,7 @@ def graph_of(domain: Domain, edges: Iterable[Edge]) -> DiGraph[str]:
     from networkx import DiGraph
 
     graph: DiGraph[str] = DiGraph()
-    for name, size in zip(domain.names, domain.shape, strict=True):
-        graph.add_node(name, categories=size)
+    graph.add_nodes_from((name, {"categories": size}) for name, size in zip(domain.names, domain.shape, strict=True))
     graph.add_edges_from(edges)
     return graph
 
