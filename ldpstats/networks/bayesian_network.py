@@ -34,23 +34,6 @@ if TYPE_CHECKING:
     from ldpstats.networks.queries import QueryResult
 
 
-def parts_of_model(model: Any) -> tuple[Domain, dict[str, tuple[str, ...]], dict[str, FloatArray]]:
-    """Return the domain, the parents and the tables of a model, with the categories in the order of each own table.
-
-    Parameters
-    ----------
-    model : pgmpy DiscreteBayesianNetwork
-    """
-    factors = _factors(model)
-    domain = Domain({name: one.state_names[name] for name, one in factors.items()})
-    parents = {name: tuple(one.variables[1:]) for name, one in factors.items()}
-    if {(parent, name) for name, own in parents.items() for parent in own} != {*model.edges()}:
-        raise LdpstatsError(
-            "a pgmpy model whose tables have other parents than its graph", "one that passes its check_model()"
-        )
-    return domain, parents, {name: _as_in_domain(one, domain) for name, one in factors.items()}
-
-
 def _factors(model: Any) -> dict[str, Any]:
     """Return pgmpy's table of every attribute."""
     found = {name: model.get_cpds(name) for name in model.nodes()} if hasattr(model, "get_cpds") else {}
@@ -202,8 +185,15 @@ class BayesianNetwork(Result):
             With a table for every attribute. Categories stand in the order of each attribute's own table. Columns
             that miss the sum one by up to 0.01, which pgmpy allows, are divided by their sum.
         """
-        domain, parents, tables = parts_of_model(model)
-        return BayesianNetwork(domain, parents, {name: rescaled(name, one) for name, one in tables.items()})
+        factors = _factors(model)
+        domain = Domain({name: one.state_names[name] for name, one in factors.items()})
+        parents = {name: tuple(one.variables[1:]) for name, one in factors.items()}
+        if {(parent, name) for name, own in parents.items() for parent in own} != {*model.edges()}:
+            raise LdpstatsError(
+                "a pgmpy model whose tables have other parents than its graph", "one that passes its check_model()"
+            )
+        tables = {name: rescaled(name, _as_in_domain(one, domain)) for name, one in factors.items()}
+        return BayesianNetwork(domain, parents, tables)
 
     @classmethod
     def from_bif(cls, path: str | Path) -> BayesianNetwork:

@@ -362,11 +362,8 @@ def posteriors(seen: Sequence[ErrorAxes]) -> list[tuple[FloatArray, FloatArray]]
     means = []
     for one, own, parts in zip(seen, shares, found, strict=True):
         weights = np.moveaxis(own * _PRIORS, -1, 0)[..., None]
-        means.append(
-            one.correlations(
-                sum((weight * along for weight, (_, along) in zip(weights, parts, strict=True)), np.zeros(()))
-            )
-        )
+        mean = sum((weight * along for weight, (_, along) in zip(weights, parts, strict=True)), np.zeros(()))
+        means.append(one.correlations(mean))
     return list(zip(means, shares, strict=True))
 
 

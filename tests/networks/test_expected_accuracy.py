@@ -16,25 +16,25 @@ from ldpstats.networks.classifier import Classifier
 from ldpstats.networks.expected_accuracy import label_posterior
 from ldpstats.networks.naive_bayes import naive_bayes
 
-THREE = ldp.Domain({"a": [0, 1], "b": ["x", "y", "z"], "c": [True, False], "d": [0, 1, 2]})
+FOUR = ldp.Domain({"a": [0, 1], "b": ["x", "y", "z"], "c": [True, False], "d": [0, 1, 2]})
 
 
 def some_network(seed: int) -> BayesianNetwork:
     rng = np.random.default_rng(seed)
-    order = rng.permutation(THREE.names).tolist()
+    order = rng.permutation(FOUR.names).tolist()
     parents = {name: tuple(one for one in order[:place] if rng.random() < 0.6) for place, name in enumerate(order)}
-    return random_network(THREE, parents, seed)
+    return random_network(FOUR, parents, seed)
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("label", THREE.names)
+@pytest.mark.parametrize("label", FOUR.names)
 def test_they_are_those_of_the_joint_distribution(seed: int, label: str) -> None:
     network = some_network(seed)
-    joint = np.moveaxis(full_joint(network), THREE.names.index(label), -1)
+    joint = np.moveaxis(full_joint(network), FOUR.names.index(label), -1)
     expected = joint / joint.sum(axis=-1, keepdims=True)
-    codes = np.argwhere(np.ones(THREE.shape))
+    codes = np.argwhere(np.ones(FOUR.shape))
     found = label_posterior(network, label, codes)
-    others = np.delete(codes, THREE.names.index(label), axis=1)
+    others = np.delete(codes, FOUR.names.index(label), axis=1)
     assert np.allclose(found, expected[tuple(others.T)], atol=1e-12)
 
 
